@@ -1,0 +1,116 @@
+"""Points, summaries and findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+
+@frozen(order=True)
+class Point:
+    """A design point of Mode 1: M cores, rho and alpha in thousandths (exact, sortable)."""
+
+    cores: int
+    sync_share_milli: int
+    contended_ratio_milli: int
+
+    @property
+    def sync_share(self) -> float:
+        return self.sync_share_milli / 1000
+
+    @property
+    def contended_ratio(self) -> float:
+        return self.contended_ratio_milli / 1000
+
+
+@frozen(order=True)
+class RunKey:
+    """One run: a point and a replica. ``text`` names its files."""
+
+    point: Point
+    replica: int
+
+    @property
+    def text(self) -> str:
+        p = self.point
+        return (
+            f"m{p.cores:03d}-s{p.sync_share_milli:04d}-c{p.contended_ratio_milli:04d}"
+            f"-r{self.replica:04d}"
+        )
+
+
+@frozen(kw_only=True)
+class Finding:
+    """Something that makes a run doubtful, or that the reader must know.
+
+    Attributes:
+        id: Stable identifier (``steal``, ``no-housekeeping-core``).
+        severity: ``info``, ``warning`` or ``serious``.
+        message: One line: what was found.
+        cure: One line: what to do about it.
+        where: Run or point it concerns; "" for the whole campaign.
+    """
+
+    id: str
+    severity: str
+    message: str
+    cure: str = ""
+    where: str = ""
+
+
+#: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
+SUMMARY_COLUMNS: tuple[str, ...] = (
+    "cores",
+    "sync_share",
+    "contended_ratio",
+    "task_sets",
+    "jobs",
+    "delay_ratio_mean",
+    "delay_ratio_p50",
+    "delay_ratio_p95",
+    "delay_ratio_max",
+    "delay_ratio_ci_low",
+    "delay_ratio_ci_high",
+    "slowdown_mean",
+    "slowdown_p50",
+    "slowdown_ci_low",
+    "slowdown_ci_high",
+    "response_ratio_mean",
+    "deadline_miss_ratio",
+    "deadline_miss_ci_low",
+    "deadline_miss_ci_high",
+    "miss_episodes",
+    "released",
+    "overruns",
+    "rejected_share",
+    "sync_share_real",
+    "contended_ratio_real",
+    "overlap_real",
+)
+
+
+@frozen(kw_only=True)
+class Summary:
+    """A campaign in numbers.
+
+    Attributes:
+        rows: One dict per point with the keys of SUMMARY_COLUMNS; a quantity that was not measured
+            is None.
+        sets: One dict per task set (run): its key and its own figures.
+        distributions: One dict per point and metric: ``cores``, ``sync_share``, ``contended_ratio``,
+            ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
+        findings: What makes the results doubtful.
+        noise_floor: Smallest slowdown effect that can be seen here, and what it rests on; empty
+            when not measured.
+        labels: What must show on every figure (``policy other``, ``simulated``, ...).
+        meta: Campaign name, parameters, platform and environment as plain values.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    sets: tuple[dict[str, Any], ...]
+    distributions: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    noise_floor: dict[str, Any] = field(factory=dict)
+    labels: tuple[str, ...] = ()
+    meta: dict[str, Any] = field(factory=dict)
