@@ -1,0 +1,275 @@
+"""Compiles the runtime, the fragments and generated programs with direct compiler calls.
+
+Every object, library and program is kept in a cache under a name that is a hash of all that went
+into it (compiler identification, flags, source and headers), so nothing is ever stale and nothing
+is built twice. Knows nothing of task sets: it gets C text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from attrs import field, frozen
+
+from deadbeat.model.errors import BuildError
+
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
+OPTIMISED = ("-O2",)
+STANDARD = ("-std=c11", "-D_GNU_SOURCE", "-pthread")
+#: Tables hold no code: there is nothing to optimise, and -O0 halves the time gcc takes.
+TABLE_FLAGS = ("-O0", "-g0", "-w")
+
+
+def native_root() -> Path:
+    """Folder that holds ``runtime/`` and ``fragments/``: the clone's root, or the wheel's copy."""
+    here = Path(__file__).resolve()
+    for candidate in (here.parents[3], here.parents[1] / "_native"):
+        if (candidate / "runtime" / "include" / "deadbeat" / "fragment.h").is_file():
+            return candidate
+    raise BuildError(
+        "the sources of the runtime are missing from this installation",
+        "install again from a clone with: make setup",
+    )
+
+
+def cache_root() -> Path:
+    """Folder of the compile cache: DEADBEAT_CACHE, the clone's build/cache, or the user's cache."""
+    chosen = os.environ.get("DEADBEAT_CACHE")
+    if chosen:
+        return Path(chosen)
+    root = native_root()
+    if root.name != "_native":
+        return root / "build" / "cache"
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "deadbeat"
+
+
+@frozen
+class Toolchain:
+    """A C compiler with the flags of runtime and fragments.
+
+    Attributes:
+        cc: Compiler command.
+        flags: Optimisation and target flags of runtime and fragments (not of tables).
+        identification: First line of ``cc --version``.
+    """
+
+    cc: str
+    flags: tuple[str, ...] = OPTIMISED
+    identification: str = field(default="", kw_only=True)
+
+    @classmethod
+    def find(cls, cc: str | None = None, *, flags: Sequence[str] = OPTIMISED) -> Toolchain:
+        """The compiler to use: the argument, DEADBEAT_CC, gcc or cc.
+
+        Raises:
+            BuildError: None of them can be started.
+        """
+        wanted = cc or os.environ.get("DEADBEAT_CC")
+        for candidate in (wanted,) if wanted else ("gcc", "cc"):
+            if shutil.which(candidate):
+                return cls(candidate, tuple(flags), identification=_identify(candidate))
+        raise BuildError(
+            f"no C compiler: {wanted or 'gcc'} was not found on PATH",
+            "install one (Debian: apt-get install gcc libc6-dev) or set DEADBEAT_CC",
+        )
+
+
+@cache
+def _identify(cc: str) -> str:
+    done = subprocess.run([cc, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(
+            f"{cc} --version failed: {done.stderr.strip()[:200]}", "check the compiler"
+        )
+    return done.stdout.splitlines()[0]
+
+
+def fragment_sources(root: Path | None = None) -> tuple[Path, ...]:
+    """All fragment files under ``root`` (a folder holding ``ns/`` and ``sy/``), sorted by name."""
+    pools = root or native_root() / "fragments"
+    found = [*pools.glob("ns/*.c"), *pools.glob("sy/*.c")]
+    return tuple(sorted(found, key=lambda path: path.stem))
+
+
+def runtime_sources() -> tuple[Path, ...]:
+    """The portable runtime and the Linux port."""
+    runtime = native_root() / "runtime"
+    return tuple(sorted([*runtime.glob("src/*.c"), *runtime.glob("port/linux/*.c")]))
+
+
+def fragment_index_source(names: Iterable[str]) -> str:
+    """C text that defines ``db_fragments[]`` and ``db_fragment_count`` for these fragments."""
+    ordered = sorted(names)
+    lines = ['#include "deadbeat/tables.h"', ""]
+    lines += [f"extern const struct db_fragment db_fragment_{name};" for name in ordered]
+    lines += ["", f"const uint32_t db_fragment_count = {len(ordered)};"]
+    lines.append("const struct db_fragment *const db_fragments[] = {")
+    lines += [f"    &db_fragment_{name}," for name in ordered]
+    lines += ["    0,", "};", ""]
+    return "\n".join(lines)
+
+
+#: A program without task sets: what calibration, probes and self-tests run.
+NO_TASK_SETS = """#include "deadbeat/tables.h"
+const uint32_t db_tables_version = DB_TABLES_VERSION;
+const uint32_t db_task_set_count = 0;
+const struct db_task_set *const db_task_sets[] = {0};
+"""
+
+
+def _headers_hash() -> str:
+    digest = hashlib.sha256()
+    for header in sorted((native_root() / "runtime").rglob("*.h")):
+        digest.update(header.name.encode())
+        digest.update(header.read_bytes())
+    return digest.hexdigest()
+
+
+def _key(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()[:32]
+
+
+def _call(argv: Sequence[str], what: str) -> None:
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    if done.returncode != 0:
+        text = (done.stderr or done.stdout).strip()
+        raise BuildError(f"{argv[0]} could not build {what}: {text[:1500]}", "see its words above")
+
+
+def _made(path: Path, argv: Sequence[str], what: str) -> Path:
+    """Runs ``argv`` + a temporary output name unless ``path`` exists, then renames into place."""
+    if path.exists():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            temporary = Path(folder) / path.name
+            _call([*argv, "-o", str(temporary)], what)
+            temporary.replace(path)
+    except OSError as error:
+        raise BuildError(
+            f"cannot write {path.name} to the compile cache: {error.strerror}",
+            "free some space or set DEADBEAT_CACHE to a writable folder",
+        ) from error
+    return path
+
+
+def _object(toolchain: Toolchain, source: Path, flags: Sequence[str], headers: str) -> Path:
+    key = _key(
+        toolchain.cc, toolchain.identification, " ".join(flags), headers, source.name,
+        source.read_bytes(),
+    )  # fmt: skip
+    out = cache_root() / "objects" / f"{source.stem}-{key}.o"
+    return _made(out, [*_command(toolchain, flags), "-c", str(source)], source.name)
+
+
+def _command(toolchain: Toolchain, flags: Sequence[str]) -> list[str]:
+    runtime = native_root() / "runtime"
+    includes = [f"-I{runtime / 'include'}", f"-I{runtime / 'port' / 'linux'}"]
+    # The folder of the clone must not find its way into objects: equal sources, equal bytes.
+    prefix = f"-ffile-prefix-map={native_root()}=."
+    return [toolchain.cc, *STANDARD, *WARNINGS, *flags, prefix, *includes]
+
+
+def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
+    headers = _headers_hash()
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda s: _object(toolchain, s, flags, headers), sources))
+
+
+def _text_source(text: str, stem: str) -> Path:
+    path = cache_root() / "sources" / f"{stem}-{_key(text)}.c"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(text)
+        temporary.replace(path)
+    return path
+
+
+def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None) -> Path:
+    """Static library of runtime, fragments and their index, built once per (toolchain, flags).
+
+    Raises:
+        BuildError: The compiler is missing or refuses a source.
+    """
+    fragments = fragment_sources(fragments_root)
+    index = _text_source(fragment_index_source([p.stem for p in fragments]), "index")
+    sources = [*runtime_sources(), index, *fragments]
+    objects = _objects(toolchain, sources, toolchain.flags)
+    path = cache_root() / "libraries" / f"libdeadbeat-{_key(*[o.name for o in objects])}.a"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            temporary = Path(folder) / path.name
+            _call(["ar", "rcsD", str(temporary), *map(str, objects)], path.name)
+            temporary.replace(path)
+    return path
+
+
+def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | None = None) -> Path:
+    """Builds one static, non-relocatable program from the C text of tables.
+
+    The archive is linked whole and first, so code lies at the same address in every program and
+    code layout cannot pass for contention.
+
+    Returns:
+        Path of the program in the cache.
+    """
+    library = runtime_library(toolchain, fragments_root=fragments_root)
+    key = _key(library.name, tables, " ".join(TABLE_FLAGS))
+    path = cache_root() / "programs" / f"program-{key}"
+    if path.exists():
+        return path
+    source = _text_source(tables, "tables")
+    try:
+        argv = [*_command(toolchain, TABLE_FLAGS), "-static", "-no-pie"]
+        argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
+        return _made(path, [*argv, "-lm", "-lrt"], "a generated program")
+    finally:
+        source.unlink(missing_ok=True)
+
+
+def compile_program(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    flags: Sequence[str] = OPTIMISED,
+    static: bool = True,
+    cc: str | None = None,
+) -> Path:
+    """Builds a program from any sources with the project's warnings; for tests and probes.
+
+    Args:
+        sources: C files.
+        output: Where the program goes.
+        flags: Flags of compiling and linking (sanitizers, defines).
+        static: Static and non-relocatable, as measured programs are; sanitizers need False.
+        cc: Compiler command; None: as Toolchain.find.
+
+    Raises:
+        BuildError: With the compiler's own words.
+    """
+    toolchain = Toolchain.find(cc)
+    objects = _objects(toolchain, list(sources), tuple(flags))
+    link = [*_command(toolchain, flags), *map(str, objects)]
+    if static:
+        link[1:1] = ["-static", "-no-pie"]
+    _call([*link, "-o", str(output), "-lm", "-lrt"], output.name)
+    return output
