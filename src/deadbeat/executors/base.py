@@ -1,0 +1,163 @@
+"""The seam between a campaign and whatever runs task sets: hardware, a simulator, a fake.
+
+A campaign opens a session for a batch of requests and runs them one by one, sleeping while a run is
+in progress. An executor writes no results of its own: it hands back a table, or a file the campaign
+moves into the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from attrs import field, frozen
+
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import RunError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import TaskSet
+
+if TYPE_CHECKING:
+    from deadbeat.catalog import Catalog
+
+#: Called with the share done in [0, 1]; never while something is being measured.
+Progress = Callable[[float], None]
+
+
+@frozen(kw_only=True)
+class RunSettings:
+    """How every run of a session is carried out.
+
+    Attributes:
+        seconds: Length of the together windows of one run, summed.
+        solo_seconds: Length of the solo windows of one run, summed over its tasks.
+        windows: Together windows the run is divided into, solo windows interleaved between them.
+        warmup_jobs: Jobs of each task at the start of a window that are run but not counted.
+        overrun: ``skip`` (a release while the predecessor still runs is a miss) or ``late``.
+        policy: ``fifo`` (SCHED_FIFO) or ``other`` (marks every result).
+        split: Whether CPU time, run delays and context switches are read around each job.
+    """
+
+    seconds: float
+    solo_seconds: float
+    windows: int
+    warmup_jobs: int
+    overrun: Literal["skip", "late"] = "skip"
+    policy: Literal["fifo", "other"] = "fifo"
+    split: bool = False
+
+
+@frozen
+class RunRequest:
+    """A task set that a session will be asked to run under ``key``."""
+
+    key: RunKey
+    task_set: TaskSet
+
+
+@frozen(kw_only=True)
+class RunOutcome:
+    """What came of one run: exactly one of a table, a result file (records.h), or an error."""
+
+    key: RunKey
+    table: JobTable | None = field(default=None, eq=False)
+    file: Path | None = None
+    error: RunError | None = None
+
+    def __attrs_post_init__(self) -> None:
+        given = [part for part in (self.table, self.file, self.error) if part is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"outcome of {self.key.text}: one of table, file, error; {len(given)} given"
+            )
+
+
+class Session(Protocol):
+    """A built batch, ready to run. Leaving it removes everything it put on the machine."""
+
+    @property
+    def source(self) -> str:
+        """The generated C, as it is kept with the results."""
+
+    @property
+    def program(self) -> Path | None:
+        """The built program, or None where nothing is built."""
+
+    def run(self, key: RunKey) -> RunOutcome:
+        """Runs one request of the batch, blocking; may be called again for the same key.
+
+        A run that fails is an outcome with an error. Raises TargetError when nothing more can be
+        run at all (permission lost, machine gone). An interrupt (KeyboardInterrupt) is passed on
+        after the run's processes are gone.
+        """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Executor(Protocol):
+    """What a campaign, ``calibrate``, ``fragments`` and ``selftest`` need of a machine."""
+
+    def describe(self) -> Platform:
+        """The platform; ``kind`` tells hardware from simulation."""
+
+    def environment(self) -> dict[str, Any]:
+        """State of the machine now, JSON values; recorded before and after every session."""
+
+    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
+        """Fragments that cannot run here under ``policy``: name -> reason of one line."""
+
+    def calibrate(
+        self,
+        catalog: Catalog,
+        *,
+        pool: str,
+        seconds: float,
+        basis: str,
+        policy: str,
+        progress: Progress,
+    ) -> Calibration:
+        """Costs of the entries of ``pool`` on every core, in about ``seconds``.
+
+        Raises CalibrationError when noise forbids an answer; a fragment that cannot run here is in
+        ``refused`` with its reason.
+        """
+
+    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
+        """The noise floor, JSON values.
+
+        Keys: ``seconds`` it took; ``smallest_effect``, the smallest slowdown above 1 that can be
+        seen (None: undecided); ``basis``, one line on what that rests on; ``cores``, one dict per
+        core with ``core``, ``cpu``, ``lost_share`` (share of time in gaps), ``longest_gap_ns``;
+        ``controls``, a list of the dicts described under ``selftest``.
+        """
+
+    def selftest(
+        self,
+        catalog: Catalog,
+        calibration: Calibration | None,
+        *,
+        seconds: float,
+        progress: Progress,
+    ) -> dict[str, Any]:
+        """Controls whose answer is known, JSON values.
+
+        Keys: ``passed`` (False when any check failed), ``seconds``, ``noise`` (as above) and
+        ``checks``: dicts with ``name``, ``kind`` (``negative``: must show nothing; ``positive``:
+        must be recovered), ``passed`` (None: undecided), ``value``, ``low``, ``high`` (accepted
+        range, in ``unit``), ``unit`` and ``message``, one line. ``calibration`` None: it makes its
+        own short one.
+        """
+
+    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> Session:
+        """Builds ``requests`` (at most 1000) into one program. Raises BuildError, TargetError."""
