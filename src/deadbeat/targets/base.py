@@ -1,0 +1,125 @@
+"""What a machine offers: a shell, a writable folder, and nothing of ours installed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Completed:
+    """A command that has ended.
+
+    Attributes:
+        argv: What was run.
+        returncode: Exit status; -N when it was killed by signal N.
+        stdout, stderr: What it wrote, as UTF-8 with undecodable bytes replaced.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Process(Protocol):
+    """A running command that is talked to in lines over its standard input and output."""
+
+    def write_line(self, line: str) -> None:
+        """Send one line; ``line`` has no newline. TargetError when the command is gone."""
+
+    def read_line(self, timeout: float | None = None) -> str | None:
+        """Next line without its newline; None at the end of its output.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            TargetError: No whole line arrived in time; what did arrive is kept for the next call.
+        """
+
+    def close(self, timeout: float = 5.0) -> Completed:
+        """Close its input and wait for its end; ``stdout`` holds what nobody read.
+
+        Raises:
+            TargetError: It did not end in time; it has been killed.
+        """
+
+    def kill(self) -> None:
+        """End it now (SIGKILL). Safe to call again, and after its end."""
+
+    def stderr(self) -> str:
+        """What it has written to standard error so far."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        """Kill it if it still runs."""
+
+
+class Target(Protocol):
+    """A machine under test.
+
+    Attributes:
+        name: Its label: the host name, or what the user called it.
+        kind: ``hardware``, ``emulated`` or ``simulated``: goes into ``Platform.kind``.
+        folder: An existing writable folder on it, private to this object.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def folder(self) -> str: ...
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
+        """Run a command to its end; a non-zero exit status is an answer, not an error.
+
+        Args:
+            argv: Program and arguments; no shell interprets them.
+            timeout: Seconds until it is killed; None waits for ever.
+
+        Raises:
+            TargetError: It cannot be started, or did not end in time.
+        """
+
+    def start(self, argv: Sequence[str]) -> Process:
+        """Start a command and talk to it. TargetError when it cannot be started."""
+
+    def put(self, source: Path, destination: str) -> None:
+        """Copy a file of this host to the target, keeping whether it is executable."""
+
+    def get(self, source: str, destination: Path) -> None:
+        """Copy a file of the target to this host; ``destination`` appears whole or not at all."""
+
+    def read_text(self, path: str) -> str | None:
+        """A file of the target as text; None when it is missing or cannot be read.
+
+        A path that ends in ``.gz`` is decompressed, so that /proc/config.gz reads as text.
+        """
+
+    def close(self) -> None:
+        """Kill what still runs and remove the folder. Safe to call again."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...

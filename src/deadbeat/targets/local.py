@@ -1,0 +1,282 @@
+"""The machine that deadbeat itself runs on."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+from weakref import WeakSet
+
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.base import Completed
+
+_READ_BYTES = 65536
+_REAP_SECONDS = 1.0
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+def _spawn(
+    argv: Sequence[str], *, stdin: int, stdout: int, stderr: int | IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start ``argv`` in this process group, so that Ctrl-C on the terminal reaches it too."""
+    try:
+        return subprocess.Popen(
+            list(argv), stdin=stdin, stdout=stdout, stderr=stderr, bufsize=0, close_fds=True
+        )
+    except FileNotFoundError as error:
+        raise TargetError(f"no program {argv[0]} here", "check the path, or install it") from error
+    except PermissionError as error:
+        raise TargetError(
+            f"{argv[0]} may not be executed", "is it executable, and its folder not mounted noexec?"
+        ) from error
+    except OSError as error:
+        raise TargetError(f"{argv[0]} cannot be started: {error.strerror or error}") from error
+
+
+class LocalProcess:
+    """A child of this process; see :class:`deadbeat.targets.base.Process`."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = tuple(argv)
+        # A file never fills up, so a talkative child cannot block on a pipe that nobody reads.
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        try:
+            self._popen = _spawn(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
+            )
+        except TargetError:
+            self._stderr.close()
+            raise
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._stdin = self._popen.stdin
+        self._stdout = self._popen.stdout
+        self._pending = bytearray()
+        self._ended = False
+        self._errors = ""
+
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._popen.pid
+
+    def write_line(self, line: str) -> None:
+        """Send one line; see the protocol."""
+        data = memoryview(line.encode() + b"\n")
+        try:
+            while data:
+                data = data[self._stdin.write(data) or 0 :]
+        except (BrokenPipeError, ValueError) as error:
+            raise TargetError(
+                f"{self._argv[0]} no longer listens",
+                self._last_words() or "it ended without a word",
+            ) from error
+
+    def read_line(self, timeout: float | None = None) -> str | None:
+        """Next line, or None at the end; see the protocol."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            newline = self._pending.find(b"\n")
+            if newline >= 0:
+                line = bytes(self._pending[:newline])
+                del self._pending[: newline + 1]
+                return _text(line)
+            if self._ended:
+                rest = bytes(self._pending)
+                self._pending.clear()
+                return _text(rest) if rest else None
+            if not self._fill(deadline):
+                raise TargetError(
+                    f"{self._argv[0]} did not answer within {timeout:g} s",
+                    self._last_words() or "is the machine overloaded, or the command stuck?",
+                )
+
+    def _fill(self, deadline: float | None) -> bool:
+        """Keep what arrives until ``deadline`` (monotonic seconds); False when nothing did."""
+        poll = select.poll()
+        poll.register(self._stdout.fileno(), select.POLLIN)
+        wait_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        if not poll.poll(wait_ms):
+            return False
+        data = os.read(self._stdout.fileno(), _READ_BYTES)
+        self._pending += data
+        self._ended = not data
+        return True
+
+    def close(self, timeout: float = 5.0) -> Completed:
+        """Close its input and wait for its end; see the protocol."""
+        deadline = time.monotonic() + timeout
+        if not self._stdin.closed:
+            self._stdin.close()
+        late = False
+        # Read to the end first: a child that still writes must not block on a full pipe.
+        while not self._stdout.closed and not self._ended and not late:
+            late = not self._fill(deadline)
+        if not late:
+            try:
+                self._popen.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                late = True
+        words = self._last_words()
+        self.kill()
+        if late:
+            raise TargetError(
+                f"{self._argv[0]} did not end within {timeout:g} s of being asked and was killed",
+                words,
+            )
+        return Completed(
+            argv=self._argv,
+            returncode=self._popen.returncode,
+            stdout=_text(bytes(self._pending)),
+            stderr=self._errors,
+        )
+
+    def kill(self) -> None:
+        """End it now; see the protocol."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+            self._popen.wait()
+        self._errors = self.stderr()
+        for stream in (self._stdin, self._stdout, self._stderr):
+            stream.close()
+
+    def stderr(self) -> str:
+        """What it has written to standard error so far."""
+        if self._stderr.closed:
+            return self._errors
+        size = os.fstat(self._stderr.fileno()).st_size
+        return _text(os.pread(self._stderr.fileno(), size, 0))
+
+    def _last_words(self) -> str:
+        lines = self.stderr().strip().splitlines()
+        return f"it said: {lines[-1]}" if lines else ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.kill()
+
+
+class LocalTarget:
+    """This machine; see :class:`deadbeat.targets.base.Target`.
+
+    Args:
+        folder: Existing folder to work in; None makes a temporary one, removed by :meth:`close`.
+    """
+
+    kind = "hardware"
+
+    def __init__(self, *, folder: Path | None = None) -> None:
+        self.name = socket.gethostname()
+        self._temporary = folder is None
+        self.folder = str(folder) if folder else tempfile.mkdtemp(prefix="deadbeat-")
+        self._running: WeakSet[LocalProcess] = WeakSet()
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
+        """Run a command to its end; see the protocol."""
+        popen = _spawn(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            stdout, stderr = popen.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            _end(popen)
+            raise TargetError(
+                f"{argv[0]} did not end within {timeout:g} s and was killed"
+            ) from error
+        except BaseException:
+            _end(popen)
+            raise
+        return Completed(
+            argv=tuple(argv),
+            returncode=popen.returncode,
+            stdout=_text(stdout),
+            stderr=_text(stderr),
+        )
+
+    def start(self, argv: Sequence[str]) -> LocalProcess:
+        """Start a command and talk to it; see the protocol."""
+        process = LocalProcess(argv)
+        self._running.add(process)
+        return process
+
+    def put(self, source: Path, destination: str) -> None:
+        """Copy a file; see the protocol."""
+        _copy(source, Path(destination))
+
+    def get(self, source: str, destination: Path) -> None:
+        """Copy a file; see the protocol."""
+        _copy(Path(source), destination)
+
+    def read_text(self, path: str) -> str | None:
+        """A file as text, or None; see the protocol."""
+        try:
+            data = Path(path).read_bytes()
+            return _text(gzip.decompress(data) if path.endswith(".gz") else data)
+        except (OSError, EOFError, zlib.error):
+            return None
+
+    def close(self) -> None:
+        """Kill what still runs and remove the temporary folder."""
+        for process in list(self._running):
+            process.kill()
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.close()
+
+
+def _end(popen: subprocess.Popen[bytes]) -> None:
+    """Kill a child; a grandchild that keeps its pipes open is not waited for."""
+    popen.kill()
+    try:
+        popen.communicate(timeout=_REAP_SECONDS)
+    except subprocess.TimeoutExpired:
+        for stream in (popen.stdout, popen.stderr):
+            if stream is not None:
+                stream.close()
+        popen.wait()
+
+
+def _copy(source: Path, destination: Path) -> None:
+    """Copy beside ``destination`` and rename into place, so that no half file is ever seen."""
+    part = destination.with_name(destination.name + ".part")
+    try:
+        shutil.copy(source, part)
+        part.replace(destination)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise TargetError(
+            f"{source} cannot be copied to {destination}: {error.strerror or error}",
+            "does the source exist, and is there space and permission at the destination?",
+        ) from error
