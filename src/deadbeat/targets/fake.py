@@ -1,0 +1,199 @@
+"""A target made of a script: files, commands and conversations, without a process or a clock.
+
+Public: whoever writes against :class:`deadbeat.targets.base.Target` tests with it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from attrs import field, frozen
+
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.base import Completed
+
+
+@frozen(kw_only=True)
+class Conversation:
+    """How a scripted command behaves when it is talked to.
+
+    Attributes:
+        greeting: Lines it writes of itself.
+        answer: Lines it writes for each line it is sent; raise EOFError in it to die.
+        returncode: Exit status once its input is closed.
+        stderr: What it says on standard error.
+    """
+
+    greeting: tuple[str, ...] = ()
+    answer: Callable[[str], Iterable[str]] = field(default=lambda line: ())
+    returncode: int = 0
+    stderr: str = ""
+
+
+class FakeProcess:
+    """A scripted command that is running; see :class:`deadbeat.targets.base.Process`.
+
+    Waiting never takes time: when no line is there, ``read_line`` fails as if ``timeout`` had passed.
+
+    Attributes:
+        received: Lines it was sent.
+        running: Whether it has not ended yet.
+    """
+
+    def __init__(self, argv: Sequence[str], conversation: Conversation) -> None:
+        self.received: list[str] = []
+        self.running = True
+        self._argv = tuple(argv)
+        self._conversation = conversation
+        self._lines = deque(conversation.greeting)
+        self._returncode = conversation.returncode
+
+    def write_line(self, line: str) -> None:
+        """Send one line; see the protocol."""
+        if not self.running:
+            raise TargetError(f"{self._argv[0]} no longer listens", self._conversation.stderr)
+        self.received.append(line)
+        try:
+            self._lines.extend(self._conversation.answer(line))
+        except EOFError:
+            self.running = False
+
+    def read_line(self, timeout: float | None = None) -> str | None:
+        """Next line, or None at the end; see the protocol."""
+        if self._lines:
+            return self._lines.popleft()
+        if not self.running:
+            return None
+        wait = "ever" if timeout is None else f"{timeout:g} s"
+        raise TargetError(f"{self._argv[0]} did not answer (waited for {wait}, scripted)")
+
+    def close(self, timeout: float = 5.0) -> Completed:
+        """Close its input; see the protocol."""
+        self.running = False
+        rest = "".join(f"{line}\n" for line in self._lines)
+        self._lines.clear()
+        return Completed(
+            argv=self._argv, returncode=self._returncode, stdout=rest, stderr=self.stderr()
+        )
+
+    def kill(self) -> None:
+        """End it now; see the protocol."""
+        if self.running:
+            self.running = False
+            self._returncode = -9
+            self._lines.clear()
+
+    def stderr(self) -> str:
+        """The scripted standard error."""
+        return self._conversation.stderr
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.kill()
+
+
+Command = Completed | Callable[[tuple[str, ...]], Completed]
+
+
+class FakeTarget:
+    """A machine made of dictionaries; see :class:`deadbeat.targets.base.Target`.
+
+    Args:
+        files: Path -> content. ``put`` adds to it, ``get`` and ``read_text`` read it.
+        commands: Program (``argv[0]``) -> its result, or a function of ``argv`` that gives it.
+        conversations: Program -> how it behaves when started and talked to.
+
+    Attributes:
+        calls: Every ``argv`` that was run or started, in order.
+        processes: Every process that was started, in order.
+        closed: Whether :meth:`close` was called.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "fake",
+        kind: str = "simulated",
+        folder: str = "/fake",
+        files: Mapping[str, str | bytes] | None = None,
+        commands: Mapping[str, Command] | None = None,
+        conversations: Mapping[str, Conversation] | None = None,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.folder = folder
+        self.files: dict[str, bytes] = {
+            path: content.encode() if isinstance(content, str) else content
+            for path, content in (files or {}).items()
+        }
+        self.commands = dict(commands or {})
+        self.conversations = dict(conversations or {})
+        self.calls: list[tuple[str, ...]] = []
+        self.processes: list[FakeProcess] = []
+        self.closed = False
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
+        """The scripted result of a command; see the protocol."""
+        self.calls.append(tuple(argv))
+        command = self.commands.get(argv[0])
+        if command is None:
+            raise TargetError(f"no program {argv[0]} here", "script it in commands=")
+        return command if isinstance(command, Completed) else command(tuple(argv))
+
+    def start(self, argv: Sequence[str]) -> FakeProcess:
+        """Begin a scripted conversation; see the protocol."""
+        self.calls.append(tuple(argv))
+        conversation = self.conversations.get(argv[0])
+        if conversation is None:
+            raise TargetError(f"no program {argv[0]} here", "script it in conversations=")
+        process = FakeProcess(argv, conversation)
+        self.processes.append(process)
+        return process
+
+    def put(self, source: Path, destination: str) -> None:
+        """Keep the content of a file of this host; see the protocol."""
+        try:
+            self.files[destination] = source.read_bytes()
+        except OSError as error:
+            raise TargetError(f"{source} cannot be copied to {destination}") from error
+
+    def get(self, source: str, destination: Path) -> None:
+        """Give the content of a scripted file to this host; see the protocol."""
+        if source not in self.files:
+            raise TargetError(f"{source} cannot be copied to {destination}", "script it in files=")
+        destination.write_bytes(self.files[source])
+
+    def read_text(self, path: str) -> str | None:
+        """A scripted file as text (also where its name ends in .gz), or None."""
+        content = self.files.get(path)
+        return None if content is None else content.decode("utf-8", errors="replace")
+
+    def close(self) -> None:
+        """End what still runs."""
+        for process in self.processes:
+            process.kill()
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.close()
