@@ -1,0 +1,335 @@
+"""What a value of a campaign may be: one rule per kind of value.
+
+A rule turns what a person wrote (TOML value or command-line text) into the canonical value, or
+refuses it with what was found and a hint. Rules are attached to fields with ``Annotated``, so that
+a field states its type and its range in one place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Any, Protocol
+
+from attrs import frozen
+
+UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_DURATION = re.compile(r" ?([0-9][0-9_]{0,20}(?:\.[0-9]{1,12})?) ?([A-Za-zµ]{1,8}) ?")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LIST_LIMIT = 4096
+_SHOWN = 60
+
+
+@frozen
+class Problem:
+    """One thing wrong with a campaign: where, what was found, what to do."""
+
+    path: str
+    found: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.path}: {self.found}" if self.path else self.found
+        return f"{head} ({self.hint})" if self.hint else head
+
+
+class RefusedError(Exception):
+    """Carries problems whose paths are relative to the value that was parsed."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+class Rule(Protocol):
+    """Parses one value; raises RefusedError."""
+
+    def parse(self, value: Any) -> Any: ...
+
+
+def refuse(found: str, hint: str = "", path: str = "") -> RefusedError:
+    return RefusedError(Problem(path, found, hint))
+
+
+def shown(value: Any) -> str:
+    """A value as it is quoted in a message: one short line."""
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def nearest(word: str, choices: Mapping[str, Any] | tuple[str, ...] | list[str]) -> str:
+    """``did you mean X?``, or the list of what exists when nothing is near."""
+    known = list(choices)
+    close = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else "one of " + ", ".join(known)
+
+
+def _fraction(value: Any, what: str, example: str) -> Fraction:
+    """An exact number; floats count as the decimal a person wrote."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return Fraction(repr(value))
+    if isinstance(value, str) and re.fullmatch(r"[-+0-9_./ ]{1,40}", value):
+        try:
+            return Fraction(value.replace("_", "").strip())
+        except (ValueError, ZeroDivisionError):
+            pass
+    raise refuse(f"{shown(value)} is not {what}", f"write it like {example}")
+
+
+def _within(number: Fraction, low: Fraction | int, high: Fraction | int, text: str) -> None:
+    if not low <= number <= high:
+        raise refuse(f"{text} is out of range", f"from {_plain(low)} to {_plain(high)}")
+
+
+def _plain(number: Fraction | int) -> str:
+    return f"{float(number):.12g}"
+
+
+@frozen
+class Whole:
+    """An integer in [low, high]."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> int:
+        number = _fraction(value, "a whole number", str(self.low))
+        if number.denominator != 1:
+            raise refuse(f"{shown(value)} is not a whole number", f"write it like {self.low}")
+        _within(number, self.low, self.high, shown(value))
+        return int(number)
+
+
+@frozen
+class Seconds:
+    """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same."""
+
+    low: str
+    high: str
+
+    def parse(self, value: Any) -> float:
+        if isinstance(value, str) and _DURATION.fullmatch(value):
+            number = Fraction(duration_ns(value), UNITS_NS["s"])
+        else:
+            number = _fraction(value, "a number of seconds", "0.6 or 600ms")
+        _within(number, Fraction(self.low), Fraction(self.high), shown(value))
+        return float(number)
+
+
+@frozen
+class Number:
+    """A real number in [low, high]."""
+
+    low: str
+    high: str
+
+    def parse(self, value: Any) -> float:
+        number = _fraction(value, "a number", self.high)
+        _within(number, Fraction(self.low), Fraction(self.high), shown(value))
+        return float(number)
+
+
+@frozen
+class Factor:
+    """An exact positive number: ``10``, ``2.5`` or ``5/2``."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> Fraction:
+        number = _fraction(value, "a factor", "10, 2.5 or 5/2")
+        _within(number, self.low, self.high, shown(value))
+        return number
+
+
+def duration_ns(value: Any) -> int:
+    """Nanoseconds of ``100us``, ``0.5ms``, ``500_000ns``; a bare number has no unit: refused."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise refuse(f"{shown(value)} is not a length of time with its unit", "write it like 100us")
+    digits, unit = match.groups()
+    scale = UNITS_NS.get(unit.lower())
+    if scale is None:
+        raise refuse(f"{shown(value)} has an unknown unit", nearest(unit, UNITS_NS))
+    number = Fraction(digits.replace("_", "")) * scale
+    if number.denominator != 1:
+        raise refuse(f"{shown(value)} is not a whole number of nanoseconds", "round it")
+    return int(number)
+
+
+@frozen
+class DurationNs:
+    """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds."""
+
+    low_ns: int
+    high_ns: int
+
+    def parse(self, value: Any) -> int:
+        number = duration_ns(value)
+        if not self.low_ns <= number <= self.high_ns:
+            raise refuse(
+                f"{shown(value)} is out of range", f"from {self.low_ns}ns to {self.high_ns}ns"
+            )
+        return number
+
+
+@frozen
+class Choice:
+    """One word of a closed list."""
+
+    words: tuple[str, ...]
+
+    def parse(self, value: Any) -> str:
+        if isinstance(value, str) and value in self.words:
+            return value
+        raise refuse(f"{shown(value)} is not a choice", nearest(str(value)[:_SHOWN], self.words))
+
+
+@frozen
+class Flag:
+    """true or false."""
+
+    def parse(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise refuse(f"{shown(value)} is neither true nor false", "write true or false")
+
+
+@frozen
+class Name:
+    """A name that is a safe folder name on any file system."""
+
+    def parse(self, value: Any) -> str:
+        if isinstance(value, str) and _NAME.fullmatch(value):
+            return value
+        raise refuse(
+            f"{shown(value)} is not a name", "letters, digits, '.', '_' and '-'; 64 at most"
+        )
+
+
+@frozen
+class Names:
+    """A list of names: TOML list, or text with commas."""
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        if value in ("", [], ()):
+            return ()
+        items = _items(value, "a list of names", "matmul,fft")
+        return tuple(_each(items, Name().parse))
+
+
+@frozen
+class Shares:
+    """An axis of the grid in thousandths: a list of shares, or ``{step = 0.1}`` for 0 to 1."""
+
+    def parse(self, value: Any) -> tuple[int, ...]:
+        if isinstance(value, Mapping):
+            return self._steps(value)
+        items = _items(value, "a list of shares", "[0, 0.5, 1] or {step = 0.1}")
+        shares = _each(items, self._milli)
+        doubled = sorted({share for share in shares if shares.count(share) > 1})
+        if doubled:
+            raise refuse(f"{doubled[0] / 1000:g} is listed twice", "list each share once")
+        return tuple(sorted(shares))
+
+    def _steps(self, table: Mapping[Any, Any]) -> tuple[int, ...]:
+        extra = [str(key) for key in table if key != "step"]
+        if extra or "step" not in table:
+            key = extra[0] if extra else ""
+            raise refuse(f"unknown key {shown(key)}", "an axis is a list or {step = 0.1}", key)
+        try:
+            step = self._milli(table["step"])
+        except RefusedError as error:
+            raise refuse(error.problems[0].found, error.problems[0].hint, "step") from None
+        if step == 0 or 1000 % step:
+            divisors = [d for d in range(1, 1001) if 1000 % d == 0]
+            near = min(divisors, key=lambda d: (abs(d - step), d))
+            raise refuse(
+                f"{shown(table['step'])} does not divide 1",
+                f"the nearest is {near / 1000:g}",
+                "step",
+            )
+        return tuple(range(0, 1001, step))
+
+    @staticmethod
+    def _milli(value: Any) -> int:
+        number = _fraction(value, "a share", "0.5")
+        _within(number, 0, 1, shown(value))
+        if (number * 1000).denominator != 1:
+            raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
+        return int(number * 1000)
+
+
+@frozen
+class Cores:
+    """Core counts M: a list, ``1..4``, ``1,2,4`` or ``all`` (None: resolved on the machine)."""
+
+    def parse(self, value: Any) -> tuple[int, ...] | None:
+        if value is None or value == "all":
+            return None
+        counts = _each(_items(value, "a list of core counts", "1,2,4 or 1..4 or all"), _COUNT.parse)
+        return tuple(sorted(set(counts)))
+
+
+@frozen
+class Cpus:
+    """CPU numbers in the order of the logical cores (None: all this process may use)."""
+
+    def parse(self, value: Any) -> tuple[int, ...] | None:
+        if value is None or value == "all":
+            return None
+        numbers = _each(_items(value, "a list of CPU numbers", "0,1 or 0-3"), _CPU.parse)
+        if len(set(numbers)) != len(numbers):
+            raise refuse(f"{shown(value)} names a CPU twice", "list each CPU once")
+        return tuple(numbers)
+
+
+_COUNT = Whole(1, 1024)
+_CPU = Whole(0, 65535)
+_RANGE = re.compile(r"\s*(\d{1,5})\s*(?:\.\.|-)\s*(\d{1,5})\s*")
+
+
+def _items(value: Any, what: str, example: str) -> list[Any]:
+    """Items of a TOML list or of text with commas; ``1..4`` and ``1-4`` are ranges."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [value]
+    if isinstance(value, str):
+        value = [part for part in (piece.strip() for piece in value.split(",")) if part]
+        value = [item for part in value for item in _expand(part)]
+    if not isinstance(value, (list, tuple)):
+        raise refuse(f"{shown(value)} is not {what}", f"write it like {example}")
+    if not 0 < len(value) <= _LIST_LIMIT:
+        raise refuse(f"{len(value)} items found", f"1 to {_LIST_LIMIT} items, like {example}")
+    return list(value)
+
+
+def _expand(part: str) -> list[Any]:
+    match = _RANGE.fullmatch(part)
+    if match is None:
+        return [part]
+    low, high = int(match[1]), int(match[2])
+    if not low <= high < low + _LIST_LIMIT:
+        raise refuse(f"{shown(part)} is not an ascending range", "write it like 1..4")
+    return list(range(low, high + 1))
+
+
+def _each(items: list[Any], parse: Callable[[Any], Any]) -> list[Any]:
+    """Parses all items; every refusal is reported with its index."""
+    parsed: list[Any] = []
+    problems: list[Problem] = []
+    for index, item in enumerate(items):
+        try:
+            parsed.append(parse(item))
+        except RefusedError as error:
+            problems += [Problem(f"[{index}]", p.found, p.hint) for p in error.problems]
+    if problems:
+        raise RefusedError(*problems)
+    return parsed

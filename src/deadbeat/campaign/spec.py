@@ -1,0 +1,363 @@
+"""What a campaign is: every parameter, its range, its default by preset.
+
+A specification is layered (preset, then campaign file, then command line) as plain dicts and
+validated once, whole: every problem is reported, each with its path. The canonical form goes into
+the campaign's folder; resuming compares against it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import attrs
+from attrs import frozen
+from cattrs import Converter
+from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn
+
+from deadbeat.campaign import rules
+from deadbeat.campaign.rules import Problem, RefusedError, nearest, refuse, shown
+from deadbeat.model.errors import DataError, UsageError
+
+Shares = Annotated[tuple[int, ...], rules.Shares()]
+Text = Annotated[str, rules.Name()]
+
+DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
+PRIORITIES = ("uniform", "rate-monotonic", "random")
+POOLS = ("full", "quick")
+_FILE_LIMIT = 1 << 20
+
+
+@frozen(kw_only=True)
+class GridSpec:
+    """Axes in thousandths, and task sets per point."""
+
+    sync_share: Shares
+    contended_ratio: Shares
+    replicas: Annotated[int, rules.Whole(1, 10_000)]
+
+
+@frozen(kw_only=True)
+class RunSpec:
+    """How one task set is run; the words of ``RunSettings``."""
+
+    seconds: Annotated[float, rules.Seconds("0.05", "3600")]
+    solo_seconds: Annotated[float, rules.Seconds("0.05", "3600")]
+    windows: Annotated[int, rules.Whole(1, 100)]
+    warmup_jobs: Annotated[int, rules.Whole(0, 1000)]
+    overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
+    policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
+    split: Annotated[bool, rules.Flag()]
+
+
+@frozen(kw_only=True)
+class TasksSpec:
+    """What a task set is made of; the words of ``SynthesisParameters``."""
+
+    per_core: Annotated[int, rules.Whole(1, 64)]
+    segments_max: Annotated[int, rules.Whole(1, 256)]
+    wcet_min: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
+    wcet_max: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
+    distribution: Annotated[str, rules.Choice(DISTRIBUTIONS)]
+    deadline_factor: Annotated[Fraction, rules.Factor(1, 1000)]
+    classes_min: Annotated[int, rules.Whole(1, 64)]
+    classes_max: Annotated[int, rules.Whole(1, 64)]
+    priorities: Annotated[str, rules.Choice(PRIORITIES)]
+    fragments: Annotated[tuple[str, ...], rules.Names()]
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between fields that are each right."""
+        pairs = [
+            ("wcet_min", "wcet_max", f"{self.wcet_min}ns", f"{self.wcet_max}ns"),
+            ("classes_min", "classes_max", self.classes_min, self.classes_max),
+        ]
+        return [
+            Problem(low, f"{a} is above {high} = {b}", f"lower it or raise {high}")
+            for low, high, a, b in pairs
+            if getattr(self, low) > getattr(self, high)
+        ]
+
+
+@frozen(kw_only=True)
+class CalibrationSpec:
+    """How costs are found."""
+
+    pool: Annotated[str, rules.Choice(POOLS)]
+    seconds: Annotated[float, rules.Seconds("1", "86400")]
+    basis: Annotated[str, rules.Choice(("warm", "cold"))]
+
+
+@frozen(kw_only=True)
+class QuietSpec:
+    """When a run counts as quiet, and how often one that does not is repeated.
+
+    Attributes:
+        tolerance: Relative distance of a host probe from the calibration's that still is quiet.
+        repeats: Further attempts one set gets.
+        repeat_share: Further attempts the campaign gets, as a share of its runs.
+        noise_seconds: Length of the noise floor before the first run; 0: none.
+    """
+
+    tolerance: Annotated[float, rules.Number("0.001", "1")]
+    repeats: Annotated[int, rules.Whole(0, 100)]
+    repeat_share: Annotated[float, rules.Number("0", "100")]
+    noise_seconds: Annotated[float, rules.Seconds("0", "3600")]
+
+
+@frozen(kw_only=True)
+class CampaignSpec:
+    """A campaign of Mode 1: M x rho x alpha with replicas.
+
+    Attributes:
+        name: Base name of its folder.
+        preset: What its defaults came from.
+        seed: Everything random derives from it.
+        cores: Values of M; None: chosen on the machine (``resolve``).
+        cpus: CPU numbers of the logical cores; None: chosen on the machine.
+    """
+
+    name: Text
+    preset: Annotated[str, rules.Choice(("default", "quick", "paper"))]
+    seed: Annotated[int, rules.Whole(0, 2**63 - 1)]
+    cores: Annotated[tuple[int, ...] | None, rules.Cores()]
+    cpus: Annotated[tuple[int, ...] | None, rules.Cpus()]
+    grid: GridSpec
+    run: RunSpec
+    tasks: TasksSpec
+    calibration: CalibrationSpec
+    quiet: QuietSpec
+
+    def problems(self) -> list[Problem]:
+        """Windows must be long enough to count jobs of the slowest task."""
+        longest_ns = self.tasks.wcet_max * self.tasks.deadline_factor
+        jobs = self.run.warmup_jobs + 2
+        found: list[Problem] = []
+        for name, seconds in (
+            ("seconds", self.run.seconds / self.run.windows),
+            (
+                "solo_seconds",
+                self.run.solo_seconds / (max(self.cores or (1,)) * self.tasks.per_core),
+            ),
+        ):
+            if seconds * 1e9 < jobs * longest_ns:
+                found.append(
+                    Problem(
+                        f"run.{name}",
+                        f"a window of {seconds * 1e3:.3g} ms holds fewer than {jobs} jobs of a task"
+                        f" with T = {float(longest_ns) / 1e6:.3g} ms",
+                        f"raise it {jobs * longest_ns / (seconds * 10**9):.2g} times or more"
+                        if seconds
+                        else "raise it",
+                    )
+                )
+        return found
+
+
+#: The keys of a campaign file: section -> class; fields of the top level beside them.
+SECTIONS: dict[str, type] = {
+    "grid": GridSpec,
+    "run": RunSpec,
+    "tasks": TasksSpec,
+    "calibration": CalibrationSpec,
+    "quiet": QuietSpec,
+}
+
+_DEFAULT: dict[str, Any] = {
+    "seed": 1,
+    "cores": None,
+    "cpus": None,
+    "grid": {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10},
+    "run": {
+        "seconds": 1.0,
+        "solo_seconds": 0.5,
+        "windows": 2,
+        "warmup_jobs": 2,
+        "overrun": "skip",
+        "policy": "fifo",
+        "split": False,
+    },
+    "tasks": {
+        "per_core": 1,
+        "segments_max": 8,
+        "wcet_min": "100us",
+        "wcet_max": "500us",
+        "distribution": "uniform",
+        "deadline_factor": 10,
+        "classes_min": 1,
+        "classes_max": 3,
+        "priorities": "uniform",
+        "fragments": [],
+    },
+    "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
+    "quiet": {"tolerance": 0.03, "repeats": 2, "repeat_share": 0.5, "noise_seconds": 10.0},
+}
+
+#: What a preset changes. quick on 2 cores: 20 s + 8 s + 90 sets x 0.9 s, and at most 36 repeats.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "quick": {
+        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 5},
+        "run": {"seconds": 0.6, "solo_seconds": 0.3},
+        "calibration": {"pool": "quick", "seconds": 20.0},
+        "quiet": {"repeat_share": 0.4, "noise_seconds": 8.0},
+    },
+    "paper": {
+        "cores": list(range(1, 17)),
+        "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}},
+        "run": {"solo_seconds": 1.0},
+    },
+}
+
+
+def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Later layers win, key by key inside a section; nothing is checked."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if key in SECTIONS and isinstance(value, Mapping) and isinstance(merged.get(key), dict):
+                merged[key] = {**merged[key], **value}
+            else:
+                merged[key] = dict(value) if isinstance(value, Mapping) else value
+    return merged
+
+
+def specify(*layers: Mapping[str, Any]) -> CampaignSpec:
+    """The specification the layers describe over their preset.
+
+    Raises UsageError naming every problem.
+    """
+    asked = layered(*layers)
+    preset = asked.get("preset", "default")
+    base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
+    defaults = {"preset": "default", "name": preset if base else "default"}
+    return read_spec(layered(_DEFAULT, base, defaults, asked))
+
+
+def read_spec(values: Any) -> CampaignSpec:
+    """Validates a whole specification; raises UsageError naming every problem."""
+    try:
+        return _converter().structure(values, CampaignSpec)
+    except (RefusedError, ClassValidationError) as error:
+        raise usage(tuple(_problems(error, ""))) from None
+
+
+def usage(problems: tuple[Problem, ...]) -> UsageError:
+    """One error for all problems; a single one keeps its hint as the error's hint."""
+    if len(problems) == 1:
+        (only,) = problems
+        return UsageError(f"{only.path}: {only.found}" if only.path else only.found, only.hint)
+    return UsageError(f"{len(problems)} problems: " + "; ".join(map(str, problems)))
+
+
+def read_campaign_file(path: Path) -> dict[str, Any]:
+    """The layer a TOML campaign file holds. Raises DataError when it cannot be read as TOML."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_FILE_LIMIT + 1)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}", "--campaign takes a TOML file") from None
+    if len(data) > _FILE_LIMIT:
+        raise DataError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a campaign file?")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not TOML: {error}".replace("\n", " "), "see examples/") from None
+
+
+def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
+    """The canonical plain form: read_spec(spec_dict(s)) == s."""
+    plain = attrs.asdict(spec)
+    for axis in ("sync_share", "contended_ratio"):
+        plain["grid"][axis] = [milli / 1000 for milli in plain["grid"][axis]]
+    for bound in ("wcet_min", "wcet_max"):
+        plain["tasks"][bound] = f"{plain['tasks'][bound]}ns"
+    plain["tasks"]["deadline_factor"] = str(spec.tasks.deadline_factor)
+    plain["tasks"]["fragments"] = list(spec.tasks.fragments)
+    for key in ("cores", "cpus"):
+        plain[key] = None if plain[key] is None else list(plain[key])
+    return plain
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
+    """Paths at which two canonical specifications differ, with both values."""
+    found: list[str] = []
+    for key in sorted(set(old) | set(new)):
+        here, a, b = f"{path}{key}", old.get(key), new.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found += differences(a, b, f"{here}.")
+        elif a != b:
+            found.append(f"{here} ({shown(a)} there, {shown(b)} now)")
+    return found
+
+
+@cache
+def _converter() -> Converter:
+    """Structures by the fields' rules; every table refuses foreign keys and checks itself."""
+    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
+    converter.register_structure_hook_func(
+        lambda kind: _rule(kind) is not None, lambda value, kind: _rule(kind).parse(value)
+    )
+    for kind in (*SECTIONS.values(), CampaignSpec):
+        converter.register_structure_hook(kind, _checked(kind, converter))
+    return converter
+
+
+def _rule(kind: Any) -> Any:
+    return next(iter(getattr(kind, "__metadata__", ())), None)
+
+
+def _checked(kind: type, converter: Converter) -> Callable[[Any, Any], Any]:
+    """Structure hook of a table: it must be one, and its fields must fit each other."""
+    fields: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter)
+
+    def structure(values: Any, kind: Any) -> Any:
+        if not isinstance(values, Mapping):
+            raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
+        built = fields(dict(values), kind)
+        problems = built.problems() if hasattr(built, "problems") else ()
+        if problems:
+            raise RefusedError(*problems)
+        return built
+
+    return structure
+
+
+def _problems(error: BaseException, path: str) -> list[Problem]:
+    """Flattens what cattrs collected into problems with their full path."""
+    if isinstance(error, ClassValidationError):
+        below = [
+            problem
+            for inner, note in error.group_exceptions()[0]
+            for problem in _problems(inner, _join(path, note.name))
+        ]
+        return below + [p for inner in error.group_exceptions()[1] for p in _problems(inner, path)]
+    if isinstance(error, RefusedError):
+        return [Problem(_join(path, p.path), p.found, p.hint) for p in error.problems]
+    if isinstance(error, ForbiddenExtraKeysError):
+        known = attrs.fields_dict(error.cl)
+        return [
+            Problem(_join(path, shown(key)[1:-1]), "unknown key", _where(key, known))
+            for key in sorted(map(str, error.extra_fields))
+        ]
+    if isinstance(error, KeyError):
+        return [Problem(path, "missing", "add it")]
+    raise error
+
+
+def _join(path: str, below: str) -> str:
+    if not path or not below:
+        return path or below
+    return path + below if below.startswith("[") else f"{path}.{below}"
+
+
+def _where(key: str, known: Mapping[str, Any]) -> str:
+    """Hint for an unknown key: the section in which it does exist, or the nearest here."""
+    for section, kind in SECTIONS.items():
+        if key in attrs.fields_dict(kind):
+            return f"it belongs into [{section}]"
+    return nearest(key[:60], known)
