@@ -37,7 +37,7 @@ class Conversation:
 class FakeProcess:
     """A scripted command that is running; see :class:`deadbeat.targets.base.Process`.
 
-    Waiting never takes time: when no line is there, ``read_line`` fails as if ``timeout`` had passed.
+    Waiting takes no time: when no line is there, ``read_line`` fails as if ``timeout`` were over.
 
     Attributes:
         received: Lines it was sent.

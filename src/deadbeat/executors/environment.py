@@ -1,0 +1,433 @@
+"""The state of a machine, read before and after every session, and the platform it amounts to.
+
+Works over a reader of file contents alone, so that the same code reads this machine, a board behind
+a Target and a dict in a test. What cannot be told is recorded as ``unknown: REASON``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from deadbeat.executors.preemption import kernel_release, preemption_model
+from deadbeat.executors.procfs import (
+    CPU_FOLDER,
+    Read,
+    colon_fields,
+    cpu_cgroup,
+    cpu_list,
+    integer,
+    is_unknown,
+    limit,
+    online_cpus,
+    parse_cpu_list,
+    status_field,
+    stripped,
+    unknown,
+    value,
+)
+from deadbeat.executors.realtime import Diagnosis, diagnose_realtime
+from deadbeat.model.platform import Platform
+
+__all__ = ["Diagnosis", "diagnose_realtime", "platform_from_environment", "read_environment"]
+
+_CACHES_MAX = 10
+_THERMAL_ZONES_MAX = 64
+#: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
+_VULNERABILITIES = (
+    "gather_data_sampling",
+    "ghostwrite",
+    "indirect_target_selection",
+    "itlb_multihit",
+    "l1tf",
+    "mds",
+    "meltdown",
+    "mmio_stale_data",
+    "old_microcode",
+    "reg_file_data_sampling",
+    "retbleed",
+    "spec_rstack_overflow",
+    "spec_store_bypass",
+    "spectre_v1",
+    "spectre_v2",
+    "srbds",
+    "tsa",
+    "tsx_async_abort",
+    "vmscape",
+)
+#: Vendors and products that firmware tables (DMI) give only to virtual machines.
+_VIRTUAL_NAMES = (
+    "qemu",
+    "kvm",
+    "vmware",
+    "virtualbox",
+    "xen",
+    "bochs",
+    "virtual machine",
+    "dummy-virt",
+)
+
+
+def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
+    """State of the machine behind ``read``, as values that JSON can hold.
+
+    Dicts by CPU have the CPU number, as text, for a key. The unit is in the key where there is one;
+    ticks are those of /proc/stat (USER_HZ, 10 ms nearly everywhere).
+
+    Args:
+        read: Text of a file, or None; of the process whose rights and limits are to be recorded.
+        now: The moment, with its time zone.
+    """
+    cpus = online_cpus(read)
+    preemption, basis = preemption_model(read)
+    virtual, virtual_basis = _virtual(read)
+    steal, total = _ticks(read, cpus)
+    return {
+        "time": now.isoformat(timespec="milliseconds"),
+        "hostname": value(read, "/proc/sys/kernel/hostname"),
+        "machine": _machine(read),
+        "soc": _soc(read),
+        "kernel": _kernel(read),
+        "preemption": preemption,
+        "preemption_basis": basis,
+        "cmdline": value(read, "/proc/cmdline"),
+        "cpus_online": cpus or unknown("neither sysfs nor /proc/stat names the CPUs"),
+        "cpus_allowed": _cpus_allowed(read),
+        "isolated": cpu_list(read, f"{CPU_FOLDER}/isolated"),
+        "nohz_full": cpu_list(read, f"{CPU_FOLDER}/nohz_full"),
+        "topology": {str(cpu): _topology(read, cpu) for cpu in cpus},
+        "governor": _governor(read, cpus),
+        "frequency_policy": _frequency_policy(read, cpus),
+        "frequency_khz": {str(cpu): _frequency_khz(read, cpu) for cpu in cpus},
+        "clocksource": value(
+            read, "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
+        "steal_ticks": steal,
+        "total_ticks": total,
+        "rt_runtime_us": integer(read, "/proc/sys/kernel/sched_rt_runtime_us"),
+        "rt_period_us": integer(read, "/proc/sys/kernel/sched_rt_period_us"),
+        "fair_server_runtime_ns": {str(cpu): _fair_server(read, cpu) for cpu in cpus},
+        "throttle_counts": {str(cpu): _throttle(read, cpu) for cpu in cpus},
+        "thermal": _thermal(read),
+        "mitigations": _mitigations(read),
+        "virtual": virtual,
+        "virtual_basis": virtual_basis,
+        "memory": _memory(read),
+        "loadavg": _loadavg(read),
+        "limits": {
+            "rtprio": limit(read, "Max realtime priority"),
+            "memlock_bytes": limit(read, "Max locked memory"),
+            "rttime_us": limit(read, "Max realtime timeout"),
+        },
+        "cgroup": _cgroup(read),
+    }
+
+
+def platform_from_environment(
+    environment: dict[str, Any],
+    *,
+    cpus: Sequence[int],
+    toolchain: str,
+    flags: str,
+    kind: str,
+    name: str | None = None,
+) -> Platform:
+    """The platform an environment describes.
+
+    The fingerprint covers hardware (processor, topology, caches), frequency policy and toolchain
+    with its flags; not the kernel, which is recorded only, so that a stored program may be compared
+    between kernels.
+
+    Args:
+        environment: From :func:`read_environment`.
+        cpus: CPU number of each logical core.
+        toolchain, flags: Compiler identification, and the flags of runtime and fragments.
+        kind: ``hardware``, ``emulated`` or ``simulated``.
+        name: Label; None takes the host name.
+    """
+    identity = {
+        "machine": environment["machine"],
+        "soc": environment["soc"],
+        "topology": environment["topology"],
+        "frequency_policy": environment["frequency_policy"],
+        "toolchain": toolchain,
+        "flags": flags,
+    }
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return Platform(
+        name=name or environment["hostname"],
+        kind=kind,
+        machine=environment["machine"],
+        soc=environment["soc"],
+        cpus=tuple(cpus),
+        kernel=environment["kernel"],
+        preemption="unknown"
+        if is_unknown(environment["preemption"])
+        else environment["preemption"],
+        governor=_governor_words(environment["governor"]),
+        toolchain=toolchain,
+        flags=flags,
+        fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
+        details=dict(environment),
+    )
+
+
+def _governor_words(governor: dict[str, str] | str) -> str:
+    if isinstance(governor, str):
+        return "none" if governor.startswith("none: ") else "unknown"
+    if len(set(governor.values())) == 1:
+        return next(iter(governor.values()))
+    return ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())
+
+
+def _machine(read: Read) -> str:
+    arch = stripped(read, "/proc/sys/kernel/arch")  # since Linux 6.1
+    if arch:
+        return arch
+    fields = colon_fields(read("/proc/cpuinfo") or "")
+    if "flags" in fields:
+        return "x86_64" if "lm" in fields["flags"].split() else "i686"
+    if "CPU architecture" in fields:
+        return "aarch64" if fields["CPU architecture"] in ("8", "AArch64") else "arm"
+    return unknown("neither /proc/sys/kernel/arch nor /proc/cpuinfo names the architecture")
+
+
+def _soc(read: Read) -> str:
+    fields = colon_fields(read("/proc/cpuinfo") or "")
+    if "model name" in fields and "cpu family" in fields:
+        numbers = [fields.get(key, "?") for key in ("cpu family", "model", "stepping")]
+        return (
+            f"{fields['model name']} (family {numbers[0]} model {numbers[1]} stepping {numbers[2]})"
+        )
+    for candidate in (
+        stripped(read, "/proc/device-tree/model"),
+        fields.get("model name"),
+        fields.get("Hardware"),
+    ):
+        if candidate:
+            return candidate
+    if "CPU implementer" in fields:
+        return f"implementer {fields['CPU implementer']} part {fields.get('CPU part', '?')}"
+    return unknown("/proc/cpuinfo and /proc/device-tree/model name no processor")
+
+
+def _kernel(read: Read) -> str:
+    release = stripped(read, "/proc/sys/kernel/osrelease")
+    version = stripped(read, "/proc/sys/kernel/version")
+    if release and version:
+        return f"{release} {version}"
+    return value(read, "/proc/version")
+
+
+def _cpus_allowed(read: Read) -> list[int] | str:
+    text = status_field(read, "Cpus_allowed_list")
+    if text is None:
+        return unknown("/proc/self/status has no Cpus_allowed_list")
+    return parse_cpu_list(text)
+
+
+def _topology(read: Read, cpu: int) -> dict[str, Any]:
+    folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
+    topology: dict[str, Any] = {
+        "core": integer(read, f"{folder}/core_id"),
+        "package": integer(read, f"{folder}/physical_package_id"),
+        "siblings": cpu_list(read, f"{folder}/thread_siblings_list"),
+        "caches": _caches(read, cpu),
+    }
+    # Arm: cores of one chip differ; where they do not, these files say so too.
+    for key, path in (
+        ("capacity", f"{CPU_FOLDER}/cpu{cpu}/cpu_capacity"),
+        ("midr", f"{CPU_FOLDER}/cpu{cpu}/regs/identification/midr_el1"),
+    ):
+        text = stripped(read, path)
+        if text is not None:
+            topology[key] = text
+    return topology
+
+
+def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | str:
+    caches: list[dict[str, Any]] = []
+    for index in range(_CACHES_MAX):
+        folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
+        if read(f"{folder}/level") is None:
+            break
+        caches.append(
+            {
+                "level": integer(read, f"{folder}/level"),
+                "type": value(read, f"{folder}/type"),
+                "size_bytes": _size_bytes(value(read, f"{folder}/size")),
+                "line_bytes": integer(read, f"{folder}/coherency_line_size"),
+                "ways": integer(read, f"{folder}/ways_of_associativity"),
+                "shared_cpus": cpu_list(read, f"{folder}/shared_cpu_list"),
+            }
+        )
+    return caches or unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
+
+
+def _size_bytes(text: str) -> int | str:
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if found is None:
+        return text if is_unknown(text) else unknown(f"cache size {text!r}")
+    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
+
+
+def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str:
+    found = {
+        str(cpu): stripped(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus
+    }
+    if not any(found.values()):
+        return "none: no cpufreq driver" if cpus else unknown("no CPUs are named")
+    return {cpu: name or "none" for cpu, name in found.items()}
+
+
+def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Any]:
+    """What decides at which frequency a CPU runs; never a frequency of the moment."""
+    files = ("scaling_driver", "scaling_governor", "scaling_min_freq", "scaling_max_freq")
+    policy: dict[str, Any] = {}
+    for cpu in cpus:
+        folder = f"{CPU_FOLDER}/cpu{cpu}/cpufreq"
+        texts = {name: stripped(read, f"{folder}/{name}") for name in files}
+        policy[str(cpu)] = {name: text for name, text in texts.items() if text is not None}
+    for key, path in (
+        ("boost", f"{CPU_FOLDER}/cpufreq/boost"),
+        ("no_turbo", f"{CPU_FOLDER}/intel_pstate/no_turbo"),
+    ):
+        text = stripped(read, path)
+        if text is not None:
+            policy[key] = text
+    return policy
+
+
+def _frequency_khz(read: Read, cpu: int) -> int | str:
+    current = integer(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_cur_freq")
+    if isinstance(current, int):
+        return current
+    block = re.search(
+        rf"^processor\s*:\s*{cpu}$(.*?)(?:^$|\Z)", read("/proc/cpuinfo") or "", re.M | re.S
+    )
+    megahertz = re.search(r"^cpu MHz\s*:\s*([\d.]+)", block[1], re.M) if block else None
+    if megahertz:
+        return round(float(megahertz[1]) * 1000)
+    return unknown("no cpufreq driver, and /proc/cpuinfo shows no frequency")
+
+
+def _ticks(read: Read, cpus: Sequence[int]) -> tuple[dict[str, int] | str, dict[str, int] | str]:
+    """Stolen and all ticks by CPU since the boot."""
+    lines = re.findall(r"^cpu(\d+) (.*)$", read("/proc/stat") or "", re.M)
+    # user nice system idle iowait irq softirq steal; guest time behind them is part of user
+    # (proc_stat(5)).
+    rows = {cpu: [int(word) for word in words.split()[:8]] for cpu, words in lines}
+    rows = {cpu: row for cpu, row in rows.items() if int(cpu) in cpus and len(row) == 8}
+    if not rows:
+        reason = unknown("/proc/stat has no ticks by CPU")
+        return reason, reason
+    return {cpu: row[7] for cpu, row in rows.items()}, {cpu: sum(row) for cpu, row in rows.items()}
+
+
+def _fair_server(read: Read, cpu: int) -> int | str:
+    """Time per second that ordinary tasks may take from real-time ones (Linux 6.12 and later)."""
+    path = f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    found = integer(read, path)
+    if isinstance(found, int) or kernel_release(read) < (6, 12):
+        return found
+    return unknown(f"{path} cannot be read; the kernel's default is 50 ms per second")
+
+
+def _throttle(read: Read, cpu: int) -> dict[str, int | str]:
+    folder = f"{CPU_FOLDER}/cpu{cpu}/thermal_throttle"
+    return {part: integer(read, f"{folder}/{part}_throttle_count") for part in ("core", "package")}
+
+
+def _thermal(read: Read) -> list[dict[str, Any]] | str:
+    zones: list[dict[str, Any]] = []
+    for index in range(_THERMAL_ZONES_MAX):
+        folder = f"/sys/class/thermal/thermal_zone{index}"
+        if read(f"{folder}/type") is None:
+            break
+        zones.append(
+            {
+                "zone": value(read, f"{folder}/type"),
+                "millidegrees": integer(read, f"{folder}/temp"),
+            }
+        )
+    return zones or unknown("there is no /sys/class/thermal/thermal_zone0")
+
+
+def _mitigations(read: Read) -> dict[str, str] | str:
+    folder = f"{CPU_FOLDER}/vulnerabilities"
+    texts = {name: stripped(read, f"{folder}/{name}") for name in _VULNERABILITIES}
+    known = {name: text for name, text in texts.items() if text is not None}
+    return known or unknown(f"{folder} cannot be read")
+
+
+def _virtual(read: Read) -> tuple[bool | str, str]:
+    """Whether this is a virtual machine, and what that answer rests on."""
+    fields = colon_fields(read("/proc/cpuinfo") or "")
+    if "hypervisor" in fields.get("flags", "").split():
+        return True, "hypervisor flag in /proc/cpuinfo"
+    hypervisor = stripped(read, "/sys/hypervisor/type")
+    if hypervisor:
+        return True, f"/sys/hypervisor/type is {hypervisor}"
+    paths = (
+        "/sys/class/dmi/id/sys_vendor",
+        "/sys/class/dmi/id/product_name",
+        "/proc/device-tree/compatible",
+        "/proc/device-tree/model",
+    )
+    names = {path: text for path in paths if (text := stripped(read, path))}
+    for path, text in names.items():
+        if any(name in text.lower() for name in _VIRTUAL_NAMES):
+            return True, f"{path} is {text}"
+    if "flags" in fields:
+        return False, "no hypervisor flag in /proc/cpuinfo"
+    if names:
+        path, text = next(iter(names.items()))
+        return False, f"{path} is {text}"
+    reason = "no processor flags, firmware tables or device tree"
+    return unknown(reason), reason
+
+
+def _memory(read: Read) -> dict[str, Any]:
+    fields = colon_fields(read("/proc/meminfo") or "")
+    memory: dict[str, Any] = {}
+    for key, name in (
+        ("total_kb", "MemTotal"),
+        ("available_kb", "MemAvailable"),
+        ("swap_total_kb", "SwapTotal"),
+    ):
+        words = fields.get(name, "").split()
+        memory[key] = int(words[0]) if words else unknown(f"/proc/meminfo has no {name}")
+    path = "/sys/kernel/mm/transparent_hugepage/enabled"
+    text = value(read, path)
+    chosen = re.search(r"\[(\w+)\]", text)
+    memory["transparent_hugepage"] = chosen[1] if chosen else text
+    return memory
+
+
+def _loadavg(read: Read) -> list[float] | str:
+    words = (stripped(read, "/proc/loadavg") or "").split()[:3]
+    if len(words) < 3:
+        return unknown("/proc/loadavg cannot be read")
+    return [float(word) for word in words]
+
+
+def _cgroup(read: Read) -> dict[str, Any] | str:
+    group = cpu_cgroup(read)
+    if group is None:
+        return unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
+    found: dict[str, Any] = {
+        "version": group.version,
+        "path": group.path,
+        "folder": group.folder,
+    }
+    if group.version == 1:
+        for key in ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us"):
+            found[key.replace("cpu.", "")] = integer(read, f"{group.folder}/{key}")
+    else:
+        at_root = group.folder == group.mount
+        found["cpu_max"] = "none: root group" if at_root else value(read, f"{group.folder}/cpu.max")
+    return found
