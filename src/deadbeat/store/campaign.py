@@ -1,0 +1,436 @@
+"""A campaign's directory: what was asked, what was built, what was measured, what failed.
+
+Layout and formats: docs/reference/files.md. A run is committed by one rename and never changed
+after; a campaign resumes by asking `CampaignStore.committed`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.files import (
+    PART_SUFFIX,
+    move_file,
+    read_json,
+    storing,
+    write_json,
+)
+from deadbeat.store.jobfile import find_inconsistency, read_job_table, write_job_table
+from deadbeat.store.keys import parse_run_key
+from deadbeat.store.locking import LOCK_NAME, FolderLock
+from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
+from deadbeat.store.serial import read_calibration, write_calibration
+
+CAMPAIGN_FILE = "campaign.json"
+FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed")
+
+_CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
+_DERIVED_HINT = "delete the file and repeat the command"
+_SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
+_REJECTED_NAME = re.compile(r"(.+)\.([0-9]+)\.jobs")
+
+
+@frozen(kw_only=True)
+class SessionRecord:
+    """Environment before and after one invocation; None where it was not recorded (killed)."""
+
+    number: int
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class CampaignStore:
+    """One campaign's directory. Every writing method holds the campaign's lock for its moment;
+    whoever writes a whole session holds `lock` around it."""
+
+    def __init__(self, path: Path, *, spec: dict[str, Any], seed: int) -> None:
+        """Use `create` or `open`."""
+        self.path = path
+        self.spec = spec
+        self.seed = seed
+        self._lock = FolderLock(path)
+        self._programs = ProgramFolder(path / "programs")
+
+    # -- life of the directory
+
+    @classmethod
+    def create(cls, path: Path | str, spec: dict[str, Any], seed: int) -> CampaignStore:
+        """Start a campaign in ``path``, which must be missing, empty or begun and killed.
+
+        Args:
+            path: Its directory; parents are made.
+            spec: What is asked, as JSON values.
+            seed: The campaign's seed.
+
+        Raises:
+            UsageError: ``path`` holds a campaign already, or something that is none.
+            DeadbeatError: It cannot be written, or another process is writing there.
+        """
+        path = Path(path)
+        with storing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
+        if CAMPAIGN_FILE in foreign:
+            raise UsageError(f"{path} already holds a campaign", "open it, or choose another name")
+        if foreign:
+            raise UsageError(
+                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
+            )
+        store = cls(path, spec=spec, seed=seed)
+        with store.lock(), storing(path):
+            store._clean()
+            for folder in FOLDERS:
+                (path / folder).mkdir(exist_ok=True)
+            write_json(path / CAMPAIGN_FILE, {"spec": spec, "seed": seed})
+        return store
+
+    @classmethod
+    def open(cls, path: Path | str) -> CampaignStore:
+        """The campaign in ``path``; left-over parts of a killed writer are removed.
+
+        Raises:
+            DataError: No campaign there, or ``campaign.json`` is damaged or of another format.
+        """
+        path = Path(path)
+        file = path / CAMPAIGN_FILE
+        if not file.is_file():
+            raise DataError(
+                f"{path} is not a campaign: it has no {CAMPAIGN_FILE}",
+                "name the folder of a campaign, for example runs/latest",
+            )
+        plain = read_json(file, what="campaign file", hint=_CAMPAIGN_HINT)
+        spec, seed = plain.get("spec"), plain.get("seed")
+        if not isinstance(spec, dict) or type(seed) is not int:
+            wrong = "seed" if isinstance(spec, dict) else "spec"
+            raise DataError(f"campaign file {file} is damaged: no valid {wrong}", _CAMPAIGN_HINT)
+        store = cls(path, spec=spec, seed=seed)
+        store._clean_if_possible()
+        return store
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The right to write here, for a block; nests within one process.
+
+        Raises:
+            DeadbeatError: Another process holds it.
+        """
+        with self._lock.hold():
+            yield
+
+    def _clean_if_possible(self) -> None:
+        """A read-only folder, or one that is being written, is left as it is."""
+        try:
+            with self._lock.hold_if_free() as held:
+                if held:
+                    self._clean()
+        except DeadbeatError:
+            return
+
+    def _clean(self) -> None:
+        for folder in (self.path, *(self.path / name for name in FOLDERS)):
+            for part in folder.glob(f"*{PART_SUFFIX}"):
+                with storing(part):
+                    part.unlink(missing_ok=True)
+
+    # -- what belongs to the whole campaign
+
+    def save_calibration(self, calibration: Calibration) -> None:
+        with self.lock():
+            write_calibration(self.path / "calibration.json", calibration)
+
+    def load_calibration(self) -> Calibration | None:
+        """The campaign's calibration; None before it was made.
+
+        Raises:
+            DataError: Damaged or of another format.
+        """
+        path = self.path / "calibration.json"
+        return read_calibration(path) if path.exists() else None
+
+    def save_noise(self, noise: dict[str, Any]) -> None:
+        with self.lock():
+            write_json(self.path / "noise.json", {"noise": noise})
+
+    def load_noise(self) -> dict[str, Any] | None:
+        """The noise floor; None before it was measured.
+
+        Raises:
+            DataError: Damaged or of another format.
+        """
+        path = self.path / "noise.json"
+        return self._read_part(path, "noise") if path.exists() else None
+
+    def next_session(self) -> int:
+        """Number of the next invocation; the first is 1."""
+        return max((record.number for record in self._session_files()), default=0) + 1
+
+    def save_session(self, number: int, when: str, environment: dict[str, Any]) -> None:
+        """Record the environment ``when`` ("before" or "after") invocation ``number``."""
+        if when not in ("before", "after") or number < 1:
+            raise ValueError(f"no such moment of a session: {number} {when}")
+        with self.lock(), storing(self.path):
+            (self.path / "sessions").mkdir(exist_ok=True)
+            path = self.path / "sessions" / f"{number:03d}-{when}.json"
+            write_json(path, {"environment": environment})
+
+    def sessions(self) -> tuple[SessionRecord, ...]:
+        """Environments of all invocations, in order.
+
+        Raises:
+            DataError: A record is damaged.
+        """
+        found: dict[int, dict[str, dict[str, Any]]] = {}
+        for record in self._session_files():
+            plain = self._read_part(record.path, "environment")
+            found.setdefault(record.number, {})[record.when] = plain
+        return tuple(
+            SessionRecord(number=number, before=pair.get("before"), after=pair.get("after"))
+            for number, pair in sorted(found.items())
+        )
+
+    def _session_files(self) -> list[_SessionFile]:
+        files = []
+        for path in _listing(self.path / "sessions"):
+            match = _SESSION_NAME.fullmatch(path.name)
+            if match:
+                files.append(_SessionFile(int(match[1]), match[2], path))
+        return files
+
+    def _read_part(self, path: Path, name: str) -> dict[str, Any]:
+        plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
+        if not isinstance(plain, dict):
+            raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
+        return plain
+
+    # -- programs
+
+    def save_program(
+        self,
+        batch: str,
+        c_source: str,
+        task_sets: Sequence[tuple[RunKey, TaskSet]],
+        elf: Path | None = None,
+        *,
+        set_ids: Sequence[str] = (),
+    ) -> Path | None:
+        """Keep what was built; returns where the executable now is.
+
+        Args:
+            batch: Name of the batch.
+            c_source: The generated C.
+            task_sets: The runs in it, in the order of the program's table.
+            elf: The executable, copied.
+            set_ids: Identifier of each task set (`emit.task_set_id`); compared with the job files.
+        """
+        with self.lock():
+            return self._programs.save(batch, c_source, task_sets, elf, set_ids)
+
+    def programs(self) -> tuple[Program, ...]:
+        return self._programs.programs()
+
+    def task_set(self, key: RunKey) -> TaskSet:
+        """The task set of ``key``.
+
+        Raises:
+            DataError: No batch holds it, or its index is damaged.
+        """
+        return self._programs.task_set(key)
+
+    def planned_set(self, key: RunKey) -> PlannedSet | None:
+        """The task set of ``key`` as plain values (quick, for the analysis); None if unknown."""
+        return self._programs.planned(key)
+
+    def planned(self) -> frozenset[RunKey]:
+        """Every run that a program was built for."""
+        return self._programs.keys()
+
+    # -- runs
+
+    def committed(self) -> set[RunKey]:
+        """Runs that are finished and kept."""
+        return {key for path in _listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
+
+    def rejected_counts(self) -> dict[RunKey, int]:
+        """How many attempts of a run were off the quiet mode."""
+        counts: dict[RunKey, int] = {}
+        for path in _listing(self.path / "rejected"):
+            match = _REJECTED_NAME.fullmatch(path.name)
+            key = _key_of(match[1], path) if match else None
+            if key is not None:
+                counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def failed(self) -> dict[RunKey, dict[str, Any]]:
+        """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
+
+        Raises:
+            DataError: A record is damaged.
+        """
+        done = self.committed()
+        found = {}
+        for path in _listing(self.path / "failed"):
+            key = _key_of(path.stem, path) if path.suffix == ".json" else None
+            if key is not None and key not in done:
+                found[key] = self._read_part(path, "failure")
+        return found
+
+    def jobs_path(self, key: RunKey) -> Path:
+        return self.path / "jobs" / f"{key.text}.jobs"
+
+    def table(self, key: RunKey) -> JobTable:
+        """Jobs of the committed run ``key``.
+
+        Raises:
+            UsageError: It is not committed.
+            DataError: Its file is damaged.
+        """
+        path = self.jobs_path(key)
+        if not path.exists():
+            raise UsageError(f"{self.path} has no run {key.text}", "list the runs, or resume")
+        return read_job_table(path)
+
+    def commit_file(self, key: RunKey, path: Path) -> Path:
+        """Commit the job file at ``path``, which must be sound; it is moved, not copied.
+
+        Raises:
+            DataError: Not a sound job file.
+            DeadbeatError: ``key`` is committed already, or the file cannot be written.
+        """
+        read_job_table(path)
+        with self.lock():
+            target = self._free_target(key)
+            move_file(path, target)
+            self.clear_failed(key)
+        return target
+
+    def commit_table(self, key: RunKey, table: JobTable) -> Path:
+        """Commit ``table`` as run ``key``.
+
+        Raises:
+            DataError: The table is inconsistent.
+            DeadbeatError: ``key`` is committed already, or the file cannot be written.
+        """
+        _require_consistent(key, table)
+        with self.lock():
+            target = self._free_target(key)
+            write_job_table(target, table)
+            self.clear_failed(key)
+        return target
+
+    def reject_file(self, key: RunKey, path: Path) -> Path:
+        """Keep the job file at ``path`` as an attempt off the quiet mode; it is moved."""
+        with self.lock():
+            target = self._rejected_target(key)
+            move_file(path, target)
+        return target
+
+    def reject_table(self, key: RunKey, table: JobTable) -> Path:
+        """Keep ``table`` as an attempt off the quiet mode."""
+        _require_consistent(key, table)
+        with self.lock():
+            target = self._rejected_target(key)
+            write_job_table(target, table)
+        return target
+
+    def fail(self, key: RunKey, reason: str) -> None:
+        """Record that ``key`` failed, and how often by now."""
+        with self.lock(), storing(self.path):
+            path = self._failed_path(key)
+            path.parent.mkdir(exist_ok=True)
+            before = self._read_part(path, "failure") if path.exists() else {}
+            attempt = int(before.get("attempt", 0)) + 1
+            failure = {"key": key.text, "reason": reason, "attempt": attempt}
+            write_json(path, {"failure": failure})
+
+    def clear_failed(self, key: RunKey) -> None:
+        """Forget that ``key`` failed, if it did."""
+        with self.lock(), storing(self._failed_path(key)):
+            self._failed_path(key).unlink(missing_ok=True)
+
+    def _failed_path(self, key: RunKey) -> Path:
+        return self.path / "failed" / f"{key.text}.json"
+
+    def _free_target(self, key: RunKey) -> Path:
+        target = self.jobs_path(key)
+        if target.exists():
+            raise DeadbeatError(
+                f"run {key.text} is committed already", "runs are immutable; use another replica"
+            )
+        with storing(target):
+            target.parent.mkdir(exist_ok=True)
+        return target
+
+    def _rejected_target(self, key: RunKey) -> Path:
+        folder = self.path / "rejected"
+        with storing(folder):
+            folder.mkdir(exist_ok=True)
+        number = 1
+        while (folder / f"{key.text}.{number}.jobs").exists():
+            number += 1
+        return folder / f"{key.text}.{number}.jobs"
+
+
+@frozen
+class _SessionFile:
+    number: int
+    when: str
+    path: Path
+
+
+def _is_begun(entry: Path) -> bool:
+    """Whether ``entry`` may lie in a folder whose campaign was begun and killed at once."""
+    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
+        return True
+    return entry.name in FOLDERS and entry.is_dir() and not any(entry.iterdir())
+
+
+def _listing(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _key_of(text: str, path: Path) -> RunKey | None:
+    """Run key of a file's name; None for a part or a file that is not ours."""
+    if path.suffix not in (".jobs", ".json"):
+        return None
+    try:
+        return parse_run_key(text)
+    except DataError:
+        return None
+
+
+def _require_consistent(key: RunKey, table: JobTable) -> None:
+    problem = find_inconsistency(table)
+    if problem:
+        raise DataError(f"run {key.text} is inconsistent: {problem}", "this is a defect: report it")
+
+
+def estimate_bytes(*, runs: int, jobs: int, tasks: int = 1, windows: int = 1) -> int:
+    """Disk need of ``runs`` runs of ``jobs`` jobs each, rejected attempts not included.
+
+    A probe per core and pair at each boundary is counted as four a window.
+    """
+    one = j.HEADER_DTYPE.itemsize + 4 + jobs * j.JOB_DTYPE.itemsize
+    one += tasks * j.TASK_DTYPE.itemsize
+    one += windows * (j.WINDOW_DTYPE.itemsize + 4 * j.PROBE_DTYPE.itemsize)
+    return runs * one
+
+
+def free_bytes(path: Path) -> int:
+    """Free space where ``path`` is or will be."""
+    existing = path
+    while not existing.exists():
+        existing = existing.parent
+    return shutil.disk_usage(existing).free

@@ -1,0 +1,208 @@
+"""Reading and writing single files: whole or not at all, and every failure in one line.
+
+A file appears under its name only when all of it is on the disk: it is written beside as
+``NAME.PID.part``, synced, renamed, and the folder is synced. ``kill -9`` at any moment leaves the
+old file or the new one; a left-over ``.part`` is never read.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from deadbeat.model.errors import DataError, DeadbeatError
+
+#: Version of the layout of a campaign directory and of every JSON file in it.
+FORMAT = 1
+PART_SUFFIX = ".part"
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_PERMISSION = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+Buffer = bytes | memoryview
+
+
+@functools.cache
+def tool_version() -> str:
+    """Version of this deadbeat; written into every file, named when a file is foreign."""
+    return version("deadbeat")
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn an OSError of writing ``path`` into a DeadbeatError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _NO_SPACE:
+            hint = "free space there, then repeat the command: what is finished is kept"
+        elif error.errno in _NO_PERMISSION:
+            hint = "check owner and permissions of the folder, or choose another"
+        else:
+            hint = "nothing was half-written; repeat the command when the cause is gone"
+        raise DeadbeatError(f"cannot write {path}: {reason}", hint) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in ``folder`` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def part_path(path: Path) -> Path:
+    """Where ``path`` is written before it gets its name."""
+    return path.with_name(f"{path.name}.{os.getpid()}{PART_SUFFIX}")
+
+
+def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
+    """Write ``buffers`` one after the other as ``path``, atomically.
+
+    Raises:
+        DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
+    """
+    part = part_path(path)
+    with storing(path):
+        try:
+            with part.open("wb") as stream:
+                for buffer in buffers:
+                    stream.write(buffer)
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def atomic_write(path: Path, data: bytes | str) -> None:
+    """Write ``data`` (text as UTF-8) as ``path``: the old content or the new one, never a part.
+
+    Raises:
+        DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
+    """
+    write_buffers(path, [data.encode() if isinstance(data, str) else data])
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy ``source`` with its mode as ``target``, atomically.
+
+    Raises:
+        DeadbeatError: It cannot be read or written; nothing is left behind.
+    """
+    part = part_path(target)
+    with storing(target):
+        try:
+            shutil.copy2(source, part)
+            _sync_file(part)
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_folder(target.parent)
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Give the complete file ``source`` the name ``target``, durably and atomically.
+
+    Raises:
+        DeadbeatError: It cannot be read or written; ``source`` is then still there.
+    """
+    with storing(target):
+        _sync_file(source)
+        try:
+            source.replace(target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            copy_file(source, target)
+            source.unlink()
+        sync_folder(target.parent)
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def json_text(value: Any) -> str:
+    """JSON as deadbeat writes it: sorted, indented, one line end; NaN is refused (ValueError)."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write ``value`` with the format and the tool's version beside its own keys, atomically."""
+    atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
+
+
+def read_bytes(path: Path, *, what: str, hint: str) -> bytes:
+    """Content of ``path``.
+
+    Raises:
+        DataError: It cannot be read; names ``what`` it should have been and gives ``hint``.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {what} {path}: {error.strerror or error}", hint) from error
+
+
+def read_json(path: Path, *, what: str, hint: str) -> dict[str, Any]:
+    """Object in ``path`` as written by `write_json`, without ``format`` and ``tool``.
+
+    Raises:
+        DataError: Unreadable, not JSON, not an object, or of another format; one line with ``hint``
+            (or with the version to use).
+    """
+    value = parse_json(path, read_bytes(path, what=what, hint=hint), what=what, hint=hint)
+    if not isinstance(value, dict):
+        raise DataError(f"{what} {path} is damaged: not a JSON object", hint)
+    check_format(path, value, what=what, hint=hint)
+    return {key: item for key, item in value.items() if key not in ("format", "tool")}
+
+
+def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
+    """JSON value of ``data``, which came from ``path``.
+
+    Raises:
+        DataError: Not JSON.
+    """
+    try:
+        return json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{what} {path} is damaged: {line}", hint) from error
+
+
+def check_format(path: Path, value: dict[str, Any], *, what: str, hint: str) -> None:
+    """Refuse a file of another format and say which version can read it.
+
+    Raises:
+        DataError: ``format`` is missing or not the one this version reads.
+    """
+    found = value.get("format")
+    if found == FORMAT and type(found) is int:
+        return
+    if type(found) is not int:
+        raise DataError(f"{what} {path} is damaged: it has no format number", hint)
+    writer = value.get("tool")
+    by = f", written by deadbeat {writer}" if isinstance(writer, str) else ""
+    raise DataError(
+        f"{what} {path} has format {found}{by}; deadbeat {tool_version()} reads format {FORMAT}",
+        f"open it with deadbeat {writer}" if by else f"use the version that writes format {found}",
+    )

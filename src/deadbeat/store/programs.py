@@ -1,0 +1,176 @@
+"""What was built, kept with the results: ``programs/BATCH.c``, ``BATCH.elf`` and ``BATCH.json``.
+
+``BATCH.json`` is an array with one task set a line, so that one of thousands is read without
+parsing the others. It is written last: a batch exists when its index does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.files import (
+    atomic_write,
+    copy_file,
+    parse_json,
+    read_bytes,
+    storing,
+)
+from deadbeat.store.keys import parse_run_key
+from deadbeat.store.serial import task_set_from_plain, to_plain
+
+_HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
+_BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LINE_KEY = re.compile(rb'^\{"index": (\d+), "key": "([^"\\]*)", ')
+
+
+@frozen(kw_only=True)
+class Program:
+    """A batch that was built.
+
+    Attributes:
+        batch: Its name.
+        source, elf: Paths of the C text and of the executable (None: never built).
+        keys: The runs in it, in the order of its table of task sets.
+    """
+
+    batch: str
+    source: Path
+    elf: Path | None
+    keys: tuple[RunKey, ...]
+
+
+@frozen
+class PlannedSet:
+    """A task set of a batch: its place, its identifier ("" if not recorded), its plain form."""
+
+    batch: str
+    index: int
+    set_id: str
+    plain: dict[str, Any]
+
+
+class ProgramFolder:
+    """The ``programs`` folder of a campaign; indexes are read when first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lines: dict[str, list[bytes]] = {}
+        self._where: dict[RunKey, tuple[str, int]] = {}
+
+    def save(
+        self,
+        batch: str,
+        c_source: str,
+        task_sets: Sequence[tuple[RunKey, TaskSet]],
+        elf: Path | None,
+        set_ids: Sequence[str],
+    ) -> Path | None:
+        """Store a batch; returns the stored executable. The index comes last."""
+        if not _BATCH_NAME.fullmatch(batch):
+            raise UsageError(f"{batch!r} cannot name a batch", "letters, digits, '.', '_' and '-'")
+        if set_ids and len(set_ids) != len(task_sets):
+            raise ValueError(f"{len(set_ids)} identifiers for {len(task_sets)} task sets")
+        with storing(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        atomic_write(self._folder / f"{batch}.c", c_source)
+        stored = self._folder / f"{batch}.elf" if elf is not None else None
+        if elf is not None and stored is not None:
+            copy_file(elf, stored)
+        lines = [
+            _index_line(index, key, set_ids[index] if set_ids else "", task_set)
+            for index, (key, task_set) in enumerate(task_sets)
+        ]
+        atomic_write(self._folder / f"{batch}.json", "[\n" + ",\n".join(lines) + "\n]\n")
+        self._lines.clear()
+        self._where.clear()
+        return stored
+
+    def programs(self) -> tuple[Program, ...]:
+        """All batches, by name.
+
+        Raises:
+            DataError: An index is damaged.
+        """
+        self._load()
+        found = []
+        for batch in sorted(self._lines):
+            elf = self._folder / f"{batch}.elf"
+            keys = [(i, key) for key, (owner, i) in self._where.items() if owner == batch]
+            found.append(
+                Program(
+                    batch=batch,
+                    source=self._folder / f"{batch}.c",
+                    elf=elf if elf.exists() else None,
+                    keys=tuple(key for _, key in sorted(keys)),
+                )
+            )
+        return tuple(found)
+
+    def keys(self) -> frozenset[RunKey]:
+        """Every run that some batch holds a task set for."""
+        self._load()
+        return frozenset(self._where)
+
+    def planned(self, key: RunKey) -> PlannedSet | None:
+        """The stored task set of ``key``, as plain values; None if no batch holds it.
+
+        Raises:
+            DataError: Its line is damaged.
+        """
+        self._load()
+        if key not in self._where:
+            return None
+        batch, index = self._where[key]
+        path = self._folder / f"{batch}.json"
+        line = self._lines[batch][index]
+        item = parse_json(path, line, what="batch index", hint=_HINT)
+        set_id, plain = item.get("set_id"), item.get("task_set")
+        if not (isinstance(set_id, str) and isinstance(plain, dict)):
+            raise DataError(f"batch index {path} is damaged: {key.text} lacks its task set", _HINT)
+        return PlannedSet(batch, index, set_id, plain)
+
+    def task_set(self, key: RunKey) -> TaskSet:
+        """The task set of ``key``.
+
+        Raises:
+            DataError: No batch holds it, or its line is damaged.
+        """
+        planned = self.planned(key)
+        if planned is None:
+            raise DataError(f"no program in {self._folder} holds {key.text}", _HINT)
+        path = self._folder / f"{planned.batch}.json"
+        return task_set_from_plain(planned.plain, path=path, hint=_HINT)
+
+    def _load(self) -> None:
+        """Read the indexes once; a later batch replaces an earlier one's entry of the same run."""
+        if self._lines or not self._folder.is_dir():
+            return
+        for path in sorted(self._folder.glob("*.json")):
+            lines = _split_index(path)
+            self._lines[path.stem] = lines
+            for index, line in enumerate(lines):
+                match = _LINE_KEY.match(line)
+                if match is None or int(match[1]) != index:
+                    raise DataError(f"batch index {path} is damaged: line {index + 2}", _HINT)
+                self._where[parse_run_key(match[2].decode("utf-8", "replace"))] = (path.stem, index)
+
+
+def _split_index(path: Path) -> list[bytes]:
+    lines = read_bytes(path, what="batch index", hint=_HINT).split(b"\n")
+    if lines[0] != b"[" or lines[-2:] != [b"]", b""]:
+        raise DataError(f"batch index {path} is damaged: it is not a whole array", _HINT)
+    return [line.removesuffix(b",") for line in lines[1:-2] if line]
+
+
+def _index_line(index: int, key: RunKey, set_id: str, task_set: TaskSet) -> str:
+    item = {"index": index, "key": key.text, "set_id": set_id, "task_set": to_plain(task_set)}
+    return json.dumps(item, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,134 @@
+"""Values of the model as plain JSON values and back, every wrong key named in one line.
+
+A fraction is written ``"n/d"``, an entry ``"name/size"`` and a use ``["name/size", repeats,
+resource]``: a batch holds thousands of them and stays readable this way.
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from cattrs import Converter, transform_error
+
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import DataError
+from deadbeat.model.results import Finding
+from deadbeat.model.tasks import Entry, FragmentUse, TaskSet
+from deadbeat.store.files import read_json, write_json
+
+_CALIBRATION_HINT = "run `deadbeat calibrate` again, or put a good copy back"
+
+
+@functools.cache
+def converter() -> Converter:
+    """The converter of all stored values; unknown keys are errors."""
+    made = Converter(forbid_extra_keys=True)
+    made.register_unstructure_hook(Fraction, str)
+    made.register_structure_hook(Fraction, lambda text, _: _fraction(text))
+    made.register_unstructure_hook(Entry, str)
+    made.register_structure_hook(Entry, lambda text, _: parse_entry(text))
+    made.register_unstructure_hook(
+        FragmentUse, lambda use: [str(use.entry), use.repeats, use.resource]
+    )
+    made.register_structure_hook(FragmentUse, lambda item, _: _use(item))
+    return made
+
+
+def _fraction(text: Any) -> Fraction:
+    if not isinstance(text, str):
+        raise ValueError(f"expected a fraction as text, found {text!r}")
+    return Fraction(text)
+
+
+def parse_entry(text: Any) -> Entry:
+    """Entry from ``name/size``; ValueError if it is not one."""
+    name, slash, size = text.rpartition("/") if isinstance(text, str) else ("", "", "")
+    if not (name and slash and size.isascii() and size.isdigit()):
+        raise ValueError(f"expected name/size, found {text!r}")
+    return Entry(name, int(size))
+
+
+def _use(item: Any) -> FragmentUse:
+    if not isinstance(item, list) or len(item) != 3:
+        raise ValueError(f"expected [entry, repeats, resource], found {item!r}")
+    entry, repeats, resource = item
+    if type(repeats) is not int or repeats < 1 or not (resource is None or type(resource) is int):
+        raise ValueError(f"expected [entry, repeats >= 1, resource or null], found {item!r}")
+    return FragmentUse(parse_entry(entry), repeats, resource)
+
+
+def to_plain(value: Any) -> Any:
+    """``value`` of the model as dicts, lists, numbers and text."""
+    return converter().unstructure(value)
+
+
+def _structure(plain: Any, wanted: type, *, path: Path, what: str, hint: str) -> Any:
+    """Value of type ``wanted``, or a DataError that names the first wrong key of ``path``."""
+    try:
+        return converter().structure(plain, wanted)
+    except Exception as error:  # cattrs groups whatever its hooks raise
+        lines = transform_error(error, path="$") or [str(error)]
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        raise DataError(f"{what} {path} is damaged: {lines[0]}{more}", hint) from error
+
+
+def task_set_from_plain(plain: Any, *, path: Path, hint: str) -> TaskSet:
+    """Task set that was written to ``path``.
+
+    Raises:
+        DataError: Damaged.
+    """
+    value = _structure(plain, TaskSet, path=path, what="task set in", hint=hint)
+    assert isinstance(value, TaskSet)
+    return value
+
+
+def findings_from_plain(plain: Any, *, path: Path, hint: str) -> tuple[Finding, ...]:
+    """Findings that were written to ``path``.
+
+    Raises:
+        DataError: Damaged.
+    """
+    return tuple(
+        _structure(item, Finding, path=path, what="finding in", hint=hint) for item in plain
+    )
+
+
+def write_calibration(path: Path, calibration: Calibration) -> None:
+    """Write ``calibration`` as ``path``, atomically."""
+    write_json(path, to_plain(calibration))
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Calibration in ``path``.
+
+    Raises:
+        DataError: Unreadable, damaged or of another format.
+    """
+    plain = read_json(path, what="calibration", hint=_CALIBRATION_HINT)
+    value = _structure(plain, Calibration, path=path, what="calibration", hint=_CALIBRATION_HINT)
+    assert isinstance(value, Calibration)
+    problem = _find_problem(value)
+    if problem:
+        raise DataError(f"calibration {path} is damaged: {problem}", _CALIBRATION_HINT)
+    return value
+
+
+def _find_problem(calibration: Calibration) -> str:
+    """What types alone do not catch, in words; "" if nothing."""
+    for entry, costs in calibration.costs.items():
+        try:
+            parse_entry(entry)
+        except ValueError as error:
+            return str(error)
+        if not costs:
+            return f"{entry} has no cost"
+        if any(cost.first_ps < 1 or cost.repeat_ps < 1 for cost in costs):
+            return f"{entry} costs less than 1 ps"
+    references = (*calibration.yardstick_ps, *calibration.cache_line_ps.values())
+    if any(reference < 1 for reference in references):
+        return "a host reference is less than 1 ps"
+    return ""
