@@ -1,0 +1,124 @@
+/*+++
+ * name = "matmul"
+ * kind = "NS"
+ * summary = "Dense matrix multiply, 32-bit integers"
+ * resource_class = "compute-integer"
+ * sizes = [6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+ * size_unit = "rows"
+ * quick = [8, 32]
+ * requires = []
+ * modes = ["default"]
+ * origin = "own; the definition of the matrix product, row by row"
+ * tacle = "matrix1"
+ * licence = "Apache-2.0"
+ +++*/
+#include <stdio.h>
+
+#include "deadbeat/fragment.h"
+
+/* Elements have 12 bits, so that 256 products of them stay below 2^31: C is exact. */
+#define ELEMENT_BITS 12
+#define PERTURBATIONS 4
+
+struct matmul {
+    uint64_t random;
+    _Alignas(DB_CACHE_LINE) int32_t elements[]; /* A, B, C: size x size each, by rows */
+};
+
+extern const struct db_fragment db_fragment_matmul;
+
+static int32_t element(uint64_t random)
+{
+    return (int32_t)(random & ((1u << ELEMENT_BITS) - 1)) - (1 << (ELEMENT_BITS - 1));
+}
+
+static size_t context_bytes(uint32_t size)
+{
+    return sizeof(struct matmul) + sizeof(int32_t) * 3 * size * size;
+}
+
+static int setup(struct db_context *context)
+{
+    struct matmul *m = context->memory;
+    const size_t cells = (size_t)context->size * context->size;
+    m->random = db_seed_state(context->seed);
+    for (size_t i = 0; i < 2 * cells; i++)
+        m->elements[i] = element(db_random(&m->random));
+    for (size_t i = 2 * cells; i < 3 * cells; i++)
+        m->elements[i] = INT32_MIN;
+    return 0;
+}
+
+static void multiply(const int32_t *a, const int32_t *b, int32_t *restrict c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t *row = c + i * n;
+        for (size_t j = 0; j < n; j++)
+            row[j] = 0;
+        for (size_t k = 0; k < n; k++) {
+            const int32_t factor = a[i * n + k];
+            for (size_t j = 0; j < n; j++)
+                row[j] += factor * b[k * n + j];
+        }
+    }
+}
+
+static void run(struct db_context *context)
+{
+    struct matmul *m = context->memory;
+    const size_t n = context->size;
+    for (int i = 0; i < PERTURBATIONS; i++) {
+        const uint64_t r = db_random(&m->random);
+        m->elements[((r >> 32) * (2 * n * n)) >> 32] = element(r);
+    }
+    multiply(m->elements, m->elements + n * n, m->elements + 2 * n * n, n);
+    db_keep(m);
+}
+
+/* Component i of M x modulo the prime, for |elements| < 2^31 and components of x below the prime. */
+static uint64_t row_times(const int32_t *row, const uint64_t *x, size_t n, uint64_t prime)
+{
+    uint64_t sum = 0;
+    for (size_t j = 0; j < n; j++) {
+        const uint64_t reduced = (uint64_t)((int64_t)row[j] + ((int64_t)prime << 1)) % prime;
+        sum = (sum + reduced * x[j]) % prime;
+    }
+    return sum;
+}
+
+/* Freivalds (1979): A (B x) = C x for a random x. A wrong C passes with probability 2^-31. */
+static int check(const struct db_context *context, char *why, size_t why_bytes)
+{
+    enum { MAX_SIZE = 256 };
+    const uint64_t prime = (UINT64_C(1) << 31) - 1;
+    const struct matmul *m = context->memory;
+    const size_t n = context->size;
+    uint64_t x[MAX_SIZE], bx[MAX_SIZE];
+    uint64_t random = m->random;
+    if (n > MAX_SIZE) {
+        snprintf(why, why_bytes, "size %zu is above %d", n, MAX_SIZE);
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = db_random(&random) % prime;
+    for (size_t i = 0; i < n; i++)
+        bx[i] = row_times(m->elements + (n + i) * n, x, n, prime);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t abx = row_times(m->elements + i * n, bx, n, prime);
+        const uint64_t cx = row_times(m->elements + (2 * n + i) * n, x, n, prime);
+        if (abx != cx) {
+            snprintf(why, why_bytes, "row %zu of the product is wrong (Freivalds)", i);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const struct db_fragment db_fragment_matmul = {
+    .name = "matmul",
+    .kind = DB_NS,
+    .context_bytes = context_bytes,
+    .setup = setup,
+    .run = run,
+    .check = check,
+};

@@ -1,0 +1,119 @@
+/*+++
+ * name = "matmul_float"
+ * kind = "NS"
+ * summary = "Dense matrix multiply, double precision, as inner products"
+ * resource_class = "compute-float"
+ * sizes = [5, 8, 12, 18, 28, 42, 64, 98, 150, 220]
+ * size_unit = "rows"
+ * quick = [12]
+ * requires = []
+ * modes = ["default"]
+ * origin = "own; the definition of the matrix product, one inner product an element"
+ * tacle = ""
+ * licence = "Apache-2.0"
+ +++*/
+#include <math.h>
+#include <stdio.h>
+
+#include "deadbeat/fragment.h"
+
+#define PERTURBATIONS 4
+
+struct matmul_float {
+    uint64_t random;
+    _Alignas(DB_CACHE_LINE) double elements[]; /* A, B, C: size x size each, by rows */
+};
+
+extern const struct db_fragment db_fragment_matmul_float;
+
+/* Uniform in [-1, 1]; zero or at least 2^-63, so no product comes near the denormal range. */
+static double element(uint64_t random)
+{
+    return (double)(int64_t)random * 0x1p-63;
+}
+
+static size_t context_bytes(uint32_t size)
+{
+    return sizeof(struct matmul_float) + sizeof(double) * 3 * size * size;
+}
+
+static int setup(struct db_context *context)
+{
+    struct matmul_float *m = context->memory;
+    const size_t cells = (size_t)context->size * context->size;
+    m->random = db_seed_state(context->seed);
+    for (size_t i = 0; i < 2 * cells; i++)
+        m->elements[i] = element(db_random(&m->random));
+    for (size_t i = 2 * cells; i < 3 * cells; i++)
+        m->elements[i] = 1e9; /* no product of such elements is that large */
+    return 0;
+}
+
+static void multiply(const double *a, const double *b, double *restrict c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                sum += a[i * n + k] * b[k * n + j];
+            c[i * n + j] = sum;
+        }
+    }
+}
+
+static void run(struct db_context *context)
+{
+    struct matmul_float *m = context->memory;
+    const size_t n = context->size;
+    for (int i = 0; i < PERTURBATIONS; i++) {
+        const uint64_t index = db_random(&m->random) >> 32;
+        m->elements[(index * (2 * n * n)) >> 32] = element(db_random(&m->random));
+    }
+    multiply(m->elements, m->elements + n * n, m->elements + 2 * n * n, n);
+    db_keep(m);
+}
+
+static double row_times(const double *row, const double *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t j = 0; j < n; j++)
+        sum += row[j] * x[j];
+    return sum;
+}
+
+/* Freivalds (1979): A (B x) = C x for a random x, up to rounding, which is below n^2 epsilon. */
+static int check(const struct db_context *context, char *why, size_t why_bytes)
+{
+    enum { MAX_SIZE = 256 };
+    const struct matmul_float *m = context->memory;
+    const size_t n = context->size;
+    const double tolerance = (double)(n * n) * 1e-14;
+    double x[MAX_SIZE], bx[MAX_SIZE];
+    uint64_t random = m->random;
+    if (n > MAX_SIZE) {
+        snprintf(why, why_bytes, "size %zu is above %d", n, MAX_SIZE);
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = 1.5 + element(db_random(&random)); /* far from zero: every element of C weighs in */
+    for (size_t i = 0; i < n; i++)
+        bx[i] = row_times(m->elements + (n + i) * n, x, n);
+    for (size_t i = 0; i < n; i++) {
+        const double difference =
+            row_times(m->elements + i * n, bx, n) - row_times(m->elements + (2 * n + i) * n, x, n);
+        if (!(fabs(difference) <= tolerance)) {
+            snprintf(why, why_bytes, "row %zu of the product is off by %g (Freivalds)", i, difference);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const struct db_fragment db_fragment_matmul_float = {
+    .name = "matmul_float",
+    .kind = DB_NS,
+    .context_bytes = context_bytes,
+    .setup = setup,
+    .run = run,
+    .check = check,
+};
