@@ -32,12 +32,12 @@ enum db_kind { DB_NS = 0, DB_SY = 1 };
 
 /* One synchronisation object: contended by all tasks of a set, or local to one core. */
 struct db_resource {
-    void *shared;          /* shared_bytes() bytes of process-shared memory, zeroed, 64-byte aligned */
-    uint32_t participants; /* tasks that will use this object, >= 1 */
-    uint32_t cores;        /* cores from which it will be used, >= 1 */
-    uint32_t max_size;     /* the largest size with which any participant will use it */
-    int32_t ceiling;       /* priority ceiling for this run's band; 0: no real-time policy */
-    int32_t owner_pid;     /* process that called create() */
+    void *shared;             /* shared_bytes() bytes of process-shared memory, zeroed, 64-byte aligned */
+    uint32_t participants;    /* tasks that will use this object, >= 1 */
+    uint32_t cores;           /* cores from which it will be used, >= 1 */
+    uint32_t max_size;        /* the largest size with which any participant will use it */
+    int32_t ceiling;          /* priority ceiling for this run's band; 0: no real-time policy */
+    int32_t owner_pid;        /* process that called create() */
     int fds[DB_RESOURCE_FDS]; /* for create(): descriptors, inherited by fork; -1 when unused */
     uint64_t words[4];        /* for create(): identifiers (System V ids and the like) */
     char scratch_dir[96];     /* an existing directory for objects that need a path (flock) */

@@ -21,11 +21,11 @@
 #define DB_NEVER INT64_MIN
 
 /* header.flags */
-#define DB_RUN_REALTIME 1u   /* SCHED_FIFO was set and read back for every task */
-#define DB_RUN_SPLIT 2u      /* cpu_ns, run_delay_* and switches were recorded */
-#define DB_RUN_LATE 4u       /* overrun policy late; otherwise skip */
+#define DB_RUN_REALTIME 1u /* SCHED_FIFO was set and read back for every task */
+#define DB_RUN_SPLIT 2u    /* cpu_ns, run_delay_* and switches were recorded */
+#define DB_RUN_LATE 4u     /* overrun policy late; otherwise skip */
 #define DB_RUN_PRIVATE_IPC 8u
-#define DB_RUN_LOCKED 16u    /* memory locked */
+#define DB_RUN_LOCKED 16u /* memory locked */
 
 struct db_file_header {
     char magic[8];
@@ -91,18 +91,18 @@ struct db_probe_row {
 };
 
 /* job.flags */
-#define DB_JOB_COUNTED 1u  /* released and due inside a window after its warm-up */
-#define DB_JOB_SOLO 2u     /* in a solo window */
-#define DB_JOB_SKIPPED 4u  /* released while its predecessor still ran, and not started: a miss */
-#define DB_JOB_STARTED 8u  /* start_ns is valid */
+#define DB_JOB_COUNTED 1u   /* released and due inside a window after its warm-up */
+#define DB_JOB_SOLO 2u      /* in a solo window */
+#define DB_JOB_SKIPPED 4u   /* released while its predecessor still ran, and not started: a miss */
+#define DB_JOB_STARTED 8u   /* start_ns is valid */
 #define DB_JOB_FINISHED 16u /* finish_ns is valid */
-#define DB_JOB_SPLIT 32u   /* cpu_ns, run_delay_* and switches are valid */
+#define DB_JOB_SPLIT 32u    /* cpu_ns, run_delay_* and switches are valid */
 
 struct db_job_record {
     int64_t release_ns;
-    int64_t start_ns;  /* DB_NEVER if not started */
-    int64_t finish_ns; /* DB_NEVER if not finished */
-    int64_t cpu_ns;    /* thread CPU time between start and finish */
+    int64_t start_ns;            /* DB_NEVER if not started */
+    int64_t finish_ns;           /* DB_NEVER if not finished */
+    int64_t cpu_ns;              /* thread CPU time between start and finish */
     int64_t run_delay_before_ns; /* ready but not running, between release and start */
     int64_t run_delay_within_ns; /* ready but not running, between start and finish */
     uint32_t voluntary_switches;

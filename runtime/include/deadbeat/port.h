@@ -1,0 +1,100 @@
+/*
+ * What the runtime needs of an operating system. A port is one folder under runtime/port that
+ * implements every function here, chosen at build time; runtime/port/template is there to copy.
+ * Functions return 0 or an errno value unless they say otherwise. None allocates on the heap.
+ */
+#ifndef DEADBEAT_PORT_H
+#define DEADBEAT_PORT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Priority bands: tasks, priority ceiling, per-core agents and coordinator, guardian. */
+#define DB_PRIORITY_TASK_LOW 60
+#define DB_PRIORITY_TASK_HIGH 79
+#define DB_PRIORITY_CEILING 80
+#define DB_PRIORITY_AGENT 85
+#define DB_PRIORITY_GUARDIAN 90
+
+enum db_policy { DB_POLICY_OTHER = 0, DB_POLICY_FIFO = 1 };
+
+/* --- time ----------------------------------------------------------------------------------- */
+
+/* Monotonic time in ns; a few tens of ns to call; comparable between cores. */
+int64_t port_now_ns(void);
+int64_t port_realtime_ns(void);
+/* Suspends the caller until port_now_ns() >= at. Never returns early. */
+void port_sleep_until_ns(int64_t at);
+
+/* --- scheduling ----------------------------------------------------------------------------- */
+
+/* Gives the calling thread a policy and priority; FIFO priority 0 is an error. */
+int port_set_policy(enum db_policy policy, int priority);
+/* Binds the calling thread to one CPU. */
+int port_set_cpu(int cpu);
+/* What the calling thread really has: policy, priority and the one CPU it is bound to (-1: many). */
+int port_get_placement(int *policy, int *priority, int *cpu);
+/* Starts a thread that has policy, priority and CPU before its first instruction. */
+int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
+                      uint64_t *thread);
+int port_join_thread(uint64_t thread);
+/* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
+void port_minimal_timer_slack(void);
+
+/* --- time the scheduler took, of the calling thread ------------------------------------------ */
+
+struct db_usage {
+    int64_t cpu_ns;       /* CPU time of the thread */
+    int64_t run_delay_ns; /* time spent ready but not running */
+    uint32_t voluntary;   /* context switches */
+    uint32_t involuntary;
+};
+/* Opens what port_usage() reads; descriptor in *handle. */
+int port_usage_open(int *handle);
+/* `ending`: read the CPU clock first instead of last, so that the reading itself stays outside of
+ * what lies between a beginning and an ending call. */
+void port_usage(int handle, struct db_usage *usage, int ending);
+void port_usage_close(int handle);
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+/* Zeroed, page-aligned and already touched; shared with processes forked later, or private. */
+void *port_map(size_t bytes, int shared);
+void port_unmap(void *memory, size_t bytes);
+/* Locks present and future memory of the process. */
+int port_lock_memory(void);
+
+/* --- waiting for one another ------------------------------------------------------------------ */
+
+/* Suspends while *word == seen (spurious returns allowed). timeout_ns < 0: without end.
+ * Returns 0, ETIMEDOUT or EINTR. Works between processes on shared memory. */
+int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns);
+void port_wake(atomic_uint *word);
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+/* Forks; the child dies when its parent does. Returns as fork(). */
+int port_fork(void);
+/* Ends the calling process at once. */
+_Noreturn void port_exit(int status);
+void port_kill(int pid);
+/* Waits for a child to end; its exit status, or 256 + signal number. */
+int port_reap(int pid);
+/* Adds `amount` to *word (and wakes who waits on it) whenever a child ends; NULL: no more. */
+void port_watch_children(atomic_uint *word, unsigned amount);
+/* Puts the caller at the head of a process group of its own. */
+void port_lead_group(void);
+void port_kill_group(int pid);
+/* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
+int port_limit_realtime(int64_t ns);
+/* Waits for a child to end until the time at which *limit_ns stands (re-read at every expiry).
+ * Returns 0 with *status as port_reap(), or ETIMEDOUT. */
+int port_guard(int pid, _Atomic int64_t *limit_ns, int *status);
+/* Gives the caller System V and POSIX message queue namespaces of its own. */
+int port_private_ipc(void);
+/* Takes the machine-wide lock, waiting up to wait_ns; released when all holders have died.
+ * EBUSY: *holder is the process that has it (0: unknown). */
+int port_machine_lock(int64_t wait_ns, int *holder);
+
+#endif

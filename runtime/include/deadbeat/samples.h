@@ -1,0 +1,60 @@
+/*
+ * The file a calibration writes, version 1: header, entries, samples, parallel rows, crc32.
+ * Its numpy twin is in src/deadbeat/executors/calibration.py.
+ */
+#ifndef DEADBEAT_SAMPLES_H
+#define DEADBEAT_SAMPLES_H
+
+#include <stdint.h>
+
+#define DB_SAMPLES_MAGIC "DBCALS\r\n"
+#define DB_SAMPLES_VERSION 1
+
+struct db_samples_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t entry_count;
+    uint64_t sample_count;
+    uint64_t parallel_count;
+    int64_t clock_cost_ps;
+    uint64_t reserved[3];
+};
+
+/* State of one entry on one core; rows ordered by core, then entry. */
+struct db_entry_row {
+    uint16_t entry;
+    uint16_t core;
+    int32_t error; /* errno of its set-up; 0: it can be used here */
+    int32_t wrong; /* non-zero: its check failed */
+    uint32_t reserved;
+    uint64_t estimate_ps;
+};
+
+/* One visit to one entry. */
+struct db_sample_row {
+    uint32_t visit;
+    uint16_t entry;
+    uint16_t core;
+    uint32_t position; /* in its visit: 0 is the first after idle */
+    uint32_t repeats;  /* further repeats timed together after the first */
+    uint64_t yardstick_before_ps;
+    uint64_t yardstick_after_ps;
+    int64_t first_ns;
+    int64_t rest_ns;
+};
+
+/* The same block of one entry alone, or on all cores at once, each core on its own object. */
+struct db_parallel_row {
+    uint16_t entry;
+    uint16_t core;
+    uint16_t round;
+    uint16_t together; /* 0: alone */
+    int64_t block_ns;
+};
+
+_Static_assert(sizeof(struct db_samples_header) == 64, "samples header is 64 bytes");
+_Static_assert(sizeof(struct db_entry_row) == 24, "entry row is 24 bytes");
+_Static_assert(sizeof(struct db_sample_row) == 48, "sample row is 48 bytes");
+_Static_assert(sizeof(struct db_parallel_row) == 16, "parallel row is 16 bytes");
+
+#endif

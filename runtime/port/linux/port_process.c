@@ -1,0 +1,188 @@
+/* Memory, waiting and processes on Linux. */
+#include "deadbeat/port.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+void *port_map(size_t bytes, int shared)
+{
+    int flags = MAP_ANONYMOUS | MAP_POPULATE | (shared ? MAP_SHARED : MAP_PRIVATE);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void port_unmap(void *memory, size_t bytes)
+{
+    if (memory)
+        munmap(memory, bytes);
+}
+
+int port_lock_memory(void)
+{
+    return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? 0 : errno;
+}
+
+int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
+{
+    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+    long result = syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout_ns < 0 ? NULL : &t, NULL, 0);
+    if (result == 0 || errno == EAGAIN)
+        return 0;
+    return errno;
+}
+
+void port_wake(atomic_uint *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+int port_fork(void)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) /* it died before the line above */
+            _exit(1);
+    }
+    return pid;
+}
+
+_Noreturn void port_exit(int status)
+{
+    _exit(status);
+}
+
+void port_kill(int pid)
+{
+    kill(pid, SIGKILL);
+}
+
+int port_reap(int pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static atomic_uint *watched_word;
+static unsigned watched_amount;
+
+static void on_child(int signal_number)
+{
+    int saved = errno;
+    (void)signal_number;
+    if (watched_word) {
+        atomic_fetch_add(watched_word, watched_amount);
+        port_wake(watched_word);
+    }
+    errno = saved;
+}
+
+void port_watch_children(atomic_uint *word, unsigned amount)
+{
+    struct sigaction action = {.sa_handler = word ? on_child : SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+    watched_word = word;
+    watched_amount = amount;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCHLD, &action, NULL);
+}
+
+void port_lead_group(void)
+{
+    setpgid(0, 0);
+}
+
+void port_kill_group(int pid)
+{
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+}
+
+int port_guard(int pid, _Atomic int64_t *limit_ns, int *status)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return errno;
+    for (;;) {
+        int64_t left = atomic_load(limit_ns) - port_now_ns();
+        if (left <= 0)
+            break;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        int ready = ppoll(&p, 1, &t, NULL);
+        if (ready == 1) {
+            close(fd);
+            *status = port_reap(pid);
+            return 0;
+        }
+    }
+    close(fd);
+    return ETIMEDOUT;
+}
+
+int port_private_ipc(void)
+{
+    return unshare(CLONE_NEWIPC) == 0 ? 0 : errno;
+}
+
+/* An abstract socket name: one per machine (network namespace), needs no writable folder and no
+ * clean-up, and is free again when the last process that inherited it is dead. */
+static socklen_t lock_address(struct sockaddr_un *address)
+{
+    static const char name[] = "deadbeat-machine-lock";
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path + 1, name, sizeof name - 1);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof name);
+}
+
+static int lock_holder(const struct sockaddr_un *address, socklen_t length)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    if (connect(fd, (const struct sockaddr *)address, length) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        peer.pid = 0;
+    close(fd);
+    return peer.pid;
+}
+
+int port_machine_lock(int64_t wait_ns, int *holder)
+{
+    struct sockaddr_un address;
+    socklen_t length = lock_address(&address);
+    int64_t until = port_now_ns() + wait_ns;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    while (bind(fd, (struct sockaddr *)&address, length) != 0) {
+        int error = errno;
+        if (error != EADDRINUSE || port_now_ns() >= until) {
+            *holder = lock_holder(&address, length);
+            close(fd);
+            return error == EADDRINUSE ? EBUSY : error;
+        }
+        port_sleep_until_ns(port_now_ns() + 100000000);
+    }
+    return listen(fd, 8) == 0 ? 0 : errno;
+}

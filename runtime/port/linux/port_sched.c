@@ -1,0 +1,91 @@
+/* Policy, priority, affinity and threads on Linux. */
+#include "deadbeat/port.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* Fragments keep below 4 KiB of stack; thread start-up and signal frames need the rest. */
+#define STACK_BYTES (256 * 1024)
+
+int port_set_policy(enum db_policy policy, int priority)
+{
+    struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
+    int kind = policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER;
+    return sched_setscheduler(0, kind, &p) == 0 ? 0 : errno;
+}
+
+int port_set_cpu(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return EINVAL;
+    CPU_SET((size_t)cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : errno;
+}
+
+int port_get_placement(int *policy, int *priority, int *cpu)
+{
+    struct sched_param p;
+    cpu_set_t set;
+    *policy = sched_getscheduler(0);
+    if (*policy < 0 || sched_getparam(0, &p) != 0 || sched_getaffinity(0, sizeof set, &set) != 0)
+        return errno;
+    *priority = p.sched_priority;
+    *cpu = -1;
+    for (int i = 0; CPU_COUNT(&set) == 1 && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            *cpu = i;
+    return 0;
+}
+
+int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
+                      uint64_t *thread)
+{
+    pthread_attr_t attributes;
+    cpu_set_t set;
+    pthread_t id;
+    struct sched_param p = {.sched_priority = policy == DB_POLICY_FIFO ? priority : 0};
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes, policy == DB_POLICY_FIFO ? SCHED_FIFO : SCHED_OTHER);
+    pthread_attr_setschedparam(&attributes, &p);
+    /* In the attributes: a thread that bound itself could be kept by its parent from ever doing so. */
+    int error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    if (error == 0)
+        error = pthread_create(&id, &attributes, body, argument);
+    pthread_attr_destroy(&attributes);
+    if (error == 0)
+        memcpy(thread, &id, sizeof id < sizeof *thread ? sizeof id : sizeof *thread);
+    return error;
+}
+
+int port_join_thread(uint64_t thread)
+{
+    pthread_t id;
+    memcpy(&id, &thread, sizeof id);
+    return pthread_join(id, NULL);
+}
+
+void port_minimal_timer_slack(void)
+{
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+int port_limit_realtime(int64_t ns)
+{
+    struct rlimit now, limit;
+    if (getrlimit(RLIMIT_RTTIME, &now) != 0)
+        return errno;
+    rlim_t us = (rlim_t)(ns / 1000);
+    limit.rlim_max = now.rlim_max < us ? now.rlim_max : us;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_RTTIME, &limit) == 0 ? 0 : errno;
+}

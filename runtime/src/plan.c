@@ -1,0 +1,259 @@
+/* Plan and memory of a run, and its result file. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A solo window holds at least so many jobs, however short the asked time. */
+#define SOLO_JOBS 20
+
+static int64_t longest_period(const struct db_task_set *set)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < set->task_count; i++)
+        longest = set->tasks[i].period_ns > longest ? set->tasks[i].period_ns : longest;
+    return (int64_t)longest;
+}
+
+static int64_t solo_length(const struct db_task_set *set, const struct options *o, uint32_t task,
+                           uint32_t rounds)
+{
+    int64_t share = o->solo_ns / set->task_count / rounds;
+    int64_t least = SOLO_JOBS * (int64_t)set->tasks[task].period_ns / rounds;
+    return share > least ? share : least;
+}
+
+static uint32_t solo_rounds(const struct options *o)
+{
+    if (o->solo_ns == 0)
+        return 0;
+    return o->windows > 1 ? o->windows - 1 : 1;
+}
+
+/* together, every task solo, together, ... : solo and together see the same states of the host. */
+static void plan_windows(struct run *run)
+{
+    const struct db_task_set *set = run->set;
+    const struct options *o = run->options;
+    uint32_t rounds = solo_rounds(o), n = 0;
+    for (uint32_t slice = 0; slice < o->windows; slice++) {
+        run->windows[n++] = (struct window){.kind = DB_WINDOW_TOGETHER,
+                                            .task = UINT16_MAX,
+                                            .length_ns = o->seconds_ns / o->windows,
+                                            .warmup_ns = o->warmup * longest_period(set)};
+        for (uint32_t i = 0; slice < rounds && i < set->task_count; i++) {
+            uint32_t task = (i + slice) % set->task_count;
+            run->windows[n++] = (struct window){.kind = DB_WINDOW_SOLO,
+                                                .task = task,
+                                                .length_ns = solo_length(set, o, task, rounds),
+                                                .warmup_ns = o->warmup * (int64_t)set->tasks[task].period_ns};
+        }
+    }
+    run->window_count = n;
+}
+
+static bool takes_part(const struct window *window, uint32_t task)
+{
+    return window->kind == DB_WINDOW_TOGETHER || window->task == task;
+}
+
+static uint64_t record_capacity(const struct run *run, uint32_t task)
+{
+    uint64_t count = 1; /* one to spare: the loop needs no special case at the end */
+    for (uint32_t w = 0; w < run->window_count; w++) {
+        const struct window *window = &run->windows[w];
+        if (takes_part(window, task))
+            count += (uint64_t)(window->length_ns + window->warmup_ns) / run->set->tasks[task].period_ns + 3;
+    }
+    return count;
+}
+
+static void count_users(struct run *run)
+{
+    const struct db_task_set *set = run->set;
+    for (uint32_t r = 0; r < set->resource_count; r++)
+        for (uint32_t t = 0; t < set->task_count; t++) {
+            bool first = true;
+            for (uint32_t c = 0; c < set->tasks[t].context_count; c++) {
+                const struct db_context_spec *spec = &set->tasks[t].contexts[c];
+                struct db_resource *resource = &run->resources[r];
+                if (spec->resource != r)
+                    continue;
+                run->tasks[t].participants[c] = resource->participants++;
+                if (spec->size > resource->max_size)
+                    resource->max_size = spec->size;
+                /* tasks are bound round robin: a core already counted has an earlier user */
+                for (uint32_t e = 0; first && e < t; e++)
+                    for (uint32_t k = 0; first && k < set->tasks[e].context_count; k++)
+                        first = !(set->tasks[e].contexts[k].resource == r &&
+                                  set->tasks[e].core == set->tasks[t].core);
+                resource->cores += first;
+                first = false;
+            }
+        }
+}
+
+/* Takes bytes from the arena, or only counts them while there is none yet. */
+static void *take(unsigned char *arena, size_t *used, size_t bytes)
+{
+    void *place = arena ? arena + *used : NULL;
+    *used += round_up(bytes, DB_CACHE_LINE);
+    return place;
+}
+
+static size_t lay_out_fixed(struct run *run, unsigned char *arena)
+{
+    const struct db_task_set *set = run->set;
+    size_t used = 0;
+    uint32_t windows = run->options->windows + solo_rounds(run->options) * set->task_count;
+    run->meeting = take(arena, &used, sizeof *run->meeting);
+    run->agents = take(arena, &used, set->cores * sizeof *run->agents);
+    run->tasks = take(arena, &used, set->task_count * sizeof *run->tasks);
+    run->resources = take(arena, &used, (set->resource_count + 1u) * sizeof *run->resources);
+    run->windows = take(arena, &used, windows * sizeof *run->windows);
+    run->probes = take(arena, &used, (windows + 1) * 2 * set->cores * sizeof *run->probes);
+    for (uint32_t t = 0; t < set->task_count; t++) {
+        void *numbers = take(arena, &used, (set->tasks[t].context_count + 1u) * sizeof(uint32_t));
+        if (arena)
+            run->tasks[t].participants = numbers;
+    }
+    return used;
+}
+
+static size_t lay_out_records(struct run *run, unsigned char *arena, size_t used)
+{
+    for (uint32_t t = 0; t < run->set->task_count; t++) {
+        uint64_t capacity = record_capacity(run, t);
+        run->tasks[t].record_capacity = capacity;
+        struct db_job_record *records = take(arena, &used, capacity * sizeof *records);
+        if (arena)
+            run->tasks[t].records = records;
+    }
+    return used;
+}
+
+bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options)
+{
+    memset(run, 0, sizeof *run);
+    run->set = set;
+    run->options = options;
+    size_t fixed = lay_out_fixed(run, NULL);
+    /* A first, small arena to plan in; the records' size follows from the plan. */
+    void *draft = port_map(fixed, 1);
+    if (!draft)
+        return false;
+    lay_out_fixed(run, draft);
+    plan_windows(run);
+    run->arena_bytes = lay_out_records(run, NULL, fixed);
+    port_unmap(draft, fixed);
+    run->arena = port_map(run->arena_bytes, 1);
+    if (!run->arena)
+        return false;
+    lay_out_fixed(run, run->arena);
+    plan_windows(run);
+    lay_out_records(run, run->arena, fixed);
+    count_users(run);
+    run->bound_ns = 10 * DB_MILLISECOND * 1000;
+    for (uint32_t w = 0; w < run->window_count; w++)
+        run->bound_ns += 3 * (run->windows[w].length_ns + run->windows[w].warmup_ns);
+    for (uint32_t t = 0; t < set->task_count; t++)
+        if ((int64_t)set->tasks[t].deadline_ns > run->longest_deadline_ns)
+            run->longest_deadline_ns = (int64_t)set->tasks[t].deadline_ns;
+    return true;
+}
+
+void run_release(struct run *run)
+{
+    port_unmap(run->arena, run->arena_bytes);
+    run->arena = NULL;
+}
+
+/* --- result file --------------------------------------------------------------------------------- */
+
+static void put_header(struct writer *writer, const struct run *run, uint64_t jobs, uint64_t measured_ns)
+{
+    const struct options *o = run->options;
+    struct db_file_header header = {
+        .version = DB_RECORDS_VERSION,
+        .header_bytes = sizeof(struct db_file_header),
+        .task_bytes = sizeof(struct db_task_row),
+        .window_bytes = sizeof(struct db_window_row),
+        .probe_bytes = sizeof(struct db_probe_row),
+        .record_bytes = sizeof(struct db_job_record),
+        .task_count = run->set->task_count,
+        .window_count = run->window_count,
+        .probe_count = run->probe_count,
+        .flags = (o->policy == DB_POLICY_FIFO ? DB_RUN_REALTIME : 0) | (o->split ? DB_RUN_SPLIT : 0) |
+                 (o->late ? DB_RUN_LATE : 0) | (o->private_ipc ? DB_RUN_PRIVATE_IPC : 0) |
+                 (o->memory_locked ? DB_RUN_LOCKED : 0),
+        .job_count = jobs,
+        .epoch_ns = run->epoch_ns,
+        .epoch_realtime_ns = run->epoch_realtime_ns,
+        .clock_cost_ps = clock_cost_ps(),
+        .measured_ns = measured_ns,
+        .setup_ns = (uint64_t)run->setup_ns,
+    };
+    memcpy(header.magic, DB_RECORDS_MAGIC, sizeof header.magic);
+    memcpy(header.set_id, run->set->id, sizeof header.set_id);
+    writer_put(writer, &header, sizeof header);
+}
+
+static void put_tasks(struct writer *writer, const struct run *run)
+{
+    uint64_t first = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++) {
+        const struct db_task *task = &run->set->tasks[t];
+        const struct task_state *state = &run->tasks[t];
+        struct db_task_row row = {.task = (uint16_t)t,
+                                  .core = task->core,
+                                  .cpu = state->cpu,
+                                  .policy = state->policy,
+                                  .priority = state->priority,
+                                  .wcet_ns = task->wcet_ns,
+                                  .period_ns = task->period_ns,
+                                  .deadline_ns = task->deadline_ns,
+                                  .offset_ns = task->offset_ns,
+                                  .first_job = first,
+                                  .job_count = state->record_count};
+        writer_put(writer, &row, sizeof row);
+        first += state->record_count;
+    }
+}
+
+static void put_windows(struct writer *writer, const struct run *run)
+{
+    for (uint32_t w = 0; w < run->window_count; w++) {
+        const struct window *window = &run->windows[w];
+        struct db_window_row row = {.window = (uint16_t)w,
+                                    .kind = (uint16_t)window->kind,
+                                    .task = (uint16_t)window->task,
+                                    .start_ns = window->start_ns - run->epoch_ns,
+                                    .end_ns = window->end_ns - run->epoch_ns};
+        writer_put(writer, &row, sizeof row);
+    }
+}
+
+int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
+{
+    char part[4096];
+    struct writer writer;
+    uint64_t jobs = 0;
+    *measured_ns = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        jobs += run->tasks[t].record_count;
+    for (uint32_t w = 0; w < run->window_count; w++)
+        *measured_ns += (uint64_t)run->windows[w].length_ns;
+    if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
+        return ENAMETOOLONG;
+    int error = writer_open(&writer, part);
+    if (error)
+        return error;
+    put_header(&writer, run, jobs, *measured_ns);
+    put_tasks(&writer, run);
+    put_windows(&writer, run);
+    writer_put(&writer, run->probes, run->probe_count * sizeof *run->probes);
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        writer_put(&writer, run->tasks[t].records, run->tasks[t].record_count * sizeof(struct db_job_record));
+    return writer_close(&writer, part, path);
+}

@@ -1,0 +1,109 @@
+/* Host-state probes: what tells a slow host from a contended task. */
+#include "runtime.h"
+
+#define YARDSTICK_LOOPS 6
+
+/* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
+static uint64_t yardstick_loop(uint64_t x)
+{
+    uint64_t a = x, b = x + 1, c = x + 2, d = x + 3;
+    for (int i = 0; i < 8000; i++) {
+        a = a * UINT64_C(6364136223846793005) + 1;
+        b = b * UINT64_C(6364136223846793005) + 3;
+        c = c * UINT64_C(6364136223846793005) + 5;
+        d = d * UINT64_C(6364136223846793005) + 7;
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    }
+    return a ^ b ^ c ^ d;
+}
+
+/* The fastest of a few: interrupts only lengthen, the host's state moves the minimum itself. */
+uint64_t yardstick_ps(int loops)
+{
+    int64_t best = INT64_MAX;
+    uint64_t x = 1;
+    for (int i = 0; i < loops; i++) {
+        int64_t start = port_now_ns();
+        x = yardstick_loop(x);
+        int64_t took = port_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    db_keep(&x);
+    return (uint64_t)best * 1000;
+}
+
+int64_t clock_cost_ps(void)
+{
+    int64_t best = INT64_MAX;
+    for (int batch = 0; batch < 20; batch++) {
+        int64_t start = port_now_ns();
+        for (int i = 0; i < 100; i++)
+            (void)port_now_ns();
+        int64_t took = port_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    return best * 1000 / 101;
+}
+
+#define PING_ROUNDS 64
+#define PING_BATCHES 5
+#define PING_BOUND_NS (20 * DB_MILLISECOND)
+
+static bool await_ball(atomic_uint *ball, unsigned wanted, int64_t until)
+{
+    for (unsigned spins = 1; atomic_load_explicit(ball, memory_order_acquire) != wanted; spins++)
+        if (spins % 1024 == 0 && port_now_ns() > until)
+            return false;
+    return true;
+}
+
+/* Fastest batch of round trips of one line, ps a trip; 0 when the peer did not play. */
+static uint64_t ping(atomic_uint *ball)
+{
+    int64_t best = INT64_MAX, until = port_now_ns() + PING_BOUND_NS;
+    unsigned value = 0;
+    for (int batch = 0; batch < PING_BATCHES; batch++) {
+        int64_t start = port_now_ns();
+        for (int i = 0; i < PING_ROUNDS; i++) {
+            atomic_store_explicit(ball, ++value, memory_order_release);
+            if (!await_ball(ball, ++value, until))
+                return 0;
+        }
+        int64_t took = port_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    return (uint64_t)best * 1000 / PING_ROUNDS;
+}
+
+static void pong(atomic_uint *ball)
+{
+    int64_t until = port_now_ns() + PING_BOUND_NS;
+    unsigned value = 0;
+    for (int i = 0; i < PING_ROUNDS * PING_BATCHES; i++) {
+        if (!await_ball(ball, ++value, until))
+            return;
+        atomic_store_explicit(ball, ++value, memory_order_release);
+    }
+}
+
+void agent_loop(struct agent *agent, struct rendezvous *meeting)
+{
+    for (unsigned seen = 0;; seen++) {
+        while (atomic_load(&agent->generation) == seen)
+            port_wait(&agent->generation, seen, -1);
+        switch (agent->command) {
+        case AGENT_STOP:
+            return;
+        case AGENT_YARDSTICK:
+            agent->result_ps = yardstick_ps(YARDSTICK_LOOPS);
+            break;
+        case AGENT_PING:
+            agent->result_ps = ping(&meeting->ball);
+            break;
+        case AGENT_PONG:
+            pong(&meeting->ball);
+            break;
+        }
+        say_done(meeting);
+    }
+}

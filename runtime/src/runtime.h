@@ -1,0 +1,129 @@
+/* Shared by the files of the runtime; nothing here is seen by fragments or generated tables. */
+#ifndef DEADBEAT_RUNTIME_H
+#define DEADBEAT_RUNTIME_H
+
+#include "deadbeat/port.h"
+#include "deadbeat/records.h"
+#include "deadbeat/tables.h"
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define DB_MAX_CORES 256
+#define DB_REASON_BYTES 200
+#define DB_MILLISECOND INT64_C(1000000)
+
+struct options {
+    int cpus[DB_MAX_CORES];
+    uint32_t cpu_count;
+    enum db_policy policy;
+    bool lock_memory;   /* false only under sanitizers, whose shadow memory cannot be locked */
+    bool private_ipc;   /* set by main once it has one */
+    bool memory_locked; /* set by main */
+    int64_t lock_wait_ns;
+    int64_t seconds_ns; /* all together, per set */
+    int64_t solo_ns;    /* all solo windows of a set together */
+    uint32_t windows;   /* the together time is cut into so many */
+    uint32_t warmup;    /* jobs before a window that are not counted */
+    bool late;          /* overrun policy late instead of skip */
+    bool split;         /* record where the time went */
+    int64_t inject_ns;  /* positive control: extra work in every job of inject_task, together only */
+    int32_t inject_task;
+    /* calibration and noise */
+    const char *entries; /* file with one "name size" a line */
+    const char *out;
+    uint64_t seed;
+    bool cold;
+    size_t scrub_bytes;  /* cold: how much memory is read to empty the caches */
+    const char *scratch; /* made by main */
+    int32_t owner_pid;   /* set by main: the process that makes all objects */
+};
+
+/* Which limit the guardian enforces; moved on by whoever starts bounded work. */
+extern _Atomic int64_t *guard_limit_ns;
+void guard_allow(int64_t ns);
+
+/* --- failure: the first reason wins, from any process ---------------------------------------- */
+
+struct failure {
+    atomic_uint claimed;
+    atomic_uint written;
+    char reason[DB_REASON_BYTES];
+};
+void fail_with(struct failure *failure, const char *what, const char *detail);
+void fail_errno(struct failure *failure, const char *what, int error);
+bool has_failed(const struct failure *failure);
+
+/* --- agents: one thread per core that does what must happen between windows ------------------ */
+
+enum agent_command { AGENT_STOP = 0, AGENT_YARDSTICK, AGENT_PING, AGENT_PONG };
+
+struct agent {
+    alignas(DB_CACHE_LINE) atomic_uint generation;
+    enum agent_command command;
+    uint64_t result_ps;
+};
+
+struct rendezvous {
+    alignas(DB_CACHE_LINE) atomic_uint done; /* bumped by whoever finished what it was told */
+    alignas(DB_CACHE_LINE) atomic_uint ball; /* the cache line of the ping-pong probe */
+    alignas(DB_CACHE_LINE) struct failure failure;
+};
+
+void agent_tell(struct agent *agent, enum agent_command command);
+void agent_loop(struct agent *agent, struct rendezvous *meeting);
+/* Waits until `expected` parties are done; false when a child died or a failure was written. */
+bool wait_done(struct rendezvous *meeting, unsigned expected);
+void say_done(struct rendezvous *meeting);
+/* Called in the process that forks the cores: a child that ends makes wait_done() return. */
+void watch_children(struct rendezvous *meeting);
+
+/* --- probes ---------------------------------------------------------------------------------- */
+
+/* The fastest of `loops` loops, in ps. */
+uint64_t yardstick_ps(int loops);
+int64_t clock_cost_ps(void);
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+size_t context_bytes(const struct db_fragment *fragment, uint32_t size);
+/* Runs setup of one context in `memory`; returns 0 or an errno. */
+int context_setup(struct db_context *context, void *memory, uint32_t size, uint64_t seed,
+                  struct db_resource *resource, uint32_t participant, const struct db_fragment *fragment);
+int resource_create(struct db_resource *resource, const struct db_fragment *fragment, void *shared,
+                    const struct options *options);
+
+static inline size_t round_up(size_t bytes, size_t grain)
+{
+    return (bytes + grain - 1) / grain * grain;
+}
+
+/* In a core's process: binds it, limits it, locks it; false after writing the failure. */
+bool place_agent(const struct options *options, int cpu, struct failure *failure, int64_t bound_ns);
+
+/* --- the verbs of the program ------------------------------------------------------------------ */
+
+int serve_sets(const struct options *options);
+int calibrate(const struct options *options);
+int measure_noise(const struct options *options);
+int try_fragments(const struct options *options);
+const struct db_fragment *find_fragment(const char *name);
+
+/* One task set: runs it and writes its result file. Returns true, or false with a reason. */
+bool run_set(const struct db_task_set *set, const struct options *options, const char *path, char *reason,
+             uint64_t *measured_ns);
+
+/* --- result file --------------------------------------------------------------------------------- */
+
+struct writer {
+    FILE *file;
+    int error;
+    uint32_t crc;
+};
+int writer_open(struct writer *writer, const char *path);
+void writer_put(struct writer *writer, const void *data, size_t bytes);
+/* Appends the checksum and renames `part` to `path`; 0 or an errno, leaving no file on failure. */
+int writer_close(struct writer *writer, const char *part, const char *path);
+
+#endif

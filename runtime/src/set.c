@@ -1,0 +1,273 @@
+/* The coordinator's part of a run: objects, processes, windows, clean-up. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* From the announcement of a window to its first possible release: time to wake all tasks. */
+#define LEAD_NS (500 * INT64_C(1000))
+
+/* --- one core's process ------------------------------------------------------------------------- */
+
+static uint32_t tasks_of(const struct run *run, uint32_t core, struct task_thread *threads)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        if (run->set->tasks[t].core == core) {
+            if (threads)
+                threads[count] = (struct task_thread){
+                    .run = (struct run *)(uintptr_t)run, .task = &run->set->tasks[t], .index = t};
+            count++;
+        }
+    return count;
+}
+
+static bool start_tasks(struct run *run, uint32_t core, struct task_thread *threads, uint32_t count)
+{
+    const struct options *o = run->options;
+    for (uint32_t i = 0; i < count; i++) {
+        threads[i].memory = port_map(task_memory_bytes(threads[i].task), 0);
+        int error = threads[i].memory
+                        ? port_start_thread(task_main, &threads[i], o->policy, threads[i].task->priority,
+                                            o->cpus[core], &threads[i].thread)
+                        : ENOMEM;
+        if (error) {
+            fail_errno(&run->meeting->failure, "a task's thread could not be started", error);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool place_agent(const struct options *o, int cpu, struct failure *failure, int64_t bound_ns)
+{
+    int error = port_set_cpu(cpu);
+    if (!error && o->policy == DB_POLICY_FIFO)
+        error = port_limit_realtime(bound_ns);
+    if (!error)
+        error = port_set_policy(o->policy, DB_PRIORITY_AGENT);
+    if (!error && o->lock_memory)
+        error = port_lock_memory();
+    if (error)
+        fail_errno(failure, "a core's process could not be placed", error);
+    return error == 0;
+}
+
+static void core_main(struct run *run, uint32_t core)
+{
+    uint32_t count = tasks_of(run, core, NULL);
+    struct task_thread *threads = port_map((count + 1) * sizeof *threads, 0);
+    bool ok =
+        threads && place_agent(run->options, run->options->cpus[core], &run->meeting->failure, run->bound_ns);
+    if (ok) {
+        tasks_of(run, core, threads);
+        ok = start_tasks(run, core, threads, count);
+    }
+    say_done(run->meeting);
+    if (!ok)
+        port_exit(1);
+    agent_loop(&run->agents[core], run->meeting);
+    for (uint32_t i = 0; i < count; i++)
+        port_join_thread(threads[i].thread);
+    port_exit(0);
+}
+
+/* --- resources -------------------------------------------------------------------------------------- */
+
+static bool make_resources(struct run *run, void **shared, size_t *shared_bytes)
+{
+    const struct db_task_set *set = run->set;
+    for (uint32_t r = 0; r < set->resource_count; r++) {
+        const struct db_fragment *fragment = set->resources[r].fragment;
+        struct db_resource *resource = &run->resources[r];
+        if (resource->participants == 0)
+            resource->participants = resource->cores = 1;
+        size_t bytes =
+            fragment->shared_bytes ? fragment->shared_bytes(resource->participants, resource->max_size) : 0;
+        shared_bytes[r] = round_up(bytes + DB_CACHE_LINE, 4096);
+        shared[r] = port_map(shared_bytes[r], 1);
+        int error = shared[r] ? resource_create(resource, fragment, shared[r], run->options) : ENOMEM;
+        if (error) {
+            fail_errno(&run->meeting->failure, fragment->name, error);
+            port_unmap(shared[r], shared_bytes[r]);
+            return false;
+        }
+        run->resources_made = r + 1;
+    }
+    return true;
+}
+
+static void check_resources(struct run *run)
+{
+    char why[120], text[DB_REASON_BYTES];
+    for (uint32_t r = 0; r < run->resources_made; r++) {
+        const struct db_fragment *fragment = run->set->resources[r].fragment;
+        if (fragment->check_resource && fragment->check_resource(&run->resources[r], why, sizeof why)) {
+            snprintf(text, sizeof text, "the object of %s is not intact: %s", fragment->name, why);
+            fail_with(&run->meeting->failure, "check", text);
+        }
+    }
+}
+
+static void destroy_resources(struct run *run, void **shared, size_t *shared_bytes)
+{
+    for (uint32_t r = 0; r < run->resources_made; r++) {
+        const struct db_fragment *fragment = run->set->resources[r].fragment;
+        if (fragment->destroy)
+            fragment->destroy(&run->resources[r]);
+        port_unmap(shared[r], shared_bytes[r]);
+    }
+}
+
+/* --- windows ------------------------------------------------------------------------------------------ */
+
+static void note_probe(struct run *run, uint32_t boundary, enum db_probe_kind kind, uint32_t a, uint32_t b)
+{
+    run->probes[run->probe_count++] = (struct db_probe_row){.boundary = (uint16_t)boundary,
+                                                            .kind = (uint16_t)kind,
+                                                            .core_a = (uint16_t)a,
+                                                            .core_b = (uint16_t)b,
+                                                            .at_ns = port_now_ns() - run->epoch_ns,
+                                                            .value_ps = run->agents[a].result_ps};
+}
+
+static bool probe_boundary(struct run *run, uint32_t boundary)
+{
+    uint32_t cores = run->set->cores;
+    for (uint32_t c = 0; c < cores; c++)
+        agent_tell(&run->agents[c], AGENT_YARDSTICK);
+    if (!wait_done(run->meeting, cores))
+        return false;
+    for (uint32_t c = 0; c < cores; c++)
+        note_probe(run, boundary, DB_PROBE_YARDSTICK, c, c);
+    /* Neighbours only: all pairs of 16 cores would take longer than a window. */
+    for (uint32_t c = 0; c + 1 < cores; c++) {
+        atomic_store(&run->meeting->ball, 0);
+        agent_tell(&run->agents[c + 1], AGENT_PONG);
+        agent_tell(&run->agents[c], AGENT_PING);
+        if (!wait_done(run->meeting, 2))
+            return false;
+        note_probe(run, boundary, DB_PROBE_CACHE_LINE, c, c + 1);
+    }
+    return true;
+}
+
+static void tell_task(struct run *run, uint32_t task, uint32_t window)
+{
+    struct task_state *state = &run->tasks[task];
+    state->window = window;
+    atomic_fetch_add(&state->generation, 1);
+    port_wake(&state->generation);
+}
+
+static bool do_window(struct run *run, uint32_t index)
+{
+    struct window *window = &run->windows[index];
+    uint32_t taking_part = 0;
+    window->base_ns = port_now_ns() + LEAD_NS;
+    window->start_ns = window->base_ns + window->warmup_ns;
+    window->end_ns = window->start_ns + window->length_ns;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        if (window->kind == DB_WINDOW_TOGETHER || window->task == t) {
+            tell_task(run, t, index);
+            taking_part++;
+        }
+    return wait_done(run->meeting, taking_part);
+}
+
+static bool do_windows(struct run *run)
+{
+    for (uint32_t w = 0; w < run->window_count; w++)
+        if (!probe_boundary(run, w) || !do_window(run, w))
+            return false;
+    return probe_boundary(run, run->window_count);
+}
+
+/* --- start and end ---------------------------------------------------------------------------------------
+ */
+
+static bool start_cores(struct run *run, int *pids)
+{
+    for (uint32_t c = 0; c < run->set->cores; c++) {
+        pids[c] = port_fork();
+        if (pids[c] == 0)
+            core_main(run, c);
+        if (pids[c] < 0) {
+            fail_errno(&run->meeting->failure, "fork", errno);
+            return false;
+        }
+    }
+    /* every core's process and every task says once that it is set up */
+    return wait_done(run->meeting, run->set->cores + run->set->task_count);
+}
+
+static void stop_cores(struct run *run, const int *pids, bool orderly)
+{
+    watch_children(NULL);
+    if (orderly) {
+        for (uint32_t t = 0; t < run->set->task_count; t++)
+            tell_task(run, t, STOP_WINDOW);
+        wait_done(run->meeting, run->set->task_count);
+        for (uint32_t c = 0; c < run->set->cores; c++)
+            agent_tell(&run->agents[c], AGENT_STOP);
+    }
+    for (uint32_t c = 0; c < run->set->cores; c++)
+        if (pids[c] > 0) {
+            if (!orderly)
+                port_kill(pids[c]);
+            int status = port_reap(pids[c]);
+            if (orderly && status != 0)
+                fail_with(&run->meeting->failure, "a core's process", "ended badly");
+        }
+}
+
+static bool measure(struct run *run, int64_t began)
+{
+    int pids[DB_MAX_CORES] = {0};
+    watch_children(run->meeting);
+    bool ok = start_cores(run, pids);
+    if (ok) {
+        run->epoch_ns = port_now_ns();
+        run->epoch_realtime_ns = port_realtime_ns();
+        run->setup_ns = run->epoch_ns - began;
+        ok = do_windows(run);
+    }
+    stop_cores(run, pids, ok);
+    if (ok)
+        check_resources(run);
+    if (!ok && !has_failed(&run->meeting->failure))
+        fail_with(&run->meeting->failure, "a core's process",
+                  "died while its tasks ran (RLIMIT_RTTIME, memory or a fault)");
+    return !has_failed(&run->meeting->failure);
+}
+
+bool run_set(const struct db_task_set *set, const struct options *options, const char *path, char *reason,
+             uint64_t *measured_ns)
+{
+    struct run run;
+    int64_t began = port_now_ns();
+    void *shared[set->resource_count + 1u];
+    size_t shared_bytes[set->resource_count + 1u];
+    if (set->cores > options->cpu_count) {
+        snprintf(reason, DB_REASON_BYTES, "the set needs %u cores, %u are given", set->cores,
+                 options->cpu_count);
+        return false;
+    }
+    if (!run_prepare(&run, set, options)) {
+        snprintf(reason, DB_REASON_BYTES, "no memory for the records of the run");
+        return false;
+    }
+    guard_allow(run.bound_ns);
+    bool ok = make_resources(&run, shared, shared_bytes) && measure(&run, began);
+    destroy_resources(&run, shared, shared_bytes);
+    snprintf(reason, DB_REASON_BYTES, "%s", run.meeting->failure.reason);
+    if (ok) {
+        int error = run_write(&run, path, measured_ns);
+        if (error)
+            snprintf(reason, DB_REASON_BYTES, "the result file could not be written: %s", strerror(error));
+        ok = error == 0;
+    }
+    run_release(&run);
+    return ok;
+}

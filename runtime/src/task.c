@@ -1,0 +1,239 @@
+/* A task's life: set up, run its jobs in each window it belongs to, prove that the work was done. */
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct resolved_use {
+    void (*run)(struct db_context *context);
+    struct db_context *context;
+    uint32_t repeats;
+};
+
+/* What the job loop touches, in one place, private to the task. */
+struct worker {
+    struct run *run;
+    const struct db_task *task;
+    struct task_state *state;
+    uint32_t index;
+    struct db_context *contexts;
+    struct resolved_use *uses;
+    int usage;
+    struct db_usage before, after;
+    int64_t inject_ns;
+};
+
+static size_t contexts_bytes(const struct db_task *task)
+{
+    return round_up(task->context_count * sizeof(struct db_context), DB_CACHE_LINE);
+}
+
+static size_t uses_bytes(const struct db_task *task)
+{
+    return round_up(task->use_count * sizeof(struct resolved_use), DB_CACHE_LINE);
+}
+
+size_t task_memory_bytes(const struct db_task *task)
+{
+    size_t bytes = round_up(sizeof(struct worker), DB_CACHE_LINE) + contexts_bytes(task) + uses_bytes(task);
+    for (uint32_t i = 0; i < task->context_count; i++)
+        bytes += context_bytes(task->contexts[i].fragment, task->contexts[i].size);
+    /* A page between tasks: no false sharing, no shared prefetch stream. */
+    return round_up(bytes, 4096) + 4096;
+}
+
+static bool set_up(struct worker *w, unsigned char *memory)
+{
+    const struct db_task *task = w->task;
+    w->contexts = (struct db_context *)memory;
+    memory += contexts_bytes(task);
+    w->uses = (struct resolved_use *)memory;
+    memory += uses_bytes(task);
+    for (uint32_t i = 0; i < task->context_count; i++) {
+        const struct db_context_spec *spec = &task->contexts[i];
+        struct db_resource *resource =
+            spec->resource == DB_NO_RESOURCE ? NULL : &w->run->resources[spec->resource];
+        int error = context_setup(&w->contexts[i], memory, spec->size, task->seed + i, resource,
+                                  w->state->participants[i], spec->fragment);
+        if (error) {
+            fail_errno(&w->run->meeting->failure, spec->fragment->name, error);
+            return false;
+        }
+        memory += context_bytes(spec->fragment, spec->size);
+    }
+    for (uint32_t i = 0; i < task->use_count; i++) {
+        const struct db_use *use = &task->uses[i];
+        w->uses[i].run = task->contexts[use->context].fragment->run;
+        w->uses[i].context = &w->contexts[use->context];
+        w->uses[i].repeats = use->repeats;
+    }
+    return true;
+}
+
+static void check_work(struct worker *w)
+{
+    char why[120];
+    for (uint32_t i = 0; i < w->task->context_count; i++) {
+        const struct db_fragment *fragment = w->task->contexts[i].fragment;
+        if (w->state->record_count && fragment->check && fragment->check(&w->contexts[i], why, sizeof why)) {
+            char text[DB_REASON_BYTES];
+            snprintf(text, sizeof text, "the work of %s/%u is not right: %s", fragment->name,
+                     w->contexts[i].size, why);
+            fail_with(&w->run->meeting->failure, "check", text);
+        }
+        if (fragment->teardown)
+            fragment->teardown(&w->contexts[i]);
+    }
+}
+
+static void work(const struct worker *w)
+{
+    for (const struct resolved_use *use = w->uses, *end = use + w->task->use_count; use < end; use++)
+        for (uint32_t n = use->repeats; n; n--)
+            use->run(use->context);
+}
+
+static void spin_for(int64_t ns)
+{
+    for (int64_t until = port_now_ns() + ns; port_now_ns() < until;)
+        ;
+}
+
+static struct db_job_record *new_record(struct worker *w, const struct window *window, int64_t release)
+{
+    struct task_state *state = w->state;
+    struct db_job_record *record = &state->records[state->record_count];
+    if (state->record_count + 1 < state->record_capacity)
+        state->record_count++;
+    const struct db_task *task = w->task;
+    record->release_ns = release - w->run->epoch_ns;
+    record->start_ns = DB_NEVER;
+    record->finish_ns = DB_NEVER;
+    record->task = (uint16_t)w->index;
+    record->window = (uint16_t)(window - w->run->windows);
+    record->flags = window->kind == DB_WINDOW_SOLO ? DB_JOB_SOLO : 0;
+    if (release >= window->start_ns && release + (int64_t)task->deadline_ns <= window->end_ns)
+        record->flags |= DB_JOB_COUNTED;
+    return record;
+}
+
+static void note_usage(const struct worker *w, struct db_job_record *record, const struct db_usage *idle_from)
+{
+    record->cpu_ns = w->after.cpu_ns - w->before.cpu_ns;
+    record->run_delay_before_ns = w->before.run_delay_ns - idle_from->run_delay_ns;
+    record->run_delay_within_ns = w->after.run_delay_ns - w->before.run_delay_ns;
+    record->voluntary_switches = w->after.voluntary - w->before.voluntary;
+    record->involuntary_switches = w->after.involuntary - w->before.involuntary;
+    record->flags |= DB_JOB_SPLIT;
+}
+
+/* One job; returns its finishing time. The clock is read once before and once after the work. */
+static int64_t run_job(struct worker *w, struct db_job_record *record)
+{
+    struct db_usage idle_from = w->after;
+    if (w->usage >= 0)
+        port_usage(w->usage, &w->before, 0);
+    int64_t start = port_now_ns();
+    work(w);
+    if (w->inject_ns)
+        spin_for(w->inject_ns);
+    int64_t finish = port_now_ns();
+    if (w->usage >= 0) {
+        port_usage(w->usage, &w->after, 1);
+        note_usage(w, record, &idle_from);
+    }
+    record->start_ns = start - w->run->epoch_ns;
+    record->finish_ns = finish - w->run->epoch_ns;
+    record->flags |= DB_JOB_STARTED | DB_JOB_FINISHED;
+    return finish;
+}
+
+static int64_t first_release(const struct db_task *task, const struct window *window)
+{
+    int64_t aligned = window->start_ns + (int64_t)task->offset_ns, period = (int64_t)task->period_ns;
+    return aligned - (aligned - window->base_ns) / period * period;
+}
+
+/* Every release of the window leaves a record: run, skipped, or (late) never started. */
+static void run_window(struct worker *w, const struct window *window)
+{
+    const int64_t period = (int64_t)w->task->period_ns;
+    const int64_t give_up = window->end_ns + w->run->longest_deadline_ns;
+    const bool late = w->run->options->late;
+    const struct options *o = w->run->options;
+    w->inject_ns =
+        window->kind == DB_WINDOW_TOGETHER && o->inject_task == (int32_t)w->index ? o->inject_ns : 0;
+    for (int64_t release = first_release(w->task, window); release < window->end_ns; release += period) {
+        struct db_job_record *record = new_record(w, window, release);
+        if (late && port_now_ns() > give_up)
+            continue;
+        port_sleep_until_ns(release);
+        int64_t finish = run_job(w, record);
+        while (!late && release + period < finish && release + period < window->end_ns) {
+            release += period;
+            new_record(w, window, release)->flags |= DB_JOB_SKIPPED;
+        }
+    }
+}
+
+static bool read_back(struct worker *w)
+{
+    const struct options *o = w->run->options;
+    struct task_state *state = w->state;
+    int cpu = o->cpus[w->task->core];
+    int error = port_get_placement(&state->policy, &state->priority, &state->cpu);
+    int wanted = o->policy == DB_POLICY_FIFO ? w->task->priority : 0;
+    if (error)
+        fail_errno(&w->run->meeting->failure, "placement of a task could not be read back", error);
+    else if (state->priority != wanted || state->cpu != cpu)
+        fail_with(&w->run->meeting->failure, "placement",
+                  "policy, priority or CPU read back differs from what was set");
+    else
+        return true;
+    return false;
+}
+
+static void live(struct worker *w)
+{
+    struct task_state *state = w->state;
+    for (unsigned seen = 0;; seen++) {
+        while (atomic_load(&state->generation) == seen)
+            port_wait(&state->generation, seen, -1);
+        if (state->window == STOP_WINDOW)
+            return;
+        run_window(w, &w->run->windows[state->window]);
+        say_done(w->run->meeting);
+    }
+}
+
+void *task_main(void *argument)
+{
+    struct task_thread *thread = argument;
+    struct worker *w = (struct worker *)thread->memory;
+    w->run = thread->run;
+    w->task = thread->task;
+    w->index = thread->index;
+    w->state = &thread->run->tasks[thread->index];
+    w->usage = -1;
+    if (w->run->options->policy == DB_POLICY_OTHER)
+        port_minimal_timer_slack();
+    bool ready = read_back(w) && set_up(w, thread->memory + round_up(sizeof *w, DB_CACHE_LINE));
+    if (ready && w->run->options->split) {
+        int error = port_usage_open(&w->usage);
+        if (error) {
+            fail_errno(&w->run->meeting->failure, "the scheduler's accounts of a thread", error);
+            ready = false;
+        } else {
+            port_usage(w->usage, &w->after, 1);
+        }
+    }
+    say_done(w->run->meeting);
+    if (ready) {
+        live(w);
+        check_work(w);
+    }
+    if (w->usage >= 0)
+        port_usage_close(w->usage);
+    say_done(w->run->meeting);
+    return NULL;
+}
