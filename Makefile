@@ -1,0 +1,45 @@
+# `make help` lists the commands; tools/setup does the work behind setup.
+
+PYTHON := .venv/bin/python
+C_FILES = $(shell git ls-files -- '*.c' '*.h')
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all setup setup-dev lint types bench format clean
+
+help: ## list these commands
+	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: setup ## set up what is missing, profile this machine (three minutes), print the results
+	.venv/bin/deadbeat profile --quick
+
+test: setup-dev ## set up what is missing, run the tests
+	$(PYTHON) -m pytest -m "not slow and not statistical"
+
+test-all: setup-dev ## run every test, also the slow and statistical ones
+	$(PYTHON) -m pytest
+
+setup: ## set up what `make run` needs, no more
+	@tools/setup run
+
+setup-dev: ## set up what the tests need too
+	@tools/setup dev
+
+lint: setup-dev ## ruff, and the layout of Python and C
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
+
+types: setup-dev ## mypy, strict
+	$(PYTHON) -m mypy
+
+bench: setup-dev ## measure deadbeat's own speed
+	$(PYTHON) bench
+
+format: setup-dev ## lay out Python and C
+	$(PYTHON) -m ruff check --fix-only --quiet .
+	$(PYTHON) -m ruff format .
+	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES))
+
+clean: ## remove what was built; results in runs/ and .venv stay
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} +
