@@ -1,0 +1,485 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("deadbeat-data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const ROWS_AT_ONCE = 300;
+  const VIEWS = [["histogram", "histogram"], ["cdf", "CDF"], ["tail", "tail (1 − CDF)"]];
+  const DISTRIBUTIONS = [
+    ["slowdown", "slowdown", "slowdown of a job (span / median span alone)"],
+    ["delay_ratio", "delay ratio", "delay ratio of a job (span / C)"],
+    ["response_ratio", "response ratio", "response ratio of a job ((f − r) / C)"],
+  ];
+  const column = Object.fromEntries(data.row_columns.map((name, index) => [name, index]));
+  const keyOf = (m, rho, alpha) => `${m}/${Math.round(rho * 1000)}/${Math.round(alpha * 1000)}`;
+  const rowOf = new Map(data.rows.map((row) => [keyOf(row[0], row[1], row[2]), row]));
+  const state = {
+    cores: data.cores[data.cores.length - 1], metric: 0, rho: 0, alpha: 0,
+    distribution: "slowdown", view: "histogram",
+    sort: [["cores", 1], ["sync_share", 1], ["contended_ratio", 1]], only: "all", rows: ROWS_AT_ONCE,
+  };
+
+  /* ---------- words and numbers ---------- */
+
+  function significant(value, digits) {
+    if (value === 0) return "0";
+    const decimals = Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
+    return value.toFixed(decimals);
+  }
+  const FORMATS = {
+    integer: (value) => typeof value === "number" ? value.toLocaleString("en-GB") : String(value),
+    identifier: (value) => String(value),
+    ratio: (value) => value.toFixed(3),
+    share: (value) => value.toFixed(3),
+    percent: (value) => significant(100 * value, 2) + " %",
+    text: (value) => String(value),
+  };
+  const show = (value, kind) => (value === null || value === undefined) ? "–" : FORMATS[kind](value);
+  const between = (low, high, kind) =>
+    (low === null || high === null) ? "" : `[${show(low, kind)}, ${show(high, kind)}]`;
+  // Plotly reads a little HTML in its texts; what comes from outside must stay text.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
+  const titled = (text) => plain(text + stamp());
+  const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}`;
+
+  function make(tag, text, attributes) {
+    const node = document.createElement(tag);
+    if (text !== undefined) node.textContent = text;
+    Object.entries(attributes || {}).forEach(([name, value]) => node.setAttribute(name, value));
+    return node;
+  }
+
+  /* ---------- plots ---------- */
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue(name).trim();
+    return {paper: read("--paper"), ink: read("--ink"), soft: read("--soft"), grid: read("--grid"), accent: read("--accent")};
+  }
+
+  function frame(title, extra) {
+    const c = colours();
+    const size = Math.min(15, Math.max(11, window.innerWidth / 60));
+    return Object.assign({
+      title: {text: titled(title), font: {size}, x: 0, xref: "paper", xanchor: "left", automargin: true, yref: "container", y: 0.97},
+      paper_bgcolor: c.paper, plot_bgcolor: c.paper, autosize: true, showlegend: false,
+      font: {family: getComputedStyle(document.body).fontFamily, color: c.ink, size: 12},
+      margin: {l: 60, r: 10, t: 56, b: 52}, hoverlabel: {align: "left"},
+    }, extra);
+  }
+
+  const config = (name) => ({
+    responsive: true, displaylogo: false, displayModeBar: false, plotlyServerURL: "", showLink: false,
+    topojsonURL: "", toImageButtonOptions: {filename: `deadbeat-${name}`},
+  });
+
+  function draw(id, traces, layout, name) {
+    const node = byId(id);
+    node.dataset.drawn = "";
+    if (node.querySelector(".failed")) node.replaceChildren();
+    return Promise.resolve()
+      .then(() => Plotly.react(node, traces, layout, config(name)))
+      .then(() => { node.dataset.drawn = name; })
+      .catch((error) => {
+        node.replaceChildren(make("p", `This figure cannot be drawn here: ${error.message || error}`, {class: "failed"}));
+      });
+  }
+
+  function hoverTexts(metric, grid) {
+    return grid.values.map((line, r) => line.map((value, a) => {
+      const rho = data.sync_shares[r], alpha = data.contended_ratios[a];
+      const row = rowOf.get(keyOf(state.cores, rho, alpha));
+      const head = `<b>${plain(pointWords(state.cores, rho, alpha))}</b><br>`;
+      if (value === null) return head + plain(grid.states[r][a]);
+      const kind = metric.scale === 100 ? "percent" : "ratio";
+      const interval = between(row[column[metric.low]], row[column[metric.high]], kind);
+      return head + plain(`${metric.name} ${show(row[column[metric.column]], kind)} ${interval}`) +
+        `<br>${row[column.task_sets]} task sets, ${show(row[column.jobs], "integer")} jobs`;
+    }));
+  }
+
+  /* Cells without a value, as closed outlines for one hatched trace a state. */
+  function outlines(grid, wanted) {
+    const x = [], y = [], xe = data.contended_edges, ye = data.sync_edges;
+    grid.states.forEach((line, r) => line.forEach((cell, a) => {
+      if (cell !== wanted) return;
+      x.push(xe[a], xe[a + 1], xe[a + 1], xe[a], xe[a], null);
+      y.push(ye[r], ye[r], ye[r + 1], ye[r + 1], ye[r], null);
+    }));
+    return {x, y};
+  }
+
+  function hatched(grid, wanted, shape) {
+    const c = colours();
+    return Object.assign(outlines(grid, wanted), {
+      type: "scatter", mode: "lines", line: {color: c.soft, width: 1}, fill: "toself", hoverinfo: "skip",
+      fillcolor: c.paper, fillpattern: {shape, fgcolor: c.soft, bgcolor: c.paper, size: 8, solidity: 0.25},
+    });
+  }
+
+  function marks(grid) {
+    const c = colours(), result = [];
+    grid.states.forEach((line, r) => line.forEach((cell, a) => {
+      if (cell === "measured") return;
+      result.push({
+        x: data.contended_ratios[a], y: data.sync_shares[r], showarrow: false, bgcolor: c.paper, borderpad: 1,
+        text: cell === "undecided" ? "?" : "n.m.", font: {size: 11, color: c.ink}, captureevents: false,
+      });
+    }));
+    return result;
+  }
+
+  function chosenShape() {
+    const xe = data.contended_edges, ye = data.sync_edges, c = colours();
+    const box = {type: "rect", x0: xe[state.alpha], x1: xe[state.alpha + 1], y0: ye[state.rho], y1: ye[state.rho + 1]};
+    return [Object.assign({line: {color: c.paper, width: 5}}, box), Object.assign({line: {color: c.ink, width: 2.5}}, box)];
+  }
+
+  const ticks = (values) => {
+    const step = Math.ceil(values.length / 11);
+    const kept = values.filter((_, index) => index % step === 0);
+    return {tickmode: "array", tickvals: kept, ticktext: kept.map(String)};
+  };
+
+  function drawHeat() {
+    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
+    const big = data.sync_shares.length > 1 && data.contended_ratios.length > 1;
+    const narrow = byId("heat").clientWidth < 480;
+    const traces = [{
+      type: "heatmap", x: data.contended_edges, y: data.sync_edges, z: grid.values, zmin: metric.range[0], zmax: metric.range[1],
+      colorscale: "Viridis", xgap: 1, ygap: 1, text: grid.texts, texttemplate: "%{text}", hovertext: hoverTexts(metric, grid), hoverinfo: "text",
+      colorbar: {title: {text: plain(metric.axis), side: "right", font: {size: 11}}, thickness: narrow ? 10 : 14, outlinewidth: 0},
+    }];
+    if (big) traces.push({
+      type: "contour", x: data.contended_ratios, y: data.sync_shares, z: grid.values, hoverinfo: "skip", showscale: false, autocontour: false,
+      contours: contourLevels(metric), line: {color: "#ffffff", width: 1.6}, connectgaps: false, colorscale: [[0, "#ffffff"], [1, "#ffffff"]],
+    });
+    traces.push(hatched(grid, "undecided", "x"), hatched(grid, "not measured", "/"));
+    const axis = {showgrid: false, zeroline: false, ticks: "outside", tickcolor: c.soft, fixedrange: true, automargin: true};
+    const layout = frame(`${metric.name}, M = ${state.cores}`, {
+      xaxis: Object.assign({title: {text: "contended ratio α"}, range: ends(data.contended_edges)}, axis, ticks_(data.contended_ratios)),
+      yaxis: Object.assign({title: {text: "synchronisation share ρ"}, range: ends(data.sync_edges)}, axis, ticks_(data.sync_shares)),
+      shapes: chosenShape(), annotations: marks(grid),
+    });
+    byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a measured point; hatched: n.m. is not measured, ? is undecided. ` +
+      `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` +
+      "< means: none seen, at most that. Choose a cell to see its task sets.";
+    byId("heat").setAttribute("aria-label", `Heat map of ${metric.name} at M = ${state.cores}${stamp()}; the table of all points holds the numbers`);
+    return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}`).then(listenToHeat);
+  }
+  const ticks_ = ticks;
+  const ends = (edges) => [edges[0], edges[edges.length - 1]];
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+  function contourLevels(metric) {
+    const levels = metric.levels;
+    const size = levels.length > 1 ? levels[1] - levels[0] : 1;
+    const start = levels.length ? levels[0] : metric.range[1] + 1;
+    return {coloring: "lines", start, end: levels.length ? levels[levels.length - 1] : start, size, showlabels: false};
+  }
+  function levelWords(metric) {
+    const levels = metric.levels, unit = metric.scale === 100 ? " %" : "";
+    if (!levels.length) return "none in this range";
+    if (levels.length === 1) return `at ${levels[0]}${unit}`;
+    return `every ${Number((levels[1] - levels[0]).toPrecision(3))}${unit} from ${levels[0]}${unit}`;
+  }
+
+  function listenToHeat() {
+    const node = byId("heat");
+    if (node.dataset.listening || !node.on) return;
+    node.dataset.listening = "yes";
+    node.on("plotly_click", (event) => {
+      const cell = event.points.find((item) => item.data.type === "heatmap");
+      if (cell) choose(state.cores, cell.pointIndex[0], cell.pointIndex[1]);
+    });
+  }
+
+  function drawSurface() {
+    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
+    const dots = {x: [], y: [], z: [], text: []}, hover = hoverTexts(metric, grid);
+    grid.values.forEach((line, r) => line.forEach((value, a) => {
+      if (value === null) return;
+      dots.x.push(data.contended_ratios[a]); dots.y.push(data.sync_shares[r]); dots.z.push(value); dots.text.push(hover[r][a]);
+    }));
+    const axis = {color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {font: {size: 12}}};
+    const traces = [
+      {type: "surface", x: data.contended_ratios, y: data.sync_shares, z: grid.values, cmin: metric.range[0], cmax: metric.range[1], colorscale: "Viridis",
+        showscale: false, connectgaps: false, hoverinfo: "skip", opacity: 0.94, lighting: {ambient: 0.85, diffuse: 0.35, specular: 0.03, roughness: 1},
+        contours: {x: gridLines(data.contended_ratios), y: gridLines(data.sync_shares)}},
+      Object.assign({type: "scatter3d", mode: "markers", marker: {size: 2.6, color: c.ink}, hoverinfo: "text"}, dots, {hovertext: dots.text}),
+    ];
+    const layout = frame(`${metric.name}, M = ${state.cores}`, {
+      margin: {l: 0, r: 0, t: 50, b: 0}, uirevision: "turned",
+      scene: {
+        xaxis: Object.assign({}, axis, {title: {text: "contended ratio α", font: {size: 12}}}),
+        yaxis: Object.assign({}, axis, {title: {text: "sync share ρ", font: {size: 12}}}),
+        zaxis: Object.assign({}, axis, {title: {text: plain(metric.axis.replace(/ \(.*/, metric.scale === 100 ? " (%)" : "")), font: {size: 12}}, range: metric.range, nticks: 6}),
+        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.72}, camera: {eye: {x: -1.45, y: -1.5, z: 0.85}, center: {x: 0, y: 0, z: -0.12}},
+      },
+    });
+    byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are measured points; the surface between them is drawn straight, ` +
+      "with holes where a point is missing. Drag to turn, scroll to zoom. The height has the same scale at every M.";
+    byId("surface").setAttribute("aria-label", `Surface of ${metric.name} over ρ and α at M = ${state.cores}${stamp()}`);
+    return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}`);
+  }
+  function gridLines(values) {
+    if (values.length < 2) return {show: false};
+    return {show: true, start: values[0], end: values[values.length - 1], size: values[1] - values[0], color: "rgba(255,255,255,.55)", width: 1, highlight: false};
+  }
+
+  /* ---------- distributions ---------- */
+
+  let distributionOf = null;
+  function findDistribution(m, rho, alpha, metric) {
+    if (!distributionOf) {
+      distributionOf = new Map(data.distributions.map((item) => [`${keyOf(item[0], item[1], item[2])}/${item[3]}`, item]));
+    }
+    const item = distributionOf.get(`${keyOf(m, rho, alpha)}/${metric}`);
+    if (!item) return null;
+    const edges = data.edges[item[4]].slice(item[5], item[5] + item[6].length + 1);
+    return {edges, counts: item[6], total: item[6].reduce((sum, count) => sum + count, 0)};
+  }
+
+  function steps(found) {
+    const x = [], y = [], n = found.counts.length;
+    if (state.view === "histogram") {
+      x.push(found.edges[0]); y.push(0);
+      found.counts.forEach((count, i) => { x.push(found.edges[i], found.edges[i + 1]); y.push(100 * count / found.total, 100 * count / found.total); });
+      x.push(found.edges[n]); y.push(0);
+      return {x, y};
+    }
+    let below = 0;
+    x.push(found.edges[0]); y.push(state.view === "cdf" ? 0 : 100);
+    found.counts.forEach((count, i) => {
+      below += count;
+      const share = state.view === "cdf" ? below : found.total - below;
+      x.push(found.edges[i + 1]); y.push(state.view === "tail" && share === 0 ? null : 100 * share / found.total);
+    });
+    return {x, y};
+  }
+
+  function drawDistribution() {
+    const c = colours(), rho = data.sync_shares[state.rho], alpha = data.contended_ratios[state.alpha];
+    const kind = DISTRIBUTIONS.find((item) => item[0] === state.distribution);
+    const traces = [], base = data.contended_ratios[0];
+    const own = findDistribution(state.cores, rho, alpha, kind[0]);
+    const still = alpha === base ? null : findDistribution(state.cores, rho, base, kind[0]);
+    const fill = state.view === "histogram";
+    if (still) traces.push(Object.assign({type: "scatter", mode: "lines", name: `α = ${base}, same ρ`, line: {color: c.soft, dash: "dash", width: 1.6}}, steps(still)));
+    if (own) traces.push(Object.assign({type: "scatter", mode: "lines", name: `this point (α = ${alpha})`, line: {color: c.accent, width: 2}}, fill ? {fill: "tozeroy"} : {}, steps(own)));
+    const layout = frame(`Distribution of the ${kind[1]}, ${pointWords(state.cores, rho, alpha)}`, {
+      showlegend: traces.length > 1, legend: {orientation: "h", x: 1, xanchor: "right", y: 1, yanchor: "bottom"},
+      xaxis: {title: {text: plain(kind[2])}, type: "log", gridcolor: c.grid, zeroline: false, automargin: true, tickformat: ".3~g", nticks: 12, minor: {nticks: 5}},
+      yaxis: {title: {text: state.view === "histogram" ? "jobs per bin (%)" : state.view === "cdf" ? "jobs at or below (%)" : "jobs above (%)"},
+        type: state.view === "tail" ? "log" : "linear", rangemode: "tozero", gridcolor: c.grid, zeroline: false, automargin: true},
+      annotations: own ? [] : [{text: "No distribution stored for this point", x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: c.soft}}],
+    });
+    byId("distribution-caption").textContent = `${capital(data.noise.text)}. ` + (own ? `${own.total.toLocaleString("en-GB")} jobs pooled over the task sets of the point` : "No jobs") +
+      (still ? "; dashed: the same programs with every synchronisation core-local." : ".") + " Logarithmic axis; the width of a step is the width of a bin.";
+    byId("distribution").setAttribute("aria-label", `Distribution of the ${kind[1]} at ${pointWords(state.cores, rho, alpha)}${stamp()}`);
+    return draw("distribution", traces, layout, `distribution-${kind[0]}-${state.view}`);
+  }
+
+  /* ---------- one point ---------- */
+
+  let setsOf = null;
+  function setsAt(m, rho, alpha) {
+    if (!setsOf) {
+      setsOf = new Map();
+      data.sets.forEach((item) => {
+        const key = keyOf(item[0], item[1], item[2]);
+        if (!setsOf.has(key)) setsOf.set(key, []);
+        setsOf.get(key).push(item);
+      });
+    }
+    return setsOf.get(keyOf(m, rho, alpha)) || [];
+  }
+
+  function describePoint() {
+    const rho = data.sync_shares[state.rho], alpha = data.contended_ratios[state.alpha];
+    const where = pointWords(state.cores, rho, alpha), row = rowOf.get(keyOf(state.cores, rho, alpha));
+    const status = data.metrics[0].grids[state.cores].states[state.rho][state.alpha];
+    if (!row || status === "not measured") return `${where}: not measured.`;
+    if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of attempts rejected).`;
+    const value = (metric, kind) => `${show(row[column[metric.column]], kind)} ${between(row[column[metric.low]], row[column[metric.high]], kind)}`;
+    return `${where}: slowdown ${value(data.metrics[0], "ratio")}, delay ratio ${value(data.metrics[1], "ratio")}, ` +
+      `deadline miss ratio ${value(data.metrics[2], "percent")}.`;
+  }
+
+  function fillSets() {
+    const rho = data.sync_shares[state.rho], alpha = data.contended_ratios[state.alpha];
+    byId("point-words").textContent = describePoint();
+    const table = byId("sets-table"), head = make("tr");
+    data.set_fields.forEach((item) => head.append(make("th", item.heading, {scope: "col", class: item.kind === "text" ? "text" : "number"})));
+    table.tHead.replaceChildren(head);
+    const lines = setsAt(state.cores, rho, alpha).map((item) => {
+      const line = make("tr");
+      data.set_fields.forEach((entry, index) =>
+        line.append(make("td", show(item[index + 3], entry.kind), {class: entry.kind === "text" ? "text" : "number"})));
+      return line;
+    });
+    if (!lines.length) {
+      const line = make("tr");
+      line.append(make("td", "No task set of this point was measured.", {colspan: Math.max(1, data.set_fields.length), class: "text"}));
+      lines.push(line);
+    }
+    table.tBodies[0].replaceChildren(...lines);
+  }
+
+  function choose(cores, rho, alpha) {
+    const otherCores = cores !== state.cores;
+    Object.assign(state, {cores, rho, alpha});
+    byId("point-cores").value = cores; byId("point-rho").value = rho; byId("point-alpha").value = alpha;
+    document.querySelectorAll("#choose-cores input").forEach((input) => { input.checked = Number(input.value) === cores; });
+    fillSets();
+    markRow();
+    drawHeat();
+    drawDistribution();
+    if (otherCores) drawSurface();
+  }
+
+  /* ---------- all points ---------- */
+
+  const COLUMNS = [
+    ["M", "cores", "integer"], ["ρ", "sync_share", "text"], ["α", "contended_ratio", "text"], ["task sets", "task_sets", "integer"], ["jobs", "jobs", "integer"],
+    ["slowdown", "slowdown_mean", "ratio", "slowdown_ci_low", "slowdown_ci_high"], ["slowdown p50", "slowdown_p50", "ratio"],
+    ["delay ratio", "delay_ratio_mean", "ratio", "delay_ratio_ci_low", "delay_ratio_ci_high"], ["delay p50", "delay_ratio_p50", "ratio"],
+    ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"],
+    ["miss ratio", "deadline_miss_ratio", "percent", "deadline_miss_ci_low", "deadline_miss_ci_high"], ["miss episodes", "miss_episodes", "integer"],
+    ["released", "released", "integer"], ["overruns", "overruns", "integer"], ["rejected", "rejected_share", "percent"],
+    ["ρ real", "sync_share_real", "share"], ["α real", "contended_ratio_real", "share"], ["overlap", "overlap_real", "percent"],
+  ];
+
+  function headPoints() {
+    const head = make("tr");
+    head.append(make("th", "", {scope: "col"}));
+    head.firstChild.append(make("span", "choose", {class: "hint"}));
+    COLUMNS.forEach(([heading, name]) => {
+      const cell = make("th", undefined, {scope: "col", "aria-sort": "none", "data-column": name});
+      const button = make("button", heading, {type: "button"});
+      button.addEventListener("click", () => sortBy(name));
+      cell.append(button);
+      head.append(cell);
+    });
+    byId("points-table").tHead.replaceChildren(head);
+  }
+
+  function sortBy(name) {
+    const [first, direction] = state.sort[0];
+    state.sort = [[name, first === name ? -direction : 1], ...state.sort.filter(([other]) => other !== name)].slice(0, 4);
+    fillPoints();
+  }
+
+  // What is not measured sorts last in either direction.
+  function compare(a, b) {
+    for (const [name, direction] of state.sort) {
+      const x = a[column[name]], y = b[column[name]];
+      if (x === y) continue;
+      if (x === null) return 1;
+      if (y === null) return -1;
+      return direction * (x < y ? -1 : 1);
+    }
+    return 0;
+  }
+
+  function pointLine(row) {
+    const line = make("tr", undefined, {"data-key": keyOf(row[0], row[1], row[2])});
+    const button = make("button", "show", {type: "button", "aria-label": `Show the task sets of ${pointWords(row[0], row[1], row[2])}`});
+    button.addEventListener("click", () => {
+      choose(row[0], indexOf(data.sync_shares, row[1]), indexOf(data.contended_ratios, row[2]));
+      byId("point").scrollIntoView();
+    });
+    const first = make("td");
+    first.append(button);
+    line.append(first);
+    COLUMNS.forEach(([, name, kind, low, high]) => {
+      const cell = make("td", show(row[column[name]], kind));
+      if (low && row[column[name]] !== null) cell.append(" ", make("span", between(row[column[low]], row[column[high]], kind), {class: "interval"}));
+      line.append(cell);
+    });
+    return line;
+  }
+  const indexOf = (values, wanted) => values.findIndex((value) => Math.abs(value - wanted) < 5e-4);
+
+  function fillPoints() {
+    const chosen = data.rows.filter((row) => state.only === "all" || row[0] === Number(state.only)).sort(compare);
+    const shown = chosen.slice(0, state.rows);
+    byId("points-table").tBodies[0].replaceChildren(...shown.map(pointLine));
+    document.querySelectorAll("#points-table th[data-column]").forEach((cell) => {
+      const active = cell.dataset.column === state.sort[0][0];
+      cell.setAttribute("aria-sort", !active ? "none" : state.sort[0][1] > 0 ? "ascending" : "descending");
+    });
+    byId("points-count").textContent = `${shown.length} of ${chosen.length} points shown`;
+    byId("points-more").hidden = shown.length === chosen.length;
+    markRow();
+  }
+
+  function markRow() {
+    const key = keyOf(state.cores, data.sync_shares[state.rho], data.contended_ratios[state.alpha]);
+    document.querySelectorAll("#points-table tbody tr").forEach((line) => {
+      if (line.dataset.key === key) line.setAttribute("aria-selected", "true"); else line.removeAttribute("aria-selected");
+    });
+  }
+
+  /* ---------- controls ---------- */
+
+  function radios(id, choices, current, act) {
+    const box = byId(id);
+    choices.forEach(([value, words]) => {
+      const label = make("label"), input = make("input", undefined, {type: "radio", name: id, value});
+      input.checked = String(value) === String(current);
+      input.addEventListener("change", () => act(value));
+      label.append(input, make("span", words));
+      box.append(label);
+    });
+  }
+  function options(id, choices, current, act) {
+    const box = byId(id);
+    choices.forEach(([value, words]) => box.append(make("option", words, {value})));
+    box.value = current;
+    box.addEventListener("change", () => act(box.value));
+  }
+
+  function download() {
+    const blob = new Blob([byId("deadbeat-data").textContent], {type: "application/json"});
+    const link = make("a", "", {href: URL.createObjectURL(blob), download: "deadbeat-report.json"});
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  function connect() {
+    const both = () => { drawHeat(); drawSurface(); };
+    radios("choose-cores", data.cores.map((m) => [m, String(m)]), state.cores, (m) => choose(m, state.rho, state.alpha));
+    radios("choose-metric", data.metrics.map((metric, index) => [index, metric.name]), state.metric, (index) => { state.metric = index; both(); });
+    radios("choose-distribution", DISTRIBUTIONS.map((item) => [item[0], item[1]]), state.distribution, (value) => { state.distribution = value; drawDistribution(); });
+    radios("choose-view", VIEWS, state.view, (value) => { state.view = value; drawDistribution(); });
+    options("point-cores", data.cores.map((m) => [m, m]), state.cores, (m) => choose(Number(m), state.rho, state.alpha));
+    options("point-rho", data.sync_shares.map((value, index) => [index, value]), state.rho, (index) => choose(state.cores, Number(index), state.alpha));
+    options("point-alpha", data.contended_ratios.map((value, index) => [index, value]), state.alpha, (index) => choose(state.cores, state.rho, Number(index)));
+    options("points-cores", [["all", "all points"], ...data.cores.map((m) => [m, `M = ${m}`])], state.only, (only) => { Object.assign(state, {only, rows: ROWS_AT_ONCE}); fillPoints(); });
+    byId("points-more").addEventListener("click", () => { state.rows = Infinity; fillPoints(); });
+    byId("download").addEventListener("click", download);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+    // Plots carry their colours; on paper they take those of the print style.
+    matchMedia("print").addEventListener("change", drawAll);
+  }
+
+  function drawAll() { drawHeat(); drawSurface(); drawDistribution(); }
+
+  function start() {
+    if (!data.rows.length) {
+      ["heat", "surface", "distribution"].forEach((id) => byId(id).replaceChildren(make("p", "Nothing was measured yet.", {class: "failed"})));
+      byId("points-count").textContent = "0 of 0 points shown";
+      return;
+    }
+    // The last point in reading order is the one with the most contention.
+    state.rho = data.sync_shares.length - 1;
+    state.alpha = data.contended_ratios.length - 1;
+    connect();
+    headPoints();
+    fillPoints();
+    fillSets();
+    drawAll();
+  }
+  start();
+})();

@@ -1,0 +1,150 @@
+"""The data that is embedded in the page: compact, plain, and unable to end its script element."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.report import facts, grids
+
+#: Version of the embedded data.
+FORMAT = 1
+
+#: Significant digits of embedded figures; summary.json and sets.json hold them in full.
+_DIGITS = 6
+
+#: Largest integer a JavaScript number holds exactly; a larger one (a seed) travels as text.
+_EXACT_IN_JAVASCRIPT = 2**53 - 1
+
+#: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
+_SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("replica", ("replica",), "integer"),
+    ("seed", ("seed",), "integer"),
+    ("tasks N", ("tasks",), "integer"),
+    ("jobs", ("jobs",), "integer"),
+    ("slowdown", ("slowdown_mean",), "ratio"),
+    ("delay ratio", ("delay_ratio_mean",), "ratio"),
+    ("misses", ("deadline_misses",), "integer"),
+    ("miss ratio", ("deadline_miss_ratio",), "percent"),
+    ("episodes", ("miss_episodes",), "integer"),
+    ("ρ real", ("sync_share_real",), "share"),
+    ("α real", ("contended_ratio_real",), "share"),
+    ("overlap", ("overlap_real",), "percent"),
+    ("rejected attempts", ("rejected",), "integer"),
+    ("file", ("file", "key"), "text"),
+)
+
+
+def page_data(summary: Summary) -> dict[str, Any]:
+    """Everything the page draws, as plain values."""
+    floor = facts.noise_floor(summary)
+    cores = grids.cores_of(summary)
+    shares = grids.axis_of(summary, "sync_share")
+    ratios = grids.axis_of(summary, "contended_ratio")
+    return {
+        "format": FORMAT,
+        "name": facts.campaign_name(summary),
+        "labels": list(facts.labels(summary)),
+        "noise": {"share": floor.share, "text": floor.text},
+        "cores": list(cores),
+        "sync_shares": list(shares),
+        "contended_ratios": list(ratios),
+        "sync_edges": list(grids.edges(shares)) if shares else [],
+        "contended_edges": list(grids.edges(ratios)) if ratios else [],
+        "metrics": [_metric(summary, metric, floor, cores) for metric in grids.METRICS],
+        "row_columns": list(SUMMARY_COLUMNS),
+        "rows": [[_plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in summary.rows],
+        **_sets(summary.sets),
+        **_distributions(summary.distributions),
+    }
+
+
+def encode(data: Mapping[str, Any]) -> str:
+    """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _metric(
+    summary: Summary, metric: grids.Metric, floor: facts.NoiseFloor, cores: Iterable[int]
+) -> dict[str, Any]:
+    scale = grids.scale(summary, metric, floor)
+    return {
+        "id": metric.id,
+        "name": metric.name,
+        "axis": metric.axis,
+        "column": metric.column,
+        "low": metric.low,
+        "high": metric.high,
+        "scale": metric.scale,
+        "range": [_plain(scale.low), _plain(scale.high)],
+        "levels": list(scale.levels),
+        "grids": {str(m): _grid(grids.grid(summary, metric, m)) for m in cores},
+    }
+
+
+def _grid(grid: grids.Grid) -> dict[str, Any]:
+    return {
+        "values": [[_plain(value) for value in line] for line in grid.values.tolist()],
+        "texts": [list(line) for line in grid.texts],
+        "states": [list(line) for line in grid.states],
+    }
+
+
+def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Columns that occur in any set, and a line per set behind the three numbers of its point."""
+    present = {key for item in sets for key in item}
+    fields = []
+    for heading, keys, kind in _SET_FIELDS:
+        key = next((key for key in keys if key in present), None)
+        if key is not None:
+            fields.append((heading, key, kind))
+    point = ("cores", "sync_share", "contended_ratio")
+    columns = [*point, *(key for _, key, _ in fields)]
+    return {
+        "set_fields": [{"heading": heading, "kind": kind} for heading, _, kind in fields],
+        "sets": [[_plain(item.get(key)) for key in columns] for item in sets],
+    }
+
+
+def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Histograms without their empty ends; edges that many points share are stored once."""
+    known: dict[tuple[float, ...], int] = {}
+    lines = []
+    for item in items:
+        bins = tuple(float(edge) for edge in item["edges"])
+        counts = [int(count) for count in item["counts"]]
+        filled = [index for index, count in enumerate(counts) if count]
+        if not filled:
+            continue
+        first, last = filled[0], filled[-1]
+        lines.append(
+            [
+                int(item["cores"]),
+                _plain(item["sync_share"]),
+                _plain(item["contended_ratio"]),
+                str(item["metric"]),
+                known.setdefault(bins, len(known)),
+                first,
+                counts[first : last + 1],
+            ]
+        )
+    return {"edges": [[_plain(edge) for edge in bins] for bins in known], "distributions": lines}
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value: floats shortened, what is no number or not finite as None, the rest as text."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) > _EXACT_IN_JAVASCRIPT:
+        return str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    return str(value)

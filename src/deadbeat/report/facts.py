@@ -1,0 +1,173 @@
+"""What a Summary says about itself: name, machine, noise floor, sessions, calibration.
+
+Every reader of ``Summary.meta`` in the report is here, so that a key has one spelling. A fact that
+the summary does not hold is named as missing, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model.results import Summary
+
+#: Shown for a fact the summary does not hold.
+UNKNOWN = "not recorded"
+
+
+@frozen(kw_only=True)
+class NoiseFloor:
+    """The smallest effect that can be seen in a campaign.
+
+    Attributes:
+        share: Smallest slowdown above 1 that can be seen (0.012 is 1.2 %); None: not known.
+        text: The sentence that stands on every figure.
+        basis: One line: what it rests on; "" when not recorded.
+    """
+
+    share: float | None
+    text: str
+    basis: str
+
+
+@frozen(kw_only=True)
+class Session:
+    """State of the machine before and after one invocation, as flat ``path: text`` tables."""
+
+    title: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Keys whose value differs or is there only once; none while one side is not recorded."""
+        if not self.before or not self.after:
+            return ()
+        keys = sorted(self.before.keys() | self.after.keys())
+        return tuple(key for key in keys if self.before.get(key) != self.after.get(key))
+
+
+def number(value: Any) -> float | None:
+    """A finite float, or None for everything that is none (None, NaN, text)."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def percent(share: float) -> str:
+    """A share as text in percent with two significant digits: 0.0123 -> ``1.2 %``."""
+    value = 100 * share
+    if value == 0:
+        return "0 %"
+    decimals = max(0, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f} %"
+
+
+def noise_floor(summary: Summary) -> NoiseFloor:
+    """The noise floor, with the sentence for the figures."""
+    basis = str(summary.noise_floor.get("basis") or "")
+    share = number(summary.noise_floor.get("smallest_effect"))
+    if share is not None:
+        return NoiseFloor(
+            share=share, text=f"smallest effect visible here: {percent(share)}", basis=basis
+        )
+    if summary.noise_floor:
+        return NoiseFloor(share=None, text="smallest effect visible here: undecided", basis=basis)
+    return NoiseFloor(share=None, text="smallest effect visible here: not measured", basis="")
+
+
+def campaign_name(summary: Summary) -> str:
+    return str(summary.meta.get("name") or "unnamed campaign")
+
+
+def platform(summary: Summary) -> Mapping[str, Any]:
+    """The platform as plain values; empty when not recorded."""
+    return _mapping(summary.meta.get("platform"))
+
+
+def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Label and text of what stands under the title."""
+    machine = platform(summary)
+    cpus = machine.get("cpus")
+    cores = f" · {len(cpus)} cores" if isinstance(cpus, Sequence) and cpus else ""
+    host = " · ".join(str(machine[key]) for key in ("name", "soc", "machine") if machine.get(key))
+    jobs = sum(int(number(row.get("jobs")) or 0) for row in summary.rows)
+    return (
+        ("Machine", (host + cores) or UNKNOWN),
+        ("Kernel", str(machine.get("kernel") or UNKNOWN)),
+        ("Preemption model", str(machine.get("preemption") or UNKNOWN)),
+        ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
+        (
+            "Measured",
+            f"{len(summary.rows):,} points · {len(summary.sets):,} task sets · {jobs:,} jobs",
+        ),
+    )
+
+
+def labels(summary: Summary) -> tuple[str, ...]:
+    """The labels that must show on every figure, the platform's kind among them unless hardware."""
+    kind = str(platform(summary).get("kind") or "")
+    own = list(summary.labels)
+    if kind and kind != "hardware" and kind.lower() not in {label.lower() for label in own}:
+        own.insert(0, kind)
+    return tuple(
+        label.upper() if label in {"simulated", "emulated"} else label for label in own if label
+    )
+
+
+def sessions(summary: Summary) -> tuple[Session, ...]:
+    """Environment records, one per invocation of the campaign, in order."""
+    records = summary.meta.get("sessions")
+    if not isinstance(records, Sequence) or isinstance(records, str):
+        environment = _mapping(summary.meta.get("environment"))
+        records = [environment] if environment else []
+    return tuple(
+        Session(
+            title=f"Session {_mapping(record).get('session', position)}",
+            before=dict(flatten(_mapping(record).get("before"))),
+            after=dict(flatten(_mapping(record).get("after"))),
+        )
+        for position, record in enumerate(records, start=1)
+    )
+
+
+def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """The calibration's summary as ``path``, text."""
+    return tuple(flatten(summary.meta.get("calibration")))
+
+
+def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """The campaign's parameters as ``path``, text."""
+    return tuple(flatten(summary.meta.get("parameters")))
+
+
+def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Leaves of nested plain values as ``a.b.c``, text; a list of scalars is one leaf."""
+    if isinstance(value, Mapping):
+        for key in value:
+            yield from flatten(value[key], f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple) and any(
+        isinstance(item, Mapping | list | tuple) for item in value
+    ):
+        for position, item in enumerate(value):
+            yield from flatten(item, f"{path}[{position}]")
+    elif isinstance(value, list | tuple):
+        yield path, ", ".join(_leaf(item) for item in value)
+    elif path:
+        yield path, _leaf(value)
+
+
+def _leaf(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

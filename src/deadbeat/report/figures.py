@@ -1,0 +1,392 @@
+"""The figures of the report on paper: PNG, SVG and PDF through matplotlib.
+
+Figures are built as objects on the Agg canvas, without pyplot and its global state; matplotlib is
+imported when the first figure is drawn. The same summary gives the same bytes: dates are left out
+of the files.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.results import Summary
+from deadbeat.report import facts, grids
+from deadbeat.report.grids import MEASURED, METRICS, NOT_MEASURED, UNDECIDED, Grid, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
+
+#: Pixels per inch of PNG figures.
+_DPI = 150
+
+#: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
+_COLOURS = "viridis"
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "svg.hashsalt": "deadbeat",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "hatch.linewidth": 0.6,
+    "text.parse_math": False,
+}
+
+#: Fields that would carry the date of drawing into a file.
+_METADATA: Mapping[str, Mapping[str, Any]] = {
+    "png": {"Software": "deadbeat"},
+    "svg": {"Date": None, "Creator": "deadbeat"},
+    "pdf": {"CreationDate": None, "Creator": "deadbeat", "Producer": "deadbeat"},
+}
+
+#: Metric of a distribution, heading of its panel, axis label.
+_PANELS: tuple[tuple[str, str, str], ...] = (
+    ("slowdown", "Slowdown", "slowdown of a job (span / median span alone)"),
+    ("delay_ratio", "Delay ratio", "delay ratio of a job (span / C)"),
+    ("response_ratio", "Response ratio", "response ratio of a job ((f − r) / C)"),
+)
+
+
+@frozen(kw_only=True)
+class _Words:
+    """What stands on every figure."""
+
+    labels: str
+    caption: str
+
+
+def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
+    """Yields file name and content of every figure, one at a time.
+
+    Names: ``overview-METRIC``, ``METRIC-mNNN`` (surface and heat map), ``distributions-mNNN``.
+
+    Raises:
+        UsageError: A format is not one of FORMATS.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise UsageError(
+            f"figure format '{unknown[0]}' is not known", f"choose among {', '.join(FORMATS)}"
+        )
+    import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
+
+    words = _words(summary)
+    for name, build in _plan(summary, words):
+        with mpl.rc_context(_STYLE):
+            figure = build()
+            for kind in formats:
+                yield f"{name}.{kind}", _content(figure, kind)
+
+
+def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
+    """Name and builder of every figure; nothing is drawn before the builder is called."""
+    cores = grids.cores_of(summary)
+    floor = facts.noise_floor(summary)
+    for metric in METRICS if cores else ():
+        scale = grids.scale(summary, metric, floor)
+        all_grids = [grids.grid(summary, metric, m) for m in cores]
+        yield f"overview-{metric.id}", lambda g=all_grids, s=scale: _overview(g, s, words)
+        for grid in all_grids:
+            yield f"{metric.id}-m{grid.cores:03d}", lambda g=grid, s=scale: _pair(g, s, words)
+    for m in cores:
+        if any(int(item["cores"]) == m for item in summary.distributions):
+            yield f"distributions-m{m:03d}", lambda m=m: _distributions(summary, m, words)
+
+
+def _content(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=_DPI, metadata=dict(_METADATA[kind]))
+    return buffer.getvalue()
+
+
+def _words(summary: Summary) -> _Words:
+    machine = facts.platform(summary)
+    origin = [facts.campaign_name(summary)]
+    origin += [str(machine[key]) for key in ("name", "soc", "kernel") if machine.get(key)]
+    if machine.get("preemption"):
+        origin.append(f"preemption {machine['preemption']}")
+    floor = facts.noise_floor(summary).text
+    return _Words(
+        labels=_printable(", ".join(facts.labels(summary))),
+        caption=_printable(f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}"),
+    )
+
+
+def _printable(text: str) -> str:
+    """Without control characters and lone surrogates, which no SVG may hold."""
+    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
+
+
+def _new_figure(width: float, height: float, title: str, words: _Words) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - see above
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(width, height), facecolor="white")
+    FigureCanvasAgg(figure)
+    left = 0.15 / width
+    figure.text(left, 1 - 0.12 / height, title, va="top", fontsize=11.5, fontweight="bold")
+    if words.labels:
+        figure.text(
+            1 - left,
+            1 - 0.12 / height,
+            words.labels,
+            va="top",
+            ha="right",
+            fontsize=9.5,
+            fontweight="bold",
+            bbox={"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"},
+        )
+    figure.text(
+        left, 0.1 / height, _fitted(words.caption, width), va="bottom", fontsize=8, color="#444444"
+    )
+    return figure
+
+
+def _fitted(text: str, width_inches: float) -> str:
+    """Cut to one line of about 15.5 characters an inch at 8 points."""
+    room = int(15.5 * width_inches)
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _pair(grid: Grid, scale: Scale, words: _Words) -> Figure:
+    """Surface (left) and heat map with contours (right) of one metric at one M."""
+    importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
+    figure = _new_figure(11.0, 5.2, f"{grid.metric.name}, M = {grid.cores}", words)
+    surface = figure.add_axes((0.0, 0.05, 0.46, 0.86), projection="3d")
+    _surface(surface, grid, scale)
+    heat = figure.add_axes((0.53, 0.15, 0.37, 0.72))
+    image = _heat(heat, grid, scale, numbers=True)
+    bar = figure.colorbar(image, cax=figure.add_axes((0.915, 0.15, 0.015, 0.72)))
+    bar.set_label(grid.metric.axis)
+    return figure
+
+
+def _overview(all_grids: Sequence[Grid], scale: Scale, words: _Words) -> Figure:
+    """The heat maps of every M side by side, on one colour scale."""
+    columns = min(4, len(all_grids))
+    lines = math.ceil(len(all_grids) / columns)
+    width, height = max(6.5, 3.0 * columns + 1.1), 2.9 * lines + 1.2
+    figure = _new_figure(width, height, f"{all_grids[0].metric.name} by cores M", words)
+    left, right, bottom, top = 0.65 / width, 1 - 1.1 / width, 0.8 / height, 1 - 0.75 / height
+    axes = figure.subplots(
+        lines,
+        columns,
+        squeeze=False,
+        gridspec_kw={
+            "left": left, "right": right, "bottom": bottom, "top": top,
+            "wspace": 0.12, "hspace": 0.28,
+        },
+    )  # fmt: skip
+    image: Any = None
+    for index, axis in enumerate(axes.flat):
+        if index >= len(all_grids):
+            axis.set_visible(False)
+            continue
+        grid = all_grids[index]
+        image = _heat(axis, grid, scale, numbers=len(grid.contended_ratios) <= 6)
+        axis.set_title(f"M = {grid.cores}")
+        if index % columns:
+            axis.set_ylabel("")
+            axis.set_yticklabels([])
+        if index + columns < len(all_grids):
+            axis.set_xlabel("")
+            axis.set_xticklabels([])
+    bar_axis = figure.add_axes((1 - 0.95 / width, bottom, 0.16 / width, top - bottom))
+    figure.colorbar(image, cax=bar_axis).set_label(all_grids[0].metric.axis)
+    return figure
+
+
+def _surface(axis: Any, grid: Grid, scale: Scale) -> None:
+    """Straight between measured points, with holes where one is missing; dots are measured."""
+    x, y = np.meshgrid(grid.contended_ratios, grid.sync_shares)
+    if min(grid.values.shape) > 1 and not np.all(np.isnan(grid.values)):
+        axis.plot_surface(
+            x, y, grid.values, cmap=_COLOURS, vmin=scale.low, vmax=scale.high,
+            rstride=1, cstride=1, edgecolor="white", linewidth=0.35, alpha=0.92,
+        )  # fmt: skip
+    known = ~np.isnan(grid.values)
+    axis.plot(x[known], y[known], grid.values[known], ".", color="#1d2126", markersize=3)
+    axis.set_zlim(scale.low, scale.high)
+    axis.set_xlabel("contended ratio α")
+    axis.set_ylabel("synchronisation share ρ")
+    axis.set_zlabel(grid.metric.axis.split(" (")[0] + (" (%)" if grid.metric.scale == 100 else ""))
+    axis.view_init(elev=24, azim=-128)
+    axis.set_box_aspect((1, 1, 0.72), zoom=0.86)
+
+
+def _heat(axis: Axes, grid: Grid, scale: Scale, *, numbers: bool) -> Any:
+    """Cells with their value, contour lines between them, hatching where there is no value."""
+    x_edges, y_edges = grids.edges(grid.contended_ratios), grids.edges(grid.sync_shares)
+    image = axis.pcolormesh(
+        x_edges, y_edges, np.ma.masked_invalid(grid.values), cmap=_COLOURS,
+        vmin=scale.low, vmax=scale.high, edgecolors="white", linewidth=0.5,
+    )  # fmt: skip
+    _contours(axis, grid, scale)
+    for r, line in enumerate(grid.states):
+        for a, state in enumerate(line):
+            box = (x_edges[a], y_edges[r], x_edges[a + 1], y_edges[r + 1])
+            if state != MEASURED:
+                _hatch(axis, box, state)
+            elif numbers:
+                _number(axis, grid, scale, r, a)
+    axis.set_xlabel("contended ratio α")
+    axis.set_ylabel("synchronisation share ρ")
+    _ticks(axis.xaxis, grid.contended_ratios)
+    _ticks(axis.yaxis, grid.sync_shares)
+    return image
+
+
+def _contours(axis: Axes, grid: Grid, scale: Scale) -> None:
+    known = grid.values[~np.isnan(grid.values)]
+    if min(grid.values.shape) < 2 or known.size == 0:
+        return
+    levels = [level for level in scale.levels if known.min() < level < known.max()]
+    if levels:
+        axis.contour(
+            grid.contended_ratios, grid.sync_shares, np.ma.masked_invalid(grid.values),
+            levels=levels, colors="white", linewidths=1.1,
+        )  # fmt: skip
+
+
+def _hatch(axis: Axes, box: tuple[float, float, float, float], state: str) -> None:
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - see draw_figures
+
+    left, low, right, high = box
+    pattern = {UNDECIDED: "xxx", NOT_MEASURED: "///"}[state]
+    axis.add_patch(
+        Rectangle(
+            (left, low),
+            right - left,
+            high - low,
+            facecolor="white",
+            edgecolor="#8a8f96",
+            hatch=pattern,
+            linewidth=0.5,
+            zorder=3,
+        )
+    )
+    axis.text(
+        (left + right) / 2,
+        (low + high) / 2,
+        "?" if state == UNDECIDED else "n.m.",
+        ha="center",
+        va="center",
+        fontsize=7,
+        zorder=4,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+    )
+
+
+def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None:
+    """The value in black or white, whichever stands out from its cell."""
+    share = (grid.values[row, column] - scale.low) / (scale.high - scale.low)
+    axis.text(
+        grid.contended_ratios[column],
+        grid.sync_shares[row],
+        grid.texts[row][column],
+        ha="center",
+        va="center",
+        fontsize=7.5 if len(grid.contended_ratios) <= 8 else 5.5,
+        color="#101010" if share > 0.6 else "white",
+        zorder=4,
+    )
+
+
+def _ticks(axis: Any, values: Sequence[float]) -> None:
+    """A tick at measured values only, at most eleven."""
+    kept = values[:: math.ceil(len(values) / 11)]
+    axis.set_ticks(kept, labels=[f"{value:g}" for value in kept])
+
+
+def _distributions(summary: Summary, cores: int, words: _Words) -> Figure:
+    """CDFs at the largest rho, for alpha from lowest to highest, one panel a metric."""
+    items = [item for item in summary.distributions if int(item["cores"]) == cores]
+    rho = max(float(item["sync_share"]) for item in items)
+    items = [item for item in items if float(item["sync_share"]) == rho]
+    title = f"Distributions over jobs, M = {cores}, ρ = {rho:g}"
+    figure = _new_figure(11.0, 4.3, title, words)
+    axes = figure.subplots(
+        1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "bottom": 0.25, "top": 0.81}
+    )
+    for axis, (metric, heading, label) in zip(axes, _PANELS, strict=True):
+        lines = [item for item in items if item["metric"] == metric and sum(item["counts"])]
+        _cdf_panel(axis, _spread(lines))
+        axis.set_title(heading)
+        axis.set_xlabel(label)
+    axes[0].set_ylabel("jobs at or below (%)")
+    handles, names = axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles, names, loc="lower center", bbox_to_anchor=(0.5, 0.055), ncols=len(names),
+            frameon=False, fontsize=8,
+        )  # fmt: skip
+    return figure
+
+
+def _spread(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """At most five lines, first and last alpha among them."""
+    ordered = sorted(lines, key=lambda item: float(item["contended_ratio"]))
+    if len(ordered) <= 5:
+        return ordered
+    return [ordered[round(index * (len(ordered) - 1) / 4)] for index in range(5)]
+
+
+def _cdf_panel(axis: Axes, lines: Sequence[Mapping[str, Any]]) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - see draw_figures
+
+    colours = mpl.colormaps[_COLOURS](np.linspace(0.0, 0.85, max(1, len(lines))))
+    dashes = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+    low, high = math.inf, -math.inf
+    for item, colour, dash in zip(lines, colours, dashes, strict=False):
+        counts = np.asarray(item["counts"], dtype=np.float64)
+        bins = np.asarray(item["edges"], dtype=np.float64)
+        filled = np.flatnonzero(counts)
+        low, high = min(low, bins[filled[0]]), max(high, bins[filled[-1] + 1])
+        share = np.concatenate(([0.0], 100 * np.cumsum(counts) / counts.sum()))
+        name = f"α = {float(item['contended_ratio']):g}"
+        axis.plot(bins, share, color=colour, linestyle=dash, linewidth=1.6, label=name)
+    axis.set_ylim(0, 101)
+    axis.grid(visible=True, color="#e3e6ea", linewidth=0.6)
+    if lines:
+        _log_axis(axis, low, high)
+    else:
+        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color="#59616b")
+
+
+def _log_axis(axis: Axes, low: float, high: float) -> None:
+    """Logarithmic, with plain numbers at 1, 2, 5 steps, or finer where the range is short."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415
+
+    low, high = min(low, 0.97), max(high, 1.03)
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    if high / low < 12:
+        step = grids.nice_step((high - low) / 6)
+        ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
+        # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
+        kept: list[float] = []
+        for tick in ticks:
+            if not kept or math.log(tick / kept[-1]) > 0.08 * math.log(high / low):
+                kept.append(tick)
+    else:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        factors = (1, 2, 5) if high / low < 500 else (1,)
+        kept = [f * 10.0**power for power in powers for f in factors]
+        kept = [tick for tick in kept if low <= tick <= high]
+    axis.xaxis.set_major_locator(FixedLocator(kept))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_locator(NullLocator())

@@ -1,0 +1,70 @@
+"""Short definitions of the words in a report; the full ones: docs/reference/metrics.md."""
+
+from __future__ import annotations
+
+#: Term and definition, in the order in which a reader meets them.
+TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "M, ρ, α",
+        "The three axes. M is the number of cores. ρ (synchronisation share) is the part of a "
+        "task's computation that is synchronisation. α (contended ratio) is the part of the "
+        "synchronisation that is bound to objects shared between cores; the rest uses the same "
+        "code on core-local objects.",
+    ),
+    (
+        "Task set, point, replica",
+        "A point is one (M, ρ, α). At each point several random task sets (replicas) run. With "
+        "the same M and replica number the programs are the same; α only changes which objects "
+        "they use.",
+    ),
+    (
+        "C, T, D",
+        "C is a task's cost by calibration, alone on its core. Its period T and relative deadline "
+        "D follow from C by the deadline factor.",
+    ),
+    (
+        "Span, response time",
+        "Release r, start s and finish f belong to a job. Span is f − s, response time f − r.",
+    ),
+    (
+        "Slowdown",
+        "Span divided by the span of the same task alone: same core, same cadence, no other task "
+        "on any core, in windows between those of the run. 1 means that the others do no harm. "
+        "It does not depend on calibration; it is the headline.",
+    ),
+    (
+        "Delay ratio",
+        "Span / C. It contains every error of the calibration, so a value other than 1 at M = 1 "
+        "tells about the calibration and not about contention.",
+    ),
+    ("Response ratio", "(f − r) / C: contains the wake-up and waiting for the core."),
+    (
+        "Deadline miss",
+        "A job that finished after its deadline (f − r > D), never finished, or was never "
+        "started. Only jobs whose deadline lies inside the measuring window count. An episode is "
+        "a run of consecutive misses of one task: one stall can miss many deadlines. '<' before "
+        "a miss ratio means: none seen, and with 95 % confidence not more than that.",
+    ),
+    (
+        "Interval",
+        "95 %, by resampling task sets, never single jobs. A point's mean is the mean over its "
+        "task sets; quantiles and the miss ratio pool jobs.",
+    ),
+    (
+        "Noise floor",
+        "The smallest slowdown that can be told from nothing on this machine, from controls run "
+        "before the campaign. An effect below it is not an effect.",
+    ),
+    (
+        "Rejected, undecided, not measured",
+        "A run during which the machine left its quiet mode is rejected and repeated. A point "
+        "with too few quiet runs is undecided. A point that was not run is not measured. Neither "
+        "is filled from its neighbours.",
+    ),
+    (
+        "ρ real, α real, overlap",
+        "What the generated task sets really contain, beside what was asked for. Overlap is the "
+        "estimated share of contended synchronisation time during which another core uses an "
+        "object of the same class: where it is near 0 there is little to slow down.",
+    ),
+)

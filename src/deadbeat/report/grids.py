@@ -1,0 +1,242 @@
+"""Points laid out as grids: one value, one state and one text per cell, for page and paper alike.
+
+A cell is never filled from its neighbours. What was not measured stays NaN and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.results import Summary
+from deadbeat.report.facts import NoiseFloor, number
+
+MEASURED = "measured"
+UNDECIDED = "undecided"
+NOT_MEASURED = "not measured"
+
+#: About so many contour lines over the range of a metric.
+_CONTOUR_LINES = 7
+
+
+@frozen(kw_only=True)
+class Metric:
+    """A quantity that is drawn.
+
+    Attributes:
+        id: Identifier, part of file names.
+        name: As a person writes it.
+        axis: Name with its unit, for axes and colour bars.
+        column: Column of a row that holds the value.
+        low, high: Columns of its interval; "" where the summary has none.
+        scale: Factor from the column's unit to the axis' unit.
+        neutral: Value, in the axis' unit, of "no effect".
+        least_span: Smallest range of the colour scale, in the axis' unit: noise must not fill it.
+        of_noise: Whether the noise floor is a share of this quantity.
+    """
+
+    id: str
+    name: str
+    axis: str
+    column: str
+    low: str
+    high: str
+    scale: float
+    neutral: float
+    least_span: float
+    of_noise: bool
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        id="slowdown",
+        name="Slowdown",
+        axis="slowdown (span together / span alone)",
+        column="slowdown_mean",
+        low="slowdown_ci_low",
+        high="slowdown_ci_high",
+        scale=1.0,
+        neutral=1.0,
+        least_span=0.05,
+        of_noise=True,
+    ),
+    Metric(
+        id="delay_ratio",
+        name="Delay ratio",
+        axis="delay ratio (span / C)",
+        column="delay_ratio_mean",
+        low="delay_ratio_ci_low",
+        high="delay_ratio_ci_high",
+        scale=1.0,
+        neutral=1.0,
+        least_span=0.05,
+        of_noise=True,
+    ),
+    Metric(
+        id="deadline_miss_ratio",
+        name="Deadline miss ratio",
+        axis="deadline miss ratio (% of jobs)",
+        column="deadline_miss_ratio",
+        low="deadline_miss_ci_low",
+        high="deadline_miss_ci_high",
+        scale=100.0,
+        neutral=0.0,
+        least_span=1.0,
+        of_noise=False,
+    ),
+)
+
+
+@frozen(kw_only=True, eq=False)
+class Grid:
+    """One metric at one M.
+
+    Attributes:
+        cores: M.
+        metric: What the values are.
+        sync_shares: rho of the rows of ``values``, ascending.
+        contended_ratios: alpha of the columns of ``values``, ascending.
+        values: Shape (len(sync_shares), len(contended_ratios)), in the axis' unit; NaN where there
+            is no value.
+        states: ``measured``, ``undecided`` or ``not measured``, shape of ``values``.
+        texts: What is written into the cell, shape of ``values``.
+    """
+
+    cores: int
+    metric: Metric
+    sync_shares: tuple[float, ...]
+    contended_ratios: tuple[float, ...]
+    values: NDArray[np.float64]
+    states: tuple[tuple[str, ...], ...]
+    texts: tuple[tuple[str, ...], ...]
+
+
+@frozen(kw_only=True)
+class Scale:
+    """Colour range and contour levels of a metric, common to every M so that M can be compared."""
+
+    low: float
+    high: float
+    levels: tuple[float, ...]
+
+
+def cores_of(summary: Summary) -> tuple[int, ...]:
+    """The values of M that occur, ascending."""
+    return tuple(sorted({int(row["cores"]) for row in summary.rows}))
+
+
+def axis_of(summary: Summary, column: str) -> tuple[float, ...]:
+    """The values of rho or alpha that occur at any M, ascending; thousandths are exact."""
+    return tuple(milli / 1000 for milli in sorted({_milli(row[column]) for row in summary.rows}))
+
+
+def state_of(row: Mapping[str, Any] | None, column: str) -> str:
+    """How far a cell is known.
+
+    A point that was run but has no value had too few quiet windows (measurement.md): undecided.
+    """
+    if row is None:
+        return NOT_MEASURED
+    if number(row.get(column)) is not None:
+        return MEASURED
+    attempted = bool(row.get("task_sets")) or (number(row.get("rejected_share")) or 0) > 0
+    return UNDECIDED if attempted else NOT_MEASURED
+
+
+def grid(summary: Summary, metric: Metric, cores: int) -> Grid:
+    """Lays the points of one M out by rho (rows) and alpha (columns)."""
+    shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
+    rows = {
+        (_milli(row["sync_share"]), _milli(row["contended_ratio"])): row
+        for row in summary.rows
+        if int(row["cores"]) == cores
+    }
+    cells = [[rows.get((_milli(rho), _milli(alpha))) for alpha in ratios] for rho in shares]
+    values = [[_value(row, metric) for row in line] for line in cells]
+    return Grid(
+        cores=cores,
+        metric=metric,
+        sync_shares=shares,
+        contended_ratios=ratios,
+        values=np.array(values, dtype=np.float64).reshape(len(shares), len(ratios)),
+        states=tuple(tuple(state_of(row, metric.column) for row in line) for line in cells),
+        texts=tuple(tuple(cell_text(row, metric) for row in line) for line in cells),
+    )
+
+
+def cell_text(row: Mapping[str, Any] | None, metric: Metric) -> str:
+    """What is written into a cell. Zero misses show their upper bound, not a zero."""
+    state = state_of(row, metric.column)
+    if row is None or state == NOT_MEASURED:
+        return "–"
+    if state == UNDECIDED:
+        return "?"
+    value = _value(row, metric)
+    if metric.neutral:
+        return f"{value:.2f}"
+    upper = number(row.get(metric.high))
+    if value == 0 and upper:
+        return f"<{short(upper * metric.scale)}"
+    return short(value)
+
+
+def short(value: float) -> str:
+    """Two significant digits without an exponent, at most four decimals."""
+    if value == 0:
+        return "0"
+    decimals = min(4, max(0, 1 - math.floor(math.log10(abs(value)))))
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
+    """Colour range and contour levels of a metric.
+
+    The range holds "no effect" and is never narrower than twice the noise floor; contour lines are
+    no closer than the floor: what cannot be seen is not drawn.
+    """
+    values = [_value(row, metric) for row in summary.rows]
+    known = [value for value in values if not math.isnan(value)] or [metric.neutral]
+    floor_span = floor.share if metric.of_noise and floor.share is not None else 0.0
+    low = min(metric.neutral, *known)
+    high = max(metric.neutral, *known)
+    high = max(high, low + max(metric.least_span, 2 * floor_span))
+    step = nice_step(max((high - low) / _CONTOUR_LINES, floor_span))
+    first = math.floor(low / step) + 1
+    last = math.ceil(high / step)
+    levels = tuple(round(index * step, 9) for index in range(first, last))
+    return Scale(low=low, high=high, levels=levels)
+
+
+def nice_step(at_least: float) -> float:
+    """The smallest of 1, 2, 5 x 10^n that is not below ``at_least`` > 0."""
+    power: float = 10.0 ** math.floor(math.log10(at_least))
+    for factor in (1.0, 2.0, 5.0):
+        if factor * power >= at_least * (1 - 1e-9):
+            return factor * power
+    return 10 * power
+
+
+def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
+    """Borders of cells around ascending centres: half way between, and as far outside."""
+    if len(centres) == 1:
+        return (centres[0] - 0.05, centres[0] + 0.05)
+    middle = [(a + b) / 2 for a, b in pairwise(centres)]
+    first = centres[0] - (middle[0] - centres[0])
+    last = centres[-1] + (centres[-1] - middle[-1])
+    return (first, *middle, last)
+
+
+def _value(row: Mapping[str, Any] | None, metric: Metric) -> float:
+    value = None if row is None else number(row.get(metric.column))
+    return math.nan if value is None else value * metric.scale
+
+
+def _milli(value: Any) -> int:
+    return round(float(value) * 1000)

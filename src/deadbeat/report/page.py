@@ -1,0 +1,186 @@
+"""A Summary as one self-contained HTML page.
+
+All text of a campaign is untrusted: it is escaped here, or embedded as data and only ever set as
+text. The page's Content-Security-Policy allows nothing but the scripts that are written into it, by
+their hash, so neither a name with markup nor the plotting library can load or run anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from html import escape
+from importlib import metadata, resources
+from string import Template
+
+from deadbeat.model.results import Finding, Summary
+from deadbeat.report import facts
+from deadbeat.report.data import encode, page_data
+from deadbeat.report.glossary import TERMS
+from deadbeat.report.headline import headline
+
+_SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
+
+
+def render(summary: Summary) -> str:
+    """The page as text; the same summary gives the same page."""
+    script, plotly = _asset("page.js"), _plotly()
+    answer = headline(summary)
+    name = facts.campaign_name(summary)
+    return Template(_asset("page.html")).substitute(
+        policy=_policy(plotly, script),
+        title=escape(f"{name} – deadbeat report"),
+        style=_asset("page.css"),
+        name=escape(name),
+        banner=_banner(facts.labels(summary)),
+        head_facts=_pairs(facts.head_facts(summary)),
+        sentence=escape(answer.sentence),
+        answers=_list(
+            (
+                f"<b>M = {item.cores}</b><span>{escape(item.slowdown)} {escape(item.misses)} "
+                f"{escape(item.open_points)}</span>"
+                for item in answer.per_cores
+            ),
+            "answers",
+        ),
+        noise=_noise(facts.noise_floor(summary)),
+        findings=_findings(summary.findings),
+        calibration=_table(facts.calibration(summary)),
+        sessions="".join(_session(session) for session in facts.sessions(summary)) or _missing(),
+        platform=_folded(facts.flatten(facts.platform(summary))),
+        parameters=_folded(facts.parameters(summary)),
+        glossary=_pairs(TERMS, "terms"),
+        version=escape(metadata.version("deadbeat")),
+        data=encode(page_data(summary)),
+        plotly=plotly,
+        script=script,
+    )
+
+
+def _policy(*scripts: str) -> str:
+    """Nothing from outside; of scripts only these. Plotly sets styles and draws to blobs."""
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _plotly() -> str:
+    """The plotting library of the installed plotly package, in one line-ending convention."""
+    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
+    if "</script" in text.lower():
+        raise ValueError("plotly.min.js holds an end tag and cannot be embedded as it is")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("deadbeat.report").joinpath(f"assets/{name}").read_text("utf-8")
+
+
+def _banner(labels: Iterable[str]) -> str:
+    texts = [escape(label) for label in labels]
+    if not texts:
+        return ""
+    return (
+        f'<p class="banner" id="labels"><strong>{" · ".join(texts)}</strong> — '
+        "holds for every figure on this page.</p>"
+    )
+
+
+def _noise(floor: facts.NoiseFloor) -> str:
+    text = f'<span id="noise-floor">{escape(floor.text)}</span>'
+    return f"{text} ({escape(floor.basis)})." if floor.basis else f"{text}."
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    ordered = sorted(findings, key=lambda item: _SEVERITIES.get(item.severity, 0))
+    if not ordered:
+        return "<p>Nothing was found that makes these results doubtful.</p>"
+    return '<ul class="findings">' + "".join(map(_finding, ordered)) + "</ul>"
+
+
+def _finding(finding: Finding) -> str:
+    kind = finding.severity if finding.severity in _SEVERITIES else "serious"
+    where = f' <span class="where">Where: {escape(finding.where)}</span>' if finding.where else ""
+    cure = f' <span class="cure">What to do: {escape(finding.cure)}</span>' if finding.cure else ""
+    return (
+        f'<li class="{kind}"><span class="severity">{escape(finding.severity.capitalize())}:'
+        f"</span> {escape(finding.message)}{where}{cure}</li>"
+    )
+
+
+def _session(session: facts.Session) -> str:
+    """Changed values stay in sight; the others fold away."""
+    changed = session.changed
+    keys = sorted(session.before.keys() | session.after.keys())
+    same = [key for key in keys if key not in set(changed)]
+    parts = [f"<h4>{escape(session.title)}</h4>"]
+    if not session.after:
+        parts.append("<p>The state afterwards was not recorded: the session was cut off.</p>")
+    elif not changed:
+        parts.append("<p>Nothing differs between before and after.</p>")
+    else:
+        parts.append(_before_after(changed, session, "changed"))
+    if same:
+        parts.append(
+            f"<details><summary>{len(same)} values "
+            f"{'that did not change' if session.after else 'before'}</summary>"
+            f"{_before_after(same, session, '')}</details>"
+        )
+    return "".join(parts)
+
+
+def _before_after(keys: Iterable[str], session: facts.Session, mark: str) -> str:
+    kind = ' class="differs"' if mark else ""
+    lines = "".join(
+        f'<tr{kind}><th scope="row">{escape(key)}</th>'
+        f"<td>{escape(session.before.get(key, '–'))}</td>"
+        f"<td>{escape(session.after.get(key, '–'))}</td>"
+        f"<td>{escape(mark)}</td></tr>"
+        for key in keys
+    )
+    return (
+        '<table class="plain"><thead><tr><th scope="col">what</th><th scope="col">before</th>'
+        '<th scope="col">after</th><th scope="col" class="mark">difference</th></tr></thead>'
+        f"<tbody>{lines}</tbody></table>"
+    )
+
+
+def _table(pairs: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(
+        f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
+        for key, value in pairs
+    )
+    return f'<table class="plain"><tbody>{lines}</tbody></table>' if lines else _missing()
+
+
+def _folded(pairs: Iterable[tuple[str, str]]) -> str:
+    pairs = tuple(pairs)
+    if not pairs:
+        return _missing()
+    return f"<details><summary>{len(pairs)} values</summary>{_table(pairs)}</details>"
+
+
+def _missing() -> str:
+    return f"<p>{escape(facts.UNKNOWN.capitalize())}.</p>"
+
+
+def _pairs(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
+    """Definition list entries; wrapped in a list of class ``kind`` when one is given."""
+    items = "".join(
+        f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in pairs
+    )
+    return f'<dl class="{kind}">{items}</dl>' if kind else items
+
+
+def _list(items: Iterable[str], kind: str) -> str:
+    lines = "".join(f"<li>{item}</li>" for item in items)
+    return f'<ul class="{kind}">{lines}</ul>' if lines else ""

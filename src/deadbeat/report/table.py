@@ -1,0 +1,69 @@
+"""The compact rows a terminal shows; drawing them is the CLI's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deadbeat.model.results import Summary
+from deadbeat.report.facts import number
+from deadbeat.report.grids import METRICS, cell_text, state_of
+
+#: Keys of a row, in order, with the heading of each column.
+TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("cores", "M"),
+    ("sync_share", "rho"),
+    ("contended_ratio", "alpha"),
+    ("task_sets", "sets"),
+    ("slowdown_p50", "slowdown p50"),
+    ("slowdown", "slowdown mean [95 %]"),
+    ("delay_ratio", "delay ratio"),
+    ("miss_ratio", "miss % [95 %]"),
+)
+
+
+def rows_for_terminal(summary: Summary) -> tuple[dict[str, str], ...]:
+    """One dict of texts per point, keys as in TERMINAL_COLUMNS, ordered by M, rho, alpha.
+
+    A point without an answer says ``undecided`` or ``not measured`` where its value would stand.
+    """
+    ordered = sorted(
+        summary.rows, key=lambda row: (row["cores"], row["sync_share"], row["contended_ratio"])
+    )
+    return tuple(_terminal_row(row) for row in ordered)
+
+
+def _terminal_row(row: Mapping[str, Any]) -> dict[str, str]:
+    slowdown, delay, miss = METRICS
+    p50 = number(row.get("slowdown_p50"))
+    return {
+        "cores": str(row["cores"]),
+        "sync_share": f"{row['sync_share']:.2f}",
+        "contended_ratio": f"{row['contended_ratio']:.2f}",
+        "task_sets": str(row.get("task_sets") or 0),
+        "slowdown_p50": "-" if p50 is None else f"{p50:.2f}",
+        "slowdown": _with_interval(row, slowdown.column, slowdown.low, slowdown.high, 1.0),
+        "delay_ratio": _value_or_state(row, delay.column, cell_text(row, delay)),
+        "miss_ratio": _miss(row, cell_text(row, miss)),
+    }
+
+
+def _value_or_state(row: Mapping[str, Any], column: str, text: str) -> str:
+    return state_of(row, column) if number(row.get(column)) is None else text
+
+
+def _with_interval(row: Mapping[str, Any], column: str, low: str, high: str, factor: float) -> str:
+    value, ends = number(row.get(column)), (number(row.get(low)), number(row.get(high)))
+    if value is None:
+        return state_of(row, column)
+    if ends[0] is None or ends[1] is None:
+        return f"{value * factor:.2f}"
+    return f"{value * factor:.2f} [{ends[0] * factor:.2f}, {ends[1] * factor:.2f}]"
+
+
+def _miss(row: Mapping[str, Any], text: str) -> str:
+    miss = METRICS[2]
+    value = number(row.get(miss.column))
+    if value:
+        return _with_interval(row, miss.column, miss.low, miss.high, miss.scale)
+    return _value_or_state(row, miss.column, text)

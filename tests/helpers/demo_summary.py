@@ -1,0 +1,250 @@
+"""A realistic Summary out of formulas: no clock, no random generator of the process, no machine."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from deadbeat.model.results import SUMMARY_COLUMNS, Finding, Point, RunKey, Summary
+
+#: Standard deviation of the formula's noise on a set's slowdown.
+_NOISE = 0.004
+
+
+def wobble(*parts: float) -> float:
+    """A number in [-1, 1) that depends on nothing but ``parts``."""
+    phase = sum(part * 12.9 * (index + 1) ** 1.7 for index, part in enumerate(parts))
+    return 2 * math.fmod(abs(math.sin(phase + 0.3)) * 43758.5, 1.0) - 1
+
+
+def model_slowdown(cores: int, rho: float, alpha: float) -> float:
+    """Slowdown without noise: none at M = 1, none without contended synchronisation."""
+    return 1 + 0.28 * (cores - 1) * rho * alpha**1.4
+
+
+def model_miss_ratio(cores: int, rho: float, alpha: float) -> float:
+    """Miss ratio without noise: nothing up to a slowdown of 1.35, then quadratic."""
+    return min(1.0, 0.4 * max(0.0, model_slowdown(cores, rho, alpha) - 1.35) ** 2)
+
+
+def demo_summary(
+    *,
+    name: str = "demo",
+    cores: tuple[int, ...] = (1, 2, 4),
+    steps: int = 4,
+    sets_per_point: int = 4,
+    labels: tuple[str, ...] = ("simulated", "policy other"),
+    floor: float | None = 0.012,
+    kind: str = "simulated",
+    host: str = "bench-07",
+    holes: bool = True,
+    contention: float = 1.0,
+) -> Summary:
+    """A campaign over M in ``cores``, rho and alpha 0 to 1 in ``steps`` steps.
+
+    With ``holes``, the point (largest M, 0.25, 0.75) is undecided and (largest M, 0.75, 0.25) was
+    never measured. ``contention`` scales the effect; 0 gives a campaign where nothing happens.
+    """
+    grid = [index / steps for index in range(steps + 1)]
+    rows, sets, distributions = [], [], []
+    for m in cores:
+        for rho in grid:
+            for alpha in grid:
+                if holes and (m, rho, alpha) == (cores[-1], 0.75, 0.25):
+                    continue
+                own = [
+                    _set(m, rho, alpha, replica, contention) for replica in range(sets_per_point)
+                ]
+                row = _row(m, rho, alpha, own)
+                if holes and (m, rho, alpha) == (cores[-1], 0.25, 0.75):
+                    row = _undecided(row)
+                else:
+                    distributions += _distributions(m, rho, alpha, row, contention)
+                rows.append(row)
+                sets += own
+    return Summary(
+        rows=tuple(rows),
+        sets=tuple(sets),
+        distributions=tuple(distributions),
+        findings=_findings(),
+        noise_floor=_noise(floor),
+        labels=labels,
+        meta=_meta(name, kind, host),
+    )
+
+
+def _set(m: int, rho: float, alpha: float, replica: int, contention: float) -> dict[str, Any]:
+    clean = 1 + contention * (model_slowdown(m, rho, alpha) - 1)
+    slowdown = clean * (1 + _NOISE * wobble(m, rho, alpha, replica))
+    jobs = 400 * m
+    share = contention * model_miss_ratio(m, rho, alpha) * (1 + 0.5 * wobble(alpha, m, replica, 9))
+    misses = round(jobs * min(1.0, share))
+    key = RunKey(Point(m, round(rho * 1000), round(alpha * 1000)), replica)
+    return {
+        "key": key.text,
+        "cores": m,
+        "sync_share": rho,
+        "contended_ratio": alpha,
+        "replica": replica,
+        "seed": 7_000_000 + 1000 * m + replica,
+        "tasks": m,
+        "jobs": jobs,
+        "delay_ratio_mean": slowdown * (1 + 0.006 * wobble(replica, m)),
+        "slowdown_mean": slowdown,
+        "deadline_misses": misses,
+        "deadline_miss_ratio": misses / jobs,
+        "sync_share_real": rho * (1 + 0.004 * wobble(replica, rho)),
+        "contended_ratio_real": alpha * (1 + 0.01 * wobble(replica, alpha)),
+        "overlap_real": 0.0 if m == 1 else 0.1 * rho * alpha,
+        "rejected": 1 if replica == 1 and alpha == 0.5 else 0,
+        "file": f"jobs/{key.text}.jobs",
+    }
+
+
+def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[str, Any]:
+    slow = _mean(own, "slowdown_mean")
+    delay = _mean(own, "delay_ratio_mean")
+    jobs = sum(item["jobs"] for item in own)
+    misses = sum(item["deadline_misses"] for item in own)
+    miss = misses / jobs
+    rejected = sum(item["rejected"] for item in own)
+    values = {
+        "cores": m,
+        "sync_share": rho,
+        "contended_ratio": alpha,
+        "task_sets": len(own),
+        "jobs": jobs,
+        "delay_ratio_mean": delay,
+        "delay_ratio_p50": delay * 0.998,
+        "delay_ratio_p95": delay * 1.05,
+        "delay_ratio_max": delay * 1.6,
+        "delay_ratio_ci_low": delay - 0.006,
+        "delay_ratio_ci_high": delay + 0.006,
+        "slowdown_mean": slow,
+        "slowdown_p50": slow * 0.997,
+        "slowdown_ci_low": slow - 0.005,
+        "slowdown_ci_high": slow + 0.005,
+        "response_ratio_mean": slow * 1.04,
+        "deadline_miss_ratio": miss,
+        "deadline_miss_ci_low": miss * 0.6,
+        "deadline_miss_ci_high": miss * 1.5 if misses else 3 / jobs,
+        "miss_episodes": (misses + 2) // 3,
+        "released": jobs,
+        "overruns": misses // 4,
+        "rejected_share": rejected / (rejected + len(own)),
+        "sync_share_real": _mean(own, "sync_share_real"),
+        "contended_ratio_real": _mean(own, "contended_ratio_real"),
+        "overlap_real": _mean(own, "overlap_real"),
+    }
+    assert tuple(values) == SUMMARY_COLUMNS
+    return values
+
+
+def _undecided(row: dict[str, Any]) -> dict[str, Any]:
+    kept = {"cores", "sync_share", "contended_ratio"}
+    return {key: value if key in kept else None for key, value in row.items()} | {
+        "task_sets": 0,
+        "jobs": 0,
+        "rejected_share": 1.0,
+    }
+
+
+def _distributions(
+    m: int, rho: float, alpha: float, row: dict[str, Any], contention: float
+) -> list[dict[str, Any]]:
+    """A log-normal bell around the mean with a tail that grows with the contention."""
+    edges = [0.5 * 10 ** (index / 40) for index in range(61)]
+    result = []
+    for metric in ("slowdown", "delay_ratio", "response_ratio"):
+        centre = row[f"{metric}_mean"]
+        width = 0.01 + 0.08 * contention * rho * alpha * (m - 1) / 3
+        counts = []
+        for low, high in pairwise(edges):
+            z = math.log((low * high) ** 0.5 / centre) / max(width, 0.03)
+            tail = 0.01 * rho * alpha * contention * (low > centre) * (centre / low) ** 2
+            counts.append(round(row["jobs"] * (0.2 * math.exp(-z * z / 2) + tail)))
+        result.append(
+            {
+                "cores": m,
+                "sync_share": rho,
+                "contended_ratio": alpha,
+                "metric": metric,
+                "edges": edges,
+                "counts": counts,
+            }
+        )
+    return result
+
+
+def _findings() -> tuple[Finding, ...]:
+    return (
+        Finding(
+            id="no-housekeeping-core",
+            severity="warning",
+            message="Every core runs tasks under test; the host process shares core 0.",
+            cure="Leave one core out: --cores 0-2.",
+        ),
+        Finding(
+            id="steal",
+            severity="serious",
+            message="The hypervisor took 1.9 % of the time of core 1.",
+            cure="Run on bare metal, or read slowdowns below the noise floor as nothing.",
+            where="m004-s0250-c0750",
+        ),
+        Finding(id="clock", severity="info", message="The clock source is tsc."),
+    )
+
+
+def _noise(floor: float | None) -> dict[str, Any]:
+    if floor is None:
+        return {}
+    return {
+        "seconds": 6.0,
+        "smallest_effect": floor,
+        "basis": "M = 1 flat in alpha within 1.2 % over 12 windows",
+        "cores": [{"core": 0, "cpu": 0, "lost_share": 0.017, "longest_gap_ns": 6_300_000}],
+        "controls": [],
+    }
+
+
+def _meta(name: str, kind: str, host: str) -> dict[str, Any]:
+    before = {
+        "kernel": {"release": "6.18.44", "preemption": "full", "command_line": "quiet isolcpus=2"},
+        "cpu": {"governor": "performance", "temperature_c": 51, "online": [0, 1, 2, 3]},
+        "steal_ticks": 1204,
+    }
+    after = {
+        "kernel": before["kernel"],
+        "cpu": {"governor": "performance", "temperature_c": 63, "online": [0, 1, 2, 3]},
+        "steal_ticks": 1391,
+    }
+    return {
+        "name": name,
+        "created_at": "2026-11-21T20:15:00Z",
+        "parameters": {"cores": [1, 2, 4], "seconds": 1.0, "seed": 7, "overrun": "skip"},
+        "platform": {
+            "name": host,
+            "kind": kind,
+            "machine": "x86_64",
+            "soc": "Example 9000",
+            "cpus": [0, 1, 2, 3],
+            "kernel": "6.18.44",
+            "preemption": "full",
+            "governor": "performance",
+            "toolchain": "gcc 12.2.0",
+        },
+        "calibration": {
+            "basis": "warm",
+            "policy": "fifo",
+            "pool": "quick",
+            "entries": 84,
+            "refused": {"mutex_ceiling/1": "needs a real-time policy"},
+            "seconds": 20.4,
+        },
+        "sessions": [{"session": 1, "before": before, "after": after}],
+    }
+
+
+def _mean(own: list[dict[str, Any]], key: str) -> float:
+    return sum(item[key] for item in own) / len(own)
