@@ -1,0 +1,440 @@
+"""Parameters, seed and calibration to a task set: pure, exact, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from attrs import frozen
+
+from deadbeat.catalog import Catalog
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import SynthesisError
+from deadbeat.model.tasks import (
+    Entry,
+    Fragment,
+    FragmentUse,
+    Kind,
+    Resource,
+    Segment,
+    Task,
+    TaskSet,
+)
+from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.packing import Grain, Shelf, Slack, Use, pack
+from deadbeat.synthesis.parameters import SynthesisParameters
+from deadbeat.synthesis.stream import Stream
+
+#: Changes whenever the same seed would give another task set.
+GENERATOR_VERSION = "1"
+#: A task's realised cost differs from its WCET by at most one part in this.
+COST_PRECISION = 100
+# The packer searches for something better than a gap of one part in this of the WCET.
+_GAP_PRECISION = 200
+# The longest segment of a kind is at most this times the shortest.
+_LENGTH_RATIO = 8
+# A segment gets on average at least this many of the cheapest uses.
+_USES_PER_SEGMENT = 4
+_ATTEMPTS = 16
+_PS_PER_NS = 1000
+
+
+def synthesise(
+    parameters: SynthesisParameters, catalog: Catalog, calibration: Calibration, seed: int
+) -> TaskSet:
+    """One task set; for many, keep a :class:`Synthesiser`.
+
+    Raises:
+        SynthesisError: No task set with these properties exists for this calibration.
+        UsageError: ``parameters.fragments`` names one that does not exist.
+    """
+    return Synthesiser(catalog, calibration).synthesise(parameters, seed)
+
+
+@frozen
+class _Pool:
+    """What may be used: NS entries, and the SY fragments (classes) with their entries."""
+
+    ns: tuple[Entry, ...]
+    sy: dict[str, tuple[Entry, ...]]
+
+
+@frozen
+class _Outline:
+    """What a task is before it has uses: everything that does not depend on the calibration."""
+
+    core: int
+    wcet_ns: int
+    period_ns: int
+    offset_ns: int
+    priority: int
+    seed: int
+
+
+class Synthesiser:
+    """Synthesis against one catalog and calibration; remembers what follows from them alone."""
+
+    def __init__(self, catalog: Catalog, calibration: Calibration) -> None:
+        self._catalog = catalog
+        self._calibration = calibration
+        self._pools: dict[tuple[str, ...], _Pool] = {}
+        self._shelves: dict[tuple[int, tuple[Entry, ...]], Shelf] = {}
+
+    def synthesise(self, parameters: SynthesisParameters, seed: int) -> TaskSet:
+        """The task set of ``seed``. Streams are named by purpose, so that across sync_share and
+        contended_ratio the same seed keeps WCETs, offsets, priorities and (unless a class is too
+        coarse) classes, and across contended_ratio everything but the bindings.
+
+        Raises: see :func:`synthesise`.
+        """
+        pool = self._pool(parameters.fragments)
+        outlines = _outlines(parameters, seed)
+        classes = self._usable_classes(pool, parameters, outlines)
+        for attempt in range(_ATTEMPTS):
+            chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
+            entries = tuple(entry for name in chosen for entry in pool.sy[name])
+            packed = [
+                self._pack_task(parameters, outline, pool.ns, entries, (seed, index, attempt))
+                for index, outline in enumerate(outlines)
+            ]
+            if all(
+                abs(_cost_ps(segments) - outline.wcet_ns * _PS_PER_NS) * COST_PRECISION
+                <= outline.wcet_ns * _PS_PER_NS
+                for outline, segments in zip(outlines, packed, strict=True)
+            ):
+                return _bind(parameters, seed, outlines, packed)
+        raise self._too_coarse(parameters, pool, classes, outlines)
+
+    def _pool(self, names: tuple[str, ...]) -> _Pool:
+        """The calibrated entries of the named fragments; a kind without a name is unrestricted."""
+        if names not in self._pools:
+            named = [self._catalog.fragment(name) for name in names]
+            allowed = {
+                kind: {fragment.name for fragment in named if fragment.kind is kind}
+                for kind in Kind
+            }
+            usable: dict[Kind, dict[str, tuple[Entry, ...]]] = {Kind.NS: {}, Kind.SY: {}}
+            for fragment in self._catalog.fragments.values():
+                restriction = allowed[fragment.kind]
+                entries = self._calibrated(fragment)
+                if entries and (not restriction or fragment.name in restriction):
+                    usable[fragment.kind][fragment.name] = entries
+            ns = tuple(entry for entries in usable[Kind.NS].values() for entry in entries)
+            self._pools[names] = _Pool(ns, usable[Kind.SY])
+        return self._pools[names]
+
+    def _calibrated(self, fragment: Fragment) -> tuple[Entry, ...]:
+        if "default" not in fragment.modes:
+            return ()
+        entries = (Entry(fragment.name, size) for size in fragment.sizes)
+        return tuple(
+            entry
+            for entry in entries
+            if str(entry) in self._calibration.costs and str(entry) not in self._calibration.refused
+        )
+
+    def _usable_classes(
+        self, pool: _Pool, parameters: SynthesisParameters, outlines: Sequence[_Outline]
+    ) -> list[str]:
+        """SY classes that this task set may use, sorted.
+
+        A class without a parallel form would stay contended at every contended ratio, so it is
+        used only where nothing else is left and everything is contended anyway.
+        """
+        if parameters.sync_share < 1 and not pool.ns:
+            raise SynthesisError(
+                "no NS fragment is calibrated, and sync_share is below 1", "calibrate the full pool"
+            )
+        if parameters.sync_share == 0:
+            return []
+        fragments = [self._catalog.fragments[name] for name in pool.sy]
+        if _has_mixed_priorities(outlines):
+            fragments = [fragment for fragment in fragments if fragment.mixed_priorities]
+        parallel = [fragment for fragment in fragments if fragment.parallel]
+        if not parallel and parameters.contended_ratio == 1:
+            parallel = fragments
+        if len(parallel) < parameters.classes_min:
+            raise SynthesisError(
+                f"{len(parallel)} SY fragments can be used here, classes_min asks for "
+                f"{parameters.classes_min}",
+                "calibrate more SY fragments, allow more by name, or use uniform priorities",
+            )
+        return [fragment.name for fragment in parallel]
+
+    def _shelf(self, core: int, entries: tuple[Entry, ...]) -> Shelf:
+        key = (core, entries)
+        if key not in self._shelves:
+            costs = [(entry, self._calibration.cost(entry, core)) for entry in entries]
+            for entry, cost in costs:
+                if cost.first_ps < 1 or cost.repeat_ps < 1:
+                    raise SynthesisError(
+                        f"the calibration says that {entry} costs nothing on core {core}",
+                        "calibrate again",
+                    )
+            self._shelves[key] = Shelf(
+                Grain(entry, cost.first_ps, cost.repeat_ps) for entry, cost in costs
+            )
+        return self._shelves[key]
+
+    def _pack_task(
+        self,
+        parameters: SynthesisParameters,
+        outline: _Outline,
+        ns_entries: tuple[Entry, ...],
+        sy_entries: tuple[Entry, ...],
+        label: tuple[int, int, int],
+    ) -> list[_Packed]:
+        """Segments with their uses; SY first, so that NS can make up for its rounding."""
+        seed, index, attempt = label
+        wcet_ps = outline.wcet_ns * _PS_PER_NS
+        sync_ps = round(parameters.sync_share * wcet_ps)
+        shelves: dict[Kind, Shelf] = {}
+        if sync_ps:
+            shelves[Kind.SY] = self._shelf(outline.core, sy_entries)
+        if sync_ps < wcet_ps:
+            shelves[Kind.NS] = self._shelf(outline.core, ns_entries)
+        plan = _plan(
+            Stream(seed, "segments", index),
+            parameters,
+            {Kind.SY: sync_ps, Kind.NS: wcet_ps - sync_ps},
+            {kind: shelf.floor_ps for kind, shelf in shelves.items()},
+        )
+        exact = Slack(
+            wcet_ps // _GAP_PRECISION, wcet_ps // COST_PRECISION, wcet_ps // COST_PRECISION
+        )
+        loose = Slack(wcet_ps // _GAP_PRECISION, sync_ps, wcet_ps - sync_ps)
+        last = list(shelves)[-1]
+        uses: dict[Kind, list[list[Use]]] = {}
+        carry_ps = 0
+        for kind, shelf in shelves.items():
+            uses[kind] = pack(
+                shelf,
+                Stream(seed, kind.value, index, attempt),
+                [budget_ps for planned, budget_ps in plan if planned is kind],
+                carry_ps,
+                exact if kind is last else loose,
+            )
+            carry_ps = sync_ps - sum(use.cost_ps for segment in uses[kind] for use in segment)
+        turns = {kind: iter(segments) for kind, segments in uses.items()}
+        return [(kind, budget_ps, next(turns[kind])) for kind, budget_ps in plan]
+
+    def _too_coarse(
+        self,
+        parameters: SynthesisParameters,
+        pool: _Pool,
+        classes: list[str],
+        outlines: Sequence[_Outline],
+    ) -> SynthesisError:
+        entries = list(pool.ns) if parameters.sync_share < 1 else []
+        entries += [entry for name in classes for entry in pool.sy[name]]
+        finest = min(entries, key=lambda entry: self._calibration.cost(entry, 0).repeat_ps)
+        cost_ns = self._calibration.cost(finest, 0).repeat_ps // _PS_PER_NS
+        shortest_ns = min(outline.wcet_ns for outline in outlines)
+        return SynthesisError(
+            f"no mixture of fragments meets a WCET of {shortest_ns} ns within "
+            f"1/{COST_PRECISION} in {_ATTEMPTS} attempts; the finest, {finest}, costs {cost_ns} ns",
+            "raise wcet_min_ns, or allow finer fragments",
+        )
+
+
+_Packed = tuple[Kind, int, list[Use]]
+
+
+def _cost_ps(segments: Sequence[_Packed]) -> int:
+    return sum(use.cost_ps for _, _, uses in segments for use in uses)
+
+
+def _outlines(parameters: SynthesisParameters, seed: int) -> list[_Outline]:
+    draw = DISTRIBUTIONS[parameters.distribution]
+    wcets, offsets = Stream(seed, "wcet"), Stream(seed, "offset")
+    task_seeds = Stream(seed, "task seed")
+    factor = Fraction(parameters.deadline_factor)
+    wcets_ns = [
+        draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
+    ]
+    periods_ns = [_nearest(factor * wcet_ns) for wcet_ns in wcets_ns]
+    priorities = _priorities(parameters, Stream(seed, "priority"), periods_ns)
+    return [
+        _Outline(
+            core=index % parameters.cores,
+            wcet_ns=wcets_ns[index],
+            period_ns=periods_ns[index],
+            offset_ns=offsets.below(periods_ns[index]),
+            priority=priorities[index],
+            seed=task_seeds.word(),
+        )
+        for index in range(parameters.tasks)
+    ]
+
+
+def _nearest(value: Fraction) -> int:
+    """The nearest whole number; halves go up."""
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+def _priorities(
+    parameters: SynthesisParameters, stream: Stream, periods_ns: Sequence[int]
+) -> list[int]:
+    low, high = parameters.priority_low, parameters.priority_high
+    if parameters.priorities == "uniform":
+        return [high] * len(periods_ns)
+    if parameters.priorities == "random":
+        return [stream.between(low, high) for _ in periods_ns]
+    # Rate-monotonic (Liu and Layland 1973): the shorter the period, the higher the priority.
+    levels = high - low + 1
+    spread = max(levels, len(periods_ns))
+    priorities = [0] * len(periods_ns)
+    by_rate = sorted(range(len(periods_ns)), key=lambda index: (periods_ns[index], index))
+    for rank, index in enumerate(by_rate):
+        priorities[index] = high - rank * levels // spread
+    return priorities
+
+
+def _has_mixed_priorities(outlines: Sequence[_Outline]) -> bool:
+    """Whether tasks of different priority share a core."""
+    first: dict[int, int] = {}
+    return any(
+        first.setdefault(outline.core, outline.priority) != outline.priority for outline in outlines
+    )
+
+
+def _draw_classes(
+    stream: Stream, parameters: SynthesisParameters, classes: Sequence[str]
+) -> list[str]:
+    if not classes:
+        return []
+    most = min(parameters.classes_max, len(classes))
+    count = stream.between(parameters.classes_min, most)
+    order = list(classes)
+    stream.shuffle(order)
+    return sorted(order[:count])
+
+
+def _plan(
+    stream: Stream,
+    parameters: SynthesisParameters,
+    spent_ps: dict[Kind, int],
+    floors_ps: dict[Kind, int],
+) -> list[tuple[Kind, int]]:
+    """Kinds and budgets of a task's segments, in order; the budgets sum to what is spent."""
+    count = stream.between(1, parameters.segments_max)
+    counts = dict.fromkeys(floors_ps, count)
+    if len(floors_ps) == 2:
+        count = max(count, 2)
+        share = parameters.sync_share * count
+        sync_count, rest = divmod(share.numerator, share.denominator)
+        sync_count += stream.chance(rest, share.denominator)
+        sync_count = min(max(sync_count, 1), count - 1)
+        counts = {Kind.SY: sync_count, Kind.NS: count - sync_count}
+    plan: list[tuple[Kind, int]] = []
+    for kind, floor_ps in floors_ps.items():
+        most = max(1, spent_ps[kind] // (_USES_PER_SEGMENT * floor_ps))
+        lengths = _cut(stream, spent_ps[kind], min(counts[kind], most))
+        plan += [(kind, length_ps) for length_ps in lengths]
+    stream.shuffle(plan)
+    return plan
+
+
+def _cut(stream: Stream, total_ps: int, parts: int) -> list[int]:
+    """``parts`` random lengths that sum to ``total_ps`` exactly."""
+    unit = 1 << 16
+    weights = [stream.between(unit, _LENGTH_RATIO * unit) for _ in range(parts)]
+    whole = sum(weights)
+    lengths, reached, begin = [], 0, 0
+    for weight in weights:
+        reached += weight
+        end = total_ps * reached // whole
+        lengths.append(end - begin)
+        begin = end
+    return lengths
+
+
+def _bind(
+    parameters: SynthesisParameters,
+    seed: int,
+    outlines: Sequence[_Outline],
+    packed: Sequence[Sequence[_Packed]],
+) -> TaskSet:
+    """Binds every SY use to the contended or the core's own object of its class."""
+    sync = [
+        (use, outline.core)
+        for outline, segments in zip(outlines, packed, strict=True)
+        for kind, _, uses in segments
+        if kind is Kind.SY
+        for use in uses
+    ]
+    costs_ps = [use.cost_ps for use, _ in sync]
+    contended = contended_uses(Stream(seed, "binding"), costs_ps, parameters.contended_ratio)
+    bound = [
+        Resource(use.grain.entry.fragment, None if is_contended else core)
+        for (use, core), is_contended in zip(sync, contended, strict=True)
+    ]
+    resources = sorted(set(bound), key=lambda r: (r.fragment, -1 if r.core is None else r.core))
+    index_of = {resource: index for index, resource in enumerate(resources)}
+    bindings = iter([index_of[resource] for resource in bound])
+    tasks = []
+    for index, (outline, segments) in enumerate(zip(outlines, packed, strict=True)):
+        finished = tuple(
+            Segment(
+                kind,
+                budget_ps,
+                sum(use.cost_ps for use in uses),
+                tuple(
+                    FragmentUse(
+                        use.grain.entry, use.repeats, next(bindings) if kind is Kind.SY else None
+                    )
+                    for use in uses
+                ),
+            )
+            for kind, budget_ps, uses in segments
+        )
+        tasks.append(
+            Task(
+                name=f"t{index}",
+                core=outline.core,
+                wcet_ns=outline.wcet_ns,
+                period_ns=outline.period_ns,
+                deadline_ns=outline.period_ns,
+                offset_ns=outline.offset_ns,
+                priority=outline.priority,
+                seed=outline.seed,
+                segments=finished,
+            )
+        )
+    sync_ps = sum(costs_ps)
+    contended_ps = sum(cost for cost, yes in zip(costs_ps, contended, strict=True) if yes)
+    return TaskSet(
+        cores=parameters.cores,
+        tasks=tuple(tasks),
+        resources=tuple(resources),
+        seed=seed,
+        generator=GENERATOR_VERSION,
+        sync_share=Fraction(parameters.sync_share),
+        contended_ratio=Fraction(parameters.contended_ratio),
+        sync_share_real=sync_ps / sum(_cost_ps(segments) for segments in packed),
+        contended_ratio_real=contended_ps / sync_ps if sync_ps else 0.0,
+    )
+
+
+def contended_uses(
+    stream: Stream, costs_ps: Sequence[int], contended_ratio: Fraction
+) -> list[bool]:
+    """Which uses are contended: by cost as near to ``contended_ratio`` as one use allows.
+
+    Systematic sampling: the uses lie end to end, in random order, on a circle of their total cost;
+    a random rotation decides where the contended arc begins. Every use is contended with
+    probability ``contended_ratio``, so the mean is exact; a use contended at one ratio is contended
+    at every higher one.
+    """
+    total_ps = sum(costs_ps)
+    contended = [False] * len(costs_ps)
+    order = list(range(len(costs_ps)))
+    stream.shuffle(order)
+    position_ps = stream.below(total_ps) if total_ps else 0
+    for index in order:
+        into_ps = position_ps % total_ps
+        contended[index] = into_ps * contended_ratio.denominator < (
+            contended_ratio.numerator * total_ps
+        )
+        position_ps += costs_ps[index]
+    return contended
