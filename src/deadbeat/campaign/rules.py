@@ -228,9 +228,14 @@ class Names:
 
 @frozen
 class Shares:
-    """An axis of the grid in thousandths: a list of shares, or ``{step = 0.1}`` for 0 to 1."""
+    """An axis of the grid in thousandths: a list of shares, or ``{step = 0.1}`` for 0 to 1.
+
+    On a command line: ``0,0.5,1`` or ``step=0.1``.
+    """
 
     def parse(self, value: Any) -> tuple[int, ...]:
+        if isinstance(value, str) and value.startswith("step="):
+            value = {"step": value.removeprefix("step=")}
         if isinstance(value, Mapping):
             return self._steps(value)
         items = _items(value, "a list of shares", "[0, 0.5, 1] or {step = 0.1}")

@@ -133,10 +133,13 @@ class CampaignSpec:
     quiet: QuietSpec
 
     def problems(self) -> list[Problem]:
-        """Windows must be long enough to count jobs of the slowest task."""
+        """Windows must be long enough to count jobs of the slowest task, tasks rich enough."""
         longest_ns = self.tasks.wcet_max * self.tasks.deadline_factor
         jobs = self.run.warmup_jobs + 2
         found: list[Problem] = []
+        if self.tasks.segments_max < 2 and any(0 < s < 1000 for s in self.grid.sync_share):
+            hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
+            found.append(Problem("tasks.segments_max", "1 is too low for the grid", hint))
         for name, seconds in (
             ("seconds", self.run.seconds / self.run.windows),
             (
@@ -226,24 +229,38 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def specify(*layers: Mapping[str, Any]) -> CampaignSpec:
+def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> CampaignSpec:
     """The specification the layers describe over their preset.
 
-    Raises UsageError naming every problem.
+    Args:
+        names: What a path is called where it was written (``run.seconds`` -> ``--seconds``).
+
+    Raises:
+        UsageError: Naming every problem.
     """
     asked = layered(*layers)
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults = {"preset": "default", "name": preset if base else "default"}
-    return read_spec(layered(_DEFAULT, base, defaults, asked))
+    return read_spec(layered(_DEFAULT, base, defaults, asked), names=names)
 
 
-def read_spec(values: Any) -> CampaignSpec:
+def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
     try:
         return _converter().structure(values, CampaignSpec)
     except (RefusedError, ClassValidationError) as error:
-        raise usage(tuple(_problems(error, ""))) from None
+        problems = _problems(error, "")
+    raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
+
+
+def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
+    """The path as the person wrote it: the longest known beginning is replaced."""
+    for path in sorted(names, key=len, reverse=True):
+        rest = problem.path.removeprefix(path)
+        if problem.path.startswith(path) and (not rest or rest[0] in ".["):
+            return Problem(names[path] + rest, problem.found, problem.hint)
+    return problem
 
 
 def usage(problems: tuple[Problem, ...]) -> UsageError:

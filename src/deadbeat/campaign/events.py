@@ -1,0 +1,70 @@
+"""What a campaign tells whoever watches; nothing is told while a run is in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from deadbeat.model.results import RunKey
+
+
+@frozen(kw_only=True)
+class Phase:
+    """A step before the runs began, or went on: ``share`` of it is done."""
+
+    name: str  #: calibration, noise floor, or build
+    share: float = 0.0
+
+
+@frozen(kw_only=True)
+class Started:
+    """The runs begin: ``done`` of ``total`` were there already, ``failed`` are left alone."""
+
+    total: int
+    done: int
+    failed: int
+    eta_s: float
+
+
+@frozen(kw_only=True)
+class RunDone:
+    """A run was committed."""
+
+    key: RunKey
+    done: int
+    total: int
+    eta_s: float
+
+
+@frozen(kw_only=True)
+class RunRejected:
+    """An attempt was off the host's quiet mode; it is kept, and repeated while the budget lasts."""
+
+    key: RunKey
+    attempt: int
+    reason: str
+
+
+@frozen(kw_only=True)
+class RunFailed:
+    """A run has no result; it is kept as failed and not tried again in this session."""
+
+    key: RunKey
+    reason: str
+    done: int
+    total: int
+    eta_s: float
+
+
+@frozen(kw_only=True)
+class Finished:
+    """No run is left to do."""
+
+    done: int
+    failed: int
+    rejected: int
+
+
+Event = Phase | Started | RunDone | RunRejected | RunFailed | Finished
+Watcher = Callable[[Event], None]

@@ -1,0 +1,174 @@
+"""Which folder a campaign lives in: resumed while unfinished, a new number once finished.
+
+The campaigns of one name are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of them is continued
+while it lacks runs or its report; after that the same command begins the next. No command ever
+removes or renames one.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.campaign.plan import plan
+from deadbeat.campaign.spec import CampaignSpec, differences, read_spec, spec_dict
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.store.campaign import CAMPAIGN_FILE, CampaignStore
+from deadbeat.store.files import PART_SUFFIX
+
+_LIST_HINT = "deadbeat runs lists them"
+#: Written last by ``profile``: a campaign with it is finished.
+REPORT_FILE = "report.html"
+LATEST = "latest"
+
+
+@frozen(kw_only=True)
+class CampaignState:
+    """A campaign as a list shows it.
+
+    Attributes:
+        state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
+        planned, done, failed, rejected: Runs; 0 where damaged.
+        problem: What is damaged.
+    """
+
+    name: str
+    path: Path
+    state: str
+    preset: str = ""
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    rejected: int = 0
+    problem: str = ""
+
+
+@frozen(kw_only=True)
+class Place:
+    """The folder a command works in, and whether there is something in it to continue."""
+
+    path: Path
+    resumed: bool
+
+
+def state_of(path: Path) -> CampaignState:
+    """State of the campaign in ``path``; damage is a state, not an error."""
+    try:
+        store = CampaignStore.open(path)
+        spec = read_spec(store.spec)
+        planned = plan(spec)
+        done, failed = store.committed(), store.failed()
+    except DeadbeatError as error:
+        return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
+    complete = all(key in done or key in failed for key in planned)
+    ended = "finished" if (path / REPORT_FILE).is_file() else "measured"
+    return CampaignState(
+        name=path.name,
+        path=path,
+        state=ended if complete else "unfinished",
+        preset=spec.preset,
+        planned=len(planned),
+        done=len(done),
+        failed=len(failed),
+        rejected=sum(store.rejected_counts().values()),
+    )
+
+
+def survey(runs: Path) -> tuple[CampaignState, ...]:
+    """All campaigns under ``runs``, the one begun first first."""
+    return tuple(state_of(path) for path in _campaigns(runs))
+
+
+def choose(
+    runs: Path, spec: CampaignSpec, *, fresh: bool = False, retry_failed: bool = False
+) -> Place:
+    """Where ``spec`` (resolved) is to be run.
+
+    Args:
+        fresh: Begin a new campaign even where one could be continued.
+        retry_failed: Take the last campaign even when it is finished.
+
+    Raises:
+        UsageError: The one to continue was begun with other parameters; or there is nothing to
+            retry.
+    """
+    numbered = _family(runs, spec.name)
+    last = max(numbered, default=0)
+    begin = Place(path=runs / _numbered(spec.name, last + 1), resumed=False)
+    if not last:
+        if retry_failed:
+            raise UsageError(f"there is no campaign {spec.name} in {runs} to retry", _LIST_HINT)
+        return begin
+    if fresh and not retry_failed:
+        return begin
+    path = numbered[last]
+    state = state_of(path)
+    if state.state == "damaged":
+        raise DataError(f"{path} cannot be continued: {state.problem}", "begin anew with --fresh")
+    if state.state == "finished" and not retry_failed:
+        return begin
+    changed = differences(CampaignStore.open(path).spec, spec_dict(spec))
+    if changed:
+        raise UsageError(
+            f"{path} is {state.state} and was begun with other parameters: {', '.join(changed)}",
+            "repeat its command to continue it, or choose --name NAME, or --fresh",
+        )
+    return Place(path=path, resumed=True)
+
+
+def find_campaign(runs: Path, text: str) -> Path:
+    """The folder of the campaign that ``text`` names: a path, or a name under ``runs``.
+
+    Raises:
+        UsageError: There is none; the hint names the nearest.
+    """
+    for path in (runs / text, Path(text)):
+        if (path / CAMPAIGN_FILE).is_file():
+            return path.resolve() if path.is_symlink() else path
+    known = [path.name for path in _campaigns(runs)]
+    if not known:
+        raise UsageError(f"there is no campaign {text}", f"{runs} holds none: deadbeat profile")
+    near = get_close_matches(text, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else _LIST_HINT
+    raise UsageError(f"there is no campaign {text}", hint)
+
+
+def _entries(runs: Path) -> list[Path]:
+    """Folders under ``runs``, links not followed; none where ``runs`` does not exist yet."""
+    try:
+        return [path for path in runs.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DataError(f"cannot read {runs}: {error.strerror}", "choose another --runs") from None
+
+
+def _campaigns(runs: Path) -> list[Path]:
+    found = [path for path in _entries(runs) if (path / CAMPAIGN_FILE).is_file()]
+    return sorted(found, key=lambda path: ((path / CAMPAIGN_FILE).stat().st_mtime_ns, path.name))
+
+
+def _family(runs: Path, name: str) -> dict[int, Path]:
+    """Number -> folder of everything that bears the name; an unused folder is nothing."""
+    pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
+    found: dict[int, Path] = {}
+    for path in _entries(runs):
+        match = pattern.fullmatch(path.name)
+        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
+            found[int(match[1] or 1)] = path
+    return found
+
+
+def _unused(path: Path) -> bool:
+    """Whether a campaign may begin in ``path``: nothing there but what a kill at birth leaves."""
+    return not any(
+        entry.is_file() and not entry.name.startswith(".") and entry.suffix != PART_SUFFIX
+        for entry in path.rglob("*")
+    )
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"

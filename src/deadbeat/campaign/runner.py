@@ -1,0 +1,351 @@
+"""Runs what a campaign still lacks.
+
+What exists in the store is never run again, so that the same call continues after any
+interruption. A batch always holds the same task sets, whatever of it is left to do: its program is
+the same in every session.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from attrs import define, field, frozen
+
+from deadbeat.campaign import plan as design
+from deadbeat.campaign.events import (
+    Finished,
+    Phase,
+    RunDone,
+    RunFailed,
+    RunRejected,
+    Started,
+    Watcher,
+)
+from deadbeat.campaign.spec import CampaignSpec
+from deadbeat.catalog import Catalog
+from deadbeat.emit import task_set_id
+from deadbeat.executors.base import Executor, RunOutcome, RunRequest, Session
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import CalibrationError, DataError, RunError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.jobfile import read_job_table
+from deadbeat.synthesis import seed_for, synthesise
+
+
+class Verdict(Protocol):
+    """Whether the host was quiet during a run."""
+
+    @property
+    def quiet(self) -> bool: ...
+
+    @property
+    def reasons(self) -> Sequence[str]: ...
+
+
+Judge = Callable[[JobTable, Calibration], Verdict]
+
+
+@frozen(kw_only=True)
+class CampaignResult:
+    """Where a campaign stands after a session that was not interrupted."""
+
+    planned: int
+    done: int
+    failed: dict[RunKey, str]
+    rejected: int
+
+
+def run_campaign(
+    spec: CampaignSpec,
+    executor: Executor,
+    store: CampaignStore,
+    catalog: Catalog,
+    *,
+    judge: Judge,
+    on_event: Watcher,
+    calibration: Calibration | None = None,
+    retry_failed: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+) -> CampaignResult:
+    """Calibrates if need be, then runs everything that is neither committed nor failed.
+
+    Args:
+        spec: Resolved (``plan.resolve``).
+        judge: Tells quiet runs from others.
+        on_event: Called between runs only.
+        calibration: To be used instead of one made now; kept in the campaign.
+        retry_failed: Whether failed runs are tried again.
+        clock: Seconds; for the estimate of what is left.
+
+    Raises:
+        CalibrationError: The calibration there is belongs to another platform or other settings.
+        DeadbeatError: Whatever forbids every further run; what is committed stays.
+        KeyboardInterrupt: Passed on after the running set was cleaned up; nothing is lost.
+    """
+    with store.lock():
+        number = store.next_session()
+        store.save_session(number, "before", executor.environment())
+        try:
+            costs = _calibrate(
+                spec, executor, store, catalog=catalog, given=calibration, on_event=on_event
+            )
+            if spec.quiet.noise_seconds and store.load_noise() is None:
+                on_event(Phase(name="noise floor"))
+                store.save_noise(executor.noise(costs, seconds=spec.quiet.noise_seconds))
+            return _Work(
+                spec=spec,
+                executor=executor,
+                store=store,
+                catalog=catalog,
+                calibration=costs,
+                judge=judge,
+                on_event=on_event,
+                clock=clock,
+                retry=retry_failed,
+            ).finish()
+        finally:
+            store.save_session(number, "after", executor.environment())
+
+
+def check_calibration(calibration: Calibration, spec: CampaignSpec, executor: Executor) -> None:
+    """Refuses a calibration that cannot serve ``spec`` on this executor.
+
+    Raises:
+        CalibrationError: Naming the first thing that does not agree.
+    """
+    platform = executor.describe()
+    made = calibration.platform
+    if made.fingerprint != platform.fingerprint:
+        raise CalibrationError(
+            f"the calibration belongs to {made.name} ({made.soc}), not to {platform.name}"
+            f" ({platform.soc}) with its frequency policy and toolchain",
+            "make one here: deadbeat calibrate --out FILE",
+        )
+    pairs = [
+        ("policy", calibration.policy, spec.run.policy),
+        ("cost basis", calibration.basis, spec.calibration.basis),
+        ("pool", calibration.pool, spec.calibration.pool),
+    ]
+    for what, found, asked in pairs:
+        if found != asked:
+            raise CalibrationError(
+                f"the calibration has {what} {found}; {asked} is asked",
+                "calibrate with the same options as the campaign",
+            )
+    if tuple(made.cpus) != tuple(spec.cpus or made.cpus):
+        raise CalibrationError(
+            f"the calibration covers the CPUs {made.cpus}; {spec.cpus} are asked",
+            "calibrate with the same --cpus as the campaign",
+        )
+
+
+def _calibrate(
+    spec: CampaignSpec,
+    executor: Executor,
+    store: CampaignStore,
+    *,
+    catalog: Catalog,
+    given: Calibration | None,
+    on_event: Watcher,
+) -> Calibration:
+    """The campaign's calibration: kept, given or made now."""
+    kept = store.load_calibration()
+    if kept is not None:
+        check_calibration(kept, spec, executor)
+        if given is not None and given != kept:
+            raise CalibrationError(
+                "the campaign has another calibration already",
+                "resume without --calibration, or start anew with --fresh",
+            )
+        return kept
+    if given is not None:
+        check_calibration(given, spec, executor)
+    else:
+        on_event(Phase(name="calibration"))
+        given = executor.calibrate(
+            catalog,
+            pool=spec.calibration.pool,
+            seconds=spec.calibration.seconds,
+            basis=spec.calibration.basis,
+            policy=spec.run.policy,
+            progress=lambda share: on_event(Phase(name="calibration", share=share)),
+        )
+    store.save_calibration(given)
+    return given
+
+
+@define(kw_only=True)
+class _Work:
+    """One session's way through the plan."""
+
+    spec: CampaignSpec
+    executor: Executor
+    store: CampaignStore
+    catalog: Catalog
+    calibration: Calibration
+    judge: Judge
+    on_event: Watcher
+    clock: Callable[[], float]
+    retry: bool
+    _total: int = field(init=False, default=0)
+    _done: int = field(init=False, default=0)
+    _left: int = field(init=False, default=0)
+    _ended: int = field(init=False, default=0)
+    _began: float = field(init=False, default=0.0)
+    _budget: int = field(init=False, default=0)
+    _rejected: dict[RunKey, int] = field(init=False, factory=dict)
+
+    def finish(self) -> CampaignResult:
+        """Runs all that is lacking, batch by batch, in the order of the plan."""
+        keys = design.plan(self.spec)
+        if self.retry:
+            for key in self.store.failed():
+                self.store.clear_failed(key)
+        committed, failed = self.store.committed(), self.store.failed()
+        lacking = {key for key in keys if key not in committed and key not in failed}
+        self._total, self._left = len(keys), len(lacking)
+        self._done = sum(key in committed for key in keys)
+        self._plan_repeats()
+        self._began = self.clock()
+        self.on_event(
+            Started(total=self._total, done=self._done, failed=len(failed), eta_s=self._eta_s())
+        )
+        for index, batch in enumerate(design.batches(keys)):
+            if lacking.intersection(batch):
+                self._run_batch(f"batch-{index:03d}", batch, lacking)
+        result = standing(self.spec, self.store)
+        self.on_event(
+            Finished(done=result.done, failed=len(result.failed), rejected=result.rejected)
+        )
+        return result
+
+    def _plan_repeats(self) -> None:
+        """What earlier sessions used of the budget counts, except where runs are tried anew."""
+        counts = {} if self.retry else self.store.rejected_counts()
+        self._rejected = dict(counts)
+        used = sum(min(count, self.spec.quiet.repeats) for count in counts.values())
+        self._budget = design.repeat_budget(self.spec) - used
+
+    def _run_batch(self, name: str, batch: Sequence[RunKey], lacking: set[RunKey]) -> None:
+        self.on_event(Phase(name="build"))
+        requests = [RunRequest(key, self._synthesise(key)) for key in batch]
+        ids = {request.key: task_set_id(request.task_set) for request in requests}
+        with self.executor.open(requests, design.settings(self.spec)) as session:
+            self._keep_program(name, session, requests, ids)
+            for key in batch:
+                if key in lacking:
+                    self._run(session, key, ids[key])
+
+    def _synthesise(self, key: RunKey) -> TaskSet:
+        seed = seed_for(self.spec.seed, key.point.cores, key.replica)
+        return synthesise(design.parameters(self.spec, key), self.catalog, self.calibration, seed)
+
+    def _keep_program(
+        self,
+        name: str,
+        session: Session,
+        requests: Sequence[RunRequest],
+        ids: Mapping[RunKey, str],
+    ) -> None:
+        """Kept once: a batch is the same in every session."""
+        if any(program.batch == name for program in self.store.programs()):
+            return
+        self.store.save_program(
+            name,
+            session.source,
+            [(request.key, request.task_set) for request in requests],
+            session.program,
+            set_ids=[ids[request.key] for request in requests],
+        )
+
+    def _run(self, session: Session, key: RunKey, set_id: str) -> None:
+        """Runs ``key`` until an attempt is quiet, or fails, or no repeat is left for it."""
+        while True:
+            outcome = session.run(key)
+            try:
+                table = _table_of(outcome, set_id)
+                verdict = self.judge(table, self.calibration)
+                if verdict.quiet:
+                    self._commit(outcome)
+                    return
+                self._reject(outcome, verdict)
+            except (RunError, DataError) as error:
+                self._fail(key, str(error))
+                return
+            attempts = self._rejected[key]
+            if attempts > self.spec.quiet.repeats or self._budget <= 0:
+                spent = "" if attempts > self.spec.quiet.repeats else ", budget for repeats used up"
+                reasons = "; ".join(verdict.reasons)
+                self._fail(key, f"no quiet attempt in {attempts}{spent}: {reasons}")
+                return
+            self._budget -= 1
+
+    def _commit(self, outcome: RunOutcome) -> None:
+        if outcome.file is not None:
+            self.store.commit_file(outcome.key, outcome.file)
+        elif outcome.table is not None:
+            self.store.commit_table(outcome.key, outcome.table)
+        self._done += 1
+        self._ended += 1
+        self.on_event(
+            RunDone(key=outcome.key, done=self._done, total=self._total, eta_s=self._eta_s())
+        )
+
+    def _reject(self, outcome: RunOutcome, verdict: Verdict) -> None:
+        key = outcome.key
+        if outcome.file is not None:
+            self.store.reject_file(key, outcome.file)
+        elif outcome.table is not None:
+            self.store.reject_table(key, outcome.table)
+        self._rejected[key] = self._rejected.get(key, 0) + 1
+        self.on_event(
+            RunRejected(key=key, attempt=self._rejected[key], reason="; ".join(verdict.reasons))
+        )
+
+    def _fail(self, key: RunKey, reason: str) -> None:
+        self.store.fail(key, reason)
+        self._ended += 1
+        self.on_event(
+            RunFailed(
+                key=key, reason=reason, done=self._done, total=self._total, eta_s=self._eta_s()
+            )
+        )
+
+    def _eta_s(self) -> float:
+        """Seconds left: by the pace of this session, before its first run by the windows alone."""
+        run = self.spec.run
+        pace = run.seconds + run.solo_seconds
+        if self._ended:
+            pace = (self.clock() - self._began) / self._ended
+        return max(0, self._left - self._ended) * pace
+
+
+def standing(spec: CampaignSpec, store: CampaignStore) -> CampaignResult:
+    """Where the campaign in ``store`` stands."""
+    return CampaignResult(
+        planned=len(design.plan(spec)),
+        done=len(store.committed()),
+        failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
+        rejected=sum(store.rejected_counts().values()),
+    )
+
+
+def _table_of(outcome: RunOutcome, set_id: str) -> JobTable:
+    """The jobs of an outcome. Raises RunError or DataError when there are none to be trusted."""
+    if outcome.error is not None:
+        raise outcome.error
+    table = outcome.table
+    if table is None and outcome.file is not None:
+        table = read_job_table(outcome.file)
+    assert table is not None
+    if table.set_id != set_id:
+        raise RunError(
+            f"run {outcome.key.text} came back with jobs of another task set",
+            "this is a defect of the executor: report it",
+        )
+    return table

@@ -1,0 +1,426 @@
+"""An executor without a machine: exact, deterministic, labelled ``simulated`` wherever it shows.
+
+No clock, no process, no root. Costs come from ``model.examples``; contention is a formula; what
+goes wrong on real machines (runs that fail, a host off its quiet mode, a crash, an interrupt) is
+injected by ``Faults``. It exists for tests and demonstrations: it says nothing about any machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from heapq import merge
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.catalog import Catalog
+from deadbeat.emit import emit_batch, task_set_id
+from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.examples import example_calibration, example_entries
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import Task, TaskSet
+from deadbeat.store.jobfile import new_header, write_job_table
+
+_WAKE_UP_NS = 2_000
+_BETWEEN_WINDOWS_NS = 200_000
+_OFF_QUIET = (137, 100)
+
+
+@frozen(kw_only=True)
+class Faults:
+    """What goes wrong, by run or by count of runs in this process.
+
+    Attributes:
+        fail: Run text -> number of first attempts that fail.
+        off_quiet: Run text -> number of first attempts during which the host is off its quiet mode.
+        interrupt_after, kill_after: The process sends itself SIGINT (SIGKILL) in the run that
+            follows so many runs.
+        lose_after: The machine is lost (TargetError) in the run that follows so many runs.
+    """
+
+    fail: Mapping[str, int] = field(factory=dict)
+    off_quiet: Mapping[str, int] = field(factory=dict)
+    interrupt_after: int | None = None
+    kill_after: int | None = None
+    lose_after: int | None = None
+
+
+@frozen(kw_only=True)
+class FakeExecutor:
+    """A made-up machine with ``cores`` cores.
+
+    Attributes:
+        cores: Logical cores it has, 1 to 64.
+        name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
+        contention: Slowdown that full contention adds per further core; 0: none at all.
+        faults: What goes wrong.
+        files: Folder into which runs are written as job files; None: outcomes carry the table.
+    """
+
+    cores: int = 2
+    name: str = "simulated"
+    contention: float = 0.6
+    faults: Faults = field(factory=Faults)
+    files: Path | None = None
+    _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
+
+    def describe(self) -> Platform:
+        return Platform(
+            name=self.name,
+            kind="simulated",
+            machine="none",
+            soc="formula",
+            cpus=tuple(range(self.cores)),
+            kernel="none",
+            preemption="unknown",
+            governor="none",
+            toolchain="none",
+            flags="",
+            fingerprint=f"simulated:{self.name}:{self.cores}",
+        )
+
+    def environment(self) -> dict[str, Any]:
+        return {"simulated": True, "hostname": self.name, "cpus_online": list(range(self.cores))}
+
+    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
+        """As on Linux: priority protocols need a real-time policy."""
+        needs = {"priority-ceiling", "priority-inheritance", "realtime-policy"}
+        return {
+            name: f"needs {', '.join(sorted(needs & set(fragment.requires)))}: not under {policy}"
+            for name, fragment in catalog.fragments.items()
+            if policy == "other" and needs & set(fragment.requires)
+        }
+
+    def calibrate(
+        self,
+        catalog: Catalog,
+        *,
+        pool: str,
+        seconds: float,
+        basis: str,
+        policy: str,
+        progress: Progress,
+    ) -> Calibration:
+        """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
+
+        Takes no time, whatever ``seconds`` says.
+        """
+        every = example_entries(catalog.fragments.values())
+        unavailable = self.unavailable(catalog, policy=policy)
+        wanted = {str(entry): entry for entry in catalog.entries(pool)}
+        full = example_calibration(every, cores=self.cores)
+        cold = basis == "cold"
+        progress(1.0)
+        return attrs.evolve(
+            full,
+            platform=self.describe(),
+            basis=basis,
+            policy=policy,
+            pool=pool,
+            costs={
+                text: tuple(
+                    attrs.evolve(
+                        cost,
+                        first_ps=cost.first_ps * 3 // 2,
+                        first_low_ps=cost.first_low_ps * 3 // 2,
+                        first_high_ps=cost.first_high_ps * 3 // 2,
+                    )
+                    if cold
+                    else cost
+                    for cost in full.costs[text]
+                )
+                for text, entry in wanted.items()
+                if entry.fragment not in unavailable
+            },
+            refused={
+                text: unavailable[entry.fragment]
+                for text, entry in wanted.items()
+                if entry.fragment in unavailable
+            },
+            seconds=seconds,
+        )
+
+    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
+        return {
+            "seconds": seconds,
+            "smallest_effect": 0.002,
+            "basis": "simulated: the jitter of the formula",
+            "cores": [
+                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
+                for core in range(self.cores)
+            ],
+            "controls": [_control("one-core-flat", "negative", 1.0, 0.99, 1.01)],
+        }
+
+    def selftest(
+        self,
+        catalog: Catalog,
+        calibration: Calibration | None,
+        *,
+        seconds: float,
+        progress: Progress,
+    ) -> dict[str, Any]:
+        known = calibration or self.calibrate(
+            catalog, pool="quick", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
+        )
+        progress(1.0)
+        return {
+            "passed": True,
+            "seconds": seconds,
+            "noise": self.noise(known, seconds=seconds),
+            "checks": [
+                _control("one-core-flat", "negative", 1.0, 0.99, 1.01),
+                _control("injected-delay", "positive", 2.0, 1.98, 2.02),
+            ],
+        }
+
+    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> FakeSession:
+        return FakeSession(
+            executor=self,
+            task_sets={request.key: request.task_set for request in requests},
+            settings=settings,
+            source=emit_batch([request.task_set for request in requests]),
+        )
+
+
+def _control(name: str, kind: str, value: float, low: float, high: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "passed": low <= value <= high,
+        "value": value,
+        "low": low,
+        "high": high,
+        "unit": "slowdown",
+        "message": "simulated: true by construction",
+    }
+
+
+@frozen(kw_only=True)
+class FakeSession:
+    """Runs of one batch; each attempt is a function of the run and the number of the attempt."""
+
+    executor: FakeExecutor
+    task_sets: Mapping[RunKey, TaskSet] = field(repr=False)
+    settings: RunSettings
+    source: str = field(repr=False)
+
+    @property
+    def program(self) -> Path | None:
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing was put anywhere."""
+
+    def run(self, key: RunKey) -> RunOutcome:
+        faults, text = self.executor.faults, key.text
+        attempts = self.executor._attempts
+        self._break(sum(attempts.values()))
+        attempt = attempts.get(text, 0)
+        attempts[text] = attempt + 1
+        if attempt < faults.fail.get(text, 0):
+            return RunOutcome(
+                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
+            )
+        off_quiet = attempt < faults.off_quiet.get(text, 0)
+        table = simulate(
+            self.task_sets[key],
+            self.settings,
+            cores=self.executor.cores,
+            contention=self.executor.contention,
+            off_quiet=off_quiet,
+        )
+        if self.executor.files is None:
+            return RunOutcome(key=key, table=table)
+        path = self.executor.files / f"{text}.{attempt}.jobs"
+        write_job_table(path, table)
+        return RunOutcome(key=key, file=path)
+
+    def _break(self, runs: int) -> None:
+        faults = self.executor.faults
+        if runs == faults.kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if runs == faults.interrupt_after:
+            os.kill(os.getpid(), signal.SIGINT)
+        if runs == faults.lose_after:
+            raise TargetError("the simulated machine is lost", "the same command resumes")
+
+
+def simulate(
+    task_set: TaskSet,
+    settings: RunSettings,
+    *,
+    cores: int,
+    contention: float,
+    off_quiet: bool = False,
+) -> JobTable:
+    """The jobs of one run: together windows with solo windows between them.
+
+    A job takes its task's cost, plus 0.1 % jitter, times 1 + (M - 1) (0.01 + contention x SY share
+    x contended share) in together windows. Jobs of one core run in order of release.
+    """
+    set_id = task_set_id(task_set)
+    jitter = np.random.default_rng(int(set_id[:16], 16))
+    shared = task_set.sync_share_real * task_set.contended_ratio_real
+    slowdown = 1.0 + (task_set.cores - 1) * (0.01 + contention * shared)
+    state = _OFF_QUIET if off_quiet else (1, 1)
+    windows = _windows(task_set, settings)
+    rows: list[tuple[int, ...]] = []
+    for row in windows:
+        kind, alone = int(row["kind"]), int(row["task"])
+        solo = kind == j.WINDOW_SOLO
+        tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
+        factor = (1.0 if solo else slowdown) * state[0] / state[1]
+        for core in range(task_set.cores):
+            here = [(index, task) for index, task in tasks if task.core == core]
+            rows += _core_jobs(here, row, factor, settings, jitter)
+    rows.sort(key=lambda job: (job[8], job[0]))
+    jobs = np.array(rows, dtype=j.JOB_DTYPE)
+    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
+    flags |= j.RUN_LATE if settings.overrun == "late" else 0
+    return JobTable(
+        header=new_header(
+            set_id=set_id,
+            flags=flags | (j.RUN_SPLIT if settings.split else 0),
+            clock_cost_ps=20_000,
+            measured_ns=int((windows["end_ns"] - windows["start_ns"]).sum()),
+            setup_ns=1_000_000,
+        ),
+        tasks=_task_rows(task_set, settings, jobs),
+        windows=windows,
+        probes=_probes(windows, cores, state),
+        jobs=jobs,
+    )
+
+
+def _windows(task_set: TaskSet, settings: RunSettings) -> NDArray[Any]:
+    """Each together window is followed by a solo window of every task."""
+    count = len(task_set.tasks)
+    together_ns = round(settings.seconds * 1e9 / settings.windows)
+    solo_ns = round(settings.solo_seconds * 1e9 / (settings.windows * count))
+    plan = [(j.WINDOW_TOGETHER, 0xFFFF, together_ns)]
+    plan += [(j.WINDOW_SOLO, task, solo_ns) for task in range(count)]
+    rows = np.zeros(settings.windows * len(plan), dtype=j.WINDOW_DTYPE)
+    at_ns = _BETWEEN_WINDOWS_NS
+    for index, row in enumerate(rows):
+        kind, task, length_ns = plan[index % len(plan)]
+        row["window"], row["kind"], row["task"] = index, kind, task
+        row["start_ns"], row["end_ns"] = at_ns, at_ns + length_ns
+        at_ns += length_ns + _BETWEEN_WINDOWS_NS
+    return rows
+
+
+def _core_jobs(
+    tasks: Sequence[tuple[int, Task]],
+    window: Any,
+    factor: float,
+    settings: RunSettings,
+    jitter: np.random.Generator,
+) -> list[tuple[int, ...]]:
+    """Jobs of the tasks of one core in one window, as tuples of JOB_DTYPE."""
+    start_ns, end_ns = int(window["start_ns"]), int(window["end_ns"])
+    releases = merge(
+        *(
+            [(release, index, nth, task) for nth, release in enumerate(_releases(task, window))]
+            for index, task in tasks
+        )
+    )
+    free_ns = start_ns
+    busy_until: dict[int, int] = {}
+    rows: list[tuple[int, ...]] = []
+    for release, index, nth, task in releases:
+        counted = nth >= settings.warmup_jobs and release + task.deadline_ns <= end_ns
+        flags = j.JOB_COUNTED if counted else 0
+        flags |= j.JOB_SOLO if int(window["kind"]) == j.WINDOW_SOLO else 0
+        begin = max(release, free_ns) + _WAKE_UP_NS
+        overrun = release < busy_until.get(index, 0)
+        if (overrun and settings.overrun == "skip") or begin >= end_ns + task.deadline_ns:
+            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, int(window["window"]))
+            rows.append((*never, flags | j.JOB_SKIPPED))
+            continue
+        span = round(task.cost_ps / 1000 * factor * (1 + 0.001 * jitter.standard_normal()))
+        free_ns = busy_until[index] = begin + span
+        split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0) if settings.split else (0,) * 5
+        flags |= j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
+        rows.append((release, begin, begin + span, *split, index, int(window["window"]), flags))
+    return rows
+
+
+def _releases(task: Task, window: Any) -> range:
+    first = int(window["start_ns"]) + task.offset_ns % task.period_ns
+    return range(first, int(window["end_ns"]), task.period_ns)
+
+
+def _task_rows(task_set: TaskSet, settings: RunSettings, jobs: NDArray[Any]) -> NDArray[Any]:
+    rows = np.zeros(len(task_set.tasks), dtype=j.TASK_DTYPE)
+    realtime = settings.policy == "fifo"
+    for index, (row, task) in enumerate(zip(rows, task_set.tasks, strict=True)):
+        row["task"], row["core"], row["cpu"] = index, task.core, task.core
+        row["policy"], row["priority"] = (1, task.priority) if realtime else (0, 0)
+        row["wcet_ns"], row["period_ns"] = task.wcet_ns, task.period_ns
+        row["deadline_ns"], row["offset_ns"] = task.deadline_ns, task.offset_ns
+        row["first_job"] = np.searchsorted(jobs["task"], index)
+        row["job_count"] = np.count_nonzero(jobs["task"] == index)
+    return rows
+
+
+def _probes(windows: NDArray[Any], cores: int, state: tuple[int, int]) -> NDArray[Any]:
+    """The references of the calibration at every boundary, times the host's state."""
+    reference = example_calibration({}, cores=cores)
+    kinds = [(j.PROBE_YARDSTICK, c, c, ps) for c, ps in enumerate(reference.yardstick_ps)]
+    for pair, ps in reference.cache_line_ps.items():
+        low, high = pair.split("-")
+        kinds.append((j.PROBE_CACHE_LINE, int(low), int(high), ps))
+    ends = [int(start) - _BETWEEN_WINDOWS_NS // 2 for start in windows["start_ns"]]
+    ends.append(int(windows["end_ns"][-1]) + _BETWEEN_WINDOWS_NS // 2)
+    return np.array(
+        [
+            (boundary, kind, a, b, at_ns, ps * state[0] // state[1])
+            for boundary, at_ns in enumerate(ends)
+            for kind, a, b, ps in kinds
+        ],
+        dtype=j.PROBE_DTYPE,
+    )
+
+
+def parse_fake(text: str) -> FakeExecutor:
+    """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN,off-quiet=RUN``: the CLI's hidden seam.
+
+    ``fail`` and ``off-quiet`` may be repeated; ``RUN*3`` means the first three attempts.
+    """
+    values: dict[str, Any] = {}
+    faults: dict[str, Any] = {"fail": {}, "off_quiet": {}}
+    for part in filter(None, text.removeprefix("fake").removeprefix(":").split(",")):
+        key, _, value = part.partition("=")
+        run, _, attempts = value.partition("*")
+        if key in ("fail", "off-quiet"):
+            faults[key.replace("-", "_")][run] = int(attempts or 1)
+        elif key in ("interrupt-after", "kill-after", "lose-after") and value.isdecimal():
+            faults[key.replace("-", "_")] = int(value)
+        elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:
+            values["cores"] = int(value)
+        elif key == "name" and value:
+            values["name"] = value
+        else:
+            raise UsageError(f"--executor: {part!r} is unknown", "for example fake:cores=4")
+    return FakeExecutor(faults=Faults(**faults), **values)
