@@ -1,0 +1,294 @@
+"""The rules that tests/quality keeps, as functions from a text to the violations in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+#: Top to bottom; a package imports only from those behind it.
+LAYERS = (
+    "cli",
+    "report",
+    "analysis",
+    "campaign",
+    "executors",
+    "targets",
+    "build",
+    "emit",
+    "synthesis",
+    "store",
+    "catalog",
+    "model",
+)
+MAY_PRINT = ("cli",)
+MAY_START_PROCESSES = ("targets", "build")
+MAY_WRITE_FILES = ("store", "build", "report")
+
+LINES_MAX = 600
+
+_PROCESS_MODULES = {"subprocess", "multiprocessing", "pty"}
+_PROCESS_CALLS = re.compile(r"os\.(fork|forkpty|system|popen|exec\w+|spawn\w+|posix_spawnp?)")
+_PROCESS_NAMES = {"ProcessPoolExecutor"}
+_WRITING_METHODS = {"write_text", "write_bytes", "tofile", "savefig", "savetxt", "savez"}
+_EXIT_CALLS = {
+    "print",
+    "exit",
+    "quit",
+    "sys.exit",
+    "os._exit",
+    "sys.stdout.write",
+    "sys.stderr.write",
+}
+_OS_CONDITIONAL = re.compile(
+    r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(?:__linux__|__linux|linux|__unix__|_WIN32|__APPLE__"
+    r"|__FreeBSD__|__QNX__|__ANDROID__|__CYGWIN__)\b"
+)
+# Assembled from pieces, because the rule also reads this file.
+_HOMES = re.compile("(?<![\\w.])/" + "(?:home/\\w|root/|Users/\\w|work/)")
+_REGISTRIES = re.compile(
+    "|".join(["pypi" + r"\.", "pythonhosted" + r"\.", "npm" + "js", "index" + "-url"])
+)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+# --- Python ------------------------------------------------------------------------------------
+
+
+def package_of(path: str) -> str:
+    """Package below ``src/deadbeat``: ``cli`` of .../cli/main.py; "" of the root's own files."""
+    parts = PurePosixPath(path).relative_to("src/deadbeat").parts
+    if len(parts) > 1:
+        return parts[0]
+    stem = PurePosixPath(parts[0]).stem
+    return "" if stem in ("__init__", "__main__") else stem
+
+
+def imported_modules(path: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and full dotted name of everything imported; names imported from packages too."""
+    package = PurePosixPath(path).relative_to("src").parts[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *filter(None, [node.module])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def layer_violations(path: str, source: str) -> list[str]:
+    """Imports of a package that is not below the importing one. The root may import all."""
+    here = package_of(path)
+    if here == "":
+        return []
+    if here not in LAYERS:
+        return [f"{path}: {here} is in no layer"]
+    found = []
+    for line, name in imported_modules(path, source):
+        parts = name.split(".")
+        if parts[0] != "deadbeat":
+            continue
+        there = parts[1] if len(parts) > 1 else ""
+        if there not in LAYERS:
+            found.append(f"{path}:{line}: imports {name}, which is in no layer")
+        elif LAYERS.index(there) < LAYERS.index(here):
+            found.append(f"{path}:{line}: {here} imports {there}, which is above it")
+    return found
+
+
+def print_violations(path: str, source: str) -> list[str]:
+    """Printing or exiting outside cli and ``__main__``."""
+    if package_of(path) in MAY_PRINT or path.endswith("/__main__.py"):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _EXIT_CALLS:
+            found.append(f"{path}:{node.lineno}: {ast.unparse(node.func)}() outside cli")
+        elif isinstance(node, ast.Raise) and "SystemExit" in ast.unparse(node):
+            found.append(f"{path}:{node.lineno}: raises SystemExit outside cli")
+    return found
+
+
+def process_violations(path: str, source: str) -> list[str]:
+    """Starting processes outside targets and build."""
+    if package_of(path) in MAY_START_PROCESSES:
+        return []
+    found = [
+        f"{path}:{line}: imports {name} outside {' and '.join(MAY_START_PROCESSES)}"
+        for line, name in imported_modules(path, source)
+        if name.split(".")[0] in _PROCESS_MODULES or name.split(".")[-1] in _PROCESS_NAMES
+    ]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and _PROCESS_CALLS.fullmatch(ast.unparse(node)):
+            found.append(f"{path}:{node.lineno}: {ast.unparse(node)} starts a process")
+    return found
+
+
+def _opens_for_writing(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITING_METHODS:
+        return True
+    if name == "os.open":
+        return any(flag in ast.unparse(call) for flag in ("O_WRONLY", "O_RDWR", "O_CREAT"))
+    if not (name == "open" or name.endswith(".open")):
+        return False
+    # open(path, mode), but path.open(mode).
+    position = 0 if isinstance(call.func, ast.Attribute) and name != "gzip.open" else 1
+    modes = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    modes += call.args[position : position + 1]
+    return any(
+        isinstance(mode, ast.Constant)
+        and isinstance(mode.value, str)
+        and re.fullmatch(r"[rwaxbt+]+", mode.value) is not None
+        and set(mode.value) & set("wax+") != set()
+        for mode in modes
+    )
+
+
+def write_violations(path: str, source: str) -> list[str]:
+    """Files opened for writing outside store, build and report (a heuristic on the usual calls)."""
+    if package_of(path) in MAY_WRITE_FILES:
+        return []
+    return [
+        f"{path}:{node.lineno}: {ast.unparse(node.func)}() writes a file"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and _opens_for_writing(node)
+    ]
+
+
+def dependency_violations(path: str, source: str, declared: Iterable[str]) -> list[str]:
+    """Imports that are neither ours, nor Python's, nor declared."""
+    known = {"deadbeat", *sys.stdlib_module_names, *declared}
+    return [
+        f"{path}:{line}: {name.split('.')[0]} is not a declared dependency"
+        for line, name in imported_modules(path, source)
+        if name.split(".")[0] not in known
+    ]
+
+
+# --- any text ----------------------------------------------------------------------------------
+
+
+def home_violations(path: str, text: str) -> list[str]:
+    """Absolute paths that exist on one machine only."""
+    return _matches(path, text, _HOMES, "an absolute path of one machine")
+
+
+def registry_violations(path: str, text: str) -> list[str]:
+    """Host names of package registries: which one is used is the machine's own business."""
+    return _matches(path, text, _REGISTRIES, "a package registry")
+
+
+def os_conditional_violations(path: str, text: str) -> list[str]:
+    """Conditionals on the operating system outside runtime/port."""
+    if path.startswith("runtime/port/") or not path.endswith((".c", ".h")):
+        return []
+    return _matches(path, text, _OS_CONDITIONAL, "an OS conditional outside runtime/port")
+
+
+def length_violations(path: str, text: str) -> list[str]:
+    """Files that have grown too long to be read in one go."""
+    lines = len(text.splitlines())
+    return [f"{path}: {lines} lines, {LINES_MAX} or more"] if lines >= LINES_MAX else []
+
+
+def _matches(path: str, text: str, pattern: re.Pattern[str], what: str) -> list[str]:
+    return [
+        f"{path}:{number}: {what}: {line.strip()[:80]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+# --- front pages and documents -----------------------------------------------------------------
+
+
+def make_targets(makefile: str) -> set[str]:
+    """Names that can be given to make."""
+    return set(re.findall(r"^([a-z][a-z-]*):(?!=)", makefile, re.M))
+
+
+def readme_violations(readme: str, makefile: str) -> list[str]:
+    """``make`` commands of the front page that make does not know; the two that must be there."""
+    named = set(re.findall(r"\bmake ([a-z][a-z-]*)", readme))
+    found = [f"README names `make {name}`, no target" for name in named - make_targets(makefile)]
+    return found + [f"README lacks `make {name}`" for name in {"run", "test"} - named]
+
+
+def link_violations(path: str, text: str, existing: set[str]) -> list[str]:
+    """Relative links of a Markdown page to files that are not there."""
+    found = []
+    for link in _LINK.findall(text):
+        if re.match(r"[a-z]+:|#", link):
+            continue
+        target = _resolve(path, link.partition("#")[0])
+        if target not in existing:
+            found.append(f"{path}: links to {link}, which is not there")
+    return found
+
+
+def unlisted_pages(pages: dict[str, str]) -> list[str]:
+    """Pages of docs/SECTION that the README of their folder does not link to."""
+    found = []
+    for path in pages:
+        readme = str(PurePosixPath(path).parent / "README.md")
+        if path == readme or not path.startswith("docs/"):
+            continue
+        links = {
+            _resolve(readme, link.partition("#")[0])
+            for link in _LINK.findall(pages.get(readme, ""))
+        }
+        if path not in links:
+            found.append(f"{readme} does not list {path}")
+    return found
+
+
+def _resolve(path: str, link: str) -> str:
+    parts: list[str] = list(PurePosixPath(path).parent.parts)
+    for part in PurePosixPath(link).parts:
+        if part == "..":
+            parts = parts[:-1]
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def changelog_violations(text: str) -> list[str]:
+    return [] if "\n## [Unreleased]\n" in text else ["CHANGELOG.md has no section [Unreleased]"]
+
+
+def licence_violations(licence: str, pyproject: str) -> list[str]:
+    """The licence is the one that pyproject.toml names, in full."""
+    name = tomllib.loads(pyproject)["project"]["license"]
+    whole = all(words in licence for words in ("Apache License", "Version 2.0", "END OF TERMS"))
+    return [] if name == "Apache-2.0" and whole else [f"LICENSE is not the whole of {name}"]
+
+
+def pins(requirements: Sequence[str]) -> dict[str, str]:
+    """Name -> version of ``name==version`` lines; anything looser is left out."""
+    return dict(
+        line.split("==")
+        for line in (line.strip() for line in requirements)
+        if re.fullmatch(r"[\w.-]+==[\w.]+", line)
+    )
+
+
+def lock_violations(pyproject: str, run_lock: str, dev_lock: str, decision: str) -> list[str]:
+    """Loose pins, locks that disagree with pyproject.toml, dependencies without a reason."""
+    content = tomllib.loads(pyproject)
+    run = content["build-system"]["requires"] + content["project"]["dependencies"]
+    dev = content["project"]["optional-dependencies"]["dev"]
+    found = [f"{line} is not pinned" for line in [*run, *dev] if not pins([line])]
+    run_pins, dev_pins = pins(run_lock.splitlines()), pins(dev_lock.splitlines())
+    for name, wanted in pins(run).items():
+        if run_pins.get(name) != wanted:
+            found.append(f"requirements.lock: {name} is not {wanted}; run tools/lock")
+    for name, wanted in (pins(run) | pins(dev) | run_pins).items():
+        if dev_pins.get(name) != wanted:
+            found.append(f"requirements-dev.lock: {name} is not {wanted}; run tools/lock")
+    named = set(re.findall(r"[\w-]+", decision))
+    reasonless = [name for name in pins(run) | pins(dev) if name not in named]
+    return found + [f"decision 0002 gives no reason for {name}" for name in reasonless]

@@ -1,0 +1,123 @@
+"""The rules of docs/explanation/architecture.md on this repository; each is also shown to bite."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import quality_rules as rules
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Single places that may break a rule, and why. One that no longer does must go.
+EXCEPTIONS = {
+    ("write", "src/deadbeat/targets/fake.py"): "get() copies a file of the target to this host",
+}
+
+SOURCE_RULES: dict[str, Callable[[str, str], list[str]]] = {
+    "layer": rules.layer_violations,
+    "print": rules.print_violations,
+    "process": rules.process_violations,
+    "write": rules.write_violations,
+}
+TEXT_RULES: dict[str, Callable[[str, str], list[str]]] = {
+    "home": rules.home_violations,
+    "registry": rules.registry_violations,
+    "os": rules.os_conditional_violations,
+    "length": rules.length_violations,
+}
+
+
+@cache
+def tracked() -> dict[str, str]:
+    """Path -> text of every file git knows; pictures and other binaries map to ""."""
+    listing = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    texts = {}
+    for name in listing.stdout.decode().split("\0"):
+        path = ROOT / name
+        if name and path.is_file():
+            data = path.read_bytes()
+            texts[name] = "" if b"\0" in data else data.decode("utf-8")
+    return texts
+
+
+def sources() -> dict[str, str]:
+    return {
+        path: text
+        for path, text in tracked().items()
+        if path.startswith("src/deadbeat/") and path.endswith(".py")
+    }
+
+
+def markdown() -> dict[str, str]:
+    return {path: text for path, text in tracked().items() if path.endswith(".md")}
+
+
+@pytest.mark.parametrize("rule", SOURCE_RULES)
+def test_sources_keep_the_rule(rule):
+    assert len(sources()) > 20
+    found = {path: SOURCE_RULES[rule](path, text) for path, text in sources().items()}
+    allowed = {path for name, path in EXCEPTIONS if name == rule}
+    assert [line for path, lines in found.items() if path not in allowed for line in lines] == []
+    assert {path for path in allowed if not found[path]} == set(), "exceptions without a use"
+
+
+@pytest.mark.parametrize("rule", TEXT_RULES)
+def test_files_keep_the_rule(rule):
+    found = [line for path, text in tracked().items() for line in TEXT_RULES[rule](path, text)]
+    assert found == []
+
+
+def test_imports_are_declared_dependencies():
+    project = tomllib.loads(tracked()["pyproject.toml"])["project"]
+    # pandas is offered where it is installed, see decision 0002.
+    declared = [*rules.pins(project["dependencies"]), "pandas"]
+    found = [
+        line
+        for path, text in sources().items()
+        for line in rules.dependency_violations(path, text, declared)
+    ]
+    assert found == []
+
+
+def test_readme_names_commands_that_exist():
+    assert rules.readme_violations(tracked()["README.md"], tracked()["Makefile"]) == []
+
+
+def test_links_lead_somewhere():
+    existing = set(tracked())
+    found = [
+        line
+        for path, text in markdown().items()
+        for line in rules.link_violations(path, text, existing)
+    ]
+    assert found == []
+
+
+def test_every_page_is_listed():
+    assert rules.unlisted_pages(markdown()) == []
+
+
+def test_changelog_licence_and_locks():
+    files = tracked()
+    decision = files["docs/decisions/0002-dependencies.md"]
+    assert rules.changelog_violations(files["CHANGELOG.md"]) == []
+    assert rules.licence_violations(files["LICENSE"], files["pyproject.toml"]) == []
+    assert (
+        rules.lock_violations(
+            files["pyproject.toml"],
+            files["requirements.lock"],
+            files["requirements-dev.lock"],
+            decision,
+        )
+        == []
+    )

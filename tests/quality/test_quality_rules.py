@@ -1,0 +1,223 @@
+"""Every rule of tests/quality on a text that breaks it, and on the nearest one that does not."""
+
+from __future__ import annotations
+
+import pytest
+import quality_rules as rules
+
+EXECUTOR = "src/deadbeat/executors/x.py"
+HOME = "/ho" + "me/someone/x"
+REGISTRY = "https://py" + "pi.org/simple"
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (EXECUTOR, "from deadbeat.campaign.plan import Plan"),
+        (EXECUTOR, "import deadbeat.cli.main"),
+        (EXECUTOR, "from deadbeat import report"),
+        (EXECUTOR, "from .. import analysis"),
+        (EXECUTOR, "from ..campaign import plan"),
+        (EXECUTOR, "def f():\n    from deadbeat.campaign import plan"),
+        (EXECUTOR, "import deadbeat"),
+        (EXECUTOR, "from deadbeat.unheard import x"),
+        ("src/deadbeat/unheard/x.py", ""),
+        ("src/deadbeat/catalog.py", "from deadbeat.store import files"),
+        ("src/deadbeat/model/tasks.py", "from deadbeat.catalog import Catalog"),
+        ("src/deadbeat/report/__init__.py", "from ..cli import main"),
+    ],
+)
+def test_an_import_from_above_is_found(path, source):
+    assert len(rules.layer_violations(path, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (EXECUTOR, "from deadbeat.targets.base import Target\nfrom . import base\nimport numpy"),
+        (EXECUTOR, "from ..model import errors\nfrom deadbeat.executors.base import Executor"),
+        ("src/deadbeat/__init__.py", "from deadbeat.analysis.view import open"),
+        ("src/deadbeat/report/__init__.py", "from . import page\nfrom ..analysis import view"),
+        ("src/deadbeat/catalog.py", "from deadbeat.model import tasks"),
+    ],
+)
+def test_an_import_from_below_is_allowed(path, source):
+    assert rules.layer_violations(path, source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"],
+)
+def test_printing_and_exiting_is_found_outside_cli(source):
+    assert len(rules.print_violations(EXECUTOR, source)) == 1
+    assert rules.print_violations("src/deadbeat/cli/profile.py", source) == []
+    assert rules.print_violations("src/deadbeat/build/__main__.py", source) == []
+
+
+def test_words_like_print_are_no_printing():
+    assert rules.print_violations(EXECUTOR, "'print(x)'\nfingerprint(1)\n# exit()") == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import subprocess",
+        "from subprocess import run",
+        "import multiprocessing.pool",
+        "import os\nos.fork()",
+        "import os\nos.execvp('x', [])",
+        "import os\nstart = os.posix_spawn",
+        "from concurrent.futures import ProcessPoolExecutor",
+    ],
+)
+def test_starting_a_process_is_found_outside_targets_and_build(source):
+    assert len(rules.process_violations(EXECUTOR, source)) == 1
+    assert rules.process_violations("src/deadbeat/targets/local.py", source) == []
+    assert rules.process_violations("src/deadbeat/build/native.py", source) == []
+
+
+def test_other_uses_of_os_start_no_process():
+    source = "import os\nos.getpid()\nfrom concurrent.futures import ThreadPoolExecutor"
+    assert rules.process_violations(EXECUTOR, source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "open(path, 'w')",
+        "open(path, mode='ab')",
+        "path.open('x')",
+        "path.open(mode='r+')",
+        "gzip.open(path, 'wb')",
+        "path.write_text('x')",
+        "path.write_bytes(b'')",
+        "os.open(path, os.O_CREAT | os.O_WRONLY)",
+        "figure.savefig(path)",
+    ],
+)
+def test_writing_a_file_is_found_outside_store_build_and_report(source):
+    assert len(rules.write_violations(EXECUTOR, source)) == 1
+    for package in ("store", "build", "report"):
+        assert rules.write_violations(f"src/deadbeat/{package}/x.py", source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["open(path)", "open(path, 'rb')", "path.open()", "executor.open(requests, settings)",
+     "os.open(path, os.O_RDONLY)", "session.open('water')"],
+)  # fmt: skip
+def test_reading_is_no_writing(source):
+    assert rules.write_violations(EXECUTOR, source) == []
+
+
+def test_an_undeclared_import_is_found():
+    source = "import os\nimport numpy.typing\nfrom scipy import stats\nimport deadbeat.model"
+    found = rules.dependency_violations(EXECUTOR, source, ["numpy"])
+    assert found == [f"{EXECUTOR}:3: scipy is not a declared dependency"]
+
+
+@pytest.mark.parametrize("text", [HOME, f"see {HOME}", "/ro" + "ot/x", "cd '/wo" + "rk/x'"])
+def test_a_path_of_one_machine_is_found(text):
+    assert len(rules.home_violations("docs/x.md", f"fine\n{text}\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["the home/ folder", "teamwork/x", "src/home/x", "~/x", "at root / x"]
+)
+def test_other_paths_are_fine(text):
+    assert rules.home_violations("docs/x.md", text) == []
+
+
+@pytest.mark.parametrize("text", [REGISTRY, "--index" + "-url x"])
+def test_a_registry_is_found(text):
+    assert len(rules.registry_violations("requirements.lock", text)) == 1
+    assert rules.registry_violations("requirements.lock", "attrs==26.1.0") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["#ifdef __linux__", "# if defined(_WIN32)", "  #ifndef __APPLE__", "#elif defined __linux__"],
+)
+def test_an_os_conditional_is_found_outside_the_ports(line):
+    assert len(rules.os_conditional_violations("runtime/src/x.c", f"int a;\n{line}\n")) == 1
+    assert rules.os_conditional_violations("runtime/port/linux/x.c", line) == []
+
+
+def test_other_conditionals_are_fine():
+    text = "#ifndef DEADBEAT_LINUX_H\n#ifdef __x86_64__\n#include <linux/futex.h>\n// #if linux?"
+    assert rules.os_conditional_violations("runtime/src/x.c", text) == []
+
+
+def test_a_long_file_is_found():
+    assert rules.length_violations("x", "\n" * rules.LINES_MAX) != []
+    assert rules.length_violations("x", "\n" * (rules.LINES_MAX - 1)) == []
+
+
+MAKEFILE = "X := 1\nrun: setup ## go\n\ttrue\ntest:\n\ttrue\nsetup:\n"
+
+
+def test_readme_commands():
+    assert rules.make_targets(MAKEFILE) == {"run", "test", "setup"}
+    assert rules.readme_violations("`make run` `make test`", MAKEFILE) == []
+    assert rules.readme_violations("`make run`", MAKEFILE) == ["README lacks `make test`"]
+    assert rules.readme_violations("make run, make test, make fun", MAKEFILE) == [
+        "README names `make fun`, no target"
+    ]
+
+
+def test_links():
+    text = "[a](../README.md#x) [b](https://x.org) ![c](images/x.png) [d](#here) [e](y.md)"
+    existing = {"README.md", "docs/images/x.png"}
+    assert rules.link_violations("docs/x.md", text, existing) == [
+        "docs/x.md: links to y.md, which is not there"
+    ]
+
+
+def test_a_page_that_no_index_lists_is_found():
+    pages = {
+        "docs/README.md": "[h](howto/README.md)",
+        "docs/howto/README.md": "[a](a.md)",
+        "docs/howto/a.md": "",
+        "docs/howto/b.md": "",
+        "CHANGELOG.md": "",
+    }
+    assert rules.unlisted_pages(pages) == ["docs/howto/README.md does not list docs/howto/b.md"]
+
+
+def test_changelog_and_licence():
+    assert rules.changelog_violations("# Changelog\n\n## [Unreleased]\n") == []
+    assert rules.changelog_violations("# Changelog\n\n## [1.0.0]\n") != []
+    licence = "Apache License\nVersion 2.0\nEND OF TERMS"
+    assert rules.licence_violations(licence, '[project]\nlicense = "Apache-2.0"') == []
+    assert rules.licence_violations(licence, '[project]\nlicense = "MIT"') != []
+    assert rules.licence_violations("Apache License", '[project]\nlicense = "Apache-2.0"') != []
+
+
+PYPROJECT = """
+[build-system]
+requires = ["hatchling==1.0"]
+[project]
+dependencies = ["attrs==26.1"]
+[project.optional-dependencies]
+dev = ["pytest==9.2"]
+"""
+RUN_LOCK = "# x\nattrs==26.1\nhatchling==1.0\nother==1\n"
+DEV_LOCK = RUN_LOCK + "pytest==9.2\n"
+DECISION = "attrs hatchling pytest"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((PYPROJECT, RUN_LOCK, DEV_LOCK, DECISION), None),
+        ((PYPROJECT.replace("attrs==", "attrs>="), RUN_LOCK, DEV_LOCK, DECISION), "not pinned"),
+        ((PYPROJECT, "hatchling==1.0", DEV_LOCK, DECISION), "requirements.lock: attrs"),
+        ((PYPROJECT, RUN_LOCK, RUN_LOCK, DECISION), "requirements-dev.lock: pytest"),
+        ((PYPROJECT, RUN_LOCK, DEV_LOCK.replace("other==1", "other==2"), DECISION), "other"),
+        ((PYPROJECT, RUN_LOCK, DEV_LOCK, "attrs hatchling"), "no reason for pytest"),
+    ],
+)
+def test_locks(arguments, complaint):
+    found = rules.lock_violations(*arguments)
+    assert found == [] if complaint is None else complaint in " ".join(found)
