@@ -9,7 +9,7 @@
  * requires = []
  * modes = ["default"]
  * origin = "own; IMA Digital Audio Focus Group, Recommended Practices, 1992"
- * tacle = "adpcm_enc, adpcm_dec (another ADPCM), g723_enc"
+ * tacle = "adpcm_enc"
  * licence = "Apache-2.0"
  +++*/
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /*+++
  * name = "memory_stream"
  * kind = "NS"
- * summary = "Triad a = b + s c over three arrays; 16 KiB aims at L1, 64 KiB to 1 MiB at L2, 4 MiB at the last
- level, 16 MiB and more at DRAM"
+ * summary = "Triad a = b + s c: 16 KiB aims at L1, to 1 MiB at L2, 4 MiB at the last level, more at DRAM"
  * resource_class = "memory"
  * sizes = [16, 64, 256, 1024, 4096, 16384, 32768]
  * size_unit = "KiB of private working set"

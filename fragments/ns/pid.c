@@ -1,8 +1,7 @@
 /*+++
  * name = "pid"
  * kind = "NS"
- * summary = "PID controller steps (filtered derivative, anti-windup) closing the loop around a first-order
- plant"
+ * summary = "PID controller (filtered derivative, anti-windup) around a first-order plant"
  * resource_class = "compute-float"
  * sizes = [16, 64, 256, 1024, 4096, 16384]
  * size_unit = "control steps"

@@ -1,8 +1,7 @@
 /*+++
  * name = "pointer_chase"
  * kind = "NS"
- * summary = "500 dependent loads along one random cycle of cache lines; 16 KiB aims at L1, 256 KiB and 1 MiB
- at L2, 8 MiB at the last level, 64 MiB at DRAM"
+ * summary = "500 dependent loads: 16 KiB aims at L1, 256 and 1024 at L2, 8 MiB at L3, 64 MiB at DRAM"
  * resource_class = "memory"
  * sizes = [16, 256, 1024, 8192, 65536]
  * size_unit = "KiB of private working set"

@@ -9,7 +9,7 @@
  * requires = []
  * modes = ["default"]
  * origin = "own; Harel 1987, Statecharts (two parallel regions)"
- * tacle = "statemate, powerwindow, lift"
+ * tacle = "statemate"
  * licence = "Apache-2.0"
  +++*/
 #include <stdio.h>
