@@ -357,17 +357,18 @@ def _bind(
 ) -> TaskSet:
     """Binds every SY use to the contended or the core's own object of its class."""
     sync = [
-        (use, outline.core)
-        for outline, segments in zip(outlines, packed, strict=True)
-        for kind, _, uses in segments
-        if kind is Kind.SY
-        for use in uses
+        [use for kind, _, uses in segments if kind is Kind.SY for use in uses]
+        for segments in packed
     ]
-    costs_ps = [use.cost_ps for use, _ in sync]
-    contended = contended_uses(Stream(seed, "binding"), costs_ps, parameters.contended_ratio)
+    costs_ps = [[use.cost_ps for use in uses] for uses in sync]
+    contended = contended_uses(
+        Stream(seed, "binding"), costs_ps, Fraction(parameters.contended_ratio)
+    )
+    flags = iter(contended)
     bound = [
-        Resource(use.grain.entry.fragment, None if is_contended else core)
-        for (use, core), is_contended in zip(sync, contended, strict=True)
+        Resource(use.grain.entry.fragment, None if next(flags) else outline.core)
+        for outline, uses in zip(outlines, sync, strict=True)
+        for use in uses
     ]
     resources = sorted(set(bound), key=lambda r: (r.fragment, -1 if r.core is None else r.core))
     index_of = {resource: index for index, resource in enumerate(resources)}
@@ -401,8 +402,9 @@ def _bind(
                 segments=finished,
             )
         )
-    sync_ps = sum(costs_ps)
-    contended_ps = sum(cost for cost, yes in zip(costs_ps, contended, strict=True) if yes)
+    flat_ps = [cost for costs in costs_ps for cost in costs]
+    sync_ps = sum(flat_ps)
+    contended_ps = sum(cost for cost, yes in zip(flat_ps, contended, strict=True) if yes)
     return TaskSet(
         cores=parameters.cores,
         tasks=tuple(tasks),
@@ -417,24 +419,37 @@ def _bind(
 
 
 def contended_uses(
-    stream: Stream, costs_ps: Sequence[int], contended_ratio: Fraction
+    stream: Stream, tasks_costs_ps: Sequence[Sequence[int]], contended_ratio: Fraction
 ) -> list[bool]:
-    """Which uses are contended: by cost as near to ``contended_ratio`` as one use allows.
+    """Which SY uses are contended: by cost as near to ``contended_ratio`` as one use allows.
 
-    Systematic sampling: the uses lie end to end, in random order, on a circle of their total cost;
-    a random rotation decides where the contended arc begins. Every use is contended with
-    probability ``contended_ratio``, so the mean is exact; a use contended at one ratio is contended
-    at every higher one.
+    Stratified sampling: a task's uses lie end to end in random order, the tasks side by side, so
+    that every task turns contended at the same pace; the one use that straddles the ratio is
+    contended with the probability that makes the mean exact. The ratio only moves the limit: a use
+    contended at one ratio is contended at every higher one.
+
+    Args:
+        tasks_costs_ps: For each task the costs of its uses.
+
+    Returns:
+        One flag per use, task by task.
     """
-    total_ps = sum(costs_ps)
-    contended = [False] * len(costs_ps)
-    order = list(range(len(costs_ps)))
-    stream.shuffle(order)
-    position_ps = stream.below(total_ps) if total_ps else 0
-    for index in order:
-        into_ps = position_ps % total_ps
-        contended[index] = into_ps * contended_ratio.denominator < (
-            contended_ratio.numerator * total_ps
-        )
-        position_ps += costs_ps[index]
+    order: list[tuple[int, int, int]] = []
+    count = 0
+    for costs_ps in tasks_costs_ps:
+        own = list(range(len(costs_ps)))
+        stream.shuffle(own)
+        position_ps, total_ps = 0, sum(costs_ps)
+        for index in own:
+            middle = ((2 * position_ps + costs_ps[index]) << 32) // (2 * total_ps)
+            order.append((middle, count + index, costs_ps[index]))
+            position_ps += costs_ps[index]
+        count += len(costs_ps)
+    limit_ps = contended_ratio * sum(map(sum, tasks_costs_ps))
+    contended = [False] * count
+    position_ps = 0
+    for _, index, cost_ps in sorted(order):
+        threshold_ps = position_ps + stream.below(cost_ps)
+        contended[index] = threshold_ps * limit_ps.denominator < limit_ps.numerator
+        position_ps += cost_ps
     return contended

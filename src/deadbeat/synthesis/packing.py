@@ -17,7 +17,7 @@ from deadbeat.synthesis.stream import Stream
 #: Firsts of one stratum differ by less than this factor.
 STRATUM_FACTOR = 3
 #: A segment is cut into this many slots (and one more use may settle the last of them).
-SLOTS = (2, 5)
+SLOTS = (3, 5)
 # The last slot of a segment takes a grain of at most this part, so that little is left over.
 _LAST_SLOT_PART = 4
 # Bounds of the search for a settlement among coarse grains: two steps, so many repeats.
@@ -132,6 +132,8 @@ def _fill(shelf: Shelf, stream: Stream, budget_ps: int) -> tuple[list[Use], int]
         else:  # half to one and a half of an even share
             share_ps = limit_ps = left_ps * (512 + stream.below(1025)) // (1024 * slot)
         grain = shelf.pick(stream, limit_ps) or shelf.pick(stream, share_ps)
+        if uses and uses[-1].grain is grain:  # a second try at diversity
+            grain = shelf.pick(stream, limit_ps) or grain
         if grain is not None:
             left_ps -= _add(uses, grain, share_ps)
     return uses, left_ps
