@@ -46,6 +46,8 @@ class Calibration:
         pool: Name of the pool (``full``, ``quick``).
         costs: entry text -> one Cost per logical core.
         refused: entry text -> reason why it has no cost here.
+        parallel_ratio: SY fragment -> cost with all cores at once, each on its own object, over
+            cost alone (median over rounds, worst core); missing when only one core was used.
         yardstick_ps: Quiet yardstick per logical core; the reference of every later window.
         cache_line_ps: Quiet cache-line round trip per pair "a-b".
         made_at: ISO 8601 time, UTC.
@@ -58,6 +60,7 @@ class Calibration:
     pool: str
     costs: dict[str, tuple[Cost, ...]]
     refused: dict[str, str] = field(factory=dict)
+    parallel_ratio: dict[str, float] = field(factory=dict)
     yardstick_ps: tuple[int, ...] = ()
     cache_line_ps: dict[str, int] = field(factory=dict)
     made_at: str = ""

@@ -1,4 +1,4 @@
-"""The closed family of errors. Each carries what was found and a hint; only the CLI prints or exits."""
+"""The closed family of errors: what was found, and a hint. Only the CLI prints or exits."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Platform:
         governor: Frequency policy, or ``none`` where there is no driver.
         toolchain: Compiler identification.
         flags: Compiler flags of runtime and fragments.
-        fingerprint: Hash of hardware, frequency policy and toolchain: what a calibration belongs to.
+        fingerprint: Hash of hardware, frequency policy and toolchain: a calibration belongs to it.
         details: Everything else that was recorded (topology, command line, clock, steal, ...).
     """
 

@@ -98,8 +98,8 @@ class Summary:
         rows: One dict per point with the keys of SUMMARY_COLUMNS; a quantity that was not measured
             is None.
         sets: One dict per task set (run): its key and its own figures.
-        distributions: One dict per point and metric: ``cores``, ``sync_share``, ``contended_ratio``,
-            ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
+        distributions: One dict per point and metric: ``cores``, ``sync_share``,
+            ``contended_ratio``, ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
         findings: What makes the results doubtful.
         noise_floor: Smallest slowdown effect that can be seen here, and what it rests on; empty
             when not measured.

@@ -1,0 +1,292 @@
+"""From the samples of a calibration (runtime/include/deadbeat/samples.h) to costs with intervals.
+
+Method. A visit is bracketed by a yardstick; only visits whose two yardsticks are within
+``QUIET_TOLERANCE`` of the core's quiet mode count, so that states of the host are never averaged.
+First use and repeats are symmetrically trimmed means: a job's span is a sum of many uses, so its
+median follows the means of its parts, not their medians; trimming takes out interrupts and stalls.
+The visits of one group are neighbours in time and correlated, so the interval comes from the means
+of groups (Student's t), not from single visits.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.calibration import Cost
+from deadbeat.model.errors import CalibrationError, DataError
+from deadbeat.model.tasks import Entry
+
+QUIET_TOLERANCE = 0.03
+TRIM = 0.05
+#: Fewer groups than this give no interval worth printing.
+LEAST_GROUPS = 6
+#: A use of this length must be known to within LARGEST_UNCERTAINTY of itself.
+REFERENCE_USE_PS = 10_000_000
+LARGEST_UNCERTAINTY = 0.05
+#: When less than this share of visits is quiet, the machine forbids an answer.
+LEAST_QUIET_SHARE = 0.2
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("entry_count", "<u4"),
+        ("sample_count", "<u8"),
+        ("parallel_count", "<u8"),
+        ("clock_cost_ps", "<i8"),
+        ("reserved", "V24"),
+    ]
+)
+ENTRY = np.dtype(
+    [
+        ("entry", "<u2"),
+        ("core", "<u2"),
+        ("error", "<i4"),
+        ("wrong", "<i4"),
+        ("reserved", "<u4"),
+        ("estimate_ps", "<u8"),
+    ]
+)
+SAMPLE = np.dtype(
+    [
+        ("visit", "<u4"),
+        ("entry", "<u2"),
+        ("core", "<u2"),
+        ("position", "<u4"),
+        ("repeats", "<u4"),
+        ("yardstick_before_ps", "<u8"),
+        ("yardstick_after_ps", "<u8"),
+        ("first_ns", "<i8"),
+        ("rest_ns", "<i8"),
+    ]
+)
+PARALLEL = np.dtype(
+    [
+        ("entry", "<u2"),
+        ("core", "<u2"),
+        ("round", "<u2"),
+        ("together", "<u2"),
+        ("block_ns", "<i8"),
+    ]
+)
+
+
+@frozen(kw_only=True, eq=False)
+class Samples:
+    """What one calibration run wrote; arrays of the dtypes above."""
+
+    clock_cost_ps: int
+    entries: NDArray[Any]
+    samples: NDArray[Any]
+    parallel: NDArray[Any]
+
+
+@frozen(kw_only=True)
+class Estimates:
+    """What the samples say.
+
+    Attributes:
+        costs: entry -> one Cost per core.
+        refused: entry -> reason.
+        parallel_ratio: fragment -> all cores at once over alone.
+        yardstick_ps: Quiet mode per core.
+        quiet_share: Share of visits that were quiet, over all cores.
+    """
+
+    costs: dict[str, tuple[Cost, ...]]
+    refused: dict[str, str]
+    parallel_ratio: dict[str, float]
+    yardstick_ps: tuple[int, ...]
+    quiet_share: float
+
+
+def read_samples(path: Path, *, cores: int) -> Samples:
+    """Reads a samples file.
+
+    Raises:
+        DataError: It is not one, is damaged, or of another version.
+    """
+    data = path.read_bytes()
+    if len(data) < HEADER.itemsize + 4 or zlib.crc32(data[:-4]) != int.from_bytes(
+        data[-4:], "little"
+    ):
+        raise DataError(f"{path.name}: the samples of a calibration are damaged", "calibrate again")
+    header = np.frombuffer(data, HEADER, 1)[0]
+    # numpy strips trailing NULs only; the magic has none
+    if header["magic"] != b"DBCALS\r\n" or header["version"] != 1:
+        raise DataError(f"{path.name}: not a samples file of version 1", "calibrate again")
+    sizes = (int(header["entry_count"]) * cores, int(header["sample_count"]),
+             int(header["parallel_count"]))  # fmt: skip
+    parts, offset = [], HEADER.itemsize
+    for dtype, count in zip((ENTRY, SAMPLE, PARALLEL), sizes, strict=True):
+        if offset + count * dtype.itemsize > len(data) - 4:
+            raise DataError(f"{path.name}: its counts exceed its length", "calibrate again")
+        parts.append(np.frombuffer(data, dtype, count, offset))
+        offset += count * dtype.itemsize
+    return Samples(
+        clock_cost_ps=int(header["clock_cost_ps"]),
+        entries=parts[0],
+        samples=parts[1],
+        parallel=parts[2],
+    )
+
+
+def quiet_mode_ps(values: NDArray[Any]) -> int:
+    """The fast mode of a core's yardsticks, ps: their 10 % quantile.
+
+    A slow state only lengthens a yardstick, and the quantile holds as long as the fast state was
+    met in a tenth of the visits; a minimum would follow one odd reading.
+    """
+    return int(np.quantile(values, 0.10))
+
+
+def trimmed_mean(values: NDArray[Any], trim: float = TRIM) -> float:
+    """Mean without the smallest and largest ``trim`` share of the values."""
+    ordered = np.sort(values)
+    cut = int(len(ordered) * trim)
+    return float(ordered[cut : len(ordered) - cut].mean())
+
+
+def _t_quantile_975(degrees: int) -> float:
+    """97.5 % quantile of Student's t by the Cornish-Fisher expansion (Abramowitz & Stegun 26.7.5).
+
+    Within 0.5 % from 5 degrees of freedom on, which is the least that LEAST_GROUPS allows.
+    """
+    z = 1.959963984540054
+    n = degrees
+    g1 = (z**3 + z) / 4
+    g2 = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    g3 = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + g1 / n + g2 / n**2 + g3 / n**3
+
+
+def _estimate(values: NDArray[Any], groups: NDArray[Any]) -> tuple[float, float]:
+    """Trimmed mean and the half-width of its 95 % interval, from the trimmed means of groups."""
+    low, high = np.quantile(values, [TRIM, 1 - TRIM])
+    kept = (values >= low) & (values <= high)
+    kept_values, kept_groups = values[kept], groups[kept]
+    _, index = np.unique(kept_groups, return_inverse=True)
+    counts = np.bincount(index)
+    means = np.bincount(index, weights=kept_values) / counts
+    if len(means) < LEAST_GROUPS:
+        return trimmed_mean(values), math.inf
+    error = float(means.std(ddof=1)) / math.sqrt(len(means))
+    return trimmed_mean(values), _t_quantile_975(len(means) - 1) * error
+
+
+def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool) -> Cost | str:
+    """Cost from the visits to one entry on one core, or the reason why there is none."""
+    rejected = int(len(rows) - quiet.sum())
+    kept = rows[quiet]
+    groups = kept["visit"] // (1 if cold else 5)
+    if len(np.unique(groups)) < LEAST_GROUPS:
+        return f"only {len(np.unique(groups))} quiet groups of visits ({rejected} visits rejected)"
+    first, first_half = _estimate(kept["first_ns"] * 1000.0 - clock_ps, groups)
+    if cold:
+        repeat, repeat_half = first, first_half
+    else:
+        per_repeat = (kept["rest_ns"] * 1000.0 - clock_ps) / kept["repeats"]
+        repeat, repeat_half = _estimate(per_repeat, groups)
+    if first <= 0 or repeat <= 0:
+        return "it costs less than reading the clock"
+    repeats = max(REFERENCE_USE_PS / repeat, 1.0)
+    uncertainty = (first_half + (repeats - 1) * repeat_half) / (first + (repeats - 1) * repeat)
+    if uncertainty > LARGEST_UNCERTAINTY:
+        return f"noise: a use of {(first + (repeats - 1) * repeat) / 1e6:.0f} us is only known to " \
+               f"within {uncertainty:.1%}"  # fmt: skip
+    return Cost(
+        first_ps=round(first),
+        first_low_ps=round(first - first_half),
+        first_high_ps=round(first + first_half),
+        repeat_ps=round(repeat),
+        repeat_low_ps=round(repeat - repeat_half),
+        repeat_high_ps=round(repeat + repeat_half),
+        samples=len(kept),
+        rejected=rejected,
+    )
+
+
+def _parallel_ratios(samples: Samples, entries: Sequence[Entry], cores: int) -> dict[str, float]:
+    ratios: dict[str, float] = {}
+    for number in np.unique(samples.parallel["entry"]):
+        rows = samples.parallel[samples.parallel["entry"] == number]
+        worst = 0.0
+        for core in range(cores):
+            mine = rows[rows["core"] == core]
+            alone = mine[mine["together"] == 0]["block_ns"]
+            together = mine[mine["together"] == 1]["block_ns"]
+            worst = max(worst, float(np.median(together / alone)))
+        ratios[entries[int(number)].fragment] = worst
+    return ratios
+
+
+def estimate_costs(
+    samples: Samples, entries: Sequence[Entry], *, cores: int, cold: bool
+) -> Estimates:
+    """Costs of all entries, or why not.
+
+    Args:
+        samples: What the runtime wrote.
+        entries: The entries in the order they were given to it.
+        cores: Number of logical cores visited.
+        cold: Caches were emptied before every use: only first uses were measured.
+
+    Raises:
+        CalibrationError: The machine was too seldom quiet for any answer.
+    """
+    rows = samples.samples
+    modes, quiet = [], np.zeros(len(rows), dtype=bool)
+    for core in range(cores):
+        mine = rows["core"] == core
+        if not mine.any():
+            raise CalibrationError(f"no visits on logical core {core}", "calibrate for longer")
+        mode = quiet_mode_ps(rows["yardstick_before_ps"][mine])
+        limit = mode * (1 + QUIET_TOLERANCE)
+        quiet |= mine & (rows["yardstick_before_ps"] <= limit) & (rows["yardstick_after_ps"] <= limit)
+        modes.append(mode)
+    share = float(quiet.mean())
+    if share < LEAST_QUIET_SHARE:
+        raise CalibrationError(
+            f"the machine was quiet in only {share:.0%} of the visits",
+            "stop other load, or calibrate for longer",
+        )
+    costs: dict[str, tuple[Cost, ...]] = {}
+    refused: dict[str, str] = {}
+    for number, entry in enumerate(entries):
+        found = [
+            _core_cost(samples, quiet, number, core, len(entries), cold=cold)
+            for core in range(cores)
+        ]
+        reasons = [f"core {core}: {x}" for core, x in enumerate(found) if isinstance(x, str)]
+        if reasons:
+            refused[str(entry)] = "; ".join(reasons)
+        else:
+            costs[str(entry)] = tuple(x for x in found if isinstance(x, Cost))
+    return Estimates(
+        costs=costs,
+        refused=refused,
+        parallel_ratio=_parallel_ratios(samples, entries, cores),
+        yardstick_ps=tuple(modes),
+        quiet_share=share,
+    )
+
+
+def _core_cost(
+    samples: Samples, quiet: NDArray[Any], number: int, core: int, entries: int, *, cold: bool
+) -> Cost | str:
+    state = samples.entries[core * entries + number]
+    if state["error"]:
+        return f"it cannot be set up here (errno {int(state['error'])})"
+    if state["wrong"]:
+        return "its check failed: the work was not done right"
+    mask = (samples.samples["entry"] == number) & (samples.samples["core"] == core)
+    rows = samples.samples[mask]
+    return _cost(rows, quiet=quiet[mask], clock_ps=samples.clock_cost_ps, cold=cold)
