@@ -247,10 +247,16 @@ class CampaignStore:
         Raises:
             DataError: No batch holds it, or its index is damaged.
         """
-        return self._programs.task_set(key)
+        planned = self._programs.planned(key)
+        if planned is None:
+            raise DataError(
+                f"no program in {self.path / 'programs'} holds {key.text}",
+                "repeat the command: it is built again",
+            )
+        return planned.task_set
 
     def planned_set(self, key: RunKey) -> PlannedSet | None:
-        """The task set of ``key`` as plain values (quick, for the analysis); None if unknown."""
+        """The task set of ``key`` with its identifier and place; None if no batch holds it."""
         return self._programs.planned(key)
 
     def planned(self) -> frozenset[RunKey]:

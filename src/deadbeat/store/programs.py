@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
@@ -50,12 +49,12 @@ class Program:
 
 @frozen
 class PlannedSet:
-    """A task set of a batch: its place, its identifier ("" if not recorded), its plain form."""
+    """A task set of a batch: its place, and its identifier ("" if not recorded)."""
 
     batch: str
     index: int
     set_id: str
-    plain: dict[str, Any]
+    task_set: TaskSet
 
 
 class ProgramFolder:
@@ -121,7 +120,7 @@ class ProgramFolder:
         return frozenset(self._where)
 
     def planned(self, key: RunKey) -> PlannedSet | None:
-        """The stored task set of ``key``, as plain values; None if no batch holds it.
+        """The stored task set of ``key``; None if no batch holds it.
 
         Raises:
             DataError: Its line is damaged.
@@ -131,24 +130,12 @@ class ProgramFolder:
             return None
         batch, index = self._where[key]
         path = self._folder / f"{batch}.json"
-        line = self._lines[batch][index]
-        item = parse_json(path, line, what="batch index", hint=_HINT)
-        set_id, plain = item.get("set_id"), item.get("task_set")
-        if not (isinstance(set_id, str) and isinstance(plain, dict)):
-            raise DataError(f"batch index {path} is damaged: {key.text} lacks its task set", _HINT)
-        return PlannedSet(batch, index, set_id, plain)
-
-    def task_set(self, key: RunKey) -> TaskSet:
-        """The task set of ``key``.
-
-        Raises:
-            DataError: No batch holds it, or its line is damaged.
-        """
-        planned = self.planned(key)
-        if planned is None:
-            raise DataError(f"no program in {self._folder} holds {key.text}", _HINT)
-        path = self._folder / f"{planned.batch}.json"
-        return task_set_from_plain(planned.plain, path=path, hint=_HINT)
+        item = parse_json(path, self._lines[batch][index], what="batch index", hint=_HINT)
+        set_id = item.get("set_id")
+        if not isinstance(set_id, str):
+            raise DataError(f"batch index {path} is damaged: {key.text} has no set_id", _HINT)
+        task_set = task_set_from_plain(item.get("task_set"), path=path, hint=_HINT)
+        return PlannedSet(batch, index, set_id, task_set)
 
     def _load(self) -> None:
         """Read the indexes once; a later batch replaces an earlier one's entry of the same run."""

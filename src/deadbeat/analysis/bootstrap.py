@@ -1,0 +1,145 @@
+"""Intervals by resampling task sets, never jobs: jobs of one set share their fate.
+
+The bootstrap is the expanded percentile interval (T. Hesterberg, "What Teachers Should Know About
+the Bootstrap", The American Statistician 69(4), 2015, section 4.2): percentiles of the resampled
+statistic, taken further out so that with few sets the interval is as wide as Student's t demands.
+It needs no estimate of an acceleration, which BCa cannot make from the 3 to 10 sets of a point
+(measured coverage: docs/reference/metrics.md).
+
+The random numbers are splitmix64 of a counter: the same seed gives the same interval with every
+version of numpy.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+Interval = tuple[float, float]
+Floats = NDArray[np.float64]
+
+#: Bytes of index that one step of resampling may take.
+_CHUNK_BYTES = 32 << 20
+
+
+def seed_of(*parts: object) -> int:
+    """A seed of 64 bits from anything with a stable text, such as a campaign's seed and a point."""
+    return int.from_bytes(sha256(repr(parts).encode()).digest()[:8], "big")
+
+
+def random_indices(count: int, *, below: int, seed: int, first: int = 0) -> NDArray[np.int64]:
+    """Draws ``first`` to ``first + count`` - 1 of the stream ``seed``, uniform in [0, below).
+
+    Args:
+        below: At most 2**32; the bias of the multiply-shift reduction is under below / 2**32.
+    """
+    with np.errstate(over="ignore"):
+        z = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+        z = z * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return (((z >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32)).astype(np.int64)
+
+
+def mean_interval(
+    values: Floats, *, seed: int, resamples: int = 2000, level: float = 0.95
+) -> Interval | None:
+    """Interval of the mean of ``values`` (one per task set); None with fewer than two sets."""
+    weights = np.ones_like(values)
+    return ratio_interval(values, weights, seed=seed, resamples=resamples, level=level)
+
+
+def ratio_interval(
+    numerators: Floats,
+    denominators: Floats,
+    *,
+    seed: int,
+    resamples: int = 2000,
+    level: float = 0.95,
+) -> Interval | None:
+    """Interval of sum(numerators) / sum(denominators), a pair per task set.
+
+    None with fewer than two sets: one set says nothing about how sets differ.
+    """
+    sets = len(numerators)
+    if sets < 2:
+        return None
+    statistics = np.empty(resamples)
+    step = max(1, _CHUNK_BYTES // (8 * sets))
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
+        drawn = random_indices(rows * sets, below=sets, seed=seed, first=first * sets)
+        drawn = drawn.reshape(rows, sets)
+        above, below = numerators[drawn].sum(axis=1), denominators[drawn].sum(axis=1)
+        statistics[first : first + rows] = above / below
+    tail = expanded_tail(sets, (1 - level) / 2)
+    low, high = np.quantile(statistics, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def expanded_tail(sets: int, tail: float) -> float:
+    """Share to cut on each side so that ``sets`` values give the width of Student's t.
+
+    Phi(-sqrt(n / (n - 1)) t(1 - tail; n - 1)), Hesterberg 2015, section 4.2.
+    """
+    reach = math.sqrt(sets / (sets - 1)) * t_quantile(1 - tail, sets - 1)
+    return 0.5 * math.erfc(reach / math.sqrt(2))
+
+
+@functools.cache
+def t_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's t for ``probability`` in (0.5, 1), by bisection of `t_cdf`."""
+    low, high = 0.0, 2.0
+    while t_cdf(high, degrees) < probability:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_cdf(middle, degrees) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def t_cdf(value: float, degrees: int) -> float:
+    """Distribution function of Student's t for value >= 0: the finite series of
+    Abramowitz & Stegun, 26.7.3 and 26.7.4."""
+    angle = math.atan(value / math.sqrt(degrees))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    term, total = 1.0, 1.0
+    first = 3 if degrees % 2 else 2
+    if degrees % 2:
+        term = cosine
+        total = cosine
+    for k in range(first, degrees - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    if degrees % 2 == 0:
+        return 0.5 + 0.5 * sine * total
+    if degrees == 1:
+        return 0.5 + angle / math.pi
+    return 0.5 + (angle + sine * total) / math.pi
+
+
+def miss_interval(
+    misses: Floats, released: Floats, *, seed: int, resamples: int = 2000, level: float = 0.95
+) -> Interval | None:
+    """Interval of the pooled miss ratio; misses and releases per task set.
+
+    Where no set (or every job of every set) missed, resampling would claim certainty. The bound is
+    then exact, of Clopper and Pearson, with the number of task sets as the number of trials: a set
+    without a miss is one observation, however many jobs it has. No trial of n failing bounds the
+    probability of a failing set, and so the mean miss ratio, by 1 - (1 - level)**(1 / n).
+    """
+    used = released > 0
+    misses, released = misses[used], released[used]
+    sets = len(misses)
+    if sets == 0:
+        return None
+    if not misses.any():
+        return 0.0, 1 - (1 - level) ** (1 / sets)
+    if bool((misses == released).all()):
+        return float((1 - level) ** (1 / sets)), 1.0
+    return ratio_interval(misses, released, seed=seed, resamples=resamples, level=level)

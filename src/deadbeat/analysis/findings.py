@@ -1,0 +1,474 @@
+"""What makes a campaign doubtful, or what its reader must know.
+
+A check is a function from the evidence to findings, marked with ``@_check``; nothing else lists it.
+Environment keys are read as other sessions, machines and versions may have written them: what is
+missing or marked unknown is reported as not known, never taken as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import Finding, RunKey
+from deadbeat.store.campaign import SessionRecord
+
+REJECTED_SHARE_MAX = 0.2
+COST_TOLERANCE = 0.02
+#: Fewer sets than this give an interval that mostly says how few they are.
+SETS_MIN = 5
+STEAL_WARNING, STEAL_SERIOUS = 0.001, 0.01
+#: Clock sources that are read without leaving user space.
+QUICK_CLOCKS = {
+    "arch_sys_counter",
+    "hyperv_clocksource_tsc_page",
+    "kvm-clock",
+    "riscv_clocksource",
+    "tsc",
+}
+
+_SEVERITIES = ("serious", "warning", "info")
+
+
+@frozen(kw_only=True)
+class Evidence:
+    """What the checks look at.
+
+    Attributes:
+        calibration: None where the campaign has none.
+        sessions: Environments before and after each invocation.
+        rows, sets: Of the summary.
+        failed: Runs that failed, and why.
+        rejected: Attempts off the quiet mode.
+        solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
+        noise: The noise floor; empty if not measured.
+    """
+
+    calibration: Calibration | None
+    sessions: Sequence[SessionRecord]
+    rows: Sequence[Mapping[str, Any]]
+    sets: Sequence[Mapping[str, Any]]
+    failed: Mapping[RunKey, Mapping[str, Any]]
+    rejected: int
+    solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
+    noise: Mapping[str, Any]
+
+    @property
+    def platform(self) -> Platform | None:
+        return self.calibration.platform if self.calibration else None
+
+    @property
+    def simulated(self) -> bool:
+        return self.platform is not None and self.platform.kind == "simulated"
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """The latest recorded environment; empty if none."""
+        for record in reversed(self.sessions):
+            found = record.after or record.before
+            if found:
+                return found
+        return {}
+
+
+Check = Callable[[Evidence], Iterator[Finding]]
+_MACHINE: list[Check] = []
+_RESULTS: list[Check] = []
+
+
+def _machine(check: Check) -> Check:
+    """Marks a check of the machine; a simulated one has nothing to check."""
+    _MACHINE.append(check)
+    return check
+
+
+def _results(check: Check) -> Check:
+    _RESULTS.append(check)
+    return check
+
+
+def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
+    """All findings, the serious ones first."""
+    checks = _RESULTS if evidence.simulated else [*_MACHINE, *_RESULTS]
+    found = [finding for check in checks for finding in check(evidence)]
+    return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity)))
+
+
+def is_known(value: Any) -> bool:
+    """Whether an environment value is there and was not recorded as ``unknown: REASON``."""
+    return value is not None and not (isinstance(value, str) and value.startswith("unknown"))
+
+
+def by_cpu(value: Any) -> dict[str, int]:
+    """Whole numbers by CPU of a dict or a list, without those that are not known."""
+    pairs = enumerate(value) if isinstance(value, list | tuple) else ()
+    items = value.items() if isinstance(value, Mapping) else pairs
+    return {str(cpu): number for cpu, number in items if type(number) is int}
+
+
+# -- the machine
+
+
+@_machine
+def _environment_recorded(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.sessions:
+        yield Finding(
+            id="environment-not-recorded",
+            severity="warning",
+            message="the state of the machine was not recorded",
+            cure="measure with `deadbeat profile`, which records it before and after",
+        )
+    for record in evidence.sessions:
+        if record.after is None:
+            yield Finding(
+                id="session-not-closed",
+                severity="info",
+                message=f"session {record.number} ended without its closing record (killed?):"
+                " steal and throttling in it are not known",
+                cure="resume the campaign; it closes its own session",
+            )
+
+
+@_machine
+def _unknown_facts(evidence: Evidence) -> Iterator[Finding]:
+    names = {
+        "steal_ticks": "steal",
+        "throttle_counts": "throttling",
+        "rt_runtime_us": "RT bandwidth",
+        "governor": "governor",
+        "clocksource": "clock source",
+        "virtual": "whether it is a virtual machine",
+        "preemption": "preemption model",
+        "cpus_online": "online CPUs",
+    }
+    missing = [text for key, text in names.items() if not _told(key, evidence.last.get(key))]
+    if evidence.sessions and missing:
+        yield Finding(
+            id="environment-unknown",
+            severity="info",
+            message=f"the machine does not tell: {', '.join(missing)}",
+            cure="run as root, or see what the environment record says about each",
+        )
+
+
+def _told(key: str, value: Any) -> bool:
+    if key == "throttle_counts":
+        return bool(_throttle_counts(value))
+    return is_known(value)
+
+
+@_machine
+def _steal(evidence: Evidence) -> Iterator[Finding]:
+    worst, where = 0.0, ""
+    for record in evidence.sessions:
+        before, after = record.before or {}, record.after or {}
+        stolen = _increase(before, after, "steal_ticks")
+        passed = _increase(before, after, "total_ticks")
+        for cpu, ticks in stolen.items():
+            share = ticks / passed[cpu] if passed.get(cpu) else 0.0
+            if share > worst:
+                worst, where = share, f"CPU {cpu} in session {record.number}"
+    if worst > STEAL_WARNING:
+        yield Finding(
+            id="steal",
+            severity="serious" if worst > STEAL_SERIOUS else "warning",
+            message=f"the hypervisor took {worst:.2%} of the time of {where}",
+            cure="use a machine of its own, or dedicated virtual CPUs",
+        )
+
+
+def _increase(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> dict[str, int]:
+    first, last = by_cpu(before.get(key)), by_cpu(after.get(key))
+    return {cpu: last[cpu] - first[cpu] for cpu in first if cpu in last}
+
+
+@_machine
+def _throttling(evidence: Evidence) -> Iterator[Finding]:
+    for record in evidence.sessions:
+        before = _throttle_counts((record.before or {}).get("throttle_counts"))
+        after = _throttle_counts((record.after or {}).get("throttle_counts"))
+        grown = {where: after[where] - before[where] for where in before if where in after}
+        events = sum(count for count in grown.values() if count > 0)
+        if events:
+            yield Finding(
+                id="throttled",
+                severity="serious",
+                message=f"the processor throttled {events} times in session {record.number}",
+                cure="improve cooling, or fix a lower frequency, and calibrate again",
+            )
+
+
+def _throttle_counts(value: Any) -> dict[str, int]:
+    """Counts by ``cpu`` or ``cpu part``, whatever nesting they were recorded with."""
+    found = by_cpu(value)
+    if isinstance(value, Mapping):
+        for cpu, parts in value.items():
+            found |= {f"{cpu} {part}": count for part, count in by_cpu(parts).items()}
+    return found
+
+
+@_machine
+def _rt_bandwidth(evidence: Evidence) -> Iterator[Finding]:
+    runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
+    if type(runtime) is int and runtime != -1:
+        of = f" of {period}" if type(period) is int else ""
+        yield Finding(
+            id="rt-bandwidth",
+            severity="warning",
+            message=f"real-time tasks may run {runtime}{of} us only: the kernel may stop them",
+            cure="sysctl kernel.sched_rt_runtime_us=-1 while measuring",
+        )
+
+
+@_machine
+def _housekeeping(evidence: Evidence) -> Iterator[Finding]:
+    online = evidence.last.get("cpus_online")
+    count = len(online) if isinstance(online, list | tuple) else online
+    cores = max((int(row["cores"]) for row in evidence.rows), default=0)
+    if type(count) is int and 0 < count <= cores:
+        yield Finding(
+            id="no-housekeeping-core",
+            severity="warning",
+            message=f"M = {cores} uses all {count} online CPUs: interrupts and kernel threads"
+            " share them with the tasks",
+            cure=f"measure at most M = {count - 1} here, or read M = {cores} with this in mind",
+        )
+
+
+@_machine
+def _governor(evidence: Evidence) -> Iterator[Finding]:
+    value = evidence.last.get("governor")
+    names = set(value.values()) if isinstance(value, Mapping) else {value}
+    slow = sorted(
+        str(name)
+        for name in names
+        if is_known(name) and name != "performance" and not str(name).startswith("none")
+    )
+    if slow:
+        yield Finding(
+            id="governor",
+            severity="warning",
+            message=f"the frequency governor is {', '.join(slow)}, not performance",
+            cure="cpupower frequency-set -g performance, then calibrate again",
+        )
+
+
+@_machine
+def _virtual_machine(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.last.get("virtual") is True or _names_hypervisor(evidence.last.get("virtual")):
+        yield Finding(
+            id="virtual-machine",
+            severity="warning",
+            message="this is a virtual machine: its host decides when its CPUs run",
+            cure="confirm what matters on hardware",
+        )
+
+
+def _names_hypervisor(value: Any) -> bool:
+    return isinstance(value, str) and is_known(value) and not value.startswith("none")
+
+
+@_machine
+def _kernel_changed(evidence: Evidence) -> Iterator[Finding]:
+    kernels = {
+        str(environment["kernel"])
+        for record in evidence.sessions
+        for environment in (record.before, record.after)
+        if environment and is_known(environment.get("kernel"))
+    }
+    if len(kernels) > 1:
+        yield Finding(
+            id="kernel-changed",
+            severity="serious",
+            message=f"the kernel changed within the campaign: {'; '.join(sorted(kernels))}",
+            cure="measure each kernel in a campaign of its own and compare the two",
+        )
+
+
+@_machine
+def _clock_source(evidence: Evidence) -> Iterator[Finding]:
+    clock = evidence.last.get("clocksource")
+    if isinstance(clock, str) and is_known(clock) and clock not in QUICK_CLOCKS:
+        yield Finding(
+            id="clocksource",
+            severity="warning",
+            message=f"the clock source is {clock}: reading it may take a system call or a device",
+            cure="boot with clocksource=tsc (x86) or see why the kernel gave it up (dmesg)",
+        )
+
+
+# -- the results
+
+
+@_results
+def _simulated(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.platform is not None and evidence.platform.kind != "hardware":
+        yield Finding(
+            id=evidence.platform.kind,
+            severity="info",
+            message=f"this campaign was {evidence.platform.kind}, not measured on hardware",
+        )
+
+
+@_results
+def _calibration_missing(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.calibration is None and evidence.sets:
+        yield Finding(
+            id="no-calibration",
+            severity="warning",
+            message="the campaign holds no calibration: platform and overlap are not known",
+            cure="put the calibration back with which it was generated",
+        )
+
+
+@_results
+def _policy(evidence: Evidence) -> Iterator[Finding]:
+    ordinary = sum(not row["realtime"] for row in evidence.sets)
+    if ordinary:
+        yield Finding(
+            id="policy-other",
+            severity="warning",
+            message=f"{ordinary} of {len(evidence.sets)} task sets ran without real-time policy:"
+            " other programs preempted them at will",
+            cure="run as root, or grant RLIMIT_RTPRIO, and use --policy fifo",
+        )
+
+
+@_results
+def _rejected(evidence: Evidence) -> Iterator[Finding]:
+    ended = evidence.rejected + len(evidence.sets)
+    share = evidence.rejected / ended if ended else 0.0
+    points = [r for r in evidence.rows if (r["rejected_share"] or 0.0) > REJECTED_SHARE_MAX]
+    if share > REJECTED_SHARE_MAX:
+        yield Finding(
+            id="rejected",
+            severity="serious" if share > 0.5 else "warning",
+            message=f"{share:.0%} of {ended} attempts met a host off its quiet mode"
+            " and were rejected",
+            cure="quieten the machine; what remains is the quiet part of its time only",
+        )
+    elif points:
+        yield Finding(
+            id="rejected",
+            severity="info",
+            message=f"at {len(points)} of {len(evidence.rows)} points more than"
+            f" {REJECTED_SHARE_MAX:.0%} of the attempts were rejected (host not quiet)",
+        )
+
+
+@_results
+def _failed(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.failed:
+        key = min(evidence.failed)
+        number = len(evidence.failed)
+        yield Finding(
+            id="failed-runs",
+            severity="serious",
+            message=f"{number} run{'s' if number > 1 else ''} failed; the first, {key.text}:"
+            f" {evidence.failed[key].get('reason', 'no reason recorded')}",
+            cure="resume the campaign with --retry-failed",
+            where=key.text,
+        )
+
+
+@_results
+def _few_sets(evidence: Evidence) -> Iterator[Finding]:
+    counts = [int(row["task_sets"]) for row in evidence.rows]
+    undecided = sum(count == 0 for count in counts)
+    single = sum(count == 1 for count in counts)
+    few = sum(2 <= count < SETS_MIN for count in counts)
+    if undecided:
+        yield Finding(
+            id="undecided-points",
+            severity="warning",
+            message=f"{undecided} of {len(counts)} points have no quiet task set: undecided",
+            cure="resume the campaign when the machine is quieter",
+        )
+    if single:
+        yield Finding(
+            id="single-set",
+            severity="warning",
+            message=f"{single} of {len(counts)} points rest on one task set: no interval",
+            cure="measure more replicas",
+        )
+    if few:
+        yield Finding(
+            id="few-sets",
+            severity="info",
+            message=f"{few} of {len(counts)} points rest on fewer than {SETS_MIN} task sets:"
+            " their intervals are wide and approximate",
+            cure="measure more replicas",
+        )
+
+
+@_results
+def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
+    """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
+    worst, worst_key, worst_task, off, known = 0.0, None, 0, 0, 0
+    for key, ratios in evidence.solo_cost_ratios.items():
+        deviations = np.where(np.isnan(ratios), 0.0, ratios - 1)
+        known += int((~np.isnan(ratios)).sum())
+        off += int((np.abs(deviations) > COST_TOLERANCE).sum())
+        if len(deviations) and np.abs(deviations).max() > abs(worst):
+            worst_task = int(np.abs(deviations).argmax())
+            worst, worst_key = float(deviations[worst_task]), key
+    if off and worst_key is not None:
+        yield Finding(
+            id="calibration",
+            severity="warning" if off > known / 10 else "info",
+            message=f"{off} of {known} tasks run alone took more than {COST_TOLERANCE:.0%} more or"
+            f" less than their C; worst: task {worst_task} of {worst_key.text}, {worst:+.1%}",
+            cure="calibrate again; read the slowdown, which does not depend on calibration",
+            where=worst_key.text,
+        )
+
+
+@_results
+def _no_solo(evidence: Evidence) -> Iterator[Finding]:
+    rows = [row for row in evidence.sets if row["tasks_without_solo"]]
+    if rows:
+        tasks = sum(row["tasks_without_solo"] for row in rows)
+        yield Finding(
+            id="no-solo-reference",
+            severity="warning",
+            message=f"{tasks} tasks of {len(rows)} task sets have no solo job:"
+            " they are left out of the slowdown",
+            cure="lengthen the solo windows",
+            where=str(rows[0]["key"]),
+        )
+
+
+@_results
+def _plan_missing(evidence: Evidence) -> Iterator[Finding]:
+    number = sum(row["sync_share_real"] is None for row in evidence.sets)
+    if number:
+        yield Finding(
+            id="no-program",
+            severity="info",
+            message=f"the task sets of {number} runs are not stored:"
+            " realised shares and overlap are not known",
+        )
+
+
+@_results
+def _noise(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.noise:
+        yield Finding(
+            id="noise-floor-missing",
+            severity="info",
+            message="the noise floor was not measured: small effects cannot be told from noise",
+            cure="run `deadbeat selftest`",
+        )
+    elif not isinstance(evidence.noise.get("smallest_effect"), int | float):
+        yield Finding(
+            id="noise-floor-undecided",
+            severity="warning",
+            message="the smallest effect that can be seen is undecided: the machine was not quiet",
+            cure="quieten the machine and repeat",
+        )

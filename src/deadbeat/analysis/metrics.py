@@ -1,0 +1,237 @@
+"""What a run says: every figure of a task set, from its job table and its plan.
+
+Meaning, formulas and weighting: docs/reference/metrics.md; the worked examples there are the tests.
+Times are nanoseconds; ratios are plain numbers; what was not measured is None (NaN inside arrays).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+
+@frozen(kw_only=True, eq=False)
+class JobColumns:
+    """Jobs of one run as columns, in the order of the file (by task, then release).
+
+    Attributes:
+        task, window, flags: As in the file.
+        release_ns, start_ns, finish_ns: As in the file (NEVER where it did not happen).
+        counted, solo, skipped, started, finished: The flags as truth values.
+        span_ns: finish - start; NaN if not finished.
+        response_ns: finish - release; NaN if not finished.
+        delay_ratio: span / C. response_ratio: response / C.
+        slowdown: span / median solo span of the task in this run; NaN without a solo job.
+        missed: finished after the deadline, not finished, or never started.
+        overrun: at its release an earlier job of its task was still unfinished.
+        solo_median_ns: Per task, not per job: median solo span; NaN without a solo job.
+    """
+
+    task: Integers
+    window: Integers
+    flags: Integers
+    release_ns: Integers
+    start_ns: Integers
+    finish_ns: Integers
+    counted: Bools
+    solo: Bools
+    skipped: Bools
+    started: Bools
+    finished: Bools
+    span_ns: Floats
+    response_ns: Floats
+    delay_ratio: Floats
+    response_ratio: Floats
+    slowdown: Floats
+    missed: Bools
+    overrun: Bools
+    solo_median_ns: Floats
+
+
+def job_columns(table: JobTable) -> JobColumns:
+    """The jobs of ``table`` with all that follows from one run alone."""
+    jobs, tasks = table.jobs, table.tasks
+    flags = jobs["flags"].astype(np.int64)
+    owner = jobs["task"].astype(np.int64)
+    release = np.ascontiguousarray(jobs["release_ns"])
+    start, finish = (np.ascontiguousarray(jobs[name]) for name in ("start_ns", "finish_ns"))
+    finished = flags & j.JOB_FINISHED != 0
+    counted, solo = flags & j.JOB_COUNTED != 0, flags & j.JOB_SOLO != 0
+    skipped = flags & j.JOB_SKIPPED != 0
+    span = _where(finished, finish, start)
+    response = _where(finished, finish, release)
+    cost = tasks["wcet_ns"].astype(np.float64)[owner]
+    reference = solo_medians(span, owner, counted & solo & finished, len(tasks))
+    deadline = tasks["deadline_ns"].astype(np.float64)[owner]
+    return JobColumns(
+        task=owner,
+        window=jobs["window"].astype(np.int64),
+        flags=flags,
+        release_ns=release,
+        start_ns=start,
+        finish_ns=finish,
+        counted=counted,
+        solo=solo,
+        skipped=skipped,
+        started=flags & j.JOB_STARTED != 0,
+        finished=finished,
+        span_ns=span,
+        response_ns=response,
+        delay_ratio=span / cost,
+        response_ratio=response / cost,
+        slowdown=span / reference[owner],
+        # A NaN compares as false: what did not finish is a miss.
+        missed=~(response <= deadline),
+        overrun=_overruns(jobs, finished, skipped),
+        solo_median_ns=reference,
+    )
+
+
+def _where(valid: Bools, later_ns: Integers, earlier_ns: Integers) -> Floats:
+    difference = np.full(len(valid), np.nan)
+    difference[valid] = later_ns[valid] - earlier_ns[valid]
+    return difference
+
+
+def solo_medians(span_ns: Floats, task: Integers, usable: Bools, tasks: int) -> Floats:
+    """Median solo span of each task, ns; NaN where it has no usable solo job."""
+    medians = np.full(tasks, np.nan)
+    spans, owners = span_ns[usable], task[usable]
+    bounds = np.searchsorted(owners, np.arange(tasks + 1))
+    for index in range(tasks):
+        own = spans[bounds[index] : bounds[index + 1]]
+        if len(own):
+            medians[index] = np.median(own)
+    # A span of 0 ns is below the clock: a ratio to it would be infinite.
+    return np.where(medians > 0, medians, np.nan)
+
+
+def _overruns(jobs: NDArray[Any], finished: Bools, skipped: Bools) -> Bools:
+    """Skipped, or released (policy late) while its predecessor in the window was not finished."""
+    found = skipped.copy()
+    if len(jobs) < 2:
+        return found
+    before, after = jobs[:-1], jobs[1:]
+    related = (before["task"] == after["task"]) & (before["window"] == after["window"])
+    pending = ~finished[:-1] | (before["finish_ns"] > after["release_ns"])
+    found[1:] |= related & pending & ~skipped[:-1]
+    return found
+
+
+def count_episodes(missed: Bools, task: Integers, window: Integers) -> int:
+    """Longest possible runs of consecutive misses of one task within one window.
+
+    Args:
+        missed, task, window: Counted jobs in order of task and release.
+    """
+    if len(missed) == 0:
+        return 0
+    starts = missed.copy()
+    related = (task[1:] == task[:-1]) & (window[1:] == window[:-1])
+    starts[1:] &= ~(missed[:-1] & related)
+    return int(starts.sum())
+
+
+@frozen(kw_only=True, eq=False)
+class RunFigures:
+    """Figures of one run, and the job samples that a point pools.
+
+    Attributes:
+        set_figures: The set's own figures, by the names of SET_COLUMNS.
+        delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together windows
+            (slowdown: of those whose task has a solo reference).
+        solo_cost_ratio: Per task, median solo span / C; NaN without a solo job.
+    """
+
+    set_figures: dict[str, Any]
+    delay_ratio: Floats
+    slowdown: Floats
+    response_ratio: Floats
+    solo_cost_ratio: Floats
+
+
+def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
+    """Everything that one run says without its plan; ``columns`` are those of ``table``."""
+    together = columns.counted & ~columns.solo
+    done = together & columns.finished
+    delay, slow = columns.delay_ratio[done], columns.slowdown[done]
+    slow = slow[~np.isnan(slow)]
+    response = columns.response_ratio[done]
+    missed = columns.missed[together]
+    solo_cost_ratio = columns.solo_median_ns / table.tasks["wcet_ns"]
+    wake_up = (columns.start_ns - columns.release_ns)[together & columns.started]
+    figures = {
+        "tasks": len(table.tasks),
+        "jobs": int(done.sum()),
+        "released": int(together.sum()),
+        "delay_ratio_mean": _mean(delay),
+        "delay_ratio_p50": _quantile(delay, 0.5),
+        "delay_ratio_p95": _quantile(delay, 0.95),
+        "delay_ratio_max": _quantile(delay, 1.0),
+        "slowdown_mean": set_slowdown(columns, len(table.tasks)),
+        "slowdown_p50": _quantile(slow, 0.5),
+        "response_ratio_mean": _mean(response),
+        "deadline_misses": int(missed.sum()),
+        "deadline_miss_ratio": _mean(missed.astype(np.float64)),
+        "miss_episodes": count_episodes(missed, columns.task[together], columns.window[together]),
+        "overruns": int(columns.overrun[together].sum()),
+        "skipped": int(columns.skipped[together].sum()),
+        "unfinished": int((together & columns.started & ~columns.finished).sum()),
+        "solo_jobs": int((columns.counted & columns.solo & columns.finished).sum()),
+        "tasks_without_solo": int(np.isnan(solo_cost_ratio).sum()),
+        "solo_cost_ratio_p50": _mean_of_known(solo_cost_ratio, np.median),
+        "wake_up_p50_ns": _quantile(wake_up, 0.5),
+        "wake_up_max_ns": _quantile(wake_up, 1.0),
+    }
+    return RunFigures(
+        set_figures=figures,
+        delay_ratio=delay,
+        slowdown=slow,
+        response_ratio=response,
+        solo_cost_ratio=solo_cost_ratio,
+    )
+
+
+def set_slowdown(columns: JobColumns, tasks: int) -> float | None:
+    """Mean over the tasks of (mean span together / mean span solo).
+
+    A task without a finished counted job on either side has no ratio and is left out; the set's
+    ``tasks_without_solo`` counts the first kind. None if no task has one.
+    """
+    usable = columns.counted & columns.finished
+    together = _task_means(columns, usable & ~columns.solo, tasks)
+    solo = _task_means(columns, usable & columns.solo, tasks)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = together / solo
+    return _mean_of_known(ratios, np.mean)
+
+
+def _task_means(columns: JobColumns, chosen: Bools, tasks: int) -> Floats:
+    owners = columns.task[chosen]
+    sums = np.bincount(owners, weights=columns.span_ns[chosen], minlength=tasks)
+    with np.errstate(invalid="ignore"):
+        return sums / np.bincount(owners, minlength=tasks)
+
+
+def _mean_of_known(values: Floats, statistic: Any) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(statistic(known)) if len(known) else None
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _quantile(values: NDArray[Any], share: float) -> float | None:
+    """Quantile with linear interpolation (type 7 of Hyndman and Fan 1996); None of nothing."""
+    return float(np.quantile(values, share)) if len(values) else None

@@ -1,0 +1,357 @@
+"""From the runs of a campaign to its summary: one point in memory at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
+from deadbeat.analysis.findings import Evidence, collect_findings
+from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, run_figures
+from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import DataError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import FORMAT, tool_version
+from deadbeat.store.serial import to_plain
+from deadbeat.store.summary import SET_COLUMNS
+
+Floats = NDArray[np.float64]
+
+#: Bins of the distributions: sixteen to an octave (4.4 % wide) from 1/16 to 4096; the two end bins
+#: also hold what lies beyond. One grid for all points, so that they can be drawn on each other.
+BINS_PER_OCTAVE = 16
+EDGES = np.exp2(np.arange(-4 * BINS_PER_OCTAVE, 12 * BINS_PER_OCTAVE + 1) / BINS_PER_OCTAVE)
+DISTRIBUTED = ("slowdown", "delay_ratio", "response_ratio")
+
+
+@frozen(kw_only=True)
+class Attempts:
+    """What happened to the runs of a campaign."""
+
+    committed: set[RunKey]
+    rejected: dict[RunKey, int]
+    failed: dict[RunKey, dict[str, Any]]
+    planned: frozenset[RunKey]
+
+    @classmethod
+    def of(cls, store: CampaignStore) -> Attempts:
+        return cls(
+            committed=store.committed(),
+            rejected=store.rejected_counts(),
+            failed=store.failed(),
+            planned=store.planned(),
+        )
+
+    def points(self) -> list[Point]:
+        """Every point that was planned or tried, in order."""
+        keys = itertools.chain(self.committed, self.rejected, self.failed, self.planned)
+        return sorted({key.point for key in keys})
+
+    def rejected_shares(self) -> dict[Point, float]:
+        """Rejected attempts among those that ended with a table, by point that has any."""
+        rejected: Counter[Point] = Counter()
+        for key, number in self.rejected.items():
+            rejected[key.point] += number
+        ended = rejected + Counter(key.point for key in self.committed)
+        return {point: rejected[point] / number for point, number in ended.items()}
+
+    def digest(self, resamples: int) -> str:
+        """Changes whenever a stored summary no longer fits the runs."""
+        text = repr(
+            (
+                FORMAT,
+                tool_version(),
+                resamples,
+                sorted(key.text for key in self.committed | self.planned),
+                sorted((key.text, n) for key, n in self.rejected.items()),
+                sorted((key.text, str(value)) for key, value in self.failed.items()),
+                len(self.committed),
+            )
+        )
+        return sha256(text.encode()).hexdigest()
+
+
+@frozen(eq=False)
+class _PointSamples:
+    """The job samples of a point, run by run."""
+
+    delay_ratio: list[Floats] = field(factory=list)
+    slowdown: list[Floats] = field(factory=list)
+    counts: dict[str, NDArray[np.int64]] = field(
+        factory=lambda: {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
+    )
+
+    def add(self, figures: RunFigures) -> None:
+        self.delay_ratio.append(figures.delay_ratio)
+        self.slowdown.append(figures.slowdown)
+        for name in DISTRIBUTED:
+            self.counts[name] += bin_counts(getattr(figures, name))
+
+
+def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
+    """The campaign in ``store`` as numbers; deterministic, with intervals seeded by the campaign.
+
+    Args:
+        resamples: Resamplings of the task sets of a point for an interval.
+
+    Raises:
+        DataError: A file of the campaign is damaged; names it and what to do.
+    """
+    attempts = Attempts.of(store)
+    calibration, noise = store.load_calibration(), store.load_noise() or {}
+    reader = RunReader(store, calibration, attempts)
+    by_point, rejected_shares = _by_point(attempts.committed), attempts.rejected_shares()
+    rows: list[dict[str, Any]] = []
+    sets: list[dict[str, Any]] = []
+    distributions: list[dict[str, Any]] = []
+    for point in attempts.points():
+        samples = _PointSamples()
+        point_sets = [reader.read(key, samples) for key in by_point.get(point, [])]
+        seed = seed_of(store.seed, point.cores, point.sync_share_milli, point.contended_ratio_milli)
+        row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
+        row["rejected_share"] = rejected_shares.get(point)
+        rows.append({column: row[column] for column in SUMMARY_COLUMNS})
+        sets += point_sets
+        distributions += _distributions(point, samples)
+    evidence = Evidence(
+        calibration=calibration,
+        sessions=store.sessions(),
+        rows=rows,
+        sets=sets,
+        failed=attempts.failed,
+        rejected=sum(attempts.rejected.values()),
+        solo_cost_ratios=reader.solo_cost_ratios,
+        noise=noise,
+    )
+    return Summary(
+        rows=tuple(rows),
+        sets=tuple(sets),
+        distributions=tuple(distributions),
+        findings=collect_findings(evidence),
+        noise_floor=noise,
+        labels=_labels(calibration, sets),
+        meta=_meta(store, calibration, attempts, resamples),
+    )
+
+
+def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
+    ordered = sorted(keys)
+    return {
+        point: list(group) for point, group in itertools.groupby(ordered, key=lambda key: key.point)
+    }
+
+
+class RunReader:
+    """Reads runs of a campaign together with their plans.
+
+    Attributes:
+        solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
+    """
+
+    def __init__(
+        self, store: CampaignStore, calibration: Calibration | None, attempts: Attempts
+    ) -> None:
+        self._store = store
+        self._costs = UseCosts(calibration) if calibration else None
+        self._rejected = attempts.rejected
+        self.solo_cost_ratios: dict[RunKey, Floats] = {}
+
+    def read(self, key: RunKey, samples: _PointSamples) -> dict[str, Any]:
+        """Row of sets.csv of the committed run ``key``; its jobs are added to ``samples``.
+
+        Raises:
+            DataError: Its file is damaged, or belongs to another task set than its program.
+        """
+        table = self._store.table(key)
+        columns = job_columns(table)
+        figures = run_figures(table, columns)
+        samples.add(figures)
+        self.solo_cost_ratios[key] = figures.solo_cost_ratio
+        row = dict.fromkeys(SET_COLUMNS) | figures.set_figures
+        row |= {
+            "key": key.text,
+            "cores": key.point.cores,
+            "sync_share": key.point.sync_share,
+            "contended_ratio": key.point.contended_ratio,
+            "replica": key.replica,
+            "set_id": table.set_id,
+            "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
+            "rejected": self._rejected.get(key, 0),
+            "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
+        }
+        row |= self._plan_figures(key, table, columns)
+        return row
+
+    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
+        """What needs the task set: its seed, the realised axes, the overlap."""
+        planned = self._store.planned_set(key)
+        if planned is None:
+            return {}
+        task_set, path = planned.task_set, self._store.jobs_path(key)
+        same_id = planned.set_id in ("", table.set_id)
+        if not same_id or len(task_set.tasks) != len(table.tasks):
+            raise DataError(
+                f"job file {path} belongs to another task set than batch {planned.batch}",
+                "delete the file and repeat the command: only this run is measured again",
+            )
+        has_sync = task_set.sync_share_real > 0
+        return {
+            "seed": task_set.seed,
+            "sync_share_real": task_set.sync_share_real,
+            "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
+            "overlap_real": self._overlap(key, table, columns, task_set),
+        }
+
+    def _overlap(
+        self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
+    ) -> float | None:
+        if self._costs is None:
+            return None
+        try:
+            plan = contended_plan(task_set, self._costs)
+        except KeyError as error:
+            raise DataError(
+                f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
+                f" which {key.text} uses",
+                "put the calibration back with which the campaign was generated",
+            ) from error
+        return overlap_share(columns, table.tasks["core"].astype(np.int64), plan)
+
+
+def point_row(
+    point: Point, sets: list[dict[str, Any]], samples: _PointSamples, *, seed: int, resamples: int
+) -> dict[str, Any]:
+    """The row of ``point``: means over sets, quantiles over jobs, intervals over sets."""
+    released = np.array([float(row["released"]) for row in sets])
+    misses = np.array([float(row["deadline_misses"]) for row in sets])
+    delays, slowdowns = _known(sets, "delay_ratio_mean"), _known(sets, "slowdown_mean")
+    delay_ci = mean_interval(delays, seed=seed, resamples=resamples)
+    slowdown_ci = mean_interval(slowdowns, seed=seed, resamples=resamples)
+    miss_ci = miss_interval(misses, released, seed=seed, resamples=resamples)
+    p50, p95, largest = pooled_quantiles(samples.delay_ratio, (0.5, 0.95, 1.0))
+    (slowdown_p50,) = pooled_quantiles(samples.slowdown, (0.5,))
+    row: dict[str, Any] = {
+        "cores": point.cores,
+        "sync_share": point.sync_share,
+        "contended_ratio": point.contended_ratio,
+        "task_sets": len(sets),
+        "jobs": sum(row["jobs"] for row in sets),
+        "delay_ratio_mean": _mean(delays),
+        "delay_ratio_p50": p50,
+        "delay_ratio_p95": p95,
+        "delay_ratio_max": largest,
+        "slowdown_mean": _mean(slowdowns),
+        "slowdown_p50": slowdown_p50,
+        "deadline_miss_ratio": float(misses.sum() / released.sum()) if released.any() else None,
+    }
+    intervals = {"delay_ratio": delay_ci, "slowdown": slowdown_ci, "deadline_miss": miss_ci}
+    for name, interval in intervals.items():
+        row[f"{name}_ci_low"], row[f"{name}_ci_high"] = interval or (None, None)
+    for column in ("response_ratio_mean", "sync_share_real", "contended_ratio_real"):
+        row[column] = _mean(_known(sets, column))
+    row["overlap_real"] = _mean(_known(sets, "overlap_real"))
+    for column in ("miss_episodes", "released", "overruns"):
+        row[column] = sum(item[column] for item in sets) if sets else None
+    return row
+
+
+def _known(sets: Iterable[Mapping[str, Any]], column: str) -> Floats:
+    return np.array([float(row[column]) for row in sets if row[column] is not None])
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def pooled_quantiles(parts: list[Floats], shares: tuple[float, ...]) -> list[float | None]:
+    """Exact quantiles of all ``parts`` together (linear interpolation); None of nothing."""
+    if sum(len(part) for part in parts) == 0:
+        return [None] * len(shares)
+    pooled = np.concatenate(parts)
+    return [float(value) for value in np.quantile(pooled, shares, overwrite_input=True)]
+
+
+def bin_counts(values: Floats) -> NDArray[np.int64]:
+    """How many ``values`` lie in each bin of EDGES; the end bins take what lies beyond."""
+    bins = np.searchsorted(EDGES, values, side="right") - 1
+    return np.bincount(np.clip(bins, 0, len(EDGES) - 2), minlength=len(EDGES) - 1)
+
+
+def _distributions(point: Point, samples: _PointSamples) -> Iterator[dict[str, Any]]:
+    """Histograms of a point, cut to the bins that hold something."""
+    for name in DISTRIBUTED:
+        counts = samples.counts[name]
+        filled = np.flatnonzero(counts)
+        if len(filled) == 0:
+            continue
+        first, last = int(filled[0]), int(filled[-1])
+        yield {
+            "cores": point.cores,
+            "sync_share": point.sync_share,
+            "contended_ratio": point.contended_ratio,
+            "metric": name,
+            "edges": EDGES[first : last + 2].tolist(),
+            "counts": counts[first : last + 1].tolist(),
+        }
+
+
+def _labels(calibration: Calibration | None, sets: list[dict[str, Any]]) -> tuple[str, ...]:
+    """What must show on every figure."""
+    labels = []
+    if calibration and calibration.platform.kind != "hardware":
+        labels.append(calibration.platform.kind)
+    other = calibration is not None and calibration.policy == "other"
+    if other or any(not row["realtime"] for row in sets):
+        labels.append("policy other")
+    if calibration and calibration.basis == "cold":
+        labels.append("cold costs")
+    return tuple(labels)
+
+
+def _meta(
+    store: CampaignStore, calibration: Calibration | None, attempts: Attempts, resamples: int
+) -> dict[str, Any]:
+    sessions = store.sessions()
+    first = next((record.before for record in sessions if record.before), {})
+    return {
+        "name": store.path.resolve().name,
+        "seed": store.seed,
+        "created_at": first.get("time"),
+        "parameters": store.spec,
+        "platform": to_plain(calibration.platform) if calibration else None,
+        "calibration": _calibration_facts(calibration) if calibration else None,
+        "sessions": [
+            {"session": record.number, "before": record.before, "after": record.after}
+            for record in sessions
+        ],
+        "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
+        "resamples": resamples,
+        "runs_digest": attempts.digest(resamples),
+    }
+
+
+def _calibration_facts(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "basis": calibration.basis,
+        "policy": calibration.policy,
+        "pool": calibration.pool,
+        "entries": len(calibration.costs),
+        "refused": dict(calibration.refused),
+        "made_at": calibration.made_at,
+        "seconds": calibration.seconds,
+        "fingerprint": calibration.platform.fingerprint,
+        "yardstick_ps": list(calibration.yardstick_ps),
+        "cache_line_ps": dict(calibration.cache_line_ps),
+    }

@@ -1,0 +1,129 @@
+"""The derived files of a campaign: summary.csv, summary.json, sets.csv, sets.json.
+
+They can be rebuilt from the runs at any time; each is replaced atomically. CSV cells hold numbers
+with the shortest text of at most nine significant digits, nothing for None.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from deadbeat.model.errors import DataError
+from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import atomic_write, read_json, write_json
+from deadbeat.store.serial import findings_from_plain, to_plain
+
+#: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
+SET_COLUMNS: tuple[str, ...] = (
+    "key",
+    "cores",
+    "sync_share",
+    "contended_ratio",
+    "replica",
+    "seed",
+    "set_id",
+    "tasks",
+    "jobs",
+    "released",
+    "delay_ratio_mean",
+    "delay_ratio_p50",
+    "delay_ratio_p95",
+    "delay_ratio_max",
+    "slowdown_mean",
+    "slowdown_p50",
+    "response_ratio_mean",
+    "deadline_misses",
+    "deadline_miss_ratio",
+    "miss_episodes",
+    "overruns",
+    "skipped",
+    "unfinished",
+    "solo_jobs",
+    "tasks_without_solo",
+    "solo_cost_ratio_p50",
+    "wake_up_p50_ns",
+    "wake_up_max_ns",
+    "sync_share_real",
+    "contended_ratio_real",
+    "overlap_real",
+    "realtime",
+    "rejected",
+    "file",
+)
+
+_HINT = "run `deadbeat report` on the campaign: it rebuilds the file from the runs"
+
+
+def write_summary(store: CampaignStore, summary: Summary) -> None:
+    """Write the derived files of ``store``; summary.csv comes last.
+
+    Raises:
+        DeadbeatError: They cannot be written; each file is the old or the new one.
+    """
+    with store.lock():
+        atomic_write(store.path / "sets.csv", csv_text(SET_COLUMNS, summary.sets))
+        write_json(store.path / "sets.json", {"sets": list(summary.sets)})
+        write_json(
+            store.path / "summary.json",
+            {
+                "columns": list(SUMMARY_COLUMNS),
+                "rows": list(summary.rows),
+                "distributions": list(summary.distributions),
+                "findings": [to_plain(finding) for finding in summary.findings],
+                "noise_floor": summary.noise_floor,
+                "labels": list(summary.labels),
+                "meta": summary.meta,
+            },
+        )
+        atomic_write(store.path / "summary.csv", csv_text(SUMMARY_COLUMNS, summary.rows))
+
+
+def read_summary(store: CampaignStore) -> Summary | None:
+    """The stored summary; None before it was written.
+
+    Raises:
+        DataError: A file of it is damaged or of another format.
+    """
+    path, sets_path = store.path / "summary.json", store.path / "sets.json"
+    if not path.exists() or not sets_path.exists():
+        return None
+    plain = read_json(path, what="summary", hint=_HINT)
+    plain["sets"] = read_json(sets_path, what="set file", hint=_HINT).get("sets")
+    lists = ("rows", "sets", "distributions", "findings", "labels")
+    for name in (*lists, "noise_floor", "meta"):
+        if not isinstance(plain.get(name), list if name in lists else dict):
+            raise DataError(f"summary {path} is damaged: no valid {name}", _HINT)
+    return Summary(
+        rows=tuple(plain["rows"]),
+        sets=tuple(plain["sets"]),
+        distributions=tuple(plain["distributions"]),
+        findings=findings_from_plain(plain["findings"], path=path, hint=_HINT),
+        noise_floor=plain["noise_floor"],
+        labels=tuple(plain["labels"]),
+        meta=plain["meta"],
+    )
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([cell(row[column]) for column in columns])
+    return stream.getvalue()
+
+
+def cell(value: Any) -> str:
+    """Text of a CSV cell: nothing for None, truth values as words, floats with <= 9 digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    return str(value)
