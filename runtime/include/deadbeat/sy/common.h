@@ -108,8 +108,8 @@ static inline void db_sy_done(const struct db_context *context, uint64_t operati
     db_account(context)->operations += operations;
 }
 
-static inline int db_sy_check_calls(const struct db_context *context, uint64_t operations_per_call,
-                                    char *why, size_t why_bytes)
+static inline int db_sy_check_calls(const struct db_context *context, uint64_t operations_per_call, char *why,
+                                    size_t why_bytes)
 {
     const struct db_sy_task *task = context->memory;
     if (task->faults > 0) {

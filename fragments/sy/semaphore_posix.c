@@ -1,0 +1,92 @@
+/*+++
+ * name = "semaphore_posix"
+ * kind = "SY"
+ * summary = "Process-shared POSIX semaphore with a token for each participant: nobody waits"
+ * resource_class = "semaphore"
+ * sizes = [1, 8, 64, 512]
+ * size_unit = "operations"
+ * quick = [1, 64]
+ * requires = []
+ * modes = ["default"]
+ * blocking = false
+ * hold = "one token, nothing else"
+ * parallel = true
+ * mixed_priorities = true
+ * origin = "own; POSIX semaphores"
+ * tacle = ""
+ * licence = "Apache-2.0"
+ * tsan = true
+ +++*/
+#include "deadbeat/sy/common.h"
+
+#include <semaphore.h>
+
+struct object {
+    alignas(DB_CACHE_LINE) sem_t semaphore;
+};
+
+static size_t shared_bytes(uint32_t participants, uint32_t max_size)
+{
+    (void)max_size;
+    return db_accounts_bytes(participants) + sizeof(struct object);
+}
+
+static int create(struct db_resource *resource)
+{
+    struct object *object = db_object(resource);
+    return sem_init(&object->semaphore, 1, resource->participants) ? errno : 0;
+}
+
+static int take(sem_t *semaphore)
+{
+    int result;
+    do {
+        result = sem_wait(semaphore);
+    } while (result != 0 && errno == EINTR);
+    return result ? errno : 0;
+}
+
+static void run(struct db_context *context)
+{
+    struct object *object = db_object(context->resource);
+    for (uint32_t i = 0; i < context->size; i++) {
+        const int error = take(&object->semaphore);
+        if (error) {
+            db_sy_fault(context, "sem_wait failed", error);
+            return;
+        }
+        if (sem_post(&object->semaphore)) {
+            db_sy_fault(context, "sem_post failed", errno);
+            return;
+        }
+    }
+    db_sy_done(context, context->size);
+}
+
+static int check_resource(const struct db_resource *resource, char *why, size_t why_bytes)
+{
+    struct object *object = db_object(resource);
+    int value = -1;
+    (void)sem_getvalue(&object->semaphore, &value);
+    return db_sy_tokens_back(value, resource->participants, why, why_bytes);
+}
+
+static void destroy(struct db_resource *resource)
+{
+    struct object *object = db_object(resource);
+    (void)sem_destroy(&object->semaphore);
+}
+
+extern const struct db_fragment db_fragment_semaphore_posix;
+const struct db_fragment db_fragment_semaphore_posix = {
+    .name = "semaphore_posix",
+    .kind = DB_SY,
+    .context_bytes = db_sy_context_bytes,
+    .setup = db_sy_setup,
+    .run = run,
+    .check = db_sy_check,
+    .shared_bytes = shared_bytes,
+    .create = create,
+    .check_resource = check_resource,
+    .destroy = destroy,
+};
