@@ -60,6 +60,14 @@ class _Pool:
 
 
 @frozen
+class _Choice:
+    """What a task set draws one kind of use from; ``names`` tells it from others of that kind."""
+
+    names: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+
+@frozen
 class _Outline:
     """What a task is before it has uses: everything that does not depend on the calibration."""
 
@@ -78,7 +86,7 @@ class Synthesiser:
         self._catalog = catalog
         self._calibration = calibration
         self._pools: dict[tuple[str, ...], _Pool] = {}
-        self._shelves: dict[tuple[int, tuple[Entry, ...]], Shelf] = {}
+        self._shelves: dict[tuple[int, Kind, tuple[str, ...]], Shelf] = {}
 
     def synthesise(self, parameters: SynthesisParameters, seed: int) -> TaskSet:
         """The task set of ``seed``. Streams are named by purpose, so that across sync_share and
@@ -92,9 +100,10 @@ class Synthesiser:
         classes = self._usable_classes(pool, parameters, outlines)
         for attempt in range(_ATTEMPTS):
             chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
-            entries = tuple(entry for name in chosen for entry in pool.sy[name])
+            sync = _Choice(chosen, tuple(entry for name in chosen for entry in pool.sy[name]))
+            choices = {Kind.SY: sync, Kind.NS: _Choice(parameters.fragments, pool.ns)}
             packed = [
-                self._pack_task(parameters, outline, pool.ns, entries, (seed, index, attempt))
+                self._pack_task(parameters, outline, choices, (seed, index, attempt))
                 for index, outline in enumerate(outlines)
             ]
             if all(
@@ -161,10 +170,10 @@ class Synthesiser:
             )
         return [fragment.name for fragment in parallel]
 
-    def _shelf(self, core: int, entries: tuple[Entry, ...]) -> Shelf:
-        key = (core, entries)
+    def _shelf(self, core: int, kind: Kind, choice: _Choice) -> Shelf:
+        key = (core, kind, choice.names)
         if key not in self._shelves:
-            costs = [(entry, self._calibration.cost(entry, core)) for entry in entries]
+            costs = [(entry, self._calibration.cost(entry, core)) for entry in choice.entries]
             for entry, cost in costs:
                 if cost.first_ps < 1 or cost.repeat_ps < 1:
                     raise SynthesisError(
@@ -180,25 +189,21 @@ class Synthesiser:
         self,
         parameters: SynthesisParameters,
         outline: _Outline,
-        ns_entries: tuple[Entry, ...],
-        sy_entries: tuple[Entry, ...],
+        choices: dict[Kind, _Choice],
         label: tuple[int, int, int],
     ) -> list[_Packed]:
         """Segments with their uses; SY first, so that NS can make up for its rounding."""
         seed, index, attempt = label
         wcet_ps = outline.wcet_ns * _PS_PER_NS
         sync_ps = round(parameters.sync_share * wcet_ps)
-        shelves: dict[Kind, Shelf] = {}
-        if sync_ps:
-            shelves[Kind.SY] = self._shelf(outline.core, sy_entries)
-        if sync_ps < wcet_ps:
-            shelves[Kind.NS] = self._shelf(outline.core, ns_entries)
-        plan = _plan(
-            Stream(seed, "segments", index),
-            parameters,
-            {Kind.SY: sync_ps, Kind.NS: wcet_ps - sync_ps},
-            {kind: shelf.floor_ps for kind, shelf in shelves.items()},
-        )
+        spent_ps = {Kind.SY: sync_ps, Kind.NS: wcet_ps - sync_ps}
+        shelves = {
+            kind: self._shelf(outline.core, kind, choices[kind])
+            for kind in spent_ps
+            if spent_ps[kind]
+        }
+        floors_ps = {kind: shelf.floor_ps for kind, shelf in shelves.items()}
+        plan = _plan(Stream(seed, "segments", index), parameters, spent_ps, floors_ps)
         exact = Slack(
             wcet_ps // _GAP_PRECISION, wcet_ps // COST_PRECISION, wcet_ps // COST_PRECISION
         )
@@ -300,14 +305,14 @@ def _has_mixed_priorities(outlines: Sequence[_Outline]) -> bool:
 
 def _draw_classes(
     stream: Stream, parameters: SynthesisParameters, classes: Sequence[str]
-) -> list[str]:
+) -> tuple[str, ...]:
     if not classes:
-        return []
+        return ()
     most = min(parameters.classes_max, len(classes))
     count = stream.between(parameters.classes_min, most)
     order = list(classes)
     stream.shuffle(order)
-    return sorted(order[:count])
+    return tuple(sorted(order[:count]))
 
 
 def _plan(
