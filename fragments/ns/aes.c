@@ -3,15 +3,16 @@
  * kind = "NS"
  * summary = "AES-128 encryption in cipher block chaining, by table"
  * resource_class = "crypto"
- * sizes = [16, 48, 128, 384, 1024, 3072, 8192, 24576, 65536, 262144]
+ * sizes = [32, 80, 256, 768, 2048, 6144, 16384, 49152, 131072, 393216, 1048576]
  * size_unit = "bytes"
- * quick = [16, 384]
+ * quick = [32, 768]
  * requires = []
  * modes = ["default"]
  * origin = "own; FIPS 197, and section 5.2 of the Rijndael proposal for the table"
  * tacle = "rijndael_enc"
  * licence = "Apache-2.0"
  +++*/
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,6 +107,8 @@ static int setup(struct db_context *context)
 {
     struct aes *s = context->memory;
     uint8_t key[16];
+    if (context->size % BLOCK_BYTES != 0)
+        return EINVAL;
     s->random = db_seed_state(context->seed);
     make_tables(s);
     for (int i = 0; i < 16; i++)

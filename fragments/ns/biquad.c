@@ -3,9 +3,9 @@
  * kind = "NS"
  * summary = "Recursive filter: four second-order sections in cascade, single precision"
  * resource_class = "signal"
- * sizes = [8, 24, 64, 192, 512, 1536, 4096, 12288, 32768, 131072]
+ * sizes = [16, 48, 128, 384, 1024, 3072, 8192, 24576, 65536, 196608, 524288]
  * size_unit = "samples"
- * quick = [8, 192]
+ * quick = [384]
  * requires = []
  * modes = ["default"]
  * origin = "own; transposed direct form II, Oppenheim and Schafer"

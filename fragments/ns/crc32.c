@@ -3,9 +3,9 @@
  * kind = "NS"
  * summary = "CRC-32 of a message (IEEE 802.3), one table look-up a byte"
  * resource_class = "codec"
- * sizes = [48, 128, 384, 1024, 3072, 8192, 24576, 65536, 196608, 524288]
+ * sizes = [64, 160, 448, 1280, 4096, 12288, 32768, 98304, 262144, 786432]
  * size_unit = "bytes"
- * quick = [48, 1024]
+ * quick = [64, 12288]
  * requires = []
  * modes = ["default"]
  * origin = "own; Sarwate (1988), polynomial and check value of ITU-T V.42"

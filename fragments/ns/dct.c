@@ -57,35 +57,38 @@ static int setup(struct db_context *context)
     return 0;
 }
 
-/* Eight points in to eight coefficients out, both `step` apart; the result is shifted right, rounded. */
-static inline void transform_8(const int32_t *in, int32_t *out, int step, int shift)
+/* Eight points in, eight coefficients out; both shifted right by `shift`, rounded. */
+static inline void transform_8(const int32_t x[8], int32_t out[8], int shift)
 {
-    const int32_t s0 = in[0] + in[7 * step], d0 = in[0] - in[7 * step];
-    const int32_t s1 = in[step] + in[6 * step], d1 = in[step] - in[6 * step];
-    const int32_t s2 = in[2 * step] + in[5 * step], d2 = in[2 * step] - in[5 * step];
-    const int32_t s3 = in[3 * step] + in[4 * step], d3 = in[3 * step] - in[4 * step];
+    const int32_t s0 = x[0] + x[7], s1 = x[1] + x[6], s2 = x[2] + x[5], s3 = x[3] + x[4];
+    const int32_t d0 = x[0] - x[7], d1 = x[1] - x[6], d2 = x[2] - x[5], d3 = x[3] - x[4];
     const int32_t round = 1 << (shift - 1);
     out[0] = ((s0 + s3 + s1 + s2) * C4 + round) >> shift;
-    out[4 * step] = ((s0 + s3 - s1 - s2) * C4 + round) >> shift;
-    out[2 * step] = ((s0 - s3) * C2 + (s1 - s2) * C6 + round) >> shift;
-    out[6 * step] = ((s0 - s3) * C6 - (s1 - s2) * C2 + round) >> shift;
-    out[step] = (d0 * C1 + d1 * C3 + d2 * C5 + d3 * C7 + round) >> shift;
-    out[3 * step] = (d0 * C3 - d1 * C7 - d2 * C1 - d3 * C5 + round) >> shift;
-    out[5 * step] = (d0 * C5 - d1 * C1 + d2 * C7 + d3 * C3 + round) >> shift;
-    out[7 * step] = (d0 * C7 - d1 * C5 + d2 * C3 - d3 * C1 + round) >> shift;
+    out[1] = (d0 * C1 + d1 * C3 + d2 * C5 + d3 * C7 + round) >> shift;
+    out[2] = ((s0 - s3) * C2 + (s1 - s2) * C6 + round) >> shift;
+    out[3] = (d0 * C3 - d1 * C7 - d2 * C1 - d3 * C5 + round) >> shift;
+    out[4] = ((s0 + s3 - s1 - s2) * C4 + round) >> shift;
+    out[5] = (d0 * C5 - d1 * C1 + d2 * C7 + d3 * C3 + round) >> shift;
+    out[6] = ((s0 - s3) * C6 - (s1 - s2) * C2 + round) >> shift;
+    out[7] = (d0 * C7 - d1 * C5 + d2 * C3 - d3 * C1 + round) >> shift;
 }
 
 static void transform_block(const int16_t *pixels, int16_t *coefficients)
 {
-    int32_t cells[BLOCK];
-    for (int i = 0; i < BLOCK; i++)
-        cells[i] = pixels[i];
-    for (int row = 0; row < 8; row++)
-        transform_8(cells + 8 * row, cells + 8 * row, 1, FRACTION_BITS - GUARD_BITS);
-    for (int column = 0; column < 8; column++)
-        transform_8(cells + column, cells + column, 8, FRACTION_BITS + GUARD_BITS);
-    for (int i = 0; i < BLOCK; i++)
-        coefficients[i] = (int16_t)cells[i];
+    int32_t rows[8][8], x[8];
+    for (int y = 0; y < 8; y++) {
+        for (int i = 0; i < 8; i++)
+            x[i] = pixels[8 * y + i];
+        transform_8(x, rows[y], FRACTION_BITS - GUARD_BITS);
+    }
+    for (int column = 0; column < 8; column++) {
+        int32_t out[8];
+        for (int i = 0; i < 8; i++)
+            x[i] = rows[i][column];
+        transform_8(x, out, FRACTION_BITS + GUARD_BITS);
+        for (int i = 0; i < 8; i++)
+            coefficients[8 * i + column] = (int16_t)out[i];
+    }
 }
 
 static void run(struct db_context *context)

@@ -3,15 +3,16 @@
  * kind = "NS"
  * summary = "Complex fast Fourier transform, radix 2, iterative, double precision"
  * resource_class = "signal"
- * sizes = [8, 16, 32, 64, 128, 256, 1024, 4096, 16384, 65536]
+ * sizes = [32, 64, 128, 256, 512, 1024, 4096, 16384, 65536, 131072]
  * size_unit = "points"
- * quick = [16, 256, 1024]
+ * quick = [32, 256]
  * requires = []
  * modes = ["default"]
  * origin = "own; Cooley and Tukey (1965), decimation in time"
  * tacle = "fft"
  * licence = "Apache-2.0"
  +++*/
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -77,6 +78,8 @@ static int setup(struct db_context *context)
     const size_t n = context->size;
     const double step = -2.0 * acos(-1.0) / (double)n;
     uint32_t *reverse = reversed(f, n);
+    if (n < 2 || (n & (n - 1)) != 0)
+        return EINVAL;
     f->random = db_seed_state(context->seed);
     for (size_t i = 0; i < n; i++) {
         input(f)[i] = sample(&f->random);

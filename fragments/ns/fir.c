@@ -3,9 +3,9 @@
  * kind = "NS"
  * summary = "Finite impulse response filter of 32 taps, 16-bit fixed point"
  * resource_class = "signal"
- * sizes = [8, 24, 64, 192, 512, 1536, 4096, 12288, 32768, 131072]
+ * sizes = [48, 128, 384, 1024, 3072, 8192, 24576, 65536, 196608, 524288]
  * size_unit = "samples"
- * quick = [24, 1536]
+ * quick = [48, 1024]
  * requires = []
  * modes = ["default"]
  * origin = "own; windowed-sinc low pass, direct form, Oppenheim and Schafer"

@@ -3,9 +3,9 @@
  * kind = "NS"
  * summary = "Linear equations by LU decomposition with partial pivoting, double precision"
  * resource_class = "compute-float"
- * sizes = [4, 8, 12, 20, 32, 50, 80, 128, 200, 256]
+ * sizes = [4, 8, 12, 20, 32, 50, 80, 128, 200, 320, 400]
  * size_unit = "unknowns"
- * quick = [4, 32]
+ * quick = [32]
  * requires = []
  * modes = ["default"]
  * origin = "own; Golub and Van Loan, Matrix Computations, section 3.4"
@@ -54,9 +54,12 @@ static int setup(struct db_context *context)
 static size_t pivot_row(const double *f, size_t k, size_t n)
 {
     size_t best = k;
-    for (size_t i = k + 1; i < n; i++)
-        if (fabs(f[i * n + k]) > fabs(f[best * n + k]))
-            best = i;
+    double largest = fabs(f[k * n + k]);
+    for (size_t i = k + 1; i < n; i++) {
+        const double magnitude = fabs(f[i * n + k]);
+        best = magnitude > largest ? i : best;
+        largest = magnitude > largest ? magnitude : largest;
+    }
     return best;
 }
 

@@ -3,9 +3,9 @@
  * kind = "NS"
  * summary = "Heap sort of random 32-bit integers"
  * resource_class = "control"
- * sizes = [8, 16, 32, 64, 160, 400, 1024, 2560, 6400, 16384, 49152]
+ * sizes = [8, 16, 32, 64, 160, 400, 1024, 2560, 6400, 16384, 49152, 120000]
  * size_unit = "elements"
- * quick = [8, 160]
+ * quick = [400]
  * requires = []
  * modes = ["default"]
  * origin = "own; Knuth, The Art of Computer Programming 3, section 5.2.3"

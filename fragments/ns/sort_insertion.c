@@ -3,7 +3,7 @@
  * kind = "NS"
  * summary = "Insertion sort of random 32-bit integers"
  * resource_class = "control"
- * sizes = [12, 24, 48, 96, 192, 384, 768, 1536, 3072]
+ * sizes = [12, 24, 48, 96, 192, 384, 768, 1536, 3072, 6144, 12288]
  * size_unit = "elements"
  * quick = [12, 96]
  * requires = []

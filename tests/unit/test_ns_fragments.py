@@ -1,0 +1,206 @@
+"""Every NS fragment, judged by its own check() and by what its contract (fragment.h) forbids.
+
+A fragment is found by globbing: one more file is tested without a word here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from deadbeat.build.native import Toolchain, compile_program, fragment_index_source, native_root
+from deadbeat.catalog import Catalog, load_catalog
+
+RUNTIME = native_root() / "runtime"
+POOL = native_root() / "fragments" / "ns"
+NAMES = tuple(sorted(path.stem for path in POOL.glob("*.c")))
+each_fragment = pytest.mark.parametrize("name", NAMES)
+
+ADDRESS_AND_UNDEFINED = (
+    "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+)  # fmt: skip
+THREADS = ("-O1", "-g", "-fsanitize=thread")
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """The NS pool alone: a mistake in another pool is not this module's matter."""
+    root = tmp_path_factory.mktemp("pools")
+    (root / "ns").symlink_to(POOL)
+    return load_catalog(root)
+
+
+def build_driver(
+    folder: Path, sources: Sequence[Path], *, flags: Sequence[str] = ("-O2",), static: bool = True
+) -> Run:
+    """Links the driver with the fragments of ``sources``; returns a function that calls it."""
+    index = folder / "ns_index.c"
+    index.write_text(fragment_index_source([path.stem for path in sources]))
+    driver = RUNTIME / "tests" / "ns_driver.c"
+    program = compile_program(
+        [driver, index, *sources], folder / "ns_driver", flags=flags, static=static
+    )
+    prefix = without_address_randomisation() if "-fsanitize=thread" in flags else []
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        argv = [*prefix, str(program), *map(str, arguments)]
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def without_address_randomisation() -> list[str]:
+    """ThreadSanitizer of gcc 12 does not start where mappings have 32 random bits."""
+    prefix = ["setarch", "--addr-no-randomize"]
+    if shutil.which(prefix[0]) is None:
+        return []
+    works = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return prefix if works else []
+
+
+def sources_of(names: Sequence[str] = NAMES) -> list[Path]:
+    return [POOL / f"{name}.c" for name in names]
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return build_driver(tmp_path_factory.mktemp("measured"), sources_of())
+
+
+@pytest.fixture(scope="session")
+def address_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("address")
+    return build_driver(folder, sources_of(), flags=ADDRESS_AND_UNDEFINED, static=False)
+
+
+@pytest.fixture(scope="session")
+def thread_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("threads")
+    return build_driver(folder, sources_of(), flags=THREADS, static=False)
+
+
+def accepted(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_index_holds_every_file(driver: Run) -> None:
+    assert driver("list").stdout.split() == list(NAMES)
+
+
+@each_fragment
+def test_every_size_is_right(name: str, driver: Run, catalog: Catalog) -> None:
+    for rank, size in enumerate(catalog.fragment(name).sizes):
+        accepted(driver(name, size, 200 if rank < 4 else 3, 7))
+
+
+@each_fragment
+def test_one_call_is_right(name: str, driver: Run, catalog: Catalog) -> None:
+    accepted(driver(name, catalog.fragment(name).sizes[0], 1, 0))
+
+
+@each_fragment
+def test_threads_with_a_context_each_are_right(name: str, driver: Run, catalog: Catalog) -> None:
+    for size in catalog.fragment(name).sizes[:4]:
+        accepted(driver("threads", name, size, 300, 2))
+
+
+@each_fragment
+def test_an_emptied_kernel_is_refused(name: str, driver: Run, catalog: Catalog) -> None:
+    for size in catalog.fragment(name).sizes:
+        accepted(driver("emptied", name, size, 3))
+
+
+@each_fragment
+def test_the_results_of_an_earlier_call_are_refused(
+    name: str, driver: Run, catalog: Catalog
+) -> None:
+    for size in catalog.fragment(name).sizes[:2]:
+        accepted(driver("stale", name, size, 20))
+
+
+@each_fragment
+def test_data_differ_by_call_and_seed_and_by_nothing_else(
+    name: str, driver: Run, catalog: Catalog
+) -> None:
+    for size in catalog.fragment(name).sizes[:3]:
+        accepted(driver("fresh", name, size, 20))
+
+
+@each_fragment
+def test_address_and_undefined_behaviour_sanitizers_are_silent(
+    name: str, address_driver: Run, catalog: Catalog
+) -> None:
+    sizes = catalog.fragment(name).sizes
+    for size in sizes[: max(3, len(sizes) // 2)]:
+        accepted(address_driver(name, size, 5))
+
+
+@each_fragment
+def test_thread_sanitizer_is_silent(name: str, thread_driver: Run, catalog: Catalog) -> None:
+    for size in catalog.fragment(name).sizes[:2]:
+        accepted(thread_driver("threads", name, size, 20, 2))
+
+
+@each_fragment
+def test_no_static_mutable_state_and_one_name(name: str, tmp_path: Path) -> None:
+    """By the symbol table: all but T, t (code) and R, r (constants) is writable.
+
+    Without PIE, constants need no relocation and so no writable section. The bound on the stack of
+    one function leaves room for the vectors of a check(); run() stays far below.
+    """
+    made = tmp_path / f"{name}.o"
+    flags = ("-O2", "-fno-pie", "-Wstack-usage=8192", "-c")
+    argv = [Toolchain.find().cc, "-std=c11", *flags, "-Werror", f"-I{RUNTIME / 'include'}"]
+    subprocess.run([*argv, str(POOL / f"{name}.c"), "-o", str(made)], check=True)
+    listing = subprocess.run(
+        ["nm", "--defined-only", str(made)], capture_output=True, text=True, check=True
+    ).stdout
+    symbols = [line.split()[1:] for line in listing.splitlines()]
+    assert [symbol for symbol in symbols if symbol[0] not in "TtRr"] == []
+    assert [symbol for kind, symbol in symbols if kind.isupper()] == [f"db_fragment_{name}"]
+
+
+#: One operator, operand or bound changed in a kernel. Its check() has to see it.
+ALTERED = {
+    "aes": ("column(s->table, c, d, a, b)", "column(s->table, c, d, b, a)"),
+    "biquad": ("s->s2 = s->b2 * x - s->a2 * y;\n            x = y", "s->s2 = s->b2 * x;\n x = y"),
+    "crc32": (
+        "i < bytes; i++)\n        crc = (crc >> 8)",
+        "i + 1 < bytes; i++)\n crc = (crc >> 8)",
+    ),
+    "dct": ("d2 * C1 - d3 * C5", "d2 * C1 + d3 * C5"),
+    "fft": ("w.re * b.im + w.im * b.re", "w.re * b.im - w.im * b.re"),
+    "fir": ("t < TAPS; t++)\n            sum += taps", "t < TAPS - 1; t++)\n sum += taps"),
+    "lu": ("j = i + 1; j < n", "j = i + 2; j < n"),
+    "matmul": ("row[j + 3] += factor * from[j + 3]", "row[j + 3] += factor * from[j + 2]"),
+    "matmul_float": ("row[j] += factor * from[j]", "row[j] -= factor * from[j]"),
+    "search_binary": ("low = middle + 1;", "low = middle + 2;"),
+    "sha256": ("rotate(v[0], 22)", "rotate(v[0], 23)"),
+    "sort_heap": ("i = n / 2; i-- > 0", "i = n / 4; i-- > 0"),
+    "sort_insertion": ("j > 0 && elements[j - 1] > x", "j > 1 && elements[j - 1] > x"),
+}
+
+
+@pytest.fixture(scope="session")
+def altered_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("altered")
+    sources = []
+    for name, (right, wrong) in ALTERED.items():
+        text = (POOL / f"{name}.c").read_text()
+        assert text.count(right) == 1, f"{name}: the line to alter has changed"
+        sources.append(folder / f"{name}.c")
+        sources[-1].write_text(text.replace(right, wrong))
+    return build_driver(folder, sources)
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_altered_kernel_is_refused(name: str, altered_driver: Run, catalog: Catalog) -> None:
+    done = altered_driver(name, catalog.fragment(name).sizes[1], 50)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "WRONG: " in done.stdout
