@@ -375,10 +375,10 @@ def _virtual(read: Read) -> tuple[bool | str, str]:
     paths = (
         "/sys/class/dmi/id/sys_vendor",
         "/sys/class/dmi/id/product_name",
-        "/proc/device-tree/compatible",
         "/proc/device-tree/model",
+        "/proc/device-tree/compatible",
     )
-    names = {path: text for path in paths if (text := stripped(read, path))}
+    names = {path: text.replace("\0", " ") for path in paths if (text := stripped(read, path))}
     for path, text in names.items():
         if any(name in text.lower() for name in _VIRTUAL_NAMES):
             return True, f"{path} is {text}"

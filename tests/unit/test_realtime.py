@@ -1,0 +1,118 @@
+"""The cause of a refused SCHED_FIFO, against the checks in the kernel's sched_setscheduler."""
+
+from __future__ import annotations
+
+import pytest
+from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
+
+from deadbeat.executors.environment import diagnose_realtime
+
+GROUP = "/sys/fs/cgroup/cpu/job"
+IN_A_GROUP = replaced(
+    VIRTUAL_MACHINE,
+    {
+        "/proc/self/cgroup": "1:cpu,cpuacct:/job\n0::/\n",
+        f"{GROUP}/cpu.rt_runtime_us": "0\n",
+    },
+)
+CAPABLE_V2 = replaced(
+    RT_KERNEL,
+    {
+        "/proc/self/status": status(uid=0, capabilities=SYS_NICE),
+        "/proc/config.gz": "CONFIG_RT_GROUP_SCHED=y\n",
+    },
+)
+
+
+def diagnose(files, priority=90):
+    return diagnose_realtime(files.get, priority=priority)
+
+
+@pytest.mark.parametrize(
+    ("files", "cause", "cure"),
+    [
+        (
+            changed(VIRTUAL_MACHINE, status=status(uid=1000)),
+            "CAP_SYS_NICE is missing and RLIMIT_RTPRIO is 0, below 90",
+            "rtprio 90' into /etc/security/limits.d",
+        ),
+        (
+            changed(VIRTUAL_MACHINE, status=status(uid=0, capabilities=SYS_NICE - 1)),
+            "root has no CAP_SYS_NICE",
+            "--cap-add=SYS_NICE",
+        ),
+        (
+            changed(VIRTUAL_MACHINE, status=status(uid=1000), limits=limits("10", "95")),
+            "RLIMIT_RTPRIO is 10, below 90",
+            "ulimit -r 90",
+        ),
+        (
+            changed(VIRTUAL_MACHINE, uid_map="         0       1000          1\n"),
+            "user namespace",
+            "--ulimit rtprio=90",
+        ),
+        (IN_A_GROUP, f"control group /job has no RT bandwidth ({GROUP}/cpu.rt_runtime_us is 0)",
+         "echo $$ > /sys/fs/cgroup/cpu/tasks"),
+        (
+            replaced(VIRTUAL_MACHINE, {"/proc/sys/kernel/sched_rt_runtime_us": "0\n"}),
+            "kernel.sched_rt_runtime_us is 0",
+            "sysctl -w kernel.sched_rt_runtime_us=950000",
+        ),
+        (CAPABLE_V2, "/user.slice/session-1.scope (v2) no RT bandwidth",
+         "echo $$ > /sys/fs/cgroup/cgroup.procs"),
+        (
+            changed(VIRTUAL_MACHINE, status=status(capabilities=SYS_NICE, seccomp=2)),
+            "seccomp",
+            "--cap-add=SYS_NICE",
+        ),
+        (VIRTUAL_MACHINE, "although permission, control group and RT bandwidth allow it", "dmesg"),
+    ],
+)  # fmt: skip
+def test_causes(files, cause, cure):
+    found = diagnose(files)
+    assert cause in found.cause
+    assert cure in found.cure
+
+
+def test_permission_is_checked_before_bandwidth_and_bandwidth_before_seccomp():
+    both = changed(IN_A_GROUP, status=status(uid=1000))
+    assert "CAP_SYS_NICE" in diagnose(both).cause
+    filtered = changed(IN_A_GROUP, status=status(capabilities=SYS_NICE, seccomp=2))
+    assert "RT bandwidth" in diagnose(filtered).cause
+
+
+@pytest.mark.parametrize(("soft", "allowed"), [("89", False), ("90", True), ("unlimited", True)])
+def test_the_limit_is_enough_from_the_priority_on(soft, allowed):
+    files = changed(VIRTUAL_MACHINE, status=status(uid=1000), limits=limits(soft, "unlimited"))
+    assert ("RLIMIT_RTPRIO" not in diagnose(files).cause) is allowed
+
+
+def test_a_lower_priority_needs_a_lower_limit():
+    files = changed(VIRTUAL_MACHINE, status=status(uid=1000), limits=limits("60", "60"))
+    assert "RLIMIT_RTPRIO" not in diagnose(files, priority=60).cause
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"/proc/config.gz": "# CONFIG_RT_GROUP_SCHED is not set\n"},
+        {"/proc/cmdline": "rt_group_sched=0\n"},
+        {"/proc/config.gz": "CONFIG_RT_GROUP_SCHED=y\nCONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n"},
+        {"/proc/self/cgroup": "0::/\n"},
+        {"/sys/fs/cgroup/user.slice/session-1.scope/cgroup.controllers": "memory pids\n"},
+    ],
+)
+def test_version_2_is_not_blamed_without_reason(files):
+    assert "RT bandwidth allow it" in diagnose(replaced(CAPABLE_V2, files)).cause
+
+
+def test_groups_switched_on_at_boot_are_blamed():
+    files = {
+        "/proc/config.gz": "CONFIG_RT_GROUP_SCHED=y\nCONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n",
+        "/proc/cmdline": "rt_group_sched=1\n",
+    }
+    assert "(v2) no RT bandwidth" in diagnose(replaced(CAPABLE_V2, files)).cause
+
+
+def test_where_nothing_can_be_read_the_missing_permission_is_named():
+    assert "CAP_SYS_NICE is missing and RLIMIT_RTPRIO is unknown" in diagnose({}).cause
