@@ -142,7 +142,7 @@ ARM_BOARD = {
 
 #: A bare-metal PC with PREEMPT_RT, throttling counters, and control groups of version 2 only.
 RT_KERNEL = {
-    "/proc/version": "Linux version 6.1.0-53-rt-amd64 #1 SMP PREEMPT_RT Debian 6.1.1 (2026-01-01)\n",
+    "/proc/version": "Linux version 6.1.0-53-rt-amd64 #1 SMP PREEMPT_RT Debian 6.1.1\n",
     "/proc/sys/kernel/osrelease": "6.1.0-53-rt-amd64\n",
     "/proc/sys/kernel/version": "#1 SMP PREEMPT_RT Debian 6.1.1 (2026-01-01)\n",
     "/proc/sys/kernel/sched_rt_runtime_us": "-1\n",

@@ -1,0 +1,230 @@
+"""tools/setup on machines made of stub commands: what it installs, when, and what it says.
+
+The stubs stand on PATH in place of apt-get, gcc, python3 and their like, and write down how they
+were called; nothing is installed and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = ("cat", "chmod", "cp", "cut", "dirname", "env", "find", "mkdir", "mktemp", "rm", "sh",
+        "sha256sum", "sort", "true")  # fmt: skip
+
+PYTHON = """
+if [ "$1" = -m ] && [ "$2" = venv ]; then
+    mkdir -p .venv/bin
+    cp "$STUBS/venv-python" .venv/bin/python
+fi
+"""
+
+
+class Machine:
+    """A clone and a PATH of stubs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clone = folder / "clone"
+        self.stubs = folder / "stubs"
+        self.log = folder / "log"
+        self.stubs.mkdir()
+        for part in ("tools", "runtime/src", "fragments/ns", "src/deadbeat/build"):
+            (self.clone / part).mkdir(parents=True)
+        for name in ("tools/setup", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+            shutil.copy(ROOT / name, self.clone / name)
+        (self.clone / "runtime/src/core.c").write_text("int x;\n")
+        for name in REAL:
+            real = shutil.which(name)
+            assert real, name
+            (self.stubs / name).symlink_to(real)
+        self.add("python3", PYTHON)
+        self.add("venv-python")
+        self.add("id", "echo 0")
+        for name in ("gcc", "make", "apt-get", "chromium", "chromedriver"):
+            self.add(name)
+
+    def add(self, name: str, body: str = "") -> None:
+        stub = self.stubs / name
+        # Only what matters is written down: `python -c` probes would drown it.
+        note = '[ "$1" = -c ] || echo "$(basename "$0") $*" >>"$LOG"'.replace(
+            '$(basename "$0")', "${0##*/}"
+        )
+        stub.write_text(f"#!/bin/sh\n{note}\n{body}\n")
+        stub.chmod(0o755)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            (self.stubs / name).unlink()
+
+    def setup(self, kind: str = "run") -> tuple[int, str, list[str]]:
+        """Exit status, what it said, and the calls of stubs that change something."""
+        self.log.write_text("")
+        done = subprocess.run(
+            [str(self.clone / "tools/setup"), kind],
+            env={"PATH": str(self.stubs), "STUBS": str(self.stubs), "LOG": str(self.log)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        calls = [
+            line
+            for line in self.log.read_text().splitlines()
+            if line.startswith(("apt-get", "python ", "python3 -m", "sudo -n env"))
+            and "pip --version" not in line
+        ]
+        return done.returncode, done.stderr, calls
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+PIP = "python -m pip install --quiet --disable-pip-version-check --no-input"
+FIRST_RUN = [
+    "python3 -m venv --clear .venv",
+    f"{PIP} -c requirements.lock -e .",
+    "python -m deadbeat.build",
+]
+
+
+def test_a_fresh_clone_gets_everything_once(machine):
+    assert machine.setup()[::2] == (0, FIRST_RUN)
+    assert machine.setup() == (0, "", [])
+
+
+def test_run_needs_no_browser_and_no_tools_of_development(machine):
+    machine.remove("chromium", "chromedriver", "apt-get")
+    assert machine.setup()[::2] == (0, FIRST_RUN)
+
+
+def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
+    machine.setup()
+    assert machine.setup("dev")[2] == [f"{PIP} -c requirements-dev.lock -e .[dev]"]
+    assert machine.setup("dev")[2] == []
+    assert machine.setup("run")[2] == []
+
+
+def test_a_changed_pin_installs_again_into_the_same_environment(machine):
+    machine.setup()
+    with (machine.clone / "requirements.lock").open("a") as lock:
+        lock.write("new==1\n")
+    assert machine.setup()[2] == [f"{PIP} -c requirements.lock -e ."]
+
+
+def test_a_changed_source_builds_again(machine):
+    machine.setup()
+    (machine.clone / "runtime/src/core.c").write_text("int y;\n")
+    assert machine.setup()[2] == ["python -m deadbeat.build"]
+    assert machine.setup()[2] == []
+
+
+def test_a_moved_clone_gets_a_new_environment(machine):
+    machine.setup()
+    moved = machine.clone.with_name("moved")
+    machine.clone.rename(moved)
+    machine.clone = moved
+    assert machine.setup()[2][:2] == FIRST_RUN[:2]
+
+
+def test_a_failed_step_is_done_again(machine):
+    machine.add("venv-python", '[ "$3" != install ]')
+    status, said, _ = machine.setup()
+    assert status == 1
+    assert "pip could not install the packages" in said
+    machine.add("venv-python")
+    shutil.copy(machine.stubs / "venv-python", machine.clone / ".venv/bin/python")
+    assert machine.setup()[::2] == (0, FIRST_RUN[1:])
+
+
+def test_a_failed_build_fails_the_set_up_every_time(machine):
+    machine.add("venv-python", '[ "$2" != deadbeat.build ]')
+    assert machine.setup()[0] == 1
+    assert machine.setup()[::2] == (1, FIRST_RUN[2:])
+
+
+INSTALL = "apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends -y"
+
+
+def test_root_installs_what_is_missing_without_renewing_the_lists(machine):
+    machine.remove("gcc", "make")
+    status, said, calls = machine.setup()
+    assert status == 0
+    assert calls[0] == f"{INSTALL} gcc libc6-dev make"
+    assert calls[1:] == FIRST_RUN
+    assert "installing system packages: gcc libc6-dev make" in said
+
+
+def test_a_compiler_that_cannot_link_statically_is_missing_its_library(machine):
+    machine.add("gcc", "exit 1")
+    assert machine.setup()[2][0] == f"{INSTALL} gcc libc6-dev"
+
+
+def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
+    machine.remove("make")
+    machine.add(
+        "apt-get",
+        'case "$*" in *update) echo >"$STUBS/renewed" ;; esac\n[ -e "$STUBS/renewed" ]',
+    )
+    status, said, calls = machine.setup()
+    assert status == 0
+    assert [call.split()[4] for call in calls[:3]] == ["install", "update", "install"]
+    assert "renewing the package lists" in said
+
+
+def test_a_python_without_venv_gets_the_package_of_its_version(machine):
+    machine.add(
+        "python3",
+        'case "$2" in *ensurepip*) exit 1 ;; *print*) echo python3.11-venv ;; esac\n' + PYTHON,
+    )
+    assert machine.setup()[2][0] == f"{INSTALL} python3.11-venv"
+
+
+def test_a_python_that_is_too_old_is_said(machine):
+    machine.add("python3", 'case "$2" in *version_info*) exit 1 ;; esac')
+    status, said, _ = machine.setup()
+    assert status == 1
+    assert "Python 3.11 or newer is needed" in said
+
+
+def test_tests_need_a_browser(machine):
+    machine.remove("chromium", "chromedriver")
+    assert machine.setup("dev")[2][0] == f"{INSTALL} chromium chromium-driver"
+
+
+def test_sudo_is_used_where_it_needs_no_password(machine):
+    machine.remove("make")
+    machine.add("id", "echo 1000")
+    machine.add("sudo", 'shift; exec "$@"')
+    status, _, calls = machine.setup()
+    assert status == 0
+    assert calls[0].startswith("sudo -n env DEBIAN_FRONTEND=noninteractive apt-get")
+    assert calls[1] == f"{INSTALL} make"
+
+
+@pytest.mark.parametrize("sudo", [None, "exit 1"])
+def test_who_may_not_install_gets_the_one_line_to_type(machine, sudo):
+    machine.remove("gcc")
+    machine.add("id", "echo 1000")
+    if sudo:
+        machine.add("sudo", sudo)
+    status, said, calls = machine.setup()
+    assert (status, calls) == (1, [])
+    assert "sudo apt-get install --no-install-recommends -y gcc libc6-dev\n" in said
+
+
+def test_a_machine_without_apt_is_told_what_is_missing(machine):
+    machine.remove("gcc", "apt-get")
+    status, said, _ = machine.setup()
+    assert status == 1
+    assert "this machine lacks: gcc libc6-dev" in said
+
+
+def test_an_unknown_kind_is_a_usage_error(machine):
+    assert machine.setup("everything")[0] == 2
