@@ -34,7 +34,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
-from deadbeat.synthesis import seed_for, synthesise
+from deadbeat.synthesis import Synthesiser, seed_for
 
 
 class Verdict(Protocol):
@@ -101,7 +101,7 @@ def run_campaign(
                 spec=spec,
                 executor=executor,
                 store=store,
-                catalog=catalog,
+                synthesiser=Synthesiser(catalog, costs),
                 calibration=costs,
                 judge=judge,
                 on_event=on_event,
@@ -186,7 +186,7 @@ class _Work:
     spec: CampaignSpec
     executor: Executor
     store: CampaignStore
-    catalog: Catalog
+    synthesiser: Synthesiser
     calibration: Calibration
     judge: Judge
     on_event: Watcher
@@ -243,7 +243,7 @@ class _Work:
 
     def _synthesise(self, key: RunKey) -> TaskSet:
         seed = seed_for(self.spec.seed, key.point.cores, key.replica)
-        return synthesise(design.parameters(self.spec, key), self.catalog, self.calibration, seed)
+        return self.synthesiser.synthesise(design.parameters(self.spec, key), seed)
 
     def _keep_program(
         self,

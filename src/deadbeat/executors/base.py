@@ -161,3 +161,6 @@ class Executor(Protocol):
 
     def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> Session:
         """Builds ``requests`` (at most 1000) into one program. Raises BuildError, TargetError."""
+
+    def close(self) -> None:
+        """Removes everything it put on the machine; nothing else may be asked of it after."""

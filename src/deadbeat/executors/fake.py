@@ -194,6 +194,9 @@ class FakeExecutor:
             source=emit_batch([request.task_set for request in requests]),
         )
 
+    def close(self) -> None:
+        """Nothing was put anywhere."""
+
 
 def _control(name: str, kind: str, value: float, low: float, high: float) -> dict[str, Any]:
     return {

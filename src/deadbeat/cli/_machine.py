@@ -1,0 +1,74 @@
+"""Makes what the verbs work on: an executor, the catalog, a calibration, a summary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from deadbeat.campaign.place import LATEST, find_campaign, survey
+from deadbeat.campaign.rules import nearest
+from deadbeat.campaign.runner import Judge
+from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.executors.base import Executor
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import UsageError
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.serial import read_calibration
+
+#: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
+CALIBRATION_FILE = "calibration.json"
+
+
+def make_executor(text: str, *, simulated: bool, cpus: Sequence[int] | None) -> Executor:
+    """The executor that ``--executor`` and ``--simulated`` name.
+
+    Raises:
+        UsageError: An unknown executor, or a CPU this process may not use.
+    """
+    kind = text.partition(":")[0]
+    if simulated or kind == "fake":
+        from deadbeat.executors.fake import parse_fake  # noqa: PLC0415  not for hardware
+
+        return parse_fake(text if kind == "fake" else "fake")
+    if kind != "hardware":
+        raise UsageError(f'--executor: "{kind}" is unknown', nearest(kind, ("hardware", "fake")))
+    from deadbeat.executors.hardware import HardwareExecutor  # noqa: PLC0415  not for the fake
+
+    allowed = sorted(os.sched_getaffinity(0))
+    strange = [cpu for cpu in cpus or () if cpu not in allowed]
+    if strange:
+        known = ", ".join(map(str, allowed))
+        raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
+    return HardwareExecutor(cpus=tuple(cpus) if cpus else None)
+
+
+def make_catalog(executor: Executor) -> Catalog:
+    """The fragments of this installation; a machine that is made up needs no files of them."""
+    if executor.describe().kind == "simulated":
+        from deadbeat.model.examples import example_fragments  # noqa: PLC0415  not for hardware
+
+        return Catalog(fragments={each.name: each for each in example_fragments()})
+    return load_catalog()
+
+
+def make_judge(tolerance: float) -> Judge:
+    """Tells quiet runs from others."""
+    from deadbeat.analysis.quiet import is_quiet  # noqa: PLC0415  only verbs that run
+
+    return partial(is_quiet, tolerance=tolerance)
+
+
+def open_campaign(runs: Path, text: str) -> CampaignStore:
+    return CampaignStore.open(find_campaign(runs, text))
+
+
+def known_calibration(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
+    """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
+    if file is not None:
+        return read_calibration(file), file
+    candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
+    candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
+    path = next((path for path in candidates if path.is_file()), None)
+    return None if path is None else (read_calibration(path), path)

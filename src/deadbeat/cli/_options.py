@@ -1,0 +1,74 @@
+"""Options that several verbs share. Imports nothing heavy: ``--help`` reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def runs_option(function: F) -> F:
+    """Folder of campaigns."""
+    return click.option(
+        "--runs",
+        type=click.Path(path_type=Path),
+        default=Path("runs"),
+        envvar="DEADBEAT_RUNS",
+        show_default=True,
+        help="Folder of campaigns; also DEADBEAT_RUNS.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """The answer as JSON."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print the answer as JSON on stdout, nothing else."
+    )(function)
+
+
+def machine_options(function: F) -> F:
+    """What is measured: this machine, or the simulation that tests and demonstrations use."""
+    function = click.option(
+        "--executor",
+        "executor_text",
+        default="hardware",
+        hidden=True,
+        help="hardware, or fake[:KEY=VALUE,...].",
+    )(function)
+    return click.option(
+        "--simulated",
+        is_flag=True,
+        help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
+    )(function)
+
+
+def policy_option(function: F) -> F:
+    return click.option(
+        "--policy",
+        metavar="fifo|other",
+        help="Scheduling policy; other needs no permission and marks every result.  [fifo]",
+    )(function)
+
+
+def calibration_option(function: F) -> F:
+    return click.option(
+        "--calibration",
+        "calibration_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Use the calibration in FILE (deadbeat calibrate).",
+    )(function)
+
+
+def choice(option: str, value: str | None, words: tuple[str, ...], default: str) -> str:
+    """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
+    if value is None or value in words:
+        return value or default
+    from deadbeat.campaign.rules import nearest, shown  # noqa: PLC0415  heavy
+    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
+
+    raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))

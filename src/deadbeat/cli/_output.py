@@ -1,0 +1,170 @@
+"""Talk to people on stderr, answers on stdout: tables, JSON, progress, interrupts."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self
+
+import click
+from attrs import define, field
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from deadbeat.campaign.events import (
+    Event,
+    Finished,
+    Phase,
+    RunDone,
+    RunFailed,
+    RunRejected,
+    Started,
+)
+
+#: Width of a table where stdout is no terminal and says nothing of its own width.
+_PLAIN_WIDTH = 120
+
+
+def say(text: str) -> None:
+    """One line for the person, on stderr."""
+    click.echo(f"deadbeat: {text}", err=True)
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str = "",
+    numeric: Sequence[str] = (),
+) -> None:
+    """A table on stdout; without colour or cut-off words where stdout is no terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=max(_PLAIN_WIDTH, console.width))
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numeric else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def duration(seconds: float) -> str:
+    """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
+    whole = max(0, round(seconds))
+    minutes, rest = divmod(whole, 60)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: ``8.4 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does: by KeyboardInterrupt, so that it can clean up."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@define
+class Watch:
+    """Draws a campaign's progress on stderr when told of an event, never by itself.
+
+    A bar with ETA on a terminal; elsewhere a line at every twentieth of the runs.
+    """
+
+    label: str
+    _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
+    _progress: Progress | None = None
+    _bar: TaskID | None = None
+    _told: int = -1
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            # No refresh thread: it would run on a core that is being measured.
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+            )
+            self._progress.start()
+            self._bar = self._progress.add_task(self.label, total=1.0, left="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Phase(name=name, share=share):
+                self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
+            case Started(total=total, done=done, eta_s=eta):
+                self._draw_runs(done, total, eta)
+            case RunDone(done=done, total=total, eta_s=eta):
+                self._draw_runs(done, total, eta)
+            case RunFailed(key=key, reason=reason):
+                self._note(f"run {key.text} failed: {reason}")
+            case RunRejected(key=key, attempt=attempt, reason=reason):
+                self._note(f"run {key.text}, attempt {attempt}, is off the quiet mode: {reason}")
+            case Finished():
+                pass
+
+    def share(self, done: float) -> None:
+        """Progress of something that is no campaign."""
+        self._draw(self.label, done, "", tell=done == 0)
+
+    def _draw_runs(self, done: int, total: int, eta_s: float) -> None:
+        share = done / total if total else 1.0
+        left = f"{done} of {total} runs, {duration(eta_s)} left"
+        twentieth = int(share * 20)
+        self._draw(self.label, share, left, tell=twentieth != self._told)
+        self._told = twentieth
+
+    def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
+        if self._progress is None or self._bar is None:
+            if tell:
+                say(f"{text}: {left}" if left else text)
+            return
+        self._progress.update(self._bar, description=text, completed=share, left=left)
+        self._progress.refresh()
+
+    def _note(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.console.print(f"deadbeat: {text}", markup=False)
+        else:
+            say(text)

@@ -1,0 +1,85 @@
+"""What ``profile``, ``report`` and ``show`` share: results to files, to a table, to JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from deadbeat.analysis.summarise import summarise
+from deadbeat.campaign.place import REPORT_FILE, state_of
+from deadbeat.cli._output import print_table
+from deadbeat.model.results import Summary
+from deadbeat.report import (
+    TERMINAL_COLUMNS,
+    headline,
+    rows_for_terminal,
+    write_figures,
+    write_report,
+)
+from deadbeat.report.facts import labels, noise_floor
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.summary import write_summary
+
+SEVERITIES = ("serious", "warning", "info")
+
+
+def write_results(store: CampaignStore) -> tuple[Summary, Path]:
+    """Everything that derives from the runs; the page last, because it marks the campaign done."""
+    summary = summarise(store)
+    write_summary(store, summary)
+    write_figures(summary, store.path)
+    return summary, write_report(summary, store.path)
+
+
+def print_points(summary: Summary, path: Path) -> None:
+    """The answer in words, a line per point, and what holds for all of them, on stdout."""
+    marks = "   ".join(label.upper() for label in labels(summary))
+    print_table(
+        [heading for _, heading in TERMINAL_COLUMNS],
+        ([row[key] for key, _ in TERMINAL_COLUMNS] for row in rows_for_terminal(summary)),
+        title=f"{path.name}   {marks}".rstrip(),
+        numeric=[heading for _, heading in TERMINAL_COLUMNS],
+    )
+    click.echo(headline(summary).sentence)
+    click.echo(noise_floor(summary).text)
+
+
+def finding_counts(summary: Summary) -> str:
+    """``2 serious, 1 warning`` or ``none``."""
+    counts = Counter(finding.severity for finding in summary.findings)
+    return ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s]) or "none"
+
+
+def print_findings(summary: Summary) -> None:
+    """Every finding but the mere remarks, the serious ones first."""
+    for severity in SEVERITIES[:2]:
+        for finding in summary.findings:
+            if finding.severity == severity:
+                cure = f" ({finding.cure})" if finding.cure else ""
+                click.echo(f"{severity}: {finding.message}{cure}")
+
+
+def answer_dict(summary: Summary, path: Path) -> dict[str, Any]:
+    """What ``--json`` prints of a campaign."""
+    state = state_of(path)
+    failed = summary.meta.get("failed") or {}
+    report = path / REPORT_FILE
+    return {
+        "name": path.name,
+        "path": str(path),
+        "state": state.state,
+        "planned": state.planned,
+        "done": state.done,
+        "rejected": state.rejected,
+        "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
+        "labels": list(labels(summary)),
+        "headline": headline(summary).sentence,
+        "noise_floor": summary.noise_floor,
+        "rows": list(summary.rows),
+        "findings": [attrs.asdict(finding) for finding in summary.findings],
+        "report": str(report) if report.is_file() else None,
+    }

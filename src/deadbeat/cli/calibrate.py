@@ -1,0 +1,106 @@
+"""``deadbeat calibrate``: what every fragment costs here, into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deadbeat.cli._options import (
+    choice,
+    json_option,
+    machine_options,
+    policy_option,
+    runs_option,
+)
+
+
+@click.command(short_help="Measure what every fragment costs on this machine.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write it.  [RUNS/calibration.json]",
+)
+@click.option("--pool", metavar="full|quick", help="Which entries.  [full]")
+@click.option("--seconds", metavar="S", help="Time it may take.  [100]")
+@click.option("--cost-basis", "basis", metavar="warm|cold", help="Cost of a first use.  [warm]")
+@click.option("--cpus", metavar="LIST", help="CPUs to use, in the order of the cores: 0-3.")
+@policy_option
+@runs_option
+@machine_options
+@json_option
+def command(
+    *,
+    out: Path | None,
+    pool: str | None,
+    seconds: str | None,
+    basis: str | None,
+    cpus: str | None,
+    policy: str | None,
+    runs: Path,
+    executor_text: str,
+    simulated: bool,
+    as_json: bool,
+) -> None:
+    """Measure what every entry of a pool costs on every core.
+
+    deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
+    calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.
+    """
+    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.campaign.spec import POOLS, specify  # noqa: PLC0415
+    from deadbeat.cli._machine import (  # noqa: PLC0415
+        CALIBRATION_FILE,
+        make_catalog,
+        make_executor,
+    )
+    from deadbeat.cli._output import Watch, interruptible, say  # noqa: PLC0415
+    from deadbeat.store.files import storing  # noqa: PLC0415
+    from deadbeat.store.serial import write_calibration  # noqa: PLC0415
+
+    asked = {"seconds": seconds} if seconds is not None else {}
+    names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
+    spec = specify({"cpus": cpus, "calibration": asked}, names=names)
+    options = {
+        "pool": choice("--pool", pool, POOLS, "full"),
+        "basis": choice("--cost-basis", basis, ("warm", "cold"), "warm"),
+        "policy": choice("--policy", policy, ("fifo", "other"), "fifo"),
+    }
+    path = out or runs / CALIBRATION_FILE
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        closing(make_executor(executor_text, simulated=simulated, cpus=spec.cpus)) as executor,
+        interruptible(),
+        Watch("calibration") as watch,
+    ):
+        if executor.describe().kind == "simulated":
+            say("SIMULATED: a made-up machine; nothing here says anything about this one")
+        calibration = executor.calibrate(
+            make_catalog(executor),
+            seconds=spec.calibration.seconds,
+            progress=watch.share,
+            **options,
+        )
+    write_calibration(path, calibration)
+    _answer(path, as_json=as_json)
+
+
+def _answer(path: Path, *, as_json: bool) -> None:
+    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
+    from deadbeat.store.serial import read_calibration, to_plain  # noqa: PLC0415  heavy
+
+    calibration = read_calibration(path)
+    if as_json:
+        print_json({**to_plain(calibration), "path": str(path)})
+        return
+    for entry, reason in sorted(calibration.refused.items()):
+        click.echo(f"refused: {entry}: {reason}")
+    cores = len(calibration.platform.cpus)
+    click.echo(
+        f"{len(calibration.costs)} entries on {cores} core{'s' if cores != 1 else ''},"
+        f" {len(calibration.refused)} refused, {calibration.seconds:g} s"
+    )
+    click.echo(f"calibration: {path}")

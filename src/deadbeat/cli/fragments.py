@@ -1,0 +1,139 @@
+"""``deadbeat fragments``: the pools, with what they cost and whether they can run here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deadbeat.cli._options import (
+    calibration_option,
+    choice,
+    json_option,
+    machine_options,
+    policy_option,
+    runs_option,
+)
+
+if TYPE_CHECKING:
+    from deadbeat.catalog import Catalog
+    from deadbeat.model.calibration import Calibration
+    from deadbeat.model.tasks import Fragment
+
+
+@click.command(short_help="List fragments: cost, blocking, availability here.")
+@calibration_option
+@policy_option
+@runs_option
+@machine_options
+@json_option
+def command(
+    *,
+    calibration_file: Path | None,
+    policy: str | None,
+    runs: Path,
+    executor_text: str,
+    simulated: bool,
+    as_json: bool,
+) -> None:
+    """List the fragments with their cost, kind of blocking and availability on this machine.
+
+    Costs are those of FILE, else of the latest campaign, else of deadbeat calibrate.
+    """
+    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.cli._machine import (  # noqa: PLC0415
+        known_calibration,
+        make_catalog,
+        make_executor,
+    )
+    from deadbeat.cli._output import print_json, say  # noqa: PLC0415
+
+    with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
+        catalog = make_catalog(executor)
+        missing = executor.unavailable(
+            catalog, policy=choice("--policy", policy, ("fifo", "other"), "fifo")
+        )
+    known = known_calibration(runs, calibration_file)
+    calibration = known[0] if known else None
+    rows = _rows(catalog, missing, calibration)
+    if as_json:
+        source = str(known[1]) if known else None
+        print_json({"calibration": source, "fragments": rows})
+        return
+    _print(rows)
+    if known is None:
+        say("no costs yet: deadbeat calibrate")
+    else:
+        click.echo(f"costs: {known[1]} ({known[0].platform.name}, {known[0].platform.kind})")
+
+
+def _rows(
+    catalog: Catalog, missing: dict[str, str], calibration: Calibration | None
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": fragment.name,
+            "kind": fragment.kind.value,
+            "summary": fragment.summary,
+            "resource_class": fragment.resource_class,
+            "sizes": list(fragment.sizes),
+            "size_unit": fragment.size_unit,
+            "quick": list(fragment.quick),
+            "blocking": fragment.blocking,
+            "parallel": fragment.parallel,
+            "mixed_priorities": fragment.mixed_priorities,
+            "requires": list(fragment.requires),
+            "modes": list(fragment.modes),
+            "available": fragment.name not in missing,
+            "reason": missing.get(fragment.name, ""),
+            "cost_ns": _costs(fragment, calibration),
+        }
+        for fragment in catalog.fragments.values()
+    ]
+
+
+def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, float]:
+    """Size -> repeat cost on the first core, ns."""
+    if calibration is None:
+        return {}
+    found = {size: calibration.costs.get(f"{fragment.name}/{size}") for size in fragment.sizes}
+    return {str(size): costs[0].repeat_ps / 1000 for size, costs in found.items() if costs}
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
+
+    blocking = {True: "blocking", False: "non-blocking", None: ""}
+    print_table(
+        ["fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here"],
+        (
+            [
+                row["name"],
+                row["kind"],
+                row["resource_class"],
+                f"{row['sizes'][0]}..{row['sizes'][-1]} {row['size_unit']}",
+                _range(list(row["cost_ns"].values())),
+                blocking[row["blocking"]],
+                ", ".join(row["requires"]),
+                "yes" if row["available"] else f"no: {row['reason']}",
+            ]
+            for row in rows
+        ),
+    )
+
+
+def _range(costs_ns: list[float]) -> str:
+    if not costs_ns:
+        return "-"
+    low, high = _time(min(costs_ns)), _time(max(costs_ns))
+    return low if low == high else f"{low} to {high}"
+
+
+def _time(value_ns: float) -> str:
+    for unit in ("ns", "us", "ms"):
+        if value_ns < 999.5:
+            return f"{value_ns:.3g} {unit}"
+        value_ns /= 1000
+    return f"{value_ns:.3g} s"

@@ -1,0 +1,145 @@
+"""The command line: finds verbs, turns every error into one line and an exit status.
+
+A verb is a module of this package with a click command named ``command``; adding one touches no
+list. Verbs import what is heavy inside their functions, so that ``deadbeat --help`` stays quick.
+
+Exit status: 0 done; 1 failed; 2 not understood; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from deadbeat import cli
+from deadbeat.model.errors import DeadbeatError
+
+FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+_DEBUG = "--debug"
+
+
+class Verbs(click.Group):
+    """A group whose commands are the modules beside this one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = (module.name for module in pkgutil.iter_modules(cli.__path__))
+        return sorted(name for name in names if name != "main" and not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = import_module(f"deadbeat.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(_DEBUG, is_flag=True, help="Show the traceback of an unexpected error.")
+@click.option("--version", is_flag=True, help="Show the version.")
+@click.pass_context
+def root(ctx: click.Context, debug: bool, version: bool) -> None:
+    """Finds out where a multi-core Linux system starts missing its deadlines, and why.
+
+    Start with: deadbeat profile --quick
+    """
+    if version and ctx.invoked_subcommand is None:
+        ctx.invoke(import_module("deadbeat.cli.version").command, as_json=False)
+    elif ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit status and raises nothing."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = _DEBUG in words
+    words = [word for word in words if word != _DEBUG]
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter shows a question mark instead of an error.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read stdout is gone; without this the interpreter complains once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # the last resort: a defect must not print a traceback unasked
+        if debug:
+            raise
+        return _fail(*_unexpected(error))
+
+
+def _run(words: list[str]) -> int:
+    try:
+        with root.make_context("deadbeat", words) as context:
+            context.obj = words
+            result = root.invoke(context)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        return _fail(*_explain(error), status=error.exit_code)
+    except DeadbeatError as error:
+        return _fail(error.message, error.hint, status=error.exit_status)
+
+
+def _fail(message: str, hint: str, status: int = FAILURE) -> int:
+    """One line on stderr, whatever the message holds."""
+    line = f"{message} ({hint})" if hint else message
+    line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    click.echo(f"deadbeat: error: {line}", err=True)
+    return status
+
+
+def _explain(error: click.ClickException) -> tuple[str, str]:
+    """Message and hint of what click refused, with the nearest right word."""
+    context = getattr(error, "ctx", None)
+    name = context.command_path if context else "deadbeat"
+    see_help = f"see {name} --help"
+    message = error.format_message().rstrip(".")
+    if isinstance(error, click.exceptions.NoSuchOption) and context:
+        known = [
+            option
+            for parameter in context.command.get_params(context)
+            if not getattr(parameter, "hidden", False)
+            for option in parameter.opts
+            if option.startswith("--")
+        ]
+        message = f"{name} has no option {error.option_name}"
+        return message, _near(error.option_name, known) or see_help
+    if isinstance(error, click.UsageError) and context and context.command is root:
+        asked = next((word for word in context.obj or () if not word.startswith("-")), "")
+        verbs = root.list_commands(context)
+        if asked and asked not in verbs:
+            near = _near(asked, verbs) or "one of " + ", ".join(verbs)
+            return f'there is no command "{asked}"', near
+    return message[:1].lower() + message[1:], see_help
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _unexpected(error: Exception) -> tuple[str, str]:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{Path(os.fsdecode(error.filename))}: " if error.filename else ""
+        return f"{where}{error.strerror}", f"repeat with {_DEBUG} to see where"
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"unexpected: {text}", f"a defect: repeat with {_DEBUG} and report it"

@@ -1,0 +1,36 @@
+"""``deadbeat report``: everything derived from a campaign's runs, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deadbeat.cli._options import json_option, runs_option
+
+
+@click.command(short_help="Rebuild summary, page and figures of a campaign.")
+@click.argument("run", default="latest", metavar="[RUN]")
+@runs_option
+@json_option
+def command(run: str, runs: Path, as_json: bool) -> None:
+    """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
+
+    RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
+    is not finished gives the report of what there is.
+    """
+    from deadbeat.cli._machine import open_campaign  # noqa: PLC0415  --help must not import it
+    from deadbeat.cli._output import print_json  # noqa: PLC0415
+    from deadbeat.cli._results import (  # noqa: PLC0415
+        answer_dict,
+        finding_counts,
+        write_results,
+    )
+
+    store = open_campaign(runs, run)
+    summary, page = write_results(store)
+    if as_json:
+        print_json(answer_dict(summary, store.path))
+        return
+    click.echo(f"findings: {finding_counts(summary)}")
+    click.echo(f"report: {page}")

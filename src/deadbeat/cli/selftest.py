@@ -1,0 +1,96 @@
+"""``deadbeat selftest``: does deadbeat measure right on this machine, and how fine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.cli._options import calibration_option, json_option, machine_options
+
+
+@click.command(short_help="Check on known answers that this machine can be measured.")
+@click.option("--seconds", metavar="S", help="Time it may take.  [60]")
+@click.option("--cpus", metavar="LIST", help="CPUs to use, in the order of the cores: 0-3.")
+@calibration_option
+@machine_options
+@json_option
+def command(
+    *,
+    seconds: str | None,
+    cpus: str | None,
+    calibration_file: Path | None,
+    executor_text: str,
+    simulated: bool,
+    as_json: bool,
+) -> int:
+    """Run controls whose answer is known, and the noise floor.
+
+    Negative controls must show nothing, positive ones must be recovered. Exit status 1 when one
+    fails; an undecided one (the host was not quiet for long enough) does not fail.
+    """
+    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.campaign.spec import specify  # noqa: PLC0415
+    from deadbeat.cli._machine import make_catalog, make_executor  # noqa: PLC0415
+    from deadbeat.cli._output import Watch, interruptible, print_json, say  # noqa: PLC0415
+    from deadbeat.store.serial import read_calibration  # noqa: PLC0415
+
+    spec = specify(
+        {"cpus": cpus, "calibration": {"seconds": 60 if seconds is None else seconds}},
+        names={"calibration.seconds": "--seconds", "cpus": "--cpus"},
+    )
+    calibration = None if calibration_file is None else read_calibration(calibration_file)
+    with (
+        closing(make_executor(executor_text, simulated=simulated, cpus=spec.cpus)) as executor,
+        interruptible(),
+        Watch("selftest") as watch,
+    ):
+        kind = executor.describe().kind
+        if kind == "simulated":
+            say("SIMULATED: a made-up machine; nothing here says anything about this one")
+        outcome = executor.selftest(
+            make_catalog(executor),
+            calibration,
+            seconds=spec.calibration.seconds,
+            progress=watch.share,
+        )
+    if as_json:
+        print_json({**outcome, "platform": kind})
+    else:
+        _print(outcome)
+    return 0 if outcome["passed"] else 1
+
+
+_WORDS = {True: "passed", False: "FAILED", None: "undecided"}
+
+
+def _print(outcome: dict[str, Any]) -> None:
+    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
+    from deadbeat.report.facts import percent  # noqa: PLC0415  heavy
+
+    print_table(
+        ["check", "kind", "result", "value", "accepted", "what it says"],
+        (
+            [
+                check["name"],
+                check["kind"],
+                _WORDS[check["passed"]],
+                _number(check["value"]),
+                f"{_number(check['low'])} to {_number(check['high'])} {check['unit']}".strip(),
+                check["message"],
+            ]
+            for check in outcome["checks"]
+        ),
+        numeric=["value"],
+    )
+    noise = outcome["noise"]
+    effect = noise.get("smallest_effect")
+    words = "undecided" if effect is None else percent(effect)
+    click.echo(f"smallest effect visible here: {words} ({noise.get('basis', '')})")
+    click.echo("passed" if outcome["passed"] else "FAILED")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

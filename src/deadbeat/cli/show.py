@@ -1,0 +1,42 @@
+"""``deadbeat show``: a campaign's points in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deadbeat.cli._options import json_option, runs_option
+
+
+@click.command(short_help="Show the points and findings of a campaign.")
+@click.argument("run", default="latest", metavar="[RUN]")
+@runs_option
+@json_option
+def command(run: str, runs: Path, as_json: bool) -> None:
+    """Show the points of a campaign, and what makes them doubtful.
+
+    RUN is a path, or a name under the folder of campaigns; the latest by default.
+    """
+    from deadbeat.analysis.view import open_campaign as open_view  # noqa: PLC0415  heavy
+    from deadbeat.campaign.place import find_campaign, state_of  # noqa: PLC0415  heavy
+    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
+    from deadbeat.cli._results import (  # noqa: PLC0415  heavy
+        answer_dict,
+        finding_counts,
+        print_findings,
+        print_points,
+    )
+
+    path = find_campaign(runs, run)
+    summary = open_view(path).summary
+    if as_json:
+        print_json(answer_dict(summary, path))
+        return
+    print_points(summary, path)
+    print_findings(summary)
+    state = state_of(path)
+    click.echo(
+        f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
+        f" rejected attempts: {state.rejected}   findings: {finding_counts(summary)}"
+    )
