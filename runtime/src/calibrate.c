@@ -17,6 +17,7 @@
 #define BLOCK_NS (10 * INT64_C(1000)) /* time of the repeats measured together */
 #define MEASURED_VISITS 4             /* of a group, after one that warms it up */
 #define PARALLEL_ROUNDS 15
+#define LINE_ROUNDS 40
 #define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
 #define QUICK_YARDSTICK_LOOPS 2
 #define CALIBRATION_PRIORITY 70
@@ -43,7 +44,7 @@ struct bench_core {
     uint64_t sample_capacity;
 };
 
-enum bench_command { BENCH_STOP, BENCH_VISIT, BENCH_BLOCK };
+enum bench_command { BENCH_STOP, BENCH_VISIT, BENCH_BLOCK, BENCH_PING, BENCH_PONG };
 
 struct bench {
     const struct options *options;
@@ -336,6 +337,23 @@ static void check_contexts(struct bench_worker *w)
     }
 }
 
+static void obey(struct bench_worker *w)
+{
+    switch (w->core->command) {
+    case BENCH_VISIT:
+        visit(w);
+        break;
+    case BENCH_BLOCK:
+        block(w);
+        break;
+    case BENCH_PING:
+        w->core->block_ns = (int64_t)ping(&w->bench->meeting->ball);
+        break;
+    default:
+        pong(&w->bench->meeting->ball);
+    }
+}
+
 static void *worker_main(void *argument)
 {
     struct bench_worker *w = argument;
@@ -350,10 +368,7 @@ static void *worker_main(void *argument)
             port_wait(&w->core->generation, seen, -1);
         if (w->core->command == BENCH_STOP)
             break;
-        if (w->core->command == BENCH_VISIT)
-            visit(w);
-        else
-            block(w);
+        obey(w);
         say_done(w->bench->meeting);
     }
     check_contexts(w);
@@ -464,6 +479,26 @@ static bool parallel_blocks(struct bench *b, struct db_parallel_row *rows, uint6
     return true;
 }
 
+/* Neighbours only, as between the windows of a run; spread over time, for the line has states. */
+static bool cache_lines(struct bench *b, struct db_parallel_row *rows, uint64_t *count)
+{
+    for (uint32_t round = 0; round < LINE_ROUNDS; round++)
+        for (uint32_t c = 0; c + 1 < b->options->cpu_count; c++) {
+            port_sleep_until_ns(port_now_ns() + DB_MILLISECOND);
+            atomic_store(&b->meeting->ball, 0);
+            tell_core(b, c + 1, BENCH_PONG);
+            tell_core(b, c, BENCH_PING);
+            if (!wait_done(b->meeting, 2))
+                return false;
+            rows[(*count)++] = (struct db_parallel_row){.entry = DB_CACHE_LINE_ENTRY,
+                                                        .core = (uint16_t)c,
+                                                        .round = (uint16_t)round,
+                                                        .together = (uint16_t)(c + 1),
+                                                        .block_ns = b->cores[c].block_ns};
+        }
+    return true;
+}
+
 static int write_samples(const struct bench *b, const struct db_parallel_row *rows, uint64_t parallel_count)
 {
     char part[4096];
@@ -517,7 +552,8 @@ static bool bench_all(struct bench *b, struct db_parallel_row *rows, uint64_t *p
     for (uint32_t c = 0; c < cores; c++)
         if ((pids[c] = port_fork()) == 0)
             bench_core_main(b, c);
-    bool ok = wait_done(b->meeting, cores) && visits(b) && parallel_blocks(b, rows, parallel_count);
+    bool ok = wait_done(b->meeting, cores) && visits(b) && parallel_blocks(b, rows, parallel_count) &&
+              cache_lines(b, rows, parallel_count);
     watch_children(NULL);
     for (uint32_t c = 0; c < cores; c++) {
         if (ok)
@@ -541,8 +577,8 @@ int calibrate(const struct options *o)
         return 1;
     }
     number_resources(&b);
-    rows_bytes =
-        (size_t)(b.resource_count + 1) * 2 * PARALLEL_ROUNDS * o->cpu_count * sizeof(struct db_parallel_row);
+    rows_bytes = ((size_t)(b.resource_count + 1) * 2 * PARALLEL_ROUNDS + LINE_ROUNDS) * o->cpu_count *
+                 sizeof(struct db_parallel_row);
     struct db_parallel_row *rows = port_map(rows_bytes, 0);
     if (!lay_out(&b) || !rows) {
         printf("error memory no memory for a calibration of %lld s\n",

@@ -57,8 +57,7 @@ static bool await_ball(atomic_uint *ball, unsigned wanted, int64_t until)
     return true;
 }
 
-/* Fastest batch of round trips of one line, ps a trip; 0 when the peer did not play. */
-static uint64_t ping(atomic_uint *ball)
+uint64_t ping(atomic_uint *ball)
 {
     int64_t best = INT64_MAX, until = port_now_ns() + PING_BOUND_NS;
     unsigned value = 0;
@@ -75,7 +74,7 @@ static uint64_t ping(atomic_uint *ball)
     return (uint64_t)best * 1000 / PING_ROUNDS;
 }
 
-static void pong(atomic_uint *ball)
+void pong(atomic_uint *ball)
 {
     int64_t until = port_now_ns() + PING_BOUND_NS;
     unsigned value = 0;

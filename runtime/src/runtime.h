@@ -84,6 +84,9 @@ void watch_children(struct rendezvous *meeting);
 /* The fastest of `loops` loops, in ps. */
 uint64_t yardstick_ps(int loops);
 int64_t clock_cost_ps(void);
+/* Fastest batch of round trips of one line, ps a trip; 0 when the peer does not pong. */
+uint64_t ping(atomic_uint *ball);
+void pong(atomic_uint *ball);
 
 /* --- contexts --------------------------------------------------------------------------------- */
 

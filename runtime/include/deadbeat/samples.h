@@ -48,9 +48,12 @@ struct db_parallel_row {
     uint16_t entry;
     uint16_t core;
     uint16_t round;
-    uint16_t together; /* 0: alone */
-    int64_t block_ns;
+    uint16_t together; /* 0: alone; of a cache-line row: the other core */
+    int64_t block_ns;  /* of a cache-line row: one round trip, ps */
 };
+
+/* Parallel rows with this entry are round trips of a cache line between two cores. */
+#define DB_CACHE_LINE_ENTRY UINT16_MAX
 
 _Static_assert(sizeof(struct db_samples_header) == 64, "samples header is 64 bytes");
 _Static_assert(sizeof(struct db_entry_row) == 24, "entry row is 24 bytes");

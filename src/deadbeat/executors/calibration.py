@@ -20,6 +20,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.executors.student import t_quantile_975
 from deadbeat.model.calibration import Cost
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
@@ -33,6 +34,8 @@ REFERENCE_USE_PS = 10_000_000
 LARGEST_UNCERTAINTY = 0.05
 #: When less than this share of visits is quiet, the machine forbids an answer.
 LEAST_QUIET_SHARE = 0.2
+
+CACHE_LINE_ENTRY = 0xFFFF
 
 HEADER = np.dtype(
     [
@@ -98,6 +101,7 @@ class Estimates:
         refused: entry -> reason.
         parallel_ratio: fragment -> all cores at once over alone.
         yardstick_ps: Quiet mode per core.
+        cache_line_ps: Quiet round trip of a cache line per pair of neighbours "a-b".
         quiet_share: Share of visits that were quiet, over all cores.
     """
 
@@ -105,6 +109,7 @@ class Estimates:
     refused: dict[str, str]
     parallel_ratio: dict[str, float]
     yardstick_ps: tuple[int, ...]
+    cache_line_ps: dict[str, int]
     quiet_share: float
 
 
@@ -155,19 +160,6 @@ def trimmed_mean(values: NDArray[Any], trim: float = TRIM) -> float:
     return float(ordered[cut : len(ordered) - cut].mean())
 
 
-def _t_quantile_975(degrees: int) -> float:
-    """97.5 % quantile of Student's t by the Cornish-Fisher expansion (Abramowitz & Stegun 26.7.5).
-
-    Within 0.5 % from 5 degrees of freedom on, which is the least that LEAST_GROUPS allows.
-    """
-    z = 1.959963984540054
-    n = degrees
-    g1 = (z**3 + z) / 4
-    g2 = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    g3 = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + g1 / n + g2 / n**2 + g3 / n**3
-
-
 def _estimate(values: NDArray[Any], groups: NDArray[Any]) -> tuple[float, float]:
     """Trimmed mean and the half-width of its 95 % interval, from the trimmed means of groups."""
     low, high = np.quantile(values, [TRIM, 1 - TRIM])
@@ -179,7 +171,7 @@ def _estimate(values: NDArray[Any], groups: NDArray[Any]) -> tuple[float, float]
     if len(means) < LEAST_GROUPS:
         return trimmed_mean(values), math.inf
     error = float(means.std(ddof=1)) / math.sqrt(len(means))
-    return trimmed_mean(values), _t_quantile_975(len(means) - 1) * error
+    return trimmed_mean(values), t_quantile_975(len(means) - 1) * error
 
 
 def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool) -> Cost | str:
@@ -200,8 +192,7 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
     repeats = max(REFERENCE_USE_PS / repeat, 1.0)
     uncertainty = (first_half + (repeats - 1) * repeat_half) / (first + (repeats - 1) * repeat)
     if uncertainty > LARGEST_UNCERTAINTY:
-        return f"noise: a use of {(first + (repeats - 1) * repeat) / 1e6:.0f} us is only known to " \
-               f"within {uncertainty:.1%}"  # fmt: skip
+        return f"noise: a use of 10 us is only known to within {uncertainty:.1%}"
     return Cost(
         first_ps=round(first),
         first_low_ps=round(first - first_half),
@@ -217,6 +208,8 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
 def _parallel_ratios(samples: Samples, entries: Sequence[Entry], cores: int) -> dict[str, float]:
     ratios: dict[str, float] = {}
     for number in np.unique(samples.parallel["entry"]):
+        if number == CACHE_LINE_ENTRY:
+            continue
         rows = samples.parallel[samples.parallel["entry"] == number]
         worst = 0.0
         for core in range(cores):
@@ -226,6 +219,16 @@ def _parallel_ratios(samples: Samples, entries: Sequence[Entry], cores: int) -> 
             worst = max(worst, float(np.median(together / alone)))
         ratios[entries[int(number)].fragment] = worst
     return ratios
+
+
+def _cache_lines(samples: Samples) -> dict[str, int]:
+    """Per pair, the lower quartile: the line has states, and the quiet one is among the fast."""
+    rows = samples.parallel[samples.parallel["entry"] == CACHE_LINE_ENTRY]
+    rows = rows[rows["block_ns"] > 0]
+    return {
+        f"{a}-{b}": int(np.quantile(rows["block_ns"][rows["core"] == a], 0.25))
+        for a, b in sorted({(int(row["core"]), int(row["together"])) for row in rows})
+    }
 
 
 def estimate_costs(
@@ -250,7 +253,9 @@ def estimate_costs(
             raise CalibrationError(f"no visits on logical core {core}", "calibrate for longer")
         mode = quiet_mode_ps(rows["yardstick_before_ps"][mine])
         limit = mode * (1 + QUIET_TOLERANCE)
-        quiet |= mine & (rows["yardstick_before_ps"] <= limit) & (rows["yardstick_after_ps"] <= limit)
+        quiet |= (
+            mine & (rows["yardstick_before_ps"] <= limit) & (rows["yardstick_after_ps"] <= limit)
+        )
         modes.append(mode)
     share = float(quiet.mean())
     if share < LEAST_QUIET_SHARE:
@@ -275,6 +280,7 @@ def estimate_costs(
         refused=refused,
         parallel_ratio=_parallel_ratios(samples, entries, cores),
         yardstick_ps=tuple(modes),
+        cache_line_ps=_cache_lines(samples),
         quiet_share=share,
     )
 

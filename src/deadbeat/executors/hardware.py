@@ -1,0 +1,406 @@
+"""Runs real programs on a target: the executor behind every measured figure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.catalog import Catalog
+from deadbeat.emit import emit_batch
+from deadbeat.executors import controls
+from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.calibration import estimate_costs, read_samples
+from deadbeat.executors.environment import platform_from_environment, read_environment
+from deadbeat.executors.realtime import diagnose_realtime
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import Entry
+from deadbeat.targets.base import Process, Target
+from deadbeat.targets.local import LocalTarget
+
+#: Beyond the guardian's own bound, so that it has the first word.
+ANSWER_MARGIN_S = 30.0
+#: A program that has not said that it is ready after this long is lost.
+START_PATIENCE_S = 600.0
+#: How long to wait for another measurement on this machine, s.
+LOCK_WAIT_S = 10.0
+#: Emptying the caches reads this many times the last level.
+SCRUB_FACTOR = 2
+#: Read when no cache size can be found out.
+SCRUB_FALLBACK_BYTES = 64 << 20
+
+
+class HardwareExecutor:
+    """Runs task sets on ``target``; see :class:`deadbeat.executors.base.Executor`.
+
+    Args:
+        target: Where programs run; None: this machine.
+        cpus: CPU numbers of the logical cores, in order; None: all this process may use.
+        toolchain: Compiler; None: as found.
+        lock_wait: Seconds to wait while another measurement has the machine.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Target | None = None,
+        cpus: Sequence[int] | None = None,
+        toolchain: Toolchain | None = None,
+        lock_wait: float = LOCK_WAIT_S,
+    ) -> None:
+        self._target: Target = target or LocalTarget()
+        self._toolchain = toolchain or Toolchain.find()
+        self._cpus = tuple(cpus) if cpus else tuple(sorted(os.sched_getaffinity(0)))
+        self._lock_wait = lock_wait
+        self._sent: dict[Path, str] = {}
+        self._fetched = TemporaryDirectory(prefix="deadbeat-")
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """CPU numbers of the logical cores."""
+        return self._cpus
+
+    def describe(self) -> Platform:
+        """The platform as it stands now."""
+        return platform_from_environment(
+            self.environment(),
+            cpus=self._cpus,
+            toolchain=self._toolchain.identification,
+            flags=" ".join(self._toolchain.flags),
+            kind=self._target.kind,
+            name=self._target.name,
+        )
+
+    def environment(self) -> dict[str, Any]:
+        """State of the machine now."""
+        environment = read_environment(self._target.read_text, now=datetime.now(UTC))
+        environment["toolchain"] = self._toolchain.identification
+        return environment
+
+    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
+        """Fragments that cannot run here, each tried in a process of its own."""
+        refused = _refused_by_policy(catalog, policy)
+        entries = [
+            Entry(name, fragment.sizes[0])
+            for name, fragment in catalog.fragments.items()
+            if name not in refused
+        ]
+        with self._start("try", policy, {"--entries": self._put_entries(entries)}) as process:
+            for line in self._lines(process, timeout=90.0):
+                word, _, rest = line.partition(" ")
+                if word == "no":
+                    name, _, reason = rest.partition(" ")
+                    refused[name.split("/")[0]] = reason
+        return refused
+
+    def calibrate(
+        self,
+        catalog: Catalog,
+        *,
+        pool: str,
+        seconds: float,
+        basis: str,
+        policy: str,
+        progress: Progress,
+    ) -> Calibration:
+        """Costs of a pool's entries; see the protocol and :mod:`deadbeat.executors.calibration`."""
+        began = monotonic()
+        refused_names = self.unavailable(catalog, policy=policy)
+        wanted = catalog.entries(pool)
+        entries = [entry for entry in wanted if entry.fragment not in refused_names]
+        refused = {
+            str(entry): refused_names[entry.fragment]
+            for entry in wanted
+            if entry.fragment in refused_names
+        }
+        cold = basis == "cold"
+        out = f"{self._target.folder}/samples"
+        options = {
+            "--entries": self._put_entries(entries),
+            "--out": out,
+            "--seconds-ns": str(round(seconds * 1e9)),
+            "--seed": "1",
+            "--cold": str(int(cold)),
+            "--scrub-bytes": str(self._scrub_bytes()),
+        }
+        with self._start("calibrate", policy, options) as process:
+            for line in self._lines(process, timeout=3 * seconds + 180):
+                if line.startswith("progress "):
+                    progress(min(int(line.split()[1]) / 1000, 1.0))
+        with TemporaryDirectory() as folder:
+            self._target.get(out, Path(folder) / "samples")
+            samples = read_samples(Path(folder) / "samples", cores=len(self._cpus))
+        estimates = estimate_costs(samples, entries, cores=len(self._cpus), cold=cold)
+        progress(1.0)
+        return Calibration(
+            platform=self.describe(),
+            basis=basis,
+            policy=policy,
+            pool=pool,
+            costs=estimates.costs,
+            refused=refused | estimates.refused,
+            parallel_ratio=estimates.parallel_ratio,
+            yardstick_ps=estimates.yardstick_ps,
+            cache_line_ps=estimates.cache_line_ps,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=round(monotonic() - began, 1),
+        )
+
+    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
+        """The noise floor; see the protocol."""
+        return controls.noise_floor(self, calibration, seconds=seconds)
+
+    def selftest(
+        self,
+        catalog: Catalog,
+        calibration: Calibration | None,
+        *,
+        seconds: float,
+        progress: Progress,
+    ) -> dict[str, Any]:
+        """Controls whose answer is known; see the protocol."""
+        return controls.selftest(self, catalog, calibration, seconds=seconds, progress=progress)
+
+    def spin_gaps(self, *, seconds: float, policy: str) -> tuple[dict[str, int], ...]:
+        """What every core loses to others while it only looks at the clock; one dict a core."""
+        gaps = []
+        options = {"--seconds-ns": str(round(seconds * 1e9))}
+        with self._start("noise", policy, options) as process:
+            for line in self._lines(process, timeout=3 * seconds + 30):
+                words = line.split()
+                if words[0] == "core":
+                    gaps.append(dict(zip(words[::2], map(int, words[1::2]), strict=True)))
+        return tuple(gaps)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        inject_ns: int = 0,
+    ) -> HardwareSession:
+        """Builds a batch and starts its program; ``inject_ns`` only serves the positive control."""
+        most = max(request.task_set.cores for request in requests)
+        if most > len(self._cpus):
+            raise UsageError(
+                f"a task set needs {most} cores, {len(self._cpus)} are given",
+                "give more CPUs or fewer cores",
+            )
+        return HardwareSession(self, requests, settings, inject_ns=inject_ns)
+
+    # --- what a session needs ---------------------------------------------------------------
+
+    def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
+        """C source and program of a batch."""
+        source = emit_batch([request.task_set for request in requests])
+        return source, link_program(self._toolchain, source)
+
+    @property
+    def folder(self) -> str:
+        """Writable folder on the target."""
+        return self._target.folder
+
+    def fetch(self, source: str) -> Path:
+        """A file of the target on this host; the same file where the target is this machine."""
+        if isinstance(self._target, LocalTarget):
+            return Path(source)
+        destination = Path(self._fetched.name) / Path(source).name
+        self._target.get(source, destination)
+        return destination
+
+    def start_program(self, program: Path, verb: str, options: Mapping[str, str]) -> Process:
+        """Starts ``program`` on the target."""
+        argv = [self._send(program), verb]
+        argv += ["--cpus", ",".join(map(str, self._cpus))]
+        argv += ["--lock-wait-ns", str(round(self._lock_wait * 1e9))]
+        for key, value in options.items():
+            argv += [key, value]
+        return self._target.start(argv)
+
+    def explain(self, line: str) -> TargetError:
+        """The error behind an ``error CODE TEXT`` line of the program."""
+        _, _, rest = line.partition(" ")
+        code, _, text = rest.partition(" ")
+        if code == "busy":
+            return TargetError(
+                f"another deadbeat measurement has this machine (process {text.strip()})",
+                "wait for it to end; two at once would measure each other",
+            )
+        if code == "realtime-refused":
+            diagnosis = diagnose_realtime(self._target.read_text)
+            return TargetError(f"SCHED_FIFO was refused: {diagnosis.cause}", diagnosis.cure)
+        if code == "memory-lock-refused":
+            return TargetError(
+                f"memory cannot be locked: {text}",
+                "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
+            )
+        return TargetError(f"the program gave up ({code}): {text}", "")
+
+    def _send(self, program: Path) -> str:
+        if program not in self._sent:
+            destination = f"{self._target.folder}/{program.name}"
+            self._target.put(program, destination)
+            self._sent[program] = destination
+        return self._sent[program]
+
+    def _start(self, verb: str, policy: str, options: Mapping[str, str]) -> Process:
+        program = link_program(self._toolchain, NO_TASK_SETS)
+        return self.start_program(program, verb, {"--policy": policy, **options})
+
+    def _lines(self, process: Process, *, timeout: float) -> Iterator[str]:
+        """The lines of a program that runs to its end; TargetError when it reports an error."""
+        while (line := process.read_line(timeout)) is not None:
+            if line.startswith("error "):
+                raise self.explain(line)
+            yield line
+        completed = process.close(timeout)
+        if completed.returncode != 0:
+            words = completed.stderr.strip().splitlines()
+            raise TargetError(
+                f"the program ended with status {completed.returncode}", words[-1] if words else ""
+            )
+
+    def _put_entries(self, entries: Sequence[Entry]) -> str:
+        destination = f"{self._target.folder}/entries"
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "entries"
+            path.write_text("".join(f"{e.fragment} {e.size}\n" for e in entries))
+            self._target.put(path, destination)
+        return destination
+
+    def _scrub_bytes(self) -> int:
+        topology = self.environment().get("topology")
+        sizes = [
+            cache["size_bytes"]
+            for cpu in (topology if isinstance(topology, dict) else {}).values()
+            if isinstance(cpu, dict) and isinstance(cpu.get("caches"), list)
+            for cache in cpu["caches"]
+            if isinstance(cache.get("size_bytes"), int)
+        ]
+        return SCRUB_FACTOR * max(sizes) if sizes else SCRUB_FALLBACK_BYTES
+
+    def close(self) -> None:
+        """Removes everything from the target."""
+        self._target.close()
+        self._fetched.cleanup()
+
+
+def _refused_by_policy(catalog: Catalog, policy: str) -> dict[str, str]:
+    """Fragments that need a real-time policy when there is none."""
+    if policy == "fifo":
+        return {}
+    needs = {"realtime-policy", "priority-ceiling", "priority-inheritance"}
+    return {
+        name: f"needs SCHED_FIFO ({', '.join(sorted(needs & set(fragment.requires)))})"
+        for name, fragment in catalog.fragments.items()
+        if needs & set(fragment.requires)
+    }
+
+
+class HardwareSession:
+    """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
+
+    def __init__(
+        self,
+        executor: HardwareExecutor,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        inject_ns: int,
+    ) -> None:
+        self._executor = executor
+        self._settings = settings
+        self._inject_ns = inject_ns
+        self._index = {request.key: number for number, request in enumerate(requests)}
+        self.source, self._program = executor.build(requests)
+        self._process: Process | None = None
+        self._runs = 0
+
+    @property
+    def program(self) -> Path | None:
+        """The built program."""
+        return self._program
+
+    def run(self, key: RunKey) -> RunOutcome:
+        """Runs one task set; see the protocol. The caller sleeps until its result is there."""
+        if key not in self._index:
+            raise UsageError(f"{key.text} is not in this session", "open one that has it")
+        if self._process is None:
+            self._process = self._start()
+        self._runs += 1
+        path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
+        try:
+            self._process.write_line(f"run {self._index[key]} {path}")
+            line = self._process.read_line(self._patience())
+        except BaseException:
+            self._end()
+            raise
+        return self._outcome(key, path, line)
+
+    def _outcome(self, key: RunKey, path: str, line: str | None) -> RunOutcome:
+        words = (line or "").split(" ", 2)
+        if words[0] == "done":
+            return RunOutcome(key=key, file=self._executor.fetch(path))
+        if words[0] == "fail":
+            return RunOutcome(key=key, error=RunError(words[2] if len(words) > 2 else "no reason"))
+        self._end()
+        if words[0] == "error" and words[1] != "guardian":
+            raise self._executor.explain(line or "")
+        reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
+        return RunOutcome(key=key, error=RunError(reason))
+
+    def _patience(self) -> float:
+        """Seconds after which the program is taken for lost: three times the plan, and a margin."""
+        planned = self._settings.seconds + self._settings.solo_seconds
+        return 10 * planned + 60 + ANSWER_MARGIN_S
+
+    def _start(self) -> Process:
+        s = self._settings
+        options = {
+            "--policy": s.policy,
+            "--seconds-ns": str(round(s.seconds * 1e9)),
+            "--solo-ns": str(round(s.solo_seconds * 1e9)),
+            "--windows": str(s.windows),
+            "--warmup": str(s.warmup_jobs),
+            "--late": str(int(s.overrun == "late")),
+            "--split": str(int(s.split)),
+        }
+        if self._inject_ns:
+            options |= {"--inject-ns": str(self._inject_ns), "--inject-task": "0"}
+        process = self._executor.start_program(self._program, "serve", options)
+        line = process.read_line(START_PATIENCE_S)
+        if line is None or not line.startswith("ready "):
+            words = process.stderr().strip().splitlines()
+            process.kill()
+            if line and line.startswith("error "):
+                raise self._executor.explain(line)
+            raise TargetError("the program did not start", words[-1] if words else "")
+        return process
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None and kind is None:
+            self._process.close(timeout=10.0)
+            self._process = None
+        self._end()
