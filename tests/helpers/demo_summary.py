@@ -128,7 +128,7 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "response_ratio_mean": slow * 1.04,
         "deadline_miss_ratio": miss,
         "deadline_miss_ci_low": miss * 0.6,
-        "deadline_miss_ci_high": miss * 1.5 if misses else 3 / jobs,
+        "deadline_miss_ci_high": min(1.0, miss * 1.5) if misses else 3 / jobs,
         "miss_episodes": (misses + 2) // 3,
         "released": jobs,
         "overruns": misses // 4,

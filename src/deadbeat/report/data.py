@@ -22,7 +22,7 @@ _EXACT_IN_JAVASCRIPT = 2**53 - 1
 #: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
 _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("replica", ("replica",), "integer"),
-    ("seed", ("seed",), "integer"),
+    ("seed", ("seed",), "identifier"),
     ("tasks N", ("tasks",), "integer"),
     ("jobs", ("jobs",), "integer"),
     ("slowdown", ("slowdown_mean",), "ratio"),
@@ -33,7 +33,7 @@ _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("ρ real", ("sync_share_real",), "share"),
     ("α real", ("contended_ratio_real",), "share"),
     ("overlap", ("overlap_real",), "percent"),
-    ("rejected attempts", ("rejected",), "integer"),
+    ("rejected", ("rejected",), "integer"),
     ("file", ("file", "key"), "text"),
 )
 
@@ -84,7 +84,10 @@ def _metric(
         "scale": metric.scale,
         "range": [_plain(scale.low), _plain(scale.high)],
         "levels": list(scale.levels),
-        "grids": {str(m): _grid(grids.grid(summary, metric, m)) for m in cores},
+        "grids": {
+            str(m): _grid(grids.grid(summary, metric, m, digits=grids.digits_for(scale)))
+            for m in cores
+        },
     }
 
 
@@ -113,28 +116,35 @@ def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Histograms without their empty ends; edges that many points share are stored once."""
-    known: dict[tuple[float, ...], int] = {}
-    lines = []
+    """Histograms without their empty ends, as a place in one list of edges and the counts.
+
+    Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.
+    """
+    grid = sorted({float(edge) for item in items for edge in item["edges"]})
+    place = {edge: index for index, edge in enumerate(grid)}
+    tables, lines = [grid], []
     for item in items:
-        bins = tuple(float(edge) for edge in item["edges"])
         counts = [int(count) for count in item["counts"]]
         filled = [index for index, count in enumerate(counts) if count]
         if not filled:
             continue
-        first, last = filled[0], filled[-1]
+        bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
+        first = place[bins[0]]
+        fits = grid[first : first + len(bins)] == bins
+        if not fits:
+            tables.append(bins)
         lines.append(
             [
                 int(item["cores"]),
                 _plain(item["sync_share"]),
                 _plain(item["contended_ratio"]),
                 str(item["metric"]),
-                known.setdefault(bins, len(known)),
-                first,
-                counts[first : last + 1],
+                0 if fits else len(tables) - 1,
+                first if fits else 0,
+                counts[filled[0] : filled[-1] + 1],
             ]
         )
-    return {"edges": [[_plain(edge) for edge in bins] for bins in known], "distributions": lines}
+    return {"edges": [[_plain(edge) for edge in bins] for bins in tables], "distributions": lines}
 
 
 def _plain(value: Any) -> Any:

@@ -140,6 +140,14 @@ def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple(flatten(summary.meta.get("calibration")))
 
 
+def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Run and reason of every failed run, in the order of the runs."""
+    failed = _mapping(summary.meta.get("failed"))
+    return tuple(
+        (str(key), str(_mapping(failed[key]).get("reason") or UNKNOWN)) for key in sorted(failed)
+    )
+
+
 def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:
     """The campaign's parameters as ``path``, text."""
     return tuple(flatten(summary.meta.get("parameters")))

@@ -98,7 +98,8 @@ def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
     floor = facts.noise_floor(summary)
     for metric in METRICS if cores else ():
         scale = grids.scale(summary, metric, floor)
-        all_grids = [grids.grid(summary, metric, m) for m in cores]
+        digits = grids.digits_for(scale)
+        all_grids = [grids.grid(summary, metric, m, digits=digits) for m in cores]
         yield f"overview-{metric.id}", lambda g=all_grids, s=scale: _overview(g, s, words)
         for grid in all_grids:
             yield f"{metric.id}-m{grid.cores:03d}", lambda g=grid, s=scale: _pair(g, s, words)
@@ -118,7 +119,8 @@ def _words(summary: Summary) -> _Words:
     origin = [facts.campaign_name(summary)]
     origin += [str(machine[key]) for key in ("name", "soc", "kernel") if machine.get(key)]
     if machine.get("preemption"):
-        origin.append(f"preemption {machine['preemption']}")
+        # An unknown model carries its reason behind a colon; the page has room for it.
+        origin.append(f"preemption {str(machine['preemption']).split(':')[0]}")
     floor = facts.noise_floor(summary).text
     return _Words(
         labels=_printable(", ".join(facts.labels(summary))),
@@ -218,8 +220,8 @@ def _surface(axis: Any, grid: Grid, scale: Scale) -> None:
             x, y, grid.values, cmap=_COLOURS, vmin=scale.low, vmax=scale.high,
             rstride=1, cstride=1, edgecolor="white", linewidth=0.35, alpha=0.92,
         )  # fmt: skip
-    known = ~np.isnan(grid.values)
-    axis.plot(x[known], y[known], grid.values[known], ".", color="#1d2126", markersize=3)
+    for line in (*zip(x, y, grid.values, strict=True), *zip(x.T, y.T, grid.values.T, strict=True)):
+        axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
     axis.set_zlim(scale.low, scale.high)
     axis.set_xlabel("contended ratio α")
     axis.set_ylabel("synchronisation share ρ")
@@ -233,7 +235,7 @@ def _heat(axis: Axes, grid: Grid, scale: Scale, *, numbers: bool) -> Any:
     x_edges, y_edges = grids.edges(grid.contended_ratios), grids.edges(grid.sync_shares)
     image = axis.pcolormesh(
         x_edges, y_edges, np.ma.masked_invalid(grid.values), cmap=_COLOURS,
-        vmin=scale.low, vmax=scale.high, edgecolors="white", linewidth=0.5,
+        vmin=scale.low, vmax=scale.high, edgecolors="white", linewidth=0.5 if numbers else 0.2,
     )  # fmt: skip
     _contours(axis, grid, scale)
     for r, line in enumerate(grid.states):
@@ -255,10 +257,11 @@ def _contours(axis: Axes, grid: Grid, scale: Scale) -> None:
     if min(grid.values.shape) < 2 or known.size == 0:
         return
     levels = [level for level in scale.levels if known.min() < level < known.max()]
-    if levels:
+    # White alone is lost on the light end of the colour map: a dark line lies below.
+    for colour, width, alpha in (("black", 2.4, 0.35), ("white", 1.1, 1.0)) if levels else ():
         axis.contour(
             grid.contended_ratios, grid.sync_shares, np.ma.masked_invalid(grid.values),
-            levels=levels, colors="white", linewidths=1.1,
+            levels=levels, colors=colour, linewidths=width, alpha=alpha,
         )  # fmt: skip
 
 
@@ -293,7 +296,12 @@ def _hatch(axis: Axes, box: tuple[float, float, float, float], state: str) -> No
 
 def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None:
     """The value in black or white, whichever stands out from its cell."""
+    import matplotlib as mpl  # noqa: PLC0415 - see draw_figures
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+
     share = (grid.values[row, column] - scale.low) / (scale.high - scale.low)
+    # A rim in the colour of the cell keeps contour lines off the figure.
+    rim = withStroke(linewidth=2.5, foreground=mpl.colormaps[_COLOURS](share))
     axis.text(
         grid.contended_ratios[column],
         grid.sync_shares[row],
@@ -302,6 +310,7 @@ def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None
         va="center",
         fontsize=7.5 if len(grid.contended_ratios) <= 8 else 5.5,
         color="#101010" if share > 0.6 else "white",
+        path_effects=[rim],
         zorder=4,
     )
 

@@ -22,7 +22,7 @@ UNDECIDED = "undecided"
 NOT_MEASURED = "not measured"
 
 #: About so many contour lines over the range of a metric.
-_CONTOUR_LINES = 7
+_CONTOUR_LINES = 10
 
 
 @frozen(kw_only=True)
@@ -149,8 +149,12 @@ def state_of(row: Mapping[str, Any] | None, column: str) -> str:
     return UNDECIDED if attempted else NOT_MEASURED
 
 
-def grid(summary: Summary, metric: Metric, cores: int) -> Grid:
-    """Lays the points of one M out by rho (rows) and alpha (columns)."""
+def grid(summary: Summary, metric: Metric, cores: int, *, digits: int = 2) -> Grid:
+    """Lays the points of one M out by rho (rows) and alpha (columns).
+
+    Args:
+        digits: Decimals of the ratios in ``texts``; see `digits_for`.
+    """
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     rows = {
         (_milli(row["sync_share"]), _milli(row["contended_ratio"])): row
@@ -166,11 +170,11 @@ def grid(summary: Summary, metric: Metric, cores: int) -> Grid:
         contended_ratios=ratios,
         values=np.array(values, dtype=np.float64).reshape(len(shares), len(ratios)),
         states=tuple(tuple(state_of(row, metric.column) for row in line) for line in cells),
-        texts=tuple(tuple(cell_text(row, metric) for row in line) for line in cells),
+        texts=tuple(tuple(cell_text(row, metric, digits) for row in line) for line in cells),
     )
 
 
-def cell_text(row: Mapping[str, Any] | None, metric: Metric) -> str:
+def cell_text(row: Mapping[str, Any] | None, metric: Metric, digits: int = 2) -> str:
     """What is written into a cell. Zero misses show their upper bound, not a zero."""
     state = state_of(row, metric.column)
     if row is None or state == NOT_MEASURED:
@@ -179,7 +183,7 @@ def cell_text(row: Mapping[str, Any] | None, metric: Metric) -> str:
         return "?"
     value = _value(row, metric)
     if metric.neutral:
-        return f"{value:.2f}"
+        return f"{value:.{digits}f}"
     upper = number(row.get(metric.high))
     if value == 0 and upper:
         return f"<{short(upper * metric.scale)}"
@@ -199,7 +203,7 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     """Colour range and contour levels of a metric.
 
     The range holds "no effect" and is never narrower than twice the noise floor; contour lines are
-    no closer than the floor: what cannot be seen is not drawn.
+    no closer than the floor and none follows "no effect": what cannot be seen is not drawn.
     """
     values = [_value(row, metric) for row in summary.rows]
     known = [value for value in values if not math.isnan(value)] or [metric.neutral]
@@ -208,10 +212,17 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     high = max(metric.neutral, *known)
     high = max(high, low + max(metric.least_span, 2 * floor_span))
     step = nice_step(max((high - low) / _CONTOUR_LINES, floor_span))
-    first = math.floor(low / step) + 1
-    last = math.ceil(high / step)
-    levels = tuple(round(index * step, 9) for index in range(first, last))
+    levels = tuple(
+        round(index * step, 9)
+        for index in range(math.floor(low / step) + 1, math.ceil(high / step))
+        if abs(index * step - metric.neutral) > max(floor_span, step / 2)
+    )
     return Scale(low=low, high=high, levels=levels)
+
+
+def digits_for(scale: Scale) -> int:
+    """Decimals of a ratio in a cell: enough to tell the steps of the colour scale apart."""
+    return 2 if scale.high - scale.low >= 0.2 else 3
 
 
 def nice_step(at_least: float) -> float:

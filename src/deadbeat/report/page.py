@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from html import escape
 from importlib import metadata, resources
@@ -19,7 +20,10 @@ from deadbeat.model.results import Finding, Summary
 from deadbeat.report import facts
 from deadbeat.report.data import encode, page_data
 from deadbeat.report.glossary import TERMS
-from deadbeat.report.headline import headline
+from deadbeat.report.headline import CoreAnswer, headline
+
+#: Tables up to this many rows are shown unfolded.
+_SHORT_TABLE = 8
 
 _SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
 
@@ -36,19 +40,16 @@ def render(summary: Summary) -> str:
         name=escape(name),
         banner=_banner(facts.labels(summary)),
         head_facts=_pairs(facts.head_facts(summary)),
-        sentence=escape(answer.sentence),
+        sentence=_together(answer.sentence),
         answers=_list(
-            (
-                f"<b>M = {item.cores}</b><span>{escape(item.slowdown)} {escape(item.misses)} "
-                f"{escape(item.open_points)}</span>"
-                for item in answer.per_cores
-            ),
+            (f"<b>M = {item.cores}</b><span>{_lines(item)}</span>" for item in answer.per_cores),
             "answers",
         ),
         noise=_noise(facts.noise_floor(summary)),
         findings=_findings(summary.findings),
-        calibration=_table(facts.calibration(summary)),
+        calibration=_folded(facts.calibration(summary)),
         sessions="".join(_session(session) for session in facts.sessions(summary)) or _missing(),
+        failed=_table(facts.failed_runs(summary)) if summary.meta.get("failed") else _none(),
         platform=_folded(facts.flatten(facts.platform(summary))),
         parameters=_folded(facts.parameters(summary)),
         glossary=_pairs(TERMS, "terms"),
@@ -128,29 +129,40 @@ def _session(session: facts.Session) -> str:
     elif not changed:
         parts.append("<p>Nothing differs between before and after.</p>")
     else:
-        parts.append(_before_after(changed, session, "changed"))
+        parts.append(_before_after(changed, session))
     if same:
         parts.append(
             f"<details><summary>{len(same)} values "
             f"{'that did not change' if session.after else 'before'}</summary>"
-            f"{_before_after(same, session, '')}</details>"
+            f"{_before_after(same, session)}</details>"
         )
     return "".join(parts)
 
 
-def _before_after(keys: Iterable[str], session: facts.Session, mark: str) -> str:
-    kind = ' class="differs"' if mark else ""
+def _before_after(keys: Iterable[str], session: facts.Session) -> str:
     lines = "".join(
-        f'<tr{kind}><th scope="row">{escape(key)}</th>'
-        f"<td>{escape(session.before.get(key, '–'))}</td>"
-        f"<td>{escape(session.after.get(key, '–'))}</td>"
-        f"<td>{escape(mark)}</td></tr>"
-        for key in keys
+        _state_line(key, session.before.get(key), session.after.get(key)) for key in keys
     )
     return (
         '<table class="plain"><thead><tr><th scope="col">what</th><th scope="col">before</th>'
         '<th scope="col">after</th><th scope="col" class="mark">difference</th></tr></thead>'
         f"<tbody>{lines}</tbody></table>"
+    )
+
+
+def _state_line(key: str, before: str | None, after: str | None) -> str:
+    """A value before and after; a change is marked by a word, and by its amount if it has one."""
+    mark = ""
+    if before is not None and after is not None and before != after:
+        mark = "changed"
+        with suppress(ValueError):
+            mark = f"changed by {float(after) - float(before):+.6g}"
+    elif before != after:
+        mark = "not there before" if before is None else "not there after"
+    kind = ' class="differs"' if mark else ""
+    return (
+        f'<tr{kind}><th scope="row">{escape(key)}</th><td>{escape(before or "–")}</td>'
+        f"<td>{escape(after or '–')}</td><td>{escape(mark)}</td></tr>"
     )
 
 
@@ -163,10 +175,15 @@ def _table(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _folded(pairs: Iterable[tuple[str, str]]) -> str:
+    """A table, folded away when it is long."""
     pairs = tuple(pairs)
-    if not pairs:
-        return _missing()
+    if len(pairs) <= _SHORT_TABLE:
+        return _table(pairs)
     return f"<details><summary>{len(pairs)} values</summary>{_table(pairs)}</details>"
+
+
+def _none() -> str:
+    return "<p>None.</p>"
 
 
 def _missing() -> str:
@@ -179,6 +196,16 @@ def _pairs(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
         f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in pairs
     )
     return f'<dl class="{kind}">{items}</dl>' if kind else items
+
+
+def _lines(answer: CoreAnswer) -> str:
+    texts = (answer.slowdown, answer.misses, answer.open_points)
+    return "".join(f'<span class="words">{_together(text)}</span>' for text in texts if text)
+
+
+def _together(text: str) -> str:
+    """Escaped, with "ρ = 1" and "1 %" kept on one line."""
+    return escape(text).replace(" = ", "&nbsp;=&nbsp;").replace(" %", "&nbsp;%")
 
 
 def _list(items: Iterable[str], kind: str) -> str:

@@ -39,7 +39,6 @@
   // Plotly reads a little HTML in its texts; what comes from outside must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
-  const titled = (text) => plain(text + stamp());
   const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}`;
 
   function make(tag, text, attributes) {
@@ -57,14 +56,18 @@
     return {paper: read("--paper"), ink: read("--ink"), soft: read("--soft"), grid: read("--grid"), accent: read("--accent")};
   }
 
-  function frame(title, extra) {
+  // Titles stand above the plots, where they wrap; the labels are part of every one.
+  function entitle(id, words, description) {
+    byId(`${id}-title`).textContent = words + stamp();
+    byId(id).setAttribute("aria-label", description + stamp());
+  }
+
+  function frame(extra) {
     const c = colours();
-    const size = Math.min(15, Math.max(11, window.innerWidth / 60));
     return Object.assign({
-      title: {text: titled(title), font: {size}, x: 0, xref: "paper", xanchor: "left", automargin: true, yref: "container", y: 0.97},
       paper_bgcolor: c.paper, plot_bgcolor: c.paper, autosize: true, showlegend: false,
       font: {family: getComputedStyle(document.body).fontFamily, color: c.ink, size: 12},
-      margin: {l: 60, r: 10, t: 56, b: 52}, hoverlabel: {align: "left"},
+      margin: {l: 60, r: 10, t: 12, b: 52}, hoverlabel: {align: "left"},
     }, extra);
   }
 
@@ -141,33 +144,53 @@
     return {tickmode: "array", tickvals: kept, ticktext: kept.map(String)};
   };
 
+  /* Numbers in the cells: dark on light cells, light on dark ones, with a halo against the lines. */
+  function numbers(metric, grid, width) {
+    const across = (width - 150) / data.contended_ratios.length;
+    const size = Math.min(13, across / 3.3), x = [], y = [], text = [], ink = [], halo = [];
+    grid.values.forEach((line, r) => line.forEach((value, a) => {
+      if (value === null) return;
+      const light = (value - metric.range[0]) / (metric.range[1] - metric.range[0]) > 0.6;
+      const back = light ? "#ffffffb0" : "#000000b0";
+      x.push(data.contended_ratios[a]); y.push(data.sync_shares[r]); text.push(plain(grid.texts[r][a]));
+      ink.push(light ? "#101010" : "#ffffff"); halo.push(`0 0 3px ${back}, 0 0 2px ${back}`);
+    }));
+    return {type: "scatter", mode: size < 6.5 ? "none" : "text", x, y, text, hoverinfo: "skip", textfont: {size, color: ink, shadow: halo}};
+  }
+
+  function contours(metric, grid, line) {
+    return {
+      type: "contour", x: data.contended_ratios, y: data.sync_shares, z: grid.values, hoverinfo: "skip", showscale: false, autocontour: false,
+      contours: contourLevels(metric), line, connectgaps: false, colorscale: [[0, line.color], [1, line.color]],
+    };
+  }
+
   function drawHeat() {
     const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
     const big = data.sync_shares.length > 1 && data.contended_ratios.length > 1;
-    const narrow = byId("heat").clientWidth < 480;
+    const width = byId("heat").clientWidth;
     const traces = [{
       type: "heatmap", x: data.contended_edges, y: data.sync_edges, z: grid.values, zmin: metric.range[0], zmax: metric.range[1],
-      colorscale: "Viridis", xgap: 1, ygap: 1, text: grid.texts, texttemplate: "%{text}", hovertext: hoverTexts(metric, grid), hoverinfo: "text",
-      colorbar: {title: {text: plain(metric.axis), side: "right", font: {size: 11}}, thickness: narrow ? 10 : 14, outlinewidth: 0},
+      colorscale: "Viridis", xgap: 1, ygap: 1, hovertext: hoverTexts(metric, grid), hoverinfo: "text",
+      colorbar: {title: {text: plain(metric.axis), side: "right", font: {size: 12}}, thickness: width < 480 ? 10 : 14, outlinewidth: 0},
     }];
-    if (big) traces.push({
-      type: "contour", x: data.contended_ratios, y: data.sync_shares, z: grid.values, hoverinfo: "skip", showscale: false, autocontour: false,
-      contours: contourLevels(metric), line: {color: "#ffffff", width: 1.6}, connectgaps: false, colorscale: [[0, "#ffffff"], [1, "#ffffff"]],
-    });
-    traces.push(hatched(grid, "undecided", "x"), hatched(grid, "not measured", "/"));
+    if (big && metric.levels.length) {
+      traces.push(contours(metric, grid, {color: "#000000", width: 3}), contours(metric, grid, {color: "#ffffff", width: 1.4}));
+      traces[1].opacity = 0.35;
+    }
+    traces.push(hatched(grid, "undecided", "x"), hatched(grid, "not measured", "/"), numbers(metric, grid, width));
     const axis = {showgrid: false, zeroline: false, ticks: "outside", tickcolor: c.soft, fixedrange: true, automargin: true};
-    const layout = frame(`${metric.name}, M = ${state.cores}`, {
-      xaxis: Object.assign({title: {text: "contended ratio α"}, range: ends(data.contended_edges)}, axis, ticks_(data.contended_ratios)),
-      yaxis: Object.assign({title: {text: "synchronisation share ρ"}, range: ends(data.sync_edges)}, axis, ticks_(data.sync_shares)),
+    const layout = frame({
+      xaxis: Object.assign({title: {text: "contended ratio α"}, range: ends(data.contended_edges)}, axis, ticks(data.contended_ratios)),
+      yaxis: Object.assign({title: {text: "synchronisation share ρ"}, range: ends(data.sync_edges)}, axis, ticks(data.sync_shares)),
       shapes: chosenShape(), annotations: marks(grid),
     });
+    entitle("heat", `${metric.name}, M = ${state.cores}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
     byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a measured point; hatched: n.m. is not measured, ? is undecided. ` +
       `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` +
       "< means: none seen, at most that. Choose a cell to see its task sets.";
-    byId("heat").setAttribute("aria-label", `Heat map of ${metric.name} at M = ${state.cores}${stamp()}; the table of all points holds the numbers`);
     return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}`).then(listenToHeat);
   }
-  const ticks_ = ticks;
   const ends = (edges) => [edges[0], edges[edges.length - 1]];
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -194,37 +217,48 @@
     });
   }
 
-  function drawSurface() {
-    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
-    const dots = {x: [], y: [], z: [], text: []}, hover = hoverTexts(metric, grid);
+  /* Straight lines between measured neighbours, along rho and along alpha. */
+  function wires(grid) {
+    const x = [], y = [], z = [];
+    const put = (r, a) => {
+      x.push(data.contended_ratios[a]); y.push(data.sync_shares[r]); z.push(grid.values[r][a]);
+    };
+    const cut = () => { x.push(null); y.push(null); z.push(null); };
+    data.sync_shares.forEach((_, r) => { data.contended_ratios.forEach((__, a) => put(r, a)); cut(); });
+    data.contended_ratios.forEach((_, a) => { data.sync_shares.forEach((__, r) => put(r, a)); cut(); });
+    return {type: "scatter3d", mode: "lines", x, y, z, connectgaps: false, hoverinfo: "skip", line: {color: colours().soft, width: 1.5}};
+  }
+
+  function dots(metric, grid) {
+    const x = [], y = [], z = [], hovertext = [], hover = hoverTexts(metric, grid);
     grid.values.forEach((line, r) => line.forEach((value, a) => {
       if (value === null) return;
-      dots.x.push(data.contended_ratios[a]); dots.y.push(data.sync_shares[r]); dots.z.push(value); dots.text.push(hover[r][a]);
+      x.push(data.contended_ratios[a]); y.push(data.sync_shares[r]); z.push(value); hovertext.push(hover[r][a]);
     }));
-    const axis = {color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {font: {size: 12}}};
-    const traces = [
-      {type: "surface", x: data.contended_ratios, y: data.sync_shares, z: grid.values, cmin: metric.range[0], cmax: metric.range[1], colorscale: "Viridis",
-        showscale: false, connectgaps: false, hoverinfo: "skip", opacity: 0.94, lighting: {ambient: 0.85, diffuse: 0.35, specular: 0.03, roughness: 1},
-        contours: {x: gridLines(data.contended_ratios), y: gridLines(data.sync_shares)}},
-      Object.assign({type: "scatter3d", mode: "markers", marker: {size: 2.6, color: c.ink}, hoverinfo: "text"}, dots, {hovertext: dots.text}),
-    ];
-    const layout = frame(`${metric.name}, M = ${state.cores}`, {
-      margin: {l: 0, r: 0, t: 50, b: 0}, uirevision: "turned",
+    return {type: "scatter3d", mode: "markers", x, y, z, hovertext, hoverinfo: "text", marker: {size: 2.6, color: colours().ink}};
+  }
+
+  function drawSurface() {
+    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
+    const axis = (words) => ({color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {text: words, font: {size: 12}}});
+    const traces = [{
+      type: "surface", x: data.contended_ratios, y: data.sync_shares, z: grid.values, cmin: metric.range[0], cmax: metric.range[1], colorscale: "Viridis",
+      showscale: false, connectgaps: false, hoverinfo: "skip", opacity: 0.94, lighting: {ambient: 0.85, diffuse: 0.35, specular: 0.03, roughness: 1},
+      contours: {x: {highlight: false}, y: {highlight: false}, z: {highlight: false}},
+    }, wires(grid), dots(metric, grid)];
+    const height = metric.axis.replace(/ \(.*/, metric.scale === 100 ? " (%)" : "");
+    const layout = frame({
+      margin: {l: 0, r: 0, t: 0, b: 0}, uirevision: "turned",
       scene: {
-        xaxis: Object.assign({}, axis, {title: {text: "contended ratio α", font: {size: 12}}}),
-        yaxis: Object.assign({}, axis, {title: {text: "sync share ρ", font: {size: 12}}}),
-        zaxis: Object.assign({}, axis, {title: {text: plain(metric.axis.replace(/ \(.*/, metric.scale === 100 ? " (%)" : "")), font: {size: 12}}, range: metric.range, nticks: 6}),
-        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.72}, camera: {eye: {x: -1.45, y: -1.5, z: 0.85}, center: {x: 0, y: 0, z: -0.12}},
+        xaxis: axis("contended ratio α"), yaxis: axis("sync share ρ"),
+        zaxis: Object.assign(axis(plain(height)), {range: metric.range, nticks: 6}),
+        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.4, y: -1.45, z: 0.8}, center: {x: 0, y: 0, z: -0.1}},
       },
     });
+    entitle("surface", `${metric.name}, M = ${state.cores}`, `Surface of ${metric.name} over ρ and α at M = ${state.cores}`);
     byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are measured points; the surface between them is drawn straight, ` +
       "with holes where a point is missing. Drag to turn, scroll to zoom. The height has the same scale at every M.";
-    byId("surface").setAttribute("aria-label", `Surface of ${metric.name} over ρ and α at M = ${state.cores}${stamp()}`);
     return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}`);
-  }
-  function gridLines(values) {
-    if (values.length < 2) return {show: false};
-    return {show: true, start: values[0], end: values[values.length - 1], size: values[1] - values[0], color: "rgba(255,255,255,.55)", width: 1, highlight: false};
   }
 
   /* ---------- distributions ---------- */
@@ -258,25 +292,51 @@
     return {x, y};
   }
 
+  /* Ticks of a logarithmic axis: even steps over a short range, else 1, 2, 5. */
+  function logTicks(low, high) {
+    let found = [];
+    if (high / low < 12) {
+      const rough = (high - low) / 7, power = 10 ** Math.floor(Math.log10(rough));
+      const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
+      for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(Number((i * step).toPrecision(6)));
+    } else {
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
+    }
+    const kept = [];
+    found.filter((value) => value > 0 && value >= low && value <= high).forEach((value) => {
+      if (!kept.length || Math.log(value / kept[kept.length - 1]) > 0.06 * Math.log(high / low)) kept.push(value);
+    });
+    return {tickmode: "array", tickvals: kept, ticktext: kept.map((value) => String(Number(value.toPrecision(6))))};
+  }
+
+  function spanAxis(found) {
+    const low = Math.min(0.97, ...found.map((item) => item.edges[0]));
+    const high = Math.max(1.03, ...found.map((item) => item.edges[item.edges.length - 1]));
+    return Object.assign({type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
+  }
+
+  const SHARES = {histogram: "jobs per bin (%)", cdf: "jobs at or below (%)", tail: "jobs above (%)"};
+
   function drawDistribution() {
     const c = colours(), rho = data.sync_shares[state.rho], alpha = data.contended_ratios[state.alpha];
     const kind = DISTRIBUTIONS.find((item) => item[0] === state.distribution);
-    const traces = [], base = data.contended_ratios[0];
+    const base = data.contended_ratios[0], traces = [];
     const own = findDistribution(state.cores, rho, alpha, kind[0]);
     const still = alpha === base ? null : findDistribution(state.cores, rho, base, kind[0]);
-    const fill = state.view === "histogram";
-    if (still) traces.push(Object.assign({type: "scatter", mode: "lines", name: `α = ${base}, same ρ`, line: {color: c.soft, dash: "dash", width: 1.6}}, steps(still)));
-    if (own) traces.push(Object.assign({type: "scatter", mode: "lines", name: `this point (α = ${alpha})`, line: {color: c.accent, width: 2}}, fill ? {fill: "tozeroy"} : {}, steps(own)));
-    const layout = frame(`Distribution of the ${kind[1]}, ${pointWords(state.cores, rho, alpha)}`, {
-      showlegend: traces.length > 1, legend: {orientation: "h", x: 1, xanchor: "right", y: 1, yanchor: "bottom"},
-      xaxis: {title: {text: plain(kind[2])}, type: "log", gridcolor: c.grid, zeroline: false, automargin: true, tickformat: ".3~g", nticks: 12, minor: {nticks: 5}},
-      yaxis: {title: {text: state.view === "histogram" ? "jobs per bin (%)" : state.view === "cdf" ? "jobs at or below (%)" : "jobs above (%)"},
-        type: state.view === "tail" ? "log" : "linear", rangemode: "tozero", gridcolor: c.grid, zeroline: false, automargin: true},
-      annotations: own ? [] : [{text: "No distribution stored for this point", x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: c.soft}}],
+    const line = (name, found, look) => Object.assign({type: "scatter", mode: "lines", name}, look, steps(found));
+    if (still) traces.push(line(`α = ${base}, same ρ`, still, {line: {color: c.soft, dash: "dash", width: 1.6}}));
+    if (own) traces.push(line(`this point (α = ${alpha})`, own, Object.assign({line: {color: c.accent, width: 2}}, state.view === "histogram" ? {fill: "tozeroy"} : {})));
+    const empty = {text: "No distribution stored for this point", x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: c.soft}};
+    const layout = frame({
+      margin: {l: 60, r: 10, t: 30, b: 52}, showlegend: traces.length > 1, legend: {orientation: "h", x: 1, xanchor: "right", y: 1, yanchor: "bottom"},
+      xaxis: Object.assign({title: {text: plain(byId("distribution").clientWidth < 480 ? `${kind[1]} of a job` : kind[2])}, gridcolor: c.grid, zeroline: false, automargin: true}, spanAxis([own, still].filter(Boolean))),
+      yaxis: {title: {text: SHARES[state.view]}, type: state.view === "tail" ? "log" : "linear", rangemode: "tozero", gridcolor: c.grid, zeroline: false, automargin: true, tickformat: "~g"},
+      annotations: own ? [] : [empty],
     });
+    const words = `Distribution of the ${kind[1]} over jobs, ${pointWords(state.cores, rho, alpha)}`;
+    entitle("distribution", words, words);
     byId("distribution-caption").textContent = `${capital(data.noise.text)}. ` + (own ? `${own.total.toLocaleString("en-GB")} jobs pooled over the task sets of the point` : "No jobs") +
-      (still ? "; dashed: the same programs with every synchronisation core-local." : ".") + " Logarithmic axis; the width of a step is the width of a bin.";
-    byId("distribution").setAttribute("aria-label", `Distribution of the ${kind[1]} at ${pointWords(state.cores, rho, alpha)}${stamp()}`);
+      (still ? `; dashed: the same programs at α = ${base}.` : ".") + " Logarithmic axis; the width of a step is the width of a bin.";
     return draw("distribution", traces, layout, `distribution-${kind[0]}-${state.view}`);
   }
 
