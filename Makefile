@@ -1,7 +1,7 @@
 # `make help` lists the commands; tools/setup does the work behind setup.
 
 PYTHON := .venv/bin/python
-C_FILES = $(shell git ls-files -- '*.c' '*.h')
+C_FILES = $(shell find runtime fragments tests -name '*.[ch]')
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all setup setup-dev lint types bench format clean
@@ -27,18 +27,18 @@ setup-dev: ## set up what the tests need too
 lint: setup-dev ## ruff, and the layout of Python and C
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 
 types: setup-dev ## mypy, strict
 	$(PYTHON) -m mypy
 
-bench: setup-dev ## measure deadbeat's own speed
-	$(PYTHON) bench
+bench: setup-dev ## measure deadbeat's own speed, a line of JSON per figure
+	@for file in bench/bench_*.py; do $(PYTHON) $$file || exit 1; done
 
 format: setup-dev ## lay out Python and C
 	$(PYTHON) -m ruff check --fix-only --quiet .
 	$(PYTHON) -m ruff format .
-	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES))
+	@.venv/bin/clang-format -i $(C_FILES)
 
 clean: ## remove what was built; results in runs/ and .venv stay
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
