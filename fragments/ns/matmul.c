@@ -5,10 +5,10 @@
  * resource_class = "compute-integer"
  * sizes = [8, 12, 20, 32, 48, 72, 112, 168, 256]
  * size_unit = "rows"
- * quick = [8, 48]
+ * quick = [8, 32]
  * requires = []
  * modes = ["default"]
- * origin = "own; the definition of the matrix product, row by row"
+ * origin = "own; the definition of the matrix product, by rows, four at a time"
  * tacle = "matrix1"
  * licence = "Apache-2.0"
  +++*/
@@ -54,21 +54,20 @@ static int setup(struct db_context *context)
     return 0;
 }
 
-/* Row i of C is the sum of the rows of B, each times an element of row i of A. */
+/* Row i of C is the sum of the rows of B, each times an element of row i of A; four rows at a time,
+ * so that leaving the inner loop, which no branch predictor learns for every size, costs little. */
 static void multiply(const int32_t *a, const int32_t *b, int32_t *restrict c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int32_t *row = c + i * n;
         for (size_t j = 0; j < n; j++)
             row[j] = 0;
-        for (size_t k = 0; k < n; k++) {
-            const int32_t factor = a[i * n + k], *from = b + k * n;
-            for (size_t j = 0; j < n; j += WIDTH) {
-                row[j] += factor * from[j];
-                row[j + 1] += factor * from[j + 1];
-                row[j + 2] += factor * from[j + 2];
-                row[j + 3] += factor * from[j + 3];
-            }
+        for (size_t k = 0; k < n; k += WIDTH) {
+            const int32_t *f = a + i * n + k;
+            const int32_t f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
+            const int32_t *b0 = b + k * n, *b1 = b0 + n, *b2 = b1 + n, *b3 = b2 + n;
+            for (size_t j = 0; j < n; j++)
+                row[j] += f0 * b0[j] + f1 * b1[j] + f2 * b2[j] + f3 * b3[j];
         }
     }
 }

@@ -8,7 +8,7 @@
  * quick = [24]
  * requires = []
  * modes = ["default"]
- * origin = "own; the definition of the matrix product, row by row"
+ * origin = "own; the definition of the matrix product, by rows, four at a time"
  * tacle = ""
  * licence = "Apache-2.0"
  +++*/
@@ -54,21 +54,20 @@ static int setup(struct db_context *context)
     return 0;
 }
 
-/* Row i of C is the sum of the rows of B, each times an element of row i of A. */
+/* Row i of C is the sum of the rows of B, each times an element of row i of A; four rows at a time,
+ * so that leaving the inner loop, which no branch predictor learns for every size, costs little. */
 static void multiply(const double *a, const double *b, double *restrict c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         double *row = c + i * n;
         for (size_t j = 0; j < n; j++)
             row[j] = 0.0;
-        for (size_t k = 0; k < n; k++) {
-            const double factor = a[i * n + k], *from = b + k * n;
-            for (size_t j = 0; j < n; j += WIDTH) {
-                row[j] += factor * from[j];
-                row[j + 1] += factor * from[j + 1];
-                row[j + 2] += factor * from[j + 2];
-                row[j + 3] += factor * from[j + 3];
-            }
+        for (size_t k = 0; k < n; k += WIDTH) {
+            const double *f = a + i * n + k;
+            const double f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
+            const double *b0 = b + k * n, *b1 = b0 + n, *b2 = b1 + n, *b3 = b2 + n;
+            for (size_t j = 0; j < n; j++)
+                row[j] += f0 * b0[j] + f1 * b1[j] + f2 * b2[j] + f3 * b3[j];
         }
     }
 }
