@@ -8,7 +8,7 @@ to each other in time, in random order too (measurement.md, "Design of an experi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 
@@ -54,17 +54,25 @@ class Estimate:
     seconds: float
 
 
-def resolve(spec: CampaignSpec, platform: Platform) -> Resolved:
+def resolve(
+    spec: CampaignSpec, platform: Platform, *, names: Mapping[str, str] | None = None
+) -> Resolved:
     """Fills in what depends on the machine, and refuses what it does not have.
+
+    Args:
+        names: What a path is called where it was written (``cores`` -> ``--cores``).
 
     Raises:
         UsageError: A CPU or a core count that does not exist here.
     """
+    where = {"cores": "cores", "cpus": "cpus", **(names or {})}
     cpus = platform.cpus if spec.cpus is None else spec.cpus
     strange = [cpu for cpu in cpus if cpu not in platform.cpus]
     if strange:
         known = ", ".join(map(str, platform.cpus))
-        raise usage((Problem("cpus", f"there is no CPU {strange[0]} to use", f"use {known}"),))
+        raise usage(
+            (Problem(where["cpus"], f"there is no CPU {strange[0]} to use", f"use {known}"),)
+        )
     available = len(cpus)
     if spec.cores is None:
         every = range(1, available + 1)
@@ -74,14 +82,17 @@ def resolve(spec: CampaignSpec, platform: Platform) -> Resolved:
     missing = tuple(count for count in cores if count > available)
     if missing and spec.preset != "paper":
         places = [
-            Problem("cores", f"M = {count} asked", _cores_hint(available)) for count in missing
+            Problem(where["cores"], f"M = {count} asked", _cores_hint(available))
+            for count in missing
         ]
         raise usage(tuple(places[:1]))
     fitting = tuple(count for count in cores if count <= available)
     if not fitting:
-        raise usage((Problem("cores", f"none of M = {cores} exists", _cores_hint(available)),))
+        raise usage(
+            (Problem(where["cores"], f"none of M = {cores} exists", _cores_hint(available)),)
+        )
     whole = attrs.evolve(spec, cores=fitting, cpus=tuple(cpus))
-    return Resolved(spec=read_spec(spec_dict(whole)), missing_cores=missing)
+    return Resolved(spec=read_spec(spec_dict(whole), names=names), missing_cores=missing)
 
 
 def _cores_hint(available: int) -> str:

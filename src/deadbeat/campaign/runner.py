@@ -88,12 +88,12 @@ def run_campaign(
         KeyboardInterrupt: Passed on after the running set was cleaned up; nothing is lost.
     """
     with store.lock():
+        known = _known_calibration(spec, executor, store, calibration)
         number = store.next_session()
         store.save_session(number, "before", executor.environment())
         try:
-            costs = _calibrate(
-                spec, executor, store, catalog=catalog, given=calibration, on_event=on_event
-            )
+            costs = known or _calibrate(spec, executor, catalog, on_event)
+            store.save_calibration(costs)
             if spec.quiet.noise_seconds and store.load_noise() is None:
                 on_event(Phase(name="noise floor"))
                 store.save_noise(executor.noise(costs, seconds=spec.quiet.noise_seconds))
@@ -124,7 +124,7 @@ def check_calibration(calibration: Calibration, spec: CampaignSpec, executor: Ex
         raise CalibrationError(
             f"the calibration belongs to {made.name} ({made.soc}), not to {platform.name}"
             f" ({platform.soc}) with its frequency policy and toolchain",
-            "make one here: deadbeat calibrate --out FILE",
+            "make one here with deadbeat calibrate, or begin a campaign anew with --fresh",
         )
     pairs = [
         ("policy", calibration.policy, spec.run.policy),
@@ -144,39 +144,38 @@ def check_calibration(calibration: Calibration, spec: CampaignSpec, executor: Ex
         )
 
 
-def _calibrate(
-    spec: CampaignSpec,
-    executor: Executor,
-    store: CampaignStore,
-    *,
-    catalog: Catalog,
-    given: Calibration | None,
-    on_event: Watcher,
-) -> Calibration:
-    """The campaign's calibration: kept, given or made now."""
+def _known_calibration(
+    spec: CampaignSpec, executor: Executor, store: CampaignStore, given: Calibration | None
+) -> Calibration | None:
+    """The campaign's own calibration, else the one given; None: it is to be made.
+
+    Raises:
+        CalibrationError: It cannot serve, or the two differ.
+    """
     kept = store.load_calibration()
-    if kept is not None:
-        check_calibration(kept, spec, executor)
-        if given is not None and given != kept:
-            raise CalibrationError(
-                "the campaign has another calibration already",
-                "resume without --calibration, or start anew with --fresh",
-            )
-        return kept
-    if given is not None:
-        check_calibration(given, spec, executor)
-    else:
-        on_event(Phase(name="calibration"))
-        given = executor.calibrate(
-            catalog,
-            pool=spec.calibration.pool,
-            seconds=spec.calibration.seconds,
-            basis=spec.calibration.basis,
-            policy=spec.run.policy,
-            progress=lambda share: on_event(Phase(name="calibration", share=share)),
+    if kept is not None and given is not None and given != kept:
+        raise CalibrationError(
+            f"{store.path} has another calibration already",
+            "continue without --calibration, or begin anew with --fresh",
         )
-    store.save_calibration(given)
-    return given
+    known = kept or given
+    if known is not None:
+        check_calibration(known, spec, executor)
+    return known
+
+
+def _calibrate(
+    spec: CampaignSpec, executor: Executor, catalog: Catalog, on_event: Watcher
+) -> Calibration:
+    on_event(Phase(name="calibration"))
+    return executor.calibrate(
+        catalog,
+        pool=spec.calibration.pool,
+        seconds=spec.calibration.seconds,
+        basis=spec.calibration.basis,
+        policy=spec.run.policy,
+        progress=lambda share: on_event(Phase(name="calibration", share=share)),
+    )
 
 
 @define(kw_only=True)

@@ -137,6 +137,10 @@ class CampaignSpec:
         longest_ns = self.tasks.wcet_max * self.tasks.deadline_factor
         jobs = self.run.warmup_jobs + 2
         found: list[Problem] = []
+        if self.name == "latest":
+            found.append(
+                Problem("name", "latest is the link to the last campaign", "choose another")
+            )
         if self.tasks.segments_max < 2 and any(0 < s < 1000 for s in self.grid.sync_share):
             hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
             found.append(Problem("tasks.segments_max", "1 is too low for the grid", hint))

@@ -46,6 +46,12 @@ def machine_options(function: F) -> F:
     )(function)
 
 
+def figures_option(function: F) -> F:
+    return click.option(
+        "--figures/--no-figures", default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
+    )(function)
+
+
 def policy_option(function: F) -> F:
     return click.option(
         "--policy",

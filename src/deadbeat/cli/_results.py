@@ -27,11 +27,12 @@ from deadbeat.store.summary import write_summary
 SEVERITIES = ("serious", "warning", "info")
 
 
-def write_results(store: CampaignStore) -> tuple[Summary, Path]:
+def write_results(store: CampaignStore, *, figures: bool) -> tuple[Summary, Path]:
     """Everything that derives from the runs; the page last, because it marks the campaign done."""
     summary = summarise(store)
     write_summary(store, summary)
-    write_figures(summary, store.path)
+    if figures:
+        write_figures(summary, store.path)
     return summary, write_report(summary, store.path)
 
 

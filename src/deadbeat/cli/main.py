@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
+        click.echo("deadbeat: interrupted", err=True)
         return INTERRUPTED
     except Exception as error:  # the last resort: a defect must not print a traceback unasked
         if debug:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._options import figures_option, json_option, runs_option
 
 
 @click.command(short_help="Rebuild summary, page and figures of a campaign.")
 @click.argument("run", default="latest", metavar="[RUN]")
+@figures_option
 @runs_option
 @json_option
-def command(run: str, runs: Path, as_json: bool) -> None:
+def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
     """Rebuild summary.csv, summary.json, report.html and the figures of a campaign.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
@@ -28,7 +29,7 @@ def command(run: str, runs: Path, as_json: bool) -> None:
     )
 
     store = open_campaign(runs, run)
-    summary, page = write_results(store)
+    summary, page = write_results(store, figures=figures)
     if as_json:
         print_json(answer_dict(summary, store.path))
         return

@@ -13,7 +13,7 @@ from deadbeat.cli._options import json_option, runs_option
 @click.argument("run", default="latest", metavar="[RUN]")
 @runs_option
 @json_option
-def command(run: str, runs: Path, as_json: bool) -> None:
+def command(run: str, *, runs: Path, as_json: bool) -> None:
     """Show the points of a campaign, and what makes them doubtful.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.

@@ -1,0 +1,201 @@
+"""What ``deadbeat profile`` does; apart from its options, so that ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import define
+
+from deadbeat.campaign.place import Place, choose
+from deadbeat.campaign.plan import Resolved, estimate, resolve
+from deadbeat.campaign.runner import CampaignResult, check_calibration, run_campaign, standing
+from deadbeat.campaign.spec import CampaignSpec, read_campaign_file, spec_dict, specify
+from deadbeat.catalog import Catalog
+from deadbeat.cli._machine import make_catalog, make_executor, make_judge
+from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
+from deadbeat.cli._results import answer_dict, finding_counts, print_points, write_results
+from deadbeat.executors.base import Executor
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.results import Summary
+from deadbeat.store.campaign import CampaignStore, free_bytes
+from deadbeat.store.latest import point_latest
+from deadbeat.store.serial import read_calibration
+
+_INTERRUPTED = 130
+#: Words of a command that must not be repeated when it is continued.
+_ONCE = ("--fresh", "--retry-failed")
+
+
+def profile(
+    options: Mapping[str, Any],
+    *,
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    """Runs the campaign the command line asks for; returns the exit status.
+
+    Args:
+        options: The options that are no part of the specification.
+        layer, names: Those that are, and what they are called.
+        words: The command as typed, to be named where it can be repeated.
+    """
+    spec = _specify(options, layer, names)
+    with (
+        closing(
+            make_executor(options["executor_text"], simulated=options["simulated"], cpus=spec.cpus)
+        ) as executor,
+        interruptible(),
+    ):
+        session = _prepare(options, resolve(spec, executor.describe(), names=names), executor)
+        again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
+        store = None
+        try:
+            store = _begin(session)
+            return _answer(session, store, _measure(session, store), again)
+        except KeyboardInterrupt:
+            return _interrupted(session, store, again)
+
+
+@define(kw_only=True)
+class _Session:
+    """One invocation: what was asked, where it is kept, and with what it runs."""
+
+    options: Mapping[str, Any]
+    resolved: Resolved
+    executor: Executor
+    catalog: Catalog
+    calibration: Calibration | None
+    place: Place
+
+    @property
+    def spec(self) -> CampaignSpec:
+        return self.resolved.spec
+
+
+def _specify(
+    options: Mapping[str, Any], layer: Mapping[str, Any], names: Mapping[str, str]
+) -> CampaignSpec:
+    if options["quick"] and options["preset"] not in (None, "quick"):
+        raise UsageError(f"--quick and --preset {options['preset']} exclude each other", "drop one")
+    file = options["campaign_file"]
+    layers = (layer,) if file is None else (read_campaign_file(file), layer)
+    return specify(*layers, names=names)
+
+
+def _prepare(options: Mapping[str, Any], resolved: Resolved, executor: Executor) -> _Session:
+    """Whatever can be refused is refused before a folder is made."""
+    catalog = make_catalog(executor)
+    file = options["calibration_file"]
+    calibration = None if file is None else read_calibration(file)
+    if calibration is not None:
+        check_calibration(calibration, resolved.spec, executor)
+    for name in resolved.spec.tasks.fragments:
+        catalog.fragment(name)
+    place = choose(
+        options["runs"],
+        resolved.spec,
+        fresh=options["fresh"],
+        retry_failed=options["retry_failed"],
+    )
+    return _Session(
+        options=options,
+        resolved=resolved,
+        executor=executor,
+        catalog=catalog,
+        calibration=calibration,
+        place=place,
+    )
+
+
+def _begin(session: _Session) -> CampaignStore:
+    """Says what will happen, and makes the campaign's folder unless it is there."""
+    path, spec = session.place.path, session.spec
+    if session.executor.describe().kind == "simulated":
+        say("SIMULATED: a made-up machine; nothing here says anything about this one")
+    if session.resolved.missing_cores:
+        counts = ", ".join(map(str, session.resolved.missing_cores))
+        say(
+            f"WARNING: preset {spec.preset} names core counts that do not exist here:"
+            f" M = {counts} are left out"
+        )
+    store = CampaignStore.open(path) if session.place.resumed else None
+    _announce(session, done=standing(spec, store).done if store else 0)
+    store = store or CampaignStore.create(path, spec_dict(spec), spec.seed)
+    point_latest(path.parent, path.name)
+    return store
+
+
+def _announce(session: _Session, *, done: int) -> None:
+    """Time and disk the campaign needs; refuses when the disk cannot hold it."""
+    path, spec = session.place.path, session.spec
+    calibrated = session.place.resumed or session.calibration is not None
+    whole, free = estimate(spec, calibrated=calibrated), free_bytes(path)
+    left = 1 - done / whole.runs
+    need = left * whole.bytes
+    verb = f"continue {path}, {done} of" if session.place.resumed else f"begin {path},"
+    say(
+        f"{verb} {whole.runs} task sets{' done' if done else ''}: at most"
+        f" {duration(left * whole.seconds)} and {size(need)} of disk ({size(free)} free)"
+    )
+    if need > free:
+        raise DeadbeatError(
+            f"{path} may need {size(need)}, only {size(free)} are free",
+            "free space, choose another --runs, or lower --replicas or --seconds",
+        )
+
+
+def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
+    with Watch(store.path.name) as watch:
+        return run_campaign(
+            session.spec,
+            session.executor,
+            store,
+            session.catalog,
+            judge=make_judge(session.spec.quiet.tolerance),
+            on_event=watch,
+            calibration=session.calibration,
+            retry_failed=session.options["retry_failed"],
+        )
+
+
+def _answer(session: _Session, store: CampaignStore, result: CampaignResult, again: str) -> int:
+    """Report, figures and table; exit status 1 only when not one run has a result."""
+    say("summarise and draw")
+    summary, report = write_results(store, figures=session.options["figures"])
+    if session.options["as_json"]:
+        missing = list(session.resolved.missing_cores)
+        print_json({**answer_dict(summary, store.path), "missing_cores": missing})
+    else:
+        print_points(summary, store.path)
+        _tell(summary, result, report, again)
+    return 1 if not result.done else 0
+
+
+def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) -> None:
+    if result.failed:
+        name, reason = min((key.text, reason) for key, reason in result.failed.items())
+        click.echo(
+            f"{len(result.failed)} of {result.planned} runs failed, for example {name}: {reason}"
+        )
+        click.echo(f"run them again: {again} --retry-failed")
+    click.echo(f"rejected attempts: {result.rejected}   findings: {finding_counts(summary)}")
+    click.echo(f"report: {report}")
+
+
+def _interrupted(session: _Session, store: CampaignStore | None, again: str) -> int:
+    if store is None:
+        say("interrupted before anything was begun")
+        return _INTERRUPTED
+    stand = standing(session.spec, store)
+    say(
+        f"interrupted: {stand.done} of {stand.planned} runs are kept in {store.path};"
+        f" continue with: {again}"
+    )
+    return _INTERRUPTED
