@@ -132,7 +132,9 @@ def _opens_for_writing(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITING_METHODS:
         return True
     if name == "os.open":
-        return any(flag in ast.unparse(call) for flag in ("O_WRONLY", "O_RDWR", "O_CREAT"))
+        words = ast.unparse(call)
+        writes = any(flag in words for flag in ("O_WRONLY", "O_RDWR", "O_CREAT"))
+        return writes and "devnull" not in words
     if not (name == "open" or name.endswith(".open")):
         return False
     # open(path, mode), but path.open(mode).
@@ -190,7 +192,9 @@ def os_conditional_violations(path: str, text: str) -> list[str]:
 
 
 def length_violations(path: str, text: str) -> list[str]:
-    """Files that have grown too long to be read in one go."""
+    """Files that have grown too long to be read in one go; goldens are read by comparing."""
+    if path.startswith("tests/golden/"):
+        return []
     lines = len(text.splitlines())
     return [f"{path}: {lines} lines, {LINES_MAX} or more"] if lines >= LINES_MAX else []
 

@@ -105,7 +105,7 @@ def test_writing_a_file_is_found_outside_store_build_and_report(source):
 @pytest.mark.parametrize(
     "source",
     ["open(path)", "open(path, 'rb')", "path.open()", "executor.open(requests, settings)",
-     "os.open(path, os.O_RDONLY)", "session.open('water')"],
+     "os.open(path, os.O_RDONLY)", "os.open(os.devnull, os.O_WRONLY)", "session.open('water')"],
 )  # fmt: skip
 def test_reading_is_no_writing(source):
     assert rules.write_violations(EXECUTOR, source) == []
@@ -152,6 +152,7 @@ def test_other_conditionals_are_fine():
 def test_a_long_file_is_found():
     assert rules.length_violations("x", "\n" * rules.LINES_MAX) != []
     assert rules.length_violations("x", "\n" * (rules.LINES_MAX - 1)) == []
+    assert rules.length_violations("tests/golden/x", "\n" * rules.LINES_MAX) == []
 
 
 MAKEFILE = "X := 1\nrun: setup ## go\n\ttrue\ntest:\n\ttrue\nsetup:\n"
