@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Single places that may break a rule, and why. One that no longer does must go.
 EXCEPTIONS = {
+    ("write", "src/deadbeat/executors/hardware.py"): "a list for the runtime to read, no result",
     ("write", "src/deadbeat/targets/fake.py"): "get() copies a file of the target to this host",
 }
 
