@@ -170,16 +170,17 @@ def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
     missed = columns.missed[together]
     solo_cost_ratio = columns.solo_median_ns / table.tasks["wcet_ns"]
     wake_up = (columns.start_ns - columns.release_ns)[together & columns.started]
+    delay_p50, delay_p95 = quantiles(delay, 0.5, 0.95)
     figures = {
         "tasks": len(table.tasks),
         "jobs": int(done.sum()),
         "released": int(together.sum()),
         "delay_ratio_mean": _mean(delay),
-        "delay_ratio_p50": _quantile(delay, 0.5),
-        "delay_ratio_p95": _quantile(delay, 0.95),
-        "delay_ratio_max": _quantile(delay, 1.0),
+        "delay_ratio_p50": delay_p50,
+        "delay_ratio_p95": delay_p95,
+        "delay_ratio_max": _largest(delay),
         "slowdown_mean": set_slowdown(columns, len(table.tasks)),
-        "slowdown_p50": _quantile(slow, 0.5),
+        "slowdown_p50": quantiles(slow, 0.5)[0],
         "response_ratio_mean": _mean(response),
         "deadline_misses": int(missed.sum()),
         "deadline_miss_ratio": _mean(missed.astype(np.float64)),
@@ -190,8 +191,8 @@ def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
         "solo_jobs": int((columns.counted & columns.solo & columns.finished).sum()),
         "tasks_without_solo": int(np.isnan(solo_cost_ratio).sum()),
         "solo_cost_ratio_p50": _mean_of_known(solo_cost_ratio, np.median),
-        "wake_up_p50_ns": _quantile(wake_up, 0.5),
-        "wake_up_max_ns": _quantile(wake_up, 1.0),
+        "wake_up_p50_ns": quantiles(wake_up, 0.5)[0],
+        "wake_up_max_ns": _largest(wake_up),
     }
     return RunFigures(
         set_figures=figures,
@@ -232,6 +233,12 @@ def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _quantile(values: NDArray[Any], share: float) -> float | None:
-    """Quantile with linear interpolation (type 7 of Hyndman and Fan 1996); None of nothing."""
-    return float(np.quantile(values, share)) if len(values) else None
+def _largest(values: NDArray[Any]) -> float | None:
+    return float(values.max()) if len(values) else None
+
+
+def quantiles(values: NDArray[Any], *shares: float) -> list[float | None]:
+    """Quantiles with linear interpolation (type 7 of Hyndman and Fan 1996); None of nothing."""
+    if len(values) == 0:
+        return [None] * len(shares)
+    return [float(value) for value in np.quantile(values, shares)]

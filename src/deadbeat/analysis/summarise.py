@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
 from deadbeat.analysis.findings import Evidence, collect_findings
-from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, run_figures
+from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -227,7 +227,7 @@ class RunReader:
                 f" which {key.text} uses",
                 "put the calibration back with which the campaign was generated",
             ) from error
-        return overlap_share(columns, table.tasks["core"].astype(np.int64), plan)
+        return overlap_share(columns, table.tasks, plan)
 
 
 def point_row(
@@ -240,8 +240,8 @@ def point_row(
     delay_ci = mean_interval(delays, seed=seed, resamples=resamples)
     slowdown_ci = mean_interval(slowdowns, seed=seed, resamples=resamples)
     miss_ci = miss_interval(misses, released, seed=seed, resamples=resamples)
-    p50, p95, largest = pooled_quantiles(samples.delay_ratio, (0.5, 0.95, 1.0))
-    (slowdown_p50,) = pooled_quantiles(samples.slowdown, (0.5,))
+    p50, p95, largest = quantiles(_pool(samples.delay_ratio), 0.5, 0.95, 1.0)
+    (slowdown_p50,) = quantiles(_pool(samples.slowdown), 0.5)
     row: dict[str, Any] = {
         "cores": point.cores,
         "sync_share": point.sync_share,
@@ -275,18 +275,16 @@ def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def pooled_quantiles(parts: list[Floats], shares: tuple[float, ...]) -> list[float | None]:
-    """Exact quantiles of all ``parts`` together (linear interpolation); None of nothing."""
-    if sum(len(part) for part in parts) == 0:
-        return [None] * len(shares)
-    pooled = np.concatenate(parts)
-    return [float(value) for value in np.quantile(pooled, shares, overwrite_input=True)]
+def _pool(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:
     """How many ``values`` lie in each bin of EDGES; the end bins take what lies beyond."""
-    bins = np.searchsorted(EDGES, values, side="right") - 1
-    return np.bincount(np.clip(bins, 0, len(EDGES) - 2), minlength=len(EDGES) - 1)
+    with np.errstate(divide="ignore"):
+        bins = np.floor(np.log2(values) * BINS_PER_OCTAVE) + 4 * BINS_PER_OCTAVE
+    inside = np.clip(bins, 0, len(EDGES) - 2).astype(np.int64)
+    return np.bincount(inside, minlength=len(EDGES) - 1)
 
 
 def _distributions(point: Point, samples: _PointSamples) -> Iterator[dict[str, Any]]:

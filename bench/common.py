@@ -1,0 +1,37 @@
+"""What every benchmark of this project shares: one line of JSON per figure, on stdout."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Mapping
+from typing import Any
+
+
+def report(
+    name: str, goal: str, measured: float, unit: str, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Print one figure as a line of JSON, and return it.
+
+    Args:
+        name: What was measured, as in the table of goals.
+        goal: What is wanted, in words, such as ``<= 10 s``.
+        measured: The figure, in ``unit``.
+        extra: What else a reader needs to judge it.
+    """
+    row = {"name": name, "goal": goal, "measured": measured, "unit": unit, **(extra or {})}
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def peak_bytes() -> int:
+    """Largest resident memory of this process so far (Linux reports KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the children it waited for."""
+    own, children = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

@@ -1,0 +1,224 @@
+"""Small job tables, task sets and campaigns, written out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration, Cost
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.jobfile import new_header
+
+SET_ID = "0123456789abcdef" * 4
+COUNTED = j.JOB_COUNTED
+
+
+@frozen(kw_only=True)
+class RunTask:
+    """A task of a table: times in ns."""
+
+    core: int = 0
+    wcet_ns: int = 100
+    period_ns: int = 1000
+    deadline_ns: int = 1000
+
+
+@frozen(kw_only=True)
+class Job:
+    """A job: start None is never started, finish None never finished."""
+
+    release: int
+    start: int | None
+    finish: int | None
+    window: int = 0
+    counted: bool = True
+    skipped: bool = False
+
+
+def ran(release: int, start: int, finish: int, *, window: int = 0, counted: bool = True) -> Job:
+    return Job(release=release, start=start, finish=finish, window=window, counted=counted)
+
+
+def skip(release: int, *, window: int = 0, counted: bool = True) -> Job:
+    return Job(
+        release=release, start=None, finish=None, window=window, counted=counted, skipped=True
+    )
+
+
+@frozen(kw_only=True)
+class Window:
+    """A window; ``solo`` is the task that runs alone in it."""
+
+    solo: int | None = None
+    start: int = 0
+    end: int = 1_000_000
+
+
+def job_table(
+    tasks: Sequence[RunTask],
+    jobs: Sequence[Sequence[Job]],
+    *,
+    windows: Sequence[Window] = (Window(),),
+    probes: Sequence[tuple[int, int, int, int, int]] = (),
+    flags: int = j.RUN_REALTIME,
+    set_id: str = SET_ID,
+) -> JobTable:
+    """A table of ``jobs`` per task; a probe is (boundary, kind, core a, core b, ps)."""
+    task_rows = np.zeros(len(tasks), j.TASK_DTYPE)
+    first = 0
+    for index, (task, own) in enumerate(zip(tasks, jobs, strict=True)):
+        row = task_rows[index : index + 1]
+        row["task"], row["core"], row["cpu"] = index, task.core, task.core
+        row["policy"], row["priority"] = 1, 60
+        row["wcet_ns"], row["period_ns"] = task.wcet_ns, task.period_ns
+        row["deadline_ns"], row["first_job"], row["job_count"] = task.deadline_ns, first, len(own)
+        first += len(own)
+    window_rows = np.zeros(len(windows), j.WINDOW_DTYPE)
+    for index, window in enumerate(windows):
+        kind = j.WINDOW_TOGETHER if window.solo is None else j.WINDOW_SOLO
+        task = 0xFFFF if window.solo is None else window.solo
+        window_rows[index] = (index, kind, task, 0, window.start, window.end)
+    probe_rows = np.zeros(len(probes), j.PROBE_DTYPE)
+    for index, (boundary, kind, core_a, core_b, value_ps) in enumerate(probes):
+        probe_rows[index] = (boundary, kind, core_a, core_b, 0, value_ps)
+    job_rows = np.zeros(first, j.JOB_DTYPE)
+    flat = [(index, job) for index, own in enumerate(jobs) for job in own]
+    for index, (task_index, job) in enumerate(flat):
+        job_rows[index : index + 1] = _job_row(task_index, job, windows[job.window])
+    return JobTable(
+        header=new_header(set_id=set_id, flags=flags),
+        tasks=task_rows,
+        windows=window_rows,
+        probes=probe_rows,
+        jobs=job_rows,
+    )
+
+
+def _job_row(task: int, job: Job, window: Window) -> np.ndarray:
+    row = np.zeros(1, j.JOB_DTYPE)
+    bits = j.JOB_COUNTED if job.counted else 0
+    bits |= j.JOB_SOLO if window.solo is not None else 0
+    bits |= j.JOB_SKIPPED if job.skipped else 0
+    bits |= j.JOB_STARTED if job.start is not None else 0
+    bits |= j.JOB_FINISHED if job.finish is not None else 0
+    row["release_ns"], row["task"], row["window"], row["flags"] = (
+        job.release,
+        task,
+        job.window,
+        bits,
+    )
+    row["start_ns"] = j.NEVER if job.start is None else job.start
+    row["finish_ns"] = j.NEVER if job.finish is None else job.finish
+    return row
+
+
+def key(
+    cores: int = 2, sync_share: int = 500, contended_ratio: int = 1000, replica: int = 0
+) -> RunKey:
+    return RunKey(Point(cores, sync_share, contended_ratio), replica)
+
+
+COSTS_PS = {"work/1": 1000, "lock/1": 1000, "queue/1": 1000}
+
+
+def calibration(
+    *, cores: int = 2, kind: str = "hardware", policy: str = "fifo", basis: str = "warm"
+) -> Calibration:
+    """Every use costs 1 ns a repeat."""
+    platform = Platform(
+        name="test",
+        kind=kind,
+        machine="x86_64",
+        soc="test",
+        cpus=tuple(range(cores)),
+        kernel="6.1",
+        preemption="full",
+        governor="performance",
+        toolchain="gcc",
+        flags="-O2",
+        fingerprint="f",
+    )
+    costs = {
+        entry: (
+            Cost(
+                first_ps=ps,
+                first_low_ps=ps,
+                first_high_ps=ps,
+                repeat_ps=ps,
+                repeat_low_ps=ps,
+                repeat_high_ps=ps,
+                samples=1,
+                rejected=0,
+            ),
+        )
+        * cores
+        for entry, ps in COSTS_PS.items()
+    }
+    return Calibration(
+        platform=platform,
+        basis=basis,
+        policy=policy,
+        pool="full",
+        costs=costs,
+        yardstick_ps=(1_000_000,) * cores,
+        cache_line_ps={f"{a}-{b}": 60_000 for a in range(cores) for b in range(a + 1, cores)},
+        made_at="2026-01-01T00:00:00Z",
+    )
+
+
+@frozen(kw_only=True)
+class PlannedTask:
+    """Uses of a task in order: (fragment, repeats, resource index or None)."""
+
+    core: int
+    uses: Sequence[tuple[str, int, int | None]] = field(default=(("work", 100, None),))
+
+
+def task_set(
+    tasks: Sequence[PlannedTask],
+    resources: Sequence[Resource] = (),
+    *,
+    sync_share_real: float = 0.5,
+    contended_ratio_real: float = 1.0,
+) -> TaskSet:
+    made = []
+    for index, task in enumerate(tasks):
+        uses = tuple(FragmentUse(Entry(name, 1), n, resource) for name, n, resource in task.uses)
+        cost = 1000 * sum(use.repeats for use in uses)
+        made.append(
+            Task(
+                name=f"t{index}",
+                core=task.core,
+                wcet_ns=cost // 1000,
+                period_ns=1000,
+                deadline_ns=1000,
+                offset_ns=0,
+                priority=60,
+                seed=index,
+                segments=(Segment(Kind.NS, cost, cost, uses),),
+            )
+        )
+    return TaskSet(
+        cores=1 + max(task.core for task in tasks),
+        tasks=tuple(made),
+        resources=tuple(resources),
+        seed=77,
+        generator="test",
+        sync_share=Fraction(1, 2),
+        contended_ratio=Fraction(1),
+        sync_share_real=sync_share_real,
+        contended_ratio_real=contended_ratio_real,
+    )
+
+
+def new_store(path: Path) -> CampaignStore:
+    return CampaignStore.create(path, {"name": "test"}, 5)
