@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Exclusive flock on one file; every participant has an open file description of its own"
  * resource_class = "file-lock"
- * sizes = [1, 4, 16]
+ * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = []
  * requires = []

@@ -10,7 +10,7 @@
  * modes = ["default"]
  * blocking = false
  * hold = "the kernel's lock of the queue while a message is linked or unlinked"
- * parallel = true
+ * parallel = false
  * mixed_priorities = true
  * origin = "own; System V message queues"
  * tacle = ""

@@ -10,7 +10,7 @@
  * modes = ["default"]
  * blocking = true
  * hold = "one update of a guarded counter, at the ceiling's priority"
- * parallel = true
+ * parallel = false
  * mixed_priorities = true
  * origin = "own; POSIX threads, PTHREAD_PRIO_PROTECT"
  * tacle = ""

@@ -10,7 +10,7 @@
  * modes = ["default"]
  * blocking = false
  * hold = "the kernel's signal lock of a process while a signal is queued or dequeued"
- * parallel = true
+ * parallel = false
  * mixed_priorities = true
  * origin = "own; sigqueue(3), sigwaitinfo(2)"
  * tacle = ""

@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Pair of Unix sockets with message boundaries: send a message, receive any"
  * resource_class = "socket"
- * sizes = [1, 4, 16]
+ * sizes = [1, 4, 16, 64]
  * size_unit = "operations"
  * quick = []
  * requires = []

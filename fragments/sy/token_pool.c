@@ -3,9 +3,9 @@
  * kind = "SY"
  * summary = "Pool with fewer tokens than participants: a lock-free stack, a futex when it is empty"
  * resource_class = "pool"
- * sizes = [1, 64, 512, 4096]
+ * sizes = [1, 256, 2048, 16384]
  * size_unit = "guarded updates while the token is held"
- * quick = [1, 512]
+ * quick = []
  * requires = []
  * modes = ["default"]
  * blocking = true
