@@ -297,11 +297,10 @@ def _hatch(axis: Axes, box: tuple[float, float, float, float], state: str) -> No
 def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None:
     """The value in black or white, whichever stands out from its cell."""
     import matplotlib as mpl  # noqa: PLC0415 - see draw_figures
-    from matplotlib.patheffects import withStroke  # noqa: PLC0415
 
     share = (grid.values[row, column] - scale.low) / (scale.high - scale.low)
-    # A rim in the colour of the cell keeps contour lines off the figure.
-    rim = withStroke(linewidth=2.5, foreground=mpl.colormaps[_COLOURS](share))
+    # A patch in the colour of the cell keeps contour lines off the number.
+    patch = {"facecolor": mpl.colormaps[_COLOURS](share), "edgecolor": "none", "pad": 0.6}
     axis.text(
         grid.contended_ratios[column],
         grid.sync_shares[row],
@@ -310,7 +309,7 @@ def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None
         va="center",
         fontsize=7.5 if len(grid.contended_ratios) <= 8 else 5.5,
         color="#101010" if share > 0.6 else "white",
-        path_effects=[rim],
+        bbox=patch,
         zorder=4,
     )
 

@@ -215,7 +215,7 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     levels = tuple(
         round(index * step, 9)
         for index in range(math.floor(low / step) + 1, math.ceil(high / step))
-        if abs(index * step - metric.neutral) > max(floor_span, step / 2)
+        if abs(index * step - metric.neutral) > 1.001 * max(floor_span, step / 2)
     )
     return Scale(low=low, high=high, levels=levels)
 

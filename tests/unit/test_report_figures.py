@@ -1,0 +1,113 @@
+"""Figures on paper: which there are, that they are what they claim, and what stands on them."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from helpers.demo_summary import demo_summary
+from matplotlib.image import imread
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.results import Summary
+from deadbeat.report import write_figures
+from deadbeat.report.figures import draw_figures
+
+SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
+
+
+def svg_words(content: bytes) -> str:
+    root = ET.fromstring(content)
+    return "\n".join(
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    )
+
+
+@pytest.fixture(scope="module")
+def svgs() -> dict[str, bytes]:
+    return dict(draw_figures(demo_summary(**SMALL), ("svg",)))
+
+
+def test_a_surface_and_heat_map_for_every_quantity_and_core_count(svgs):
+    metrics = ("slowdown", "delay_ratio", "deadline_miss_ratio")
+    wanted = {f"{metric}-m{m:03d}.svg" for metric in metrics for m in (1, 2)}
+    wanted |= {f"overview-{metric}.svg" for metric in metrics}
+    wanted |= {f"distributions-m{m:03d}.svg" for m in (1, 2)}
+    assert set(svgs) == wanted
+
+
+def test_labels_noise_floor_and_origin_stand_on_every_figure(svgs):
+    for content in svgs.values():
+        words = svg_words(content)
+        assert "SIMULATED, policy other" in words
+        assert "Smallest effect visible here: 1.2 %." in words
+        assert "bench-07" in words
+
+
+def test_axes_carry_quantities_and_units(svgs):
+    words = svg_words(svgs["deadline_miss_ratio-m002.svg"])
+    for axis in ("contended ratio α", "synchronisation share ρ", "deadline miss ratio (% of jobs)"):
+        assert axis in words
+
+
+def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
+    content = dict(draw_figures(demo_summary(cores=(4,)), ("svg",)))["slowdown-m004.svg"]
+    words = svg_words(content).split("\n")
+    assert "1.84" in words
+    assert words.count("n.m.") == 1
+    assert words.count("?") == 1
+
+
+def test_files_are_of_their_kind_and_are_written_into_figures(tmp_path):
+    paths = write_figures(demo_summary(**SMALL), tmp_path, ("png", "pdf"))
+    assert {path.parent for path in paths} == {tmp_path / "figures"}
+    assert len(paths) == len(set(paths)) == 22
+    for path in paths:
+        magic = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-"}[path.suffix]
+        assert path.read_bytes().startswith(magic)
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {p.name for p in paths}
+
+
+def test_a_png_shows_colours_on_white(tmp_path):
+    figures = draw_figures(demo_summary(cores=(4,)), ("png",))
+    name, content = next(item for item in figures if item[0] == "slowdown-m004.png")
+    image = imread(io.BytesIO(content))[..., :3]
+    assert image.shape[:2] == (780, 1650), name
+    np.testing.assert_allclose(image[2, 2], 1.0)
+    # Ends of viridis: dark violet and yellow.
+    for colour in ((0.267, 0.005, 0.329), (0.993, 0.906, 0.144)):
+        assert (np.abs(image - colour).max(axis=-1) < 0.02).sum() > 1000
+
+
+def test_the_same_summary_gives_the_same_bytes():
+    summary = demo_summary(cores=(2,), steps=1, sets_per_point=1)
+    formats = ("png", "svg", "pdf")
+    assert dict(draw_figures(summary, formats)) == dict(draw_figures(summary, formats))
+
+
+def test_names_from_outside_are_neither_formulas_nor_markup():
+    name = "a$_x$ </text><script>x</script> \x07 & \ud800"
+    summary = demo_summary(cores=(1,), steps=1, sets_per_point=1, name=name)
+    content = dict(draw_figures(summary, ("svg",)))["slowdown-m001.svg"]
+    assert "a$_x$ </text><script>x</script> � & �" in svg_words(content)
+    assert not re.search(rb"<script", content)
+
+
+def test_a_campaign_without_runs_has_no_figures():
+    assert list(draw_figures(Summary(rows=(), sets=()))) == []
+
+
+@pytest.mark.parametrize("shares", [1, 2])
+def test_a_single_line_of_points_is_drawn(shares):
+    base = demo_summary(cores=(2,), steps=2, sets_per_point=1, holes=False)
+    rows = tuple(row for row in base.rows if row["sync_share"] <= (shares - 1) / 2)
+    figures = dict(draw_figures(Summary(rows=rows, sets=()), ("svg",)))
+    assert len(figures) == 6
+
+
+def test_an_unknown_format_is_refused_by_name():
+    with pytest.raises(UsageError, match="'gif'"):
+        next(draw_figures(demo_summary(**SMALL), ("png", "gif")))

@@ -1,0 +1,131 @@
+"""Grids, colour ranges and terminal rows against small cases worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from helpers.demo_summary import demo_summary
+
+from deadbeat.model.results import Summary
+from deadbeat.report import TERMINAL_COLUMNS, rows_for_terminal
+from deadbeat.report.facts import noise_floor
+from deadbeat.report.grids import (
+    METRICS,
+    cell_text,
+    edges,
+    grid,
+    nice_step,
+    scale,
+    short,
+    state_of,
+)
+
+SLOWDOWN, DELAY, MISS = METRICS
+
+
+def test_rows_are_rho_and_columns_are_alpha():
+    rows = [
+        {
+            "cores": 1,
+            "sync_share": rho,
+            "contended_ratio": alpha,
+            "slowdown_mean": 1 + rho + alpha / 10,
+        }
+        for alpha in (1.0, 0.5)
+        for rho in (0.5, 0.0)
+    ]
+    found = grid(Summary(rows=tuple(rows), sets=()), SLOWDOWN, 1)
+    assert (found.sync_shares, found.contended_ratios) == ((0.0, 0.5), (0.5, 1.0))
+    np.testing.assert_allclose(found.values, [[1.05, 1.1], [1.55, 1.6]])
+
+
+def test_a_missing_point_stays_empty_between_known_neighbours():
+    found = grid(demo_summary(), SLOWDOWN, 4)
+    assert found.states[3][1] == "not measured"
+    assert found.states[1][3] == "undecided"
+    assert math.isnan(found.values[3][1])
+    assert math.isnan(found.values[1][3])
+    assert (found.texts[3][1], found.texts[1][3]) == ("–", "?")
+    assert np.isnan(found.values).sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [
+        (None, "not measured"),
+        ({"slowdown_mean": None, "task_sets": 0, "rejected_share": None}, "not measured"),
+        ({"slowdown_mean": None, "task_sets": 0, "rejected_share": 1.0}, "undecided"),
+        ({"slowdown_mean": None, "task_sets": 2, "rejected_share": 0.0}, "undecided"),
+        ({"slowdown_mean": math.nan, "task_sets": 2}, "undecided"),
+        ({"slowdown_mean": 1.0, "task_sets": 2}, "measured"),
+    ],
+)
+def test_how_far_a_cell_is_known(row, state):
+    assert state_of(row, "slowdown_mean") == state
+
+
+def test_zero_misses_show_their_upper_bound():
+    row = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_high": 0.0042}
+    assert cell_text(row, MISS) == "<0.42"
+    assert cell_text(row | {"deadline_miss_ci_high": None}, MISS) == "0"
+    assert cell_text(row | {"deadline_miss_ratio": 0.125}, MISS) == "12"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.04567, "0.046"), (0.5, "0.5"), (7.3, "7.3"), (99.6, "100"), (250.0, "250")],
+)
+def test_short_numbers(value, text):
+    assert short(value) == text
+
+
+def test_noise_does_not_fill_the_colour_range():
+    calm = demo_summary(contention=0.0, floor=0.1)
+    found = scale(calm, SLOWDOWN, noise_floor(calm))
+    assert found.high - found.low == pytest.approx(0.2)
+    assert found.levels == ()
+
+
+def test_contour_lines_are_round_apart_by_the_floor_and_not_at_no_effect():
+    demo = demo_summary(floor=0.15)
+    levels = scale(demo, SLOWDOWN, noise_floor(demo)).levels
+    assert levels == (1.2, 1.4, 1.6, 1.8)
+
+
+def test_the_colour_range_is_common_to_all_cores():
+    demo = demo_summary()
+    found = scale(demo, SLOWDOWN, noise_floor(demo))
+    values = [row["slowdown_mean"] for row in demo.rows if row["slowdown_mean"] is not None]
+    assert (found.low, found.high) == (min(values), max(values))
+
+
+@pytest.mark.parametrize(
+    ("at_least", "step"), [(0.011, 0.02), (0.2, 0.2), (0.21, 0.5), (0.6, 1.0), (7, 10)]
+)
+def test_steps_are_one_two_five(at_least, step):
+    assert nice_step(at_least) == pytest.approx(step)
+
+
+def test_edges_lie_half_way_and_as_far_outside():
+    assert edges((0.0, 0.5, 1.0)) == (-0.25, 0.25, 0.75, 1.25)
+    assert edges((0.0, 0.1, 0.5)) == pytest.approx((-0.05, 0.05, 0.3, 0.7))
+    assert edges((0.5,)) == pytest.approx((0.45, 0.55))
+
+
+def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
+    rows = rows_for_terminal(demo_summary(steps=4))
+    assert len(rows) == 74
+    assert all(tuple(row) == tuple(key for key, _ in TERMINAL_COLUMNS) for row in rows)
+    assert (rows[0]["cores"], rows[0]["sync_share"], rows[0]["contended_ratio"]) == (
+        "1",
+        "0.00",
+        "0.00",
+    )
+    assert rows[-1]["slowdown"] == "1.84 [1.83, 1.84]"
+    assert rows[0]["miss_ratio"] == "<0.19"
+    undecided = next(row for row in rows if row["slowdown"] == "undecided")
+    assert (undecided["cores"], undecided["miss_ratio"], undecided["slowdown_p50"]) == (
+        "4", "undecided", "-",
+    )  # fmt: skip

@@ -1,0 +1,248 @@
+"""The page as text: nothing from outside, nothing unescaped, every part there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from attrs import evolve
+from helpers.demo_summary import demo_summary
+
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.results import Finding, Summary
+from deadbeat.report import write_report
+from deadbeat.report.data import encode, page_data
+from deadbeat.report.facts import flatten, labels, sessions
+from deadbeat.report.page import render
+
+HOSTILE = "</script><script>hacked()</script><img src=x onerror=hacked()> \" ' & $name"
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, the text of scripts, and the other text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def data(self) -> dict[str, Any]:
+        return json.loads(self.scripts[0])
+
+
+@pytest.fixture(scope="module")
+def demo() -> Page:
+    return Page(render(demo_summary()))
+
+
+def hostile_summary() -> Summary:
+    base = demo_summary(name=HOSTILE, host=HOSTILE, labels=(HOSTILE,), cores=(1, 2), steps=1)
+    finding = Finding(id="x", severity="warning", message=HOSTILE, cure=HOSTILE, where=HOSTILE)
+    meta = base.meta | {
+        "parameters": {HOSTILE: [HOSTILE]},
+        "calibration": {HOSTILE: HOSTILE},
+        "sessions": [{"session": HOSTILE, "before": {HOSTILE: HOSTILE}, "after": {HOSTILE: "b"}}],
+        "failed": {HOSTILE: {"reason": HOSTILE}},
+        "created_at": HOSTILE,
+    }
+    sets = tuple(item | {"file": HOSTILE, "seed": HOSTILE} for item in base.sets)
+    noise = {"smallest_effect": 0.01, "basis": HOSTILE}
+    return evolve(base, findings=(finding,), meta=meta, sets=sets, noise_floor=noise)
+
+
+def test_no_element_refers_to_anything_outside(demo):
+    for tag, attributes in demo.elements:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
+        assert "src" not in attributes
+        for name in ("href", "action", "poster", "srcset", "data"):
+            assert (attributes.get(name) or "#").startswith("#")
+
+
+def test_styles_load_nothing():
+    style = render(demo_summary()).split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_allows_exactly_the_scripts_that_are_there(demo):
+    policy = next(
+        attributes["content"]
+        for tag, attributes in demo.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    digests = {
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        for script in demo.scripts[1:]
+    }
+    assert len(demo.scripts) == 3
+    assert allowed == digests
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+
+
+def test_hostile_names_add_no_element_and_read_as_they_are(demo):
+    calm, page = Page(render(demo_summary(cores=(1, 2), steps=1))), Page(render(hostile_summary()))
+    assert len(page.scripts) == len(calm.scripts) == 3
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
+    assert page.words.count(HOSTILE) >= 8
+    assert page.data()["name"] == HOSTILE
+    assert page.data()["labels"] == ["SIMULATED", HOSTILE]
+
+
+def test_hostile_data_cannot_end_its_element():
+    text = encode({"name": HOSTILE, "comment": "<!-- <script>\u2028"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"name": HOSTILE, "comment": "<!-- <script>\u2028"}
+
+
+def test_every_row_and_set_is_embedded(demo):
+    summary, data = demo_summary(), demo.data()
+    assert len(data["rows"]) == len(summary.rows) == 74
+    assert len(data["sets"]) == len(summary.sets)
+    first = dict(zip(data["row_columns"], data["rows"][-1], strict=True))
+    assert first["slowdown_mean"] == pytest.approx(summary.rows[-1]["slowdown_mean"], rel=1e-5)
+
+
+def test_distributions_survive_their_packing(demo):
+    summary, data = demo_summary(), demo.data()
+    assert len(data["distributions"]) == len(summary.distributions)
+    for item, packed in zip(summary.distributions, data["distributions"], strict=True):
+        cores, rho, alpha, metric, table, first, counts = packed
+        assert (cores, rho, alpha) == (item["cores"], item["sync_share"], item["contended_ratio"])
+        assert metric == item["metric"]
+        assert sum(counts) == sum(item["counts"])
+        start = next(index for index, count in enumerate(item["counts"]) if count)
+        kept = data["edges"][table][first : first + len(counts) + 1]
+        assert kept == pytest.approx(item["edges"][start : start + len(counts) + 1], rel=1e-5)
+
+
+def test_distributions_with_bins_of_their_own_keep_them():
+    place = {"cores": 1, "sync_share": 0.0, "contended_ratio": 0.0, "metric": "slowdown"}
+    grids = ([1.0, 2.0, 3.0], [1.0, 3.0], [1.5, 2.5])
+    items = tuple(place | {"edges": e, "counts": [5] * (len(e) - 1)} for e in grids)
+    data = page_data(Summary(rows=(), sets=(), distributions=items))
+    found = [
+        data["edges"][table][first : first + len(counts) + 1]
+        for _, _, _, _, table, first, counts in data["distributions"]
+    ]
+    assert found == [list(e) for e in grids]
+
+
+def test_a_seed_too_large_for_javascript_travels_as_text():
+    seed = 2**63 + 1
+    base = demo_summary(cores=(1,), steps=1, sets_per_point=1)
+    data = page_data(evolve(base, sets=({**base.sets[0], "seed": seed},)))
+    column = 3 + [item["heading"] for item in data["set_fields"]].index("seed")
+    assert data["sets"][0][column] == str(seed)
+
+
+def test_values_that_are_not_finite_become_none():
+    base = demo_summary(cores=(1,), steps=1)
+    rows = (base.rows[0] | {"slowdown_mean": float("nan"), "delay_ratio_max": float("inf")},)
+    data = json.loads(encode(page_data(evolve(base, rows=rows))))
+    row = dict(zip(data["row_columns"], data["rows"][0], strict=True))
+    assert row["slowdown_mean"] is None
+    assert row["delay_ratio_max"] is None
+
+
+def test_the_words_of_the_page(demo):
+    for words in (
+        "bench-07 · Example 9000 · x86_64 · 4 cores",
+        "6.18.44",
+        "2026-11-21T20:15:00Z",
+        "SIMULATED · policy other",
+        "It starts to miss deadlines at M = 4, ρ = 0.5, α = 1",
+        "smallest effect visible here: 1.2 %",
+        "The hypervisor took 1.9 % of the time of core 1.",
+        "What to do: Leave one core out",
+        "Rejected, undecided, not measured",
+        "mutex_ceiling/1",
+        "changed by +12",
+    ):
+        assert words in demo.text.replace("\u00a0", " ")
+
+
+def test_findings_stand_in_order_of_severity(demo):
+    places = [demo.text.index(word) for word in ("Serious:", "Warning:", "Info:")]
+    assert places == sorted(places)
+
+
+def test_an_empty_campaign_still_gives_a_page():
+    page = Page(render(Summary(rows=(), sets=())))
+    assert "Nothing was measured yet." in page.text
+    assert "unnamed campaign" in page.text
+    assert page.data()["rows"] == []
+
+
+def test_the_same_summary_gives_the_same_page():
+    assert render(demo_summary()) == render(demo_summary())
+
+
+def test_a_simulated_platform_is_labelled_even_when_the_summary_forgot():
+    assert labels(demo_summary(labels=())) == ("SIMULATED",)
+    assert labels(demo_summary(labels=("policy other",), kind="hardware")) == ("policy other",)
+    assert labels(demo_summary(labels=("simulated",))) == ("SIMULATED",)
+
+
+def test_changes_of_the_environment_are_named():
+    (session,) = sessions(demo_summary())
+    assert session.changed == ("cpu.temperature_c", "steal_ticks")
+    assert session.before["cpu.online"] == "0, 1, 2, 3"
+
+
+def test_a_session_that_was_cut_off_claims_no_changes():
+    base = demo_summary()
+    meta = base.meta | {"sessions": [{"session": 1, "before": {"a": 1}, "after": None}]}
+    (session,) = sessions(evolve(base, meta=meta))
+    assert session.changed == ()
+    assert "the session was cut off" in Page(render(evolve(base, meta=meta))).text
+
+
+def test_nested_values_become_paths():
+    value = {"a": {"b": [1, 2], "c": [{"d": True}, {"d": None}]}, "e": 0.1 + 0.2, "f": []}
+    assert list(flatten(value)) == [
+        ("a.b", "1, 2"), ("a.c[0].d", "yes"), ("a.c[1].d", "none"), ("e", "0.3"), ("f", ""),
+    ]  # fmt: skip
+
+
+def test_the_file_is_written_whole_into_a_new_folder(tmp_path):
+    path = write_report(demo_summary(name="caf\udce9"), tmp_path / "new" / "run")
+    assert path == tmp_path / "new" / "run" / "report.html"
+    assert path.read_text("utf-8").rstrip().endswith("</html>")
+    assert [item.name for item in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DeadbeatError, match="cannot write") as caught:
+        write_report(demo_summary(), tmp_path / "file")
+    assert caught.value.hint
