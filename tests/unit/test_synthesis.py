@@ -217,6 +217,23 @@ def test_contended_uses_meet_the_ratio_within_one_use():
             assert abs(contended - ratio * sum(flat)) < max(flat)
 
 
+def test_every_task_turns_contended_at_the_same_pace():
+    costs = [[1] * 40, [3] * 20, [10] * 10]
+    for seed in range(50):
+        flags = iter(contended_uses(Stream(seed), costs, Fraction(1, 2)))
+        shares = [mean([next(flags) for _ in task]) for task in costs]
+        assert all(0.39 <= share <= 0.61 for share in shares)
+
+
+def test_no_use_of_a_task_turns_contended_first():
+    counts = [0] * 5
+    for seed in range(2000):
+        flags = contended_uses(Stream(seed), [[7] * 5], Fraction(2, 5))
+        counts = [count + flag for count, flag in zip(counts, flags, strict=True)]
+    # 4.5 standard deviations of a count are 99.
+    assert all(abs(count - 800) < 99 for count in counts)
+
+
 def test_contended_uses_have_the_exact_mean():
     costs = [[5, 1, 9, 4], [2, 2, 30], [7]]
     flat = [cost for task in costs for cost in task]
