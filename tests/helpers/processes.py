@@ -1,0 +1,46 @@
+"""A second Python process beside the test, and what is in a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CHILD_LOCK = """
+import sys
+from pathlib import Path
+from deadbeat.store.campaign import CampaignStore
+with CampaignStore.open(Path(sys.argv[1])).lock():
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def python(code: str, *arguments: str) -> subprocess.Popen[str]:
+    tests = str(Path(__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": tests},
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def other_process_holding(path: Path) -> Iterator[subprocess.Popen[str]]:
+    child = python(CHILD_LOCK, str(path))
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()

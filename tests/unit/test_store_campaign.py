@@ -1,0 +1,380 @@
+"""Truth: docs/reference/files.md: the layout, and what a damaged or foreign file leads to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.processes import names, other_process_holding
+from helpers.runs import (
+    PlannedTask,
+    RunTask,
+    calibration,
+    job_table,
+    key,
+    new_store,
+    ran,
+    task_set,
+)
+
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import Resource
+from deadbeat.store.campaign import CampaignStore, estimate_bytes, free_bytes
+from deadbeat.store.files import move_file, tool_version
+from deadbeat.store.jobfile import job_file_buffers, read_job_table, write_job_table
+from deadbeat.store.keys import parse_run_key
+from deadbeat.store.latest import point_latest
+from deadbeat.store.serial import read_calibration, write_calibration
+
+TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
+OTHER = job_table([RunTask()], [[ran(0, 10, 120)]])
+
+
+# -- life of the directory
+
+
+def test_what_was_created_is_what_is_opened(tmp_path: Path) -> None:
+    CampaignStore.create(tmp_path / "a" / "b", {"grid": [1, 2], "name": "é"}, 2**63)
+    store = CampaignStore.open(tmp_path / "a" / "b")
+    assert store.spec == {"grid": [1, 2], "name": "é"}
+    assert store.seed == 2**63
+
+
+def test_a_campaign_is_not_started_over_another(tmp_path: Path) -> None:
+    new_store(tmp_path / "a")
+    with pytest.raises(UsageError, match="already holds a campaign"):
+        new_store(tmp_path / "a")
+
+
+def test_a_campaign_is_not_started_among_other_things(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(UsageError, match=r"not empty: it holds thesis\.tex"):
+        new_store(tmp_path)
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+def test_a_campaign_that_was_killed_while_it_began_can_begin_again(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "campaign.json.77.part").write_text('{"for')
+    new_store(tmp_path)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_left_over_parts_are_neither_read_nor_kept(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.commit_table(key(), TABLE)
+    part = tmp_path / "jobs" / f"{key(replica=1).text}.jobs.1234.part"
+    part.write_bytes(b"half")
+    assert CampaignStore.open(tmp_path).committed() == {key()}
+    assert not part.exists()
+
+
+def test_parts_stay_while_another_process_writes(tmp_path: Path) -> None:
+    new_store(tmp_path)
+    part = tmp_path / "jobs" / "x.jobs.1234.part"
+    with other_process_holding(tmp_path):
+        part.write_bytes(b"being written")
+        CampaignStore.open(tmp_path)
+        assert part.exists()
+
+
+# -- runs
+
+
+def test_a_committed_run_is_read_back(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.commit_table(key(), TABLE)
+    assert store.table(key()).jobs.tobytes() == TABLE.jobs.tobytes()
+    assert store.table(key()).set_id == TABLE.set_id
+
+
+def test_a_committed_run_is_immutable(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    path = store.commit_table(key(), TABLE)
+    before = path.read_bytes()
+    write_job_table(tmp_path / "other.jobs", OTHER)
+    with pytest.raises(DeadbeatError, match="committed already"):
+        store.commit_table(key(), OTHER)
+    with pytest.raises(DeadbeatError, match="committed already"):
+        store.commit_file(key(), tmp_path / "other.jobs")
+    assert path.read_bytes() == before
+    assert (tmp_path / "other.jobs").exists()
+
+
+def test_a_file_is_committed_by_moving_it(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "c")
+    write_job_table(tmp_path / "made.jobs", TABLE)
+    store.commit_file(key(), tmp_path / "made.jobs")
+    assert not (tmp_path / "made.jobs").exists()
+    assert store.committed() == {key()}
+
+
+def test_a_damaged_file_is_not_committed(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "c")
+    (tmp_path / "bad.jobs").write_bytes(b"".join(job_file_buffers(TABLE))[:-2])
+    with pytest.raises(DataError, match=r"bad\.jobs is truncated"):
+        store.commit_file(key(), tmp_path / "bad.jobs")
+    assert store.committed() == set()
+
+
+def test_an_inconsistent_table_is_not_committed(tmp_path: Path) -> None:
+    backwards = job_table([RunTask()], [[ran(0, 10, 5)]])
+    store = new_store(tmp_path)
+    with pytest.raises(DataError, match="finishes before it starts"):
+        store.commit_table(key(), backwards)
+    assert store.committed() == set()
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no second file system")
+def test_a_file_of_another_file_system_is_copied_whole(tmp_path: Path) -> None:
+    source = Path(f"/dev/shm/deadbeat-test-{os.getpid()}.jobs")
+    write_job_table(source, TABLE)
+    try:
+        assert source.stat().st_dev != tmp_path.stat().st_dev
+        move_file(source, tmp_path / "moved.jobs")
+        assert not source.exists()
+    finally:
+        source.unlink(missing_ok=True)
+    assert read_job_table(tmp_path / "moved.jobs").jobs.tobytes() == TABLE.jobs.tobytes()
+    assert names(tmp_path) == ["moved.jobs"]
+
+
+def test_rejected_attempts_are_kept_and_counted(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "c")
+    store.reject_table(key(), TABLE)
+    write_job_table(tmp_path / "made.jobs", OTHER)
+    second = store.reject_file(key(), tmp_path / "made.jobs")
+    store.reject_table(key(replica=3), TABLE)
+    assert store.rejected_counts() == {key(): 2, key(replica=3): 1}
+    assert second.name == f"{key().text}.2.jobs"
+    assert store.committed() == set()
+
+
+def test_failures_are_counted_until_the_run_succeeds(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.fail(key(), "guardian stopped it")
+    store.fail(key(), "out of memory")
+    store.fail(key(replica=1), "lost")
+    assert store.failed()[key()] == {"key": key().text, "reason": "out of memory", "attempt": 2}
+    store.clear_failed(key(replica=1))
+    assert set(store.failed()) == {key()}
+    store.commit_table(key(), TABLE)
+    assert store.failed() == {}
+
+
+def test_a_run_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no run m002"):
+        new_store(tmp_path).table(key())
+
+
+# -- keys
+
+
+def test_keys_survive_their_text() -> None:
+    for made in (key(), RunKey(Point(128, 0, 0), 9999), RunKey(Point(1, 1000, 1000), 12345)):
+        assert parse_run_key(made.text) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "m2-s0500-c1000-r0007", "m002-s0500-c1000-r0007.1", "m002-s1001-c1000-r0007",
+     "m000-s0000-c0000-r0000", "m0002-s0500-c1000-r0007", "m002-s0500-c1000-r0007\n"],
+)  # fmt: skip
+def test_a_text_that_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="is not a run key"):
+        parse_run_key(text)
+
+
+# -- programs
+
+
+def test_task_sets_are_read_back_run_by_run(tmp_path: Path) -> None:
+    first = task_set([PlannedTask(core=0, uses=[("work", 3, None), ("lock", 2, 0)])],
+                     [Resource("lock", None), Resource("lock", 0)])  # fmt: skip
+    second = task_set([PlannedTask(core=1)])
+    store = new_store(tmp_path / "c")
+    (tmp_path / "made.elf").write_bytes(b"\x7fELF")
+    stored = store.save_program(
+        "b0", "int x;\n", [(key(), first), (key(replica=1), second)], tmp_path / "made.elf",
+        set_ids=["a" * 64, "b" * 64],
+    )  # fmt: skip
+    again = CampaignStore.open(tmp_path / "c")
+    assert again.task_set(key()) == first
+    assert again.task_set(key(replica=1)) == second
+    assert again.planned() == {key(), key(replica=1)}
+    (program,) = again.programs()
+    assert (program.batch, program.elf, program.keys) == ("b0", stored, (key(), key(replica=1)))
+    assert program.source.read_text() == "int x;\n"
+    planned = again.planned_set(key(replica=1))
+    assert planned is not None
+    assert (planned.index, planned.set_id) == (1, "b" * 64)
+    assert again.planned_set(key(replica=2)) is None
+    with pytest.raises(DataError, match="no program"):
+        again.task_set(key(replica=2))
+
+
+def test_a_batch_without_its_index_does_not_exist(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    (tmp_path / "programs" / "b0.c").write_text("int x;")
+    assert store.programs() == ()
+
+
+def test_the_index_is_plain_json(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.save_program("b0", "", [(key(), task_set([PlannedTask(core=0)]))])
+    (item,) = json.loads((tmp_path / "programs" / "b0.json").read_text())
+    assert (item["index"], item["key"]) == (0, key().text)
+    assert item["task_set"]["tasks"][0]["wcet_ns"] == 100
+
+
+def test_a_batch_name_cannot_leave_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot name a batch"):
+        new_store(tmp_path).save_program("../b", "", [])
+
+
+# -- sessions, noise, calibration
+
+
+def test_sessions_are_numbered_and_paired(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    assert store.next_session() == 1
+    store.save_session(1, "before", {"kernel": "a"})
+    store.save_session(1, "after", {"kernel": "b"})
+    store.save_session(2, "before", {"kernel": "c"})
+    assert store.next_session() == 3
+    one, two = store.sessions()
+    assert (one.before, one.after) == ({"kernel": "a"}, {"kernel": "b"})
+    assert (two.number, two.before, two.after) == (2, {"kernel": "c"}, None)
+
+
+def test_calibration_and_noise_are_read_back(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    assert store.load_calibration() is None
+    assert store.load_noise() is None
+    store.save_calibration(calibration())
+    store.save_noise({"smallest_effect": 0.01})
+    again = CampaignStore.open(tmp_path)
+    assert again.load_calibration() == calibration()
+    assert again.load_noise() == {"smallest_effect": 0.01}
+
+
+def test_latest_follows_the_last_campaign(tmp_path: Path) -> None:
+    new_store(tmp_path / "a")
+    new_store(tmp_path / "b")
+    point_latest(tmp_path, "a")
+    assert CampaignStore.open(point_latest(tmp_path, "b")).path.resolve() == tmp_path / "b"
+    assert names(tmp_path) == ["a", "b", "latest"]
+
+
+def test_latest_does_not_replace_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(UsageError, match="is not a link"):
+        point_latest(tmp_path, "a")
+
+
+def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
+    table = job_table([RunTask()] * 2, [[ran(0, 10, 110)] * 5] * 2, probes=[(0, 0, 0, 0, 1)] * 4)
+    write_job_table(tmp_path / "x.jobs", table)
+    expected = estimate_bytes(runs=3, jobs=10, tasks=2, windows=1)
+    assert expected == 3 * (tmp_path / "x.jobs").stat().st_size
+    assert free_bytes(tmp_path / "not" / "yet") > 0
+
+
+# -- damaged and foreign files
+
+
+def damage_text(path: Path) -> None:
+    path.write_text(path.read_text()[:-3])
+
+
+def damage_bytes(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe{}")
+
+
+def damage_shape(path: Path) -> None:
+    path.write_text("[1, 2]\n")
+
+
+def damage_nesting(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def damage_emptied(path: Path) -> None:
+    path.write_text("")
+
+
+DAMAGES = (damage_text, damage_bytes, damage_shape, damage_nesting, damage_emptied)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "name",
+    ["campaign.json", "calibration.json", "noise.json", "sessions/001-before.json",
+     "programs/b0.json", "failed/m002-s0500-c1000-r0000.json"],
+)  # fmt: skip
+def test_a_damaged_file_is_one_line_that_names_it(
+    tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    store = new_store(tmp_path)
+    store.save_calibration(calibration())
+    store.save_noise({})
+    store.save_session(1, "before", {})
+    store.save_program("b0", "", [(key(), task_set([PlannedTask(core=0)]))])
+    store.fail(key(), "x")
+    damage(tmp_path / name)
+    with pytest.raises(DataError) as caught:
+        again = CampaignStore.open(tmp_path)
+        again.load_calibration()
+        again.load_noise()
+        again.sessions()
+        again.task_set(key())
+        again.failed()
+    assert str(tmp_path / name) in caught.value.message
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["campaign.json", "calibration.json", "noise.json"])
+def test_a_foreign_format_names_the_version_that_wrote_it(tmp_path: Path, name: str) -> None:
+    store = new_store(tmp_path)
+    store.save_calibration(calibration())
+    store.save_noise({})
+    path = tmp_path / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2, "tool": "9.1"}))
+    with pytest.raises(DataError, match=r"has format 2, written by deadbeat 9\.1") as caught:
+        again = CampaignStore.open(tmp_path)
+        again.load_calibration()
+        again.load_noise()
+    assert f"deadbeat {tool_version()} reads format 1" in caught.value.message
+    assert caught.value.hint == "open it with deadbeat 9.1"
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"costs": {"work": []}}, "expected name/size"),
+        ({"costs": {"work/1": []}}, "work/1 has no cost"),
+        ({"yardstick_ps": [0]}, "less than 1 ps"),
+        ({"yardstick_ps": "fast"}, "yardstick_ps"),
+        ({"surprise": 1}, "surprise"),
+        ({"platform": None}, "platform"),
+    ],
+)
+def test_a_calibration_with_a_wrong_key_names_it(
+    tmp_path: Path, change: dict[str, object], part: str
+) -> None:
+    path = tmp_path / "calibration.json"
+    write_calibration(path, calibration())
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=part) as caught:
+        read_calibration(path)
+    assert str(path) in caught.value.message
+
+
+def test_a_folder_that_is_no_campaign_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"has no campaign\.json"):
+        CampaignStore.open(tmp_path)

@@ -1,0 +1,110 @@
+"""Truth: the promises of store.files: a full disk, a second writer or kill -9 half-writes nothing."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from helpers.processes import names, other_process_holding, python
+from helpers.runs import RunTask, job_table, key, new_store, ran
+
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import atomic_write
+
+TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
+
+CHILD_FULL = """
+import resource, sys
+from pathlib import Path
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.store.campaign import CampaignStore
+from helpers.runs import RunTask, job_table, key, ran
+store = CampaignStore.open(Path(sys.argv[1]))
+table = job_table([RunTask()], [[ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(500)]])
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+try:
+    store.commit_table(key(), table)
+except DeadbeatError as error:
+    print(error.message)
+    print(error.hint)
+"""
+
+
+def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> None:
+    new_store(tmp_path)
+    output, _ = python(CHILD_FULL, str(tmp_path)).communicate()
+    message, hint = output.splitlines()
+    assert "cannot write" in message
+    assert "free space" in hint
+    assert names(tmp_path / "jobs") == []
+    store = CampaignStore.open(tmp_path)
+    store.commit_table(key(), TABLE)
+
+
+def test_a_file_that_cannot_be_written_keeps_its_old_content(tmp_path: Path) -> None:
+    blocked = tmp_path / "folder"
+    blocked.mkdir()
+    (blocked / "inside").write_text("")
+    with pytest.raises(DeadbeatError, match="cannot write"):
+        atomic_write(blocked, "new")
+    assert names(tmp_path) == ["folder"]
+    with pytest.raises(DeadbeatError, match="No such file"):
+        atomic_write(tmp_path / "missing" / "x", "new")
+
+
+def test_two_processes_never_write_one_campaign(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    with other_process_holding(tmp_path) as child:
+        with pytest.raises(DeadbeatError, match=f"process {child.pid}") as caught:
+            store.commit_table(key(), TABLE)
+        assert "is writing" in caught.value.message
+        assert store.committed() == set()
+    store.commit_table(key(), TABLE)
+
+
+def test_the_lock_nests_within_a_process(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    with store.lock(), CampaignStore.open(tmp_path).lock():
+        store.commit_table(key(), TABLE)
+    with other_process_holding(tmp_path):
+        pass
+
+
+CHILD_COMMITS = """
+import itertools, sys
+from pathlib import Path
+from deadbeat.store.campaign import CampaignStore
+from helpers.runs import RunTask, job_table, key, ran
+store = CampaignStore.open(Path(sys.argv[1]))
+jobs = [ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(200)]
+table = job_table([RunTask()], [jobs])
+first = len(store.committed())
+with store.lock():
+    for replica in itertools.count(first):
+        print(replica, flush=True)
+        store.commit_table(key(replica=replica), table)
+        store.save_noise({"replica": replica, "filler": "x" * 5000})
+"""
+
+
+def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
+    new_store(tmp_path).save_noise({"replica": -1})
+    announced = -1
+    for round_ in range(8):
+        child = python(CHILD_COMMITS, str(tmp_path))
+        assert child.stdout is not None
+        for _ in range(1 + round_):
+            announced = int(child.stdout.readline())
+        child.send_signal(signal.SIGKILL)
+        rest, _ = child.communicate()
+        announced = max([announced, *map(int, rest.split())])
+        store = CampaignStore.open(tmp_path)
+        done = store.committed()
+        assert {made.replica for made in done} >= set(range(announced))
+        assert all(len(store.table(made).jobs) == 200 for made in done)
+        noise = store.load_noise()
+        assert noise is not None
+        assert noise["replica"] >= announced - 2
+        assert not list(tmp_path.rglob("*.part"))
