@@ -18,12 +18,12 @@
 #include "deadbeat/fragment.h"
 
 /* Gains per step; the closed loop is stable with every pole well inside the unit circle. */
-#define KP 1.2
-#define KI 0.06
+#define KP 2.5
+#define KI 0.1
 #define KD 0.8
 #define KT 0.5 /* back calculation: how fast saturation unwinds the integral */
 #define FILTER 0.4
-#define OUTPUT_MAX 4.0
+#define OUTPUT_MAX 4.0 /* reached whenever the setpoint changes sign */
 #define PLANT_LAG 0.1
 
 struct loop {
@@ -118,13 +118,14 @@ static void run_reference(const struct loop *before, uint32_t steps, long double
     *integral = sum;
 }
 
-/* What integral action is for: a constant setpoint is reached exactly, whatever the plant's gain. */
+/* What integral action is for: a constant setpoint is reached exactly, whatever the plant's gain, and
+ * also after saturation. */
 static double settled_error(void)
 {
     struct loop loop = {0};
     for (uint32_t step = 0; step < 2000; step++)
-        loop.plant += PLANT_LAG * (0.7 * controller_step(&loop, 1.5, loop.plant) - loop.plant);
-    return fabs(1.5 - loop.plant);
+        loop.plant += PLANT_LAG * (0.7 * controller_step(&loop, 2.0, loop.plant) - loop.plant);
+    return fabs(2.0 - loop.plant);
 }
 
 static int check(const struct db_context *context, char *why, size_t why_bytes)
