@@ -225,9 +225,10 @@ class _Work:
 
     def _plan_repeats(self) -> None:
         """What earlier sessions used of the budget counts, except where runs are tried anew."""
-        counts = {} if self.retry else self.store.rejected_counts()
-        self._rejected = dict(counts)
-        used = sum(min(count, self.spec.quiet.repeats) for count in counts.values())
+        committed = self.store.committed()
+        self._rejected = {} if self.retry else self.store.rejected_counts()
+        # Without a commit the last rejected attempt was not followed by another one.
+        used = sum(n - (key not in committed) for key, n in self._rejected.items())
         self._budget = design.repeat_budget(self.spec) - used
 
     def _run_batch(self, name: str, batch: Sequence[RunKey], lacking: set[RunKey]) -> None:
@@ -264,6 +265,9 @@ class _Work:
 
     def _run(self, session: Session, key: RunKey, set_id: str) -> None:
         """Runs ``key`` until an attempt is quiet, or fails, or no repeat is left for it."""
+        if self._rejected.get(key) and not self._may_repeat(key):
+            self._fail(key, self._spent(key))
+            return
         while True:
             outcome = session.run(key)
             try:
@@ -276,13 +280,22 @@ class _Work:
             except (RunError, DataError) as error:
                 self._fail(key, str(error))
                 return
-            attempts = self._rejected[key]
-            if attempts > self.spec.quiet.repeats or self._budget <= 0:
-                spent = "" if attempts > self.spec.quiet.repeats else ", budget for repeats used up"
-                reasons = "; ".join(verdict.reasons)
-                self._fail(key, f"no quiet attempt in {attempts}{spent}: {reasons}")
+            if not self._may_repeat(key):
+                self._fail(key, f"{self._spent(key)}: {'; '.join(verdict.reasons)}")
                 return
-            self._budget -= 1
+
+    def _may_repeat(self, key: RunKey) -> bool:
+        """Takes one repeat from the budget, if ``key`` and the campaign have one left."""
+        if self._rejected[key] > self.spec.quiet.repeats or self._budget <= 0:
+            return False
+        self._budget -= 1
+        return True
+
+    def _spent(self, key: RunKey) -> str:
+        attempts = self._rejected[key]
+        if attempts > self.spec.quiet.repeats:
+            return f"no quiet attempt in {attempts}"
+        return f"no quiet attempt in {attempts}, and no repeat is left to the campaign"
 
     def _commit(self, outcome: RunOutcome) -> None:
         if outcome.file is not None:

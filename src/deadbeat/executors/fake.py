@@ -45,14 +45,15 @@ class Faults:
     Attributes:
         fail: Run text -> number of first attempts that fail.
         off_quiet: Run text -> number of first attempts during which the host is off its quiet mode.
-        interrupt_after, kill_after: The process sends itself SIGINT (SIGKILL) in the run that
-            follows so many runs.
+        interrupt_after, terminate_after, kill_after: The process sends itself SIGINT (SIGTERM,
+            SIGKILL) in the run that follows so many runs.
         lose_after: The machine is lost (TargetError) in the run that follows so many runs.
     """
 
     fail: Mapping[str, int] = field(factory=dict)
     off_quiet: Mapping[str, int] = field(factory=dict)
     interrupt_after: int | None = None
+    terminate_after: int | None = None
     kill_after: int | None = None
     lose_after: int | None = None
 
@@ -261,10 +262,13 @@ class FakeSession:
 
     def _break(self, runs: int) -> None:
         faults = self.executor.faults
-        if runs == faults.kill_after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if runs == faults.interrupt_after:
-            os.kill(os.getpid(), signal.SIGINT)
+        for after, number in (
+            (faults.interrupt_after, signal.SIGINT),
+            (faults.terminate_after, signal.SIGTERM),
+            (faults.kill_after, signal.SIGKILL),
+        ):
+            if runs == after:
+                os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
 
@@ -406,6 +410,9 @@ def _probes(windows: NDArray[Any], cores: int, state: tuple[int, int]) -> NDArra
     )
 
 
+_COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-after")
+
+
 def parse_fake(text: str) -> FakeExecutor:
     """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN,off-quiet=RUN``: the CLI's hidden seam.
 
@@ -416,9 +423,9 @@ def parse_fake(text: str) -> FakeExecutor:
     for part in filter(None, text.removeprefix("fake").removeprefix(":").split(",")):
         key, _, value = part.partition("=")
         run, _, attempts = value.partition("*")
-        if key in ("fail", "off-quiet"):
+        if key in ("fail", "off-quiet") and (attempts or "1").isdecimal():
             faults[key.replace("-", "_")][run] = int(attempts or 1)
-        elif key in ("interrupt-after", "kill-after", "lose-after") and value.isdecimal():
+        elif key in _COUNTED_FAULTS and value.isdecimal():
             faults[key.replace("-", "_")] = int(value)
         elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:
             values["cores"] = int(value)

@@ -1,0 +1,171 @@
+"""Campaigns on the fake executor: small ones, and ways to break them off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from deadbeat.analysis.quiet import is_quiet
+from deadbeat.analysis.summarise import summarise
+from deadbeat.campaign.events import Event, RunDone, RunFailed, RunRejected
+from deadbeat.campaign.plan import resolve
+from deadbeat.campaign.runner import CampaignResult, run_campaign
+from deadbeat.campaign.spec import CampaignSpec, spec_dict, specify
+from deadbeat.catalog import Catalog
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.fake import FakeExecutor, FakeSession
+from deadbeat.model.examples import example_fragments
+from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import CampaignStore
+
+#: 1 and 2 cores, rho 0 and 1, alpha 0 and 1, one replica: eight runs in four blocks.
+TINY: dict[str, Any] = {
+    "name": "tiny",
+    "preset": "quick",
+    "grid": {"sync_share": [0, 1], "contended_ratio": [0, 1], "replicas": 1},
+    "run": {"seconds": 0.1, "solo_seconds": 0.1},
+    "quiet": {"repeat_share": 1},
+}
+#: The same for a command line.
+TINY_OPTIONS = (
+    *("profile", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--replicas", "1"),
+    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--seconds", "0.1"),
+    *("--solo-seconds", "0.1", "--repeat-share", "1"),
+)
+
+
+def example_catalog() -> Catalog:
+    return Catalog(fragments={fragment.name: fragment for fragment in example_fragments()})
+
+
+def tiny_spec(*layers: Mapping[str, Any], cores: int = 2) -> CampaignSpec:
+    return resolve(specify(TINY, *layers), FakeExecutor(cores=cores).describe()).spec
+
+
+def begin(folder: Path, spec: CampaignSpec) -> CampaignStore:
+    return CampaignStore.create(folder / spec.name, spec_dict(spec), spec.seed)
+
+
+def run(
+    spec: CampaignSpec,
+    store: CampaignStore,
+    executor: Any = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+    **options: Any,
+) -> CampaignResult:
+    """One session with the real judge of quietness."""
+    return run_campaign(
+        spec,
+        executor or FakeExecutor(),
+        store,
+        example_catalog(),
+        judge=is_quiet,
+        on_event=on_event,
+        **options,
+    )
+
+
+def essence(store: CampaignStore) -> dict[str, Any]:
+    """Everything of a campaign that must not depend on how often it was broken off."""
+    summary = summarise(store, resamples=50)
+    return {
+        "rows": summary.rows,
+        "sets": summary.sets,
+        "distributions": summary.distributions,
+        "failed": sorted(key.text for key in store.failed()),
+        "rejected": store.rejected_counts(),
+        "jobs": {path.name: path.read_bytes() for path in sorted((store.path / "jobs").iterdir())},
+        "programs": {path.name: path.read_bytes() for path in (store.path / "programs").iterdir()},
+    }
+
+
+class Crash(BaseException):
+    """Ends a session as abruptly as a process can end without ending the test."""
+
+
+@define
+class Fuse:
+    """Burns down by one at each use; raises Crash at the end; None never ends."""
+
+    left: int | None
+
+    def burn(self) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                raise Crash
+            self.left -= 1
+
+
+@frozen
+class CrashingExecutor:
+    """A fake executor whose sessions crash before a run, when the fuse says so."""
+
+    inner: FakeExecutor
+    fuse: Fuse
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> CrashingSession:
+        return CrashingSession(self.inner.open(requests, settings), self.fuse)
+
+
+@frozen
+class CrashingSession:
+    inner: FakeSession
+    fuse: Fuse
+
+    @property
+    def source(self) -> str:
+        return self.inner.source
+
+    @property
+    def program(self) -> None:
+        return None
+
+    def __enter__(self) -> CrashingSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, key: RunKey) -> RunOutcome:
+        self.fuse.burn()
+        return self.inner.run(key)
+
+
+@define
+class Log:
+    """Keeps the events; crashes at one that follows a write to the store when the fuse says so."""
+
+    fuse: Fuse = field(factory=lambda: Fuse(None))
+    events: list[Event] = field(factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+        if isinstance(event, RunDone | RunRejected | RunFailed):
+            self.fuse.burn()
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def deadbeat(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own."""
+    environment = {key: text for key, text in os.environ.items() if key != "DEADBEAT_RUNS"}
+    return subprocess.run(
+        [sys.executable, "-m", "deadbeat", *arguments],
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )

@@ -1,0 +1,75 @@
+"""Truth: a campaign that was never broken off. However often one is, the results are the same."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence, run, tiny_spec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deadbeat.campaign.plan import plan
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.store.campaign import CampaignStore
+
+SPEC = tiny_spec()
+KEYS = [key.text for key in plan(SPEC)]
+FAULTS = Faults(fail={KEYS[1]: 1}, off_quiet={KEYS[2]: 1, KEYS[4]: 99, KEYS[6]: 2})
+#: First attempts, and the repeats that FAULTS cost: 1 + 2 + 2.
+ATTEMPTS = len(KEYS) + 5
+
+
+@cache
+def uninterrupted() -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        store = begin(Path(folder), SPEC)
+        run(SPEC, store, executor=FakeExecutor(faults=FAULTS))
+        return essence(store)
+
+
+def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
+    """Sessions that crash at the given places, then one that does not."""
+    store = begin(folder, SPEC)
+    executor = FakeExecutor(faults=FAULTS)
+    for place, after in cuts:
+        before_run = Fuse(after if place == "before a run" else None)
+        after_write = Fuse(after if place == "after a write" else None)
+        try:
+            run(
+                SPEC,
+                CampaignStore.open(store.path),
+                executor=CrashingExecutor(executor, before_run),
+                on_event=Log(after_write),
+            )
+        except Crash:
+            continue
+    run(SPEC, CampaignStore.open(store.path), executor=executor)
+    return store
+
+
+@pytest.mark.parametrize("place", ["before a run", "after a write"])
+@pytest.mark.parametrize("after", range(ATTEMPTS))
+def test_one_crash_anywhere_changes_nothing(tmp_path: Path, place: str, after: int) -> None:
+    assert essence(broken_off(tmp_path, [(place, after)])) == uninterrupted()
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_crash_at_every_kth_run_changes_nothing(tmp_path: Path, step: int) -> None:
+    cuts = [("after a write", step)] * ATTEMPTS
+    assert essence(broken_off(tmp_path, cuts)) == uninterrupted()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["before a run", "after a write"]), st.integers(0, ATTEMPTS)),
+        max_size=6,
+    )
+)
+def test_any_crashes_change_nothing(cuts: list[tuple[str, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        assert essence(broken_off(Path(folder), cuts)) == uninterrupted()

@@ -1,0 +1,224 @@
+"""Truth: the rules of issue 2 and measurement.md on what is run, repeated, kept and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+from helpers.campaigns import (
+    Log,
+    begin,
+    essence,
+    run,
+    tiny_spec,
+)
+
+from deadbeat.campaign.events import Finished, RunDone, RunFailed, RunRejected, Started
+from deadbeat.campaign.plan import plan
+from deadbeat.executors.base import RunOutcome
+from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
+from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
+from deadbeat.model.results import RunKey
+
+SPEC = tiny_spec()
+KEYS = [key.text for key in plan(SPEC)]
+
+
+def test_every_planned_run_is_committed_once(tmp_path: Path) -> None:
+    store, log = begin(tmp_path, SPEC), Log()
+    result = run(SPEC, store, on_event=log)
+    assert store.committed() == set(plan(SPEC))
+    assert (result.planned, result.done, result.failed, result.rejected) == (8, 8, {}, 0)
+    assert [event.key.text for event in log.of(RunDone)] == KEYS
+    assert [event.done for event in log.of(RunDone)] == list(range(1, 9))
+    assert log.of(RunDone)[-1].eta_s == 0
+    assert log.of(Finished) == [Finished(done=8, failed=0, rejected=0)]
+
+
+def test_a_second_session_runs_nothing(tmp_path: Path) -> None:
+    store, log = begin(tmp_path, SPEC), Log()
+    run(SPEC, store)
+    before = essence(store)
+    run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=0)), on_event=log)
+    assert log.of(RunDone) == []
+    assert log.of(Started)[0].done == 8
+    assert essence(store) == before
+
+
+def test_the_environment_is_recorded_before_and_after_every_session(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    with pytest.raises(TargetError):
+        run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=3)))
+    run(SPEC, store)
+    records = store.sessions()
+    assert [record.number for record in records] == [1, 2]
+    assert all(record.before and record.after for record in records)
+
+
+def test_a_lost_machine_keeps_what_was_finished(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    with pytest.raises(TargetError):
+        run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=3)))
+    assert {key.text for key in store.committed()} == set(KEYS[:3])
+
+
+def test_tables_and_files_give_the_same_campaign(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "files").mkdir()
+    by_table, by_file = begin(tmp_path / "a", SPEC), begin(tmp_path / "b", SPEC)
+    faults = Faults(off_quiet={KEYS[2]: 1})
+    run(SPEC, by_table, executor=FakeExecutor(faults=faults))
+    run(SPEC, by_file, executor=FakeExecutor(faults=faults, files=tmp_path / "files"))
+    assert essence(by_table) == essence(by_file)
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_an_attempt_off_the_quiet_mode_is_kept_and_repeated_at_once(tmp_path: Path) -> None:
+    store, log = begin(tmp_path, SPEC), Log()
+    result = run(
+        SPEC, store, executor=FakeExecutor(faults=Faults(off_quiet={KEYS[3]: 2})), on_event=log
+    )
+    rejected = log.of(RunRejected)
+    assert [(event.key.text, event.attempt) for event in rejected] == [(KEYS[3], 1), (KEYS[3], 2)]
+    assert "yardstick" in rejected[0].reason
+    position = log.events.index(rejected[1])
+    assert log.events[position + 1].key.text == KEYS[3]  # type: ignore[union-attr]
+    assert (result.done, result.rejected) == (8, 2)
+    assert len(list((store.path / "rejected").iterdir())) == 2
+
+
+def test_a_set_without_a_quiet_attempt_fails_with_the_reason(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    result = run(SPEC, store, executor=FakeExecutor(faults=Faults(off_quiet={KEYS[3]: 99})))
+    ((key, reason),) = result.failed.items()
+    assert key.text == KEYS[3]
+    assert reason.startswith("no quiet attempt in 3: ")
+    assert "yardstick" in reason
+    assert (result.done, result.rejected) == (7, 3)
+
+
+def test_repeats_end_with_the_budget_of_the_campaign(tmp_path: Path) -> None:
+    spec = tiny_spec({"quiet": {"repeat_share": 0.25}})
+    store = begin(tmp_path, spec)
+    always = Faults(off_quiet=dict.fromkeys(KEYS, 99))
+    result = run(spec, store, executor=FakeExecutor(faults=always))
+    # 8 first attempts and a quarter of 8 further ones; nothing is dropped silently.
+    assert result.rejected == 8 + 2
+    assert len(result.failed) == 8
+    assert "no repeat is left" in result.failed[plan(spec)[-1]]
+
+
+def test_a_failed_run_is_kept_named_and_left_alone(tmp_path: Path) -> None:
+    store, log = begin(tmp_path, SPEC), Log()
+    executor = FakeExecutor(faults=Faults(fail={KEYS[1]: 1}))
+    result = run(SPEC, store, executor=executor, on_event=log)
+    assert [event.key.text for event in log.of(RunFailed)] == [KEYS[1]]
+    assert [key.text for key in result.failed] == [KEYS[1]]
+    assert (result.done, result.planned) == (7, 8)
+    again = Log()
+    run(SPEC, store, executor=executor, on_event=again)
+    assert again.of(RunDone) == []
+    assert again.of(Started)[0].failed == 1
+
+
+def test_a_failed_run_is_run_again_on_demand(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    executor = FakeExecutor(faults=Faults(fail={KEYS[1]: 1}, off_quiet={KEYS[4]: 4}))
+    assert len(run(SPEC, store, executor=executor).failed) == 2
+    result = run(SPEC, store, executor=executor, retry_failed=True)
+    assert (result.done, result.failed, result.rejected) == (8, {}, 4)
+    assert store.failed() == {}
+
+
+def test_a_result_of_another_task_set_fails_the_run(tmp_path: Path) -> None:
+    class Swapped(FakeSession):
+        def run(self, key: RunKey) -> RunOutcome:
+            other = next(each for each in self.task_sets if each.point.cores != key.point.cores)
+            return attrs.evolve(super().run(other), key=key)
+
+    class Swapping(FakeExecutor):
+        def open(self, requests, settings):  # type: ignore[no-untyped-def]
+            plain = super().open(requests, settings)
+            return Swapped(**{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)})
+
+    result = run(SPEC, begin(tmp_path, SPEC), executor=Swapping())
+    assert len(result.failed) == 8
+    assert "another task set" in next(iter(result.failed.values()))
+
+
+def test_the_calibration_is_made_once_and_kept(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    run(SPEC, store)
+    kept = store.load_calibration()
+    assert kept is not None and kept.pool == "quick"
+
+    class Forgetful(FakeExecutor):
+        def calibrate(self, *_: object, **__: object):  # type: ignore[no-untyped-def]
+            raise AssertionError("calibrated twice")
+
+    run(SPEC, store, executor=Forgetful())
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"policy": "other"}, "policy other"),
+        ({"basis": "cold"}, "cost basis cold"),
+        ({"pool": "full"}, "pool full"),
+    ],
+)
+def test_a_calibration_that_does_not_fit_is_refused(
+    tmp_path: Path, change: dict[str, str], word: str
+) -> None:
+    store = begin(tmp_path, SPEC)
+    run(SPEC, store)
+    kept = store.load_calibration()
+    assert kept is not None
+    fresh = begin(tmp_path / "fresh", SPEC)
+    with pytest.raises(CalibrationError, match=word):
+        run(SPEC, fresh, calibration=attrs.evolve(kept, **change))  # type: ignore[arg-type]
+    assert fresh.load_calibration() is None
+    assert fresh.sessions() == ()
+
+
+def test_a_campaign_is_not_continued_on_a_foreign_machine(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    with pytest.raises(TargetError):
+        run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=3)))
+    with pytest.raises(CalibrationError, match="belongs to simulated"):
+        run(SPEC, store, executor=FakeExecutor(name="other"))
+    assert len(store.committed()) == 3
+    assert len(store.sessions()) == 1
+
+
+def test_two_processes_do_not_write_one_campaign(tmp_path: Path) -> None:
+    import os  # noqa: PLC0415
+
+    store = begin(tmp_path, SPEC)
+    ready_read, ready_write = os.pipe()
+    done_read, done_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(done_write)
+        with store.lock():
+            os.write(ready_write, b"1")
+            os.read(done_read, 1)
+        os._exit(0)
+    os.close(done_read)
+    os.read(ready_read, 1)
+    try:
+        with pytest.raises(DeadbeatError, match="another deadbeat"):
+            run(SPEC, store)
+    finally:
+        os.close(done_write)
+        os.waitpid(child, 0)
+    assert store.committed() == set()
+
+
+def test_simulated_is_on_every_summary(tmp_path: Path) -> None:
+    from deadbeat.analysis.summarise import summarise  # noqa: PLC0415
+
+    store = begin(tmp_path, SPEC)
+    run(SPEC, store)
+    assert "simulated" in summarise(store, resamples=10).labels
