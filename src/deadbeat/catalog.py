@@ -172,7 +172,8 @@ class _FrontMatter:
         lines = tuple(re.sub(r"^\s*\* ?", "", line) for line in raw)
         try:
             table = tomllib.loads("\n".join(lines) + "\n")
-        except tomllib.TOMLDecodeError as error:
+        # Not only TOMLDecodeError: numbers beyond 4300 digits, and lists nested without end.
+        except (ValueError, RecursionError) as error:
             line = first_line + _toml_line(str(error), len(lines)) - 1
             reason = _TOML_END.sub("", _TOML_LINE.sub("", str(error))).strip()
             errors.append(f"{where}:{line}: not TOML: {reason}")
