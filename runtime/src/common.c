@@ -73,6 +73,13 @@ void agent_tell(struct agent *agent, enum agent_command command)
 
 /* --- contexts ------------------------------------------------------------------------------------ */
 
+__attribute__((noinline)) void repeat(void (*run)(struct db_context *), struct db_context *context,
+                                      uint32_t times)
+{
+    for (; times; times--)
+        run(context);
+}
+
 size_t context_bytes(const struct db_fragment *fragment, uint32_t size)
 {
     /* One line at least: a context of no bytes still has an address of its own. */

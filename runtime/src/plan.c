@@ -69,29 +69,41 @@ static uint64_t record_capacity(const struct run *run, uint32_t task)
     return count;
 }
 
+static bool core_counted(const struct run *run, uint32_t resource, uint32_t task)
+{
+    const struct db_task *tasks = run->set->tasks;
+    for (uint32_t e = 0; e < task; e++)
+        for (uint32_t c = 0; c < tasks[e].context_count; c++)
+            if (tasks[e].contexts[c].resource == resource && tasks[e].core == tasks[task].core)
+                return true;
+    return false;
+}
+
+/* A task is one participant of an object, however many of its contexts use it. */
+static void add_user(struct run *run, uint32_t r, uint32_t task)
+{
+    struct db_resource *resource = &run->resources[r];
+    const struct db_task *t = &run->set->tasks[task];
+    bool uses = false;
+    for (uint32_t c = 0; c < t->context_count; c++) {
+        if (t->contexts[c].resource != r)
+            continue;
+        uses = true;
+        run->tasks[task].participants[c] = resource->participants;
+        if (t->contexts[c].size > resource->max_size)
+            resource->max_size = t->contexts[c].size;
+    }
+    if (uses) {
+        resource->cores += !core_counted(run, r, task);
+        resource->participants++;
+    }
+}
+
 static void count_users(struct run *run)
 {
-    const struct db_task_set *set = run->set;
-    for (uint32_t r = 0; r < set->resource_count; r++)
-        for (uint32_t t = 0; t < set->task_count; t++) {
-            bool first = true;
-            for (uint32_t c = 0; c < set->tasks[t].context_count; c++) {
-                const struct db_context_spec *spec = &set->tasks[t].contexts[c];
-                struct db_resource *resource = &run->resources[r];
-                if (spec->resource != r)
-                    continue;
-                run->tasks[t].participants[c] = resource->participants++;
-                if (spec->size > resource->max_size)
-                    resource->max_size = spec->size;
-                /* tasks are bound round robin: a core already counted has an earlier user */
-                for (uint32_t e = 0; first && e < t; e++)
-                    for (uint32_t k = 0; first && k < set->tasks[e].context_count; k++)
-                        first = !(set->tasks[e].contexts[k].resource == r &&
-                                  set->tasks[e].core == set->tasks[t].core);
-                resource->cores += first;
-                first = false;
-            }
-        }
+    for (uint32_t r = 0; r < run->set->resource_count; r++)
+        for (uint32_t t = 0; t < run->set->task_count; t++)
+            add_user(run, r, t);
 }
 
 /* Takes bytes from the arena, or only counts them while there is none yet. */

@@ -27,8 +27,7 @@ struct task_state {
     uint64_t record_count;
     uint64_t record_capacity;
     struct db_job_record *records;
-    uint32_t first_participant; /* of this task, per context: see participants */
-    uint32_t *participants;     /* [context_count]: number among its resource's users */
+    uint32_t *participants; /* [context_count]: number among its resource's users */
 };
 
 struct run {

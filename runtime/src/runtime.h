@@ -90,6 +90,9 @@ void pong(atomic_uint *ball);
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
+/* The only loop around fragments, at one address for calibration and runs: after a locked
+ * instruction a few cycles of loop overhead are a third of the cheapest fragments. */
+void repeat(void (*run)(struct db_context *), struct db_context *context, uint32_t times);
 size_t context_bytes(const struct db_fragment *fragment, uint32_t size);
 /* Runs setup of one context in `memory`; returns 0 or an errno. */
 int context_setup(struct db_context *context, void *memory, uint32_t size, uint64_t seed,

@@ -89,8 +89,7 @@ static void check_work(struct worker *w)
 static void work(const struct worker *w)
 {
     for (const struct resolved_use *use = w->uses, *end = use + w->task->use_count; use < end; use++)
-        for (uint32_t n = use->repeats; n; n--)
-            use->run(use->context);
+        repeat(use->run, use->context, use->repeats);
 }
 
 static void spin_for(int64_t ns)

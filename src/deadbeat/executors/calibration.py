@@ -2,8 +2,9 @@
 
 Method. A visit is bracketed by a yardstick; only visits whose two yardsticks are within
 ``QUIET_TOLERANCE`` of the core's quiet mode count, so that states of the host are never averaged.
-First use and repeats are symmetrically trimmed means: a job's span is a sum of many uses, so its
-median follows the means of its parts, not their medians; trimming takes out interrupts and stalls.
+First use and repeats are symmetrically trimmed means (repeats weighted by their number): a job's
+span is a sum of many uses, so its median follows the means of its parts, not their medians;
+trimming takes out interrupts and stalls.
 The visits of one group are neighbours in time and correlated, so the interval comes from the means
 of groups (Student's t), not from single visits.
 """
@@ -153,25 +154,22 @@ def quiet_mode_ps(values: NDArray[Any]) -> int:
     return int(np.quantile(values, 0.10))
 
 
-def trimmed_mean(values: NDArray[Any], trim: float = TRIM) -> float:
-    """Mean without the smallest and largest ``trim`` share of the values."""
-    ordered = np.sort(values)
-    cut = int(len(ordered) * trim)
-    return float(ordered[cut : len(ordered) - cut].mean())
-
-
-def _estimate(values: NDArray[Any], groups: NDArray[Any]) -> tuple[float, float]:
-    """Trimmed mean and the half-width of its 95 % interval, from the trimmed means of groups."""
+def _estimate(
+    values: NDArray[Any], groups: NDArray[Any], weights: NDArray[Any]
+) -> tuple[float, float]:
+    """Weighted trimmed mean and the half-width of its 95 % interval, from the means of groups."""
     low, high = np.quantile(values, [TRIM, 1 - TRIM])
     kept = (values >= low) & (values <= high)
-    kept_values, kept_groups = values[kept], groups[kept]
+    kept_values, kept_groups, kept_weights = values[kept], groups[kept], weights[kept]
+    mean = float(np.average(kept_values, weights=kept_weights))
     _, index = np.unique(kept_groups, return_inverse=True)
-    counts = np.bincount(index)
-    means = np.bincount(index, weights=kept_values) / counts
-    if len(means) < LEAST_GROUPS:
-        return trimmed_mean(values), math.inf
-    error = float(means.std(ddof=1)) / math.sqrt(len(means))
-    return trimmed_mean(values), t_quantile_975(len(means) - 1) * error
+    share = np.bincount(index, weights=kept_weights)
+    if len(share) < LEAST_GROUPS:
+        return mean, math.inf
+    # ratio estimator: a group weighs as much as the time it was measured for
+    residual = np.bincount(index, weights=kept_weights * (kept_values - mean)) / share.mean()
+    error = float(residual.std(ddof=1)) / math.sqrt(len(share))
+    return mean, t_quantile_975(len(share) - 1) * error
 
 
 def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool) -> Cost | str:
@@ -181,12 +179,13 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
     groups = kept["visit"] // (1 if cold else 5)
     if len(np.unique(groups)) < LEAST_GROUPS:
         return f"only {len(np.unique(groups))} quiet groups of visits ({rejected} visits rejected)"
-    first, first_half = _estimate(kept["first_ns"] * 1000.0 - clock_ps, groups)
+    firsts = kept["first_ns"] * 1000.0 - clock_ps
+    first, first_half = _estimate(firsts, groups, np.ones(len(kept)))
     if cold:
         repeat, repeat_half = first, first_half
     else:
         per_repeat = (kept["rest_ns"] * 1000.0 - clock_ps) / kept["repeats"]
-        repeat, repeat_half = _estimate(per_repeat, groups)
+        repeat, repeat_half = _estimate(per_repeat, groups, kept["repeats"].astype(float))
     if first <= 0 or repeat <= 0:
         return "it costs less than reading the clock"
     repeats = max(REFERENCE_USE_PS / repeat, 1.0)

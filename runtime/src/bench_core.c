@@ -1,0 +1,291 @@
+/* A core's part of a calibration: contexts, visits, and blocks run beside other cores. */
+#include "bench.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GROUP_NS (300 * INT64_C(1000)) /* a visit is as long as a task's job */
+#define GROUP_MAX 24
+#define SHORT_BLOCK_NS (8 * INT64_C(1000)) /* repeats measured together: 8, 16, 32 or 64 us, as in tasks */
+#define BLOCK_LENGTHS 4
+#define REPEATS_MAX 5000
+#define MEASURED_VISITS 4 /* of a group, after one that warms it up */
+#define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
+#define QUICK_YARDSTICK_LOOPS 2
+#define CALIBRATION_PRIORITY 70
+
+/* Private to a core's thread. */
+struct bench_worker {
+    struct bench *bench;
+    struct bench_core *core;
+    uint32_t index;
+    struct db_context *contexts;
+    uint16_t *order; /* entries in the order of this pass */
+    uint32_t position;
+    uint32_t passes;
+    uint64_t random;
+    unsigned char *scrub;
+    uint64_t thread;
+};
+
+static bool usable(const struct bench_worker *w, uint32_t entry)
+{
+    return w->core->state[entry].error == 0;
+}
+
+/* Contexts lie one after the other as they do in a task. Each on pages of its own would start at
+ * the same offset as the object it uses, and loads would wait for stores 4 KiB away. */
+static unsigned char *context_memory(const struct bench *b)
+{
+    size_t bytes = DB_CACHE_LINE;
+    for (uint32_t i = 0; i < b->entry_count; i++)
+        bytes += context_bytes(b->entries[i].fragment, b->entries[i].size);
+    return port_map(bytes, 0);
+}
+
+static void set_up_contexts(struct bench_worker *w)
+{
+    struct bench *b = w->bench;
+    unsigned char *memory = context_memory(b);
+    for (uint32_t i = 0; i < b->entry_count; i++) {
+        const struct entry *entry = &b->entries[i];
+        struct db_resource *r = entry->fragment->kind == DB_SY ? &w->core->resources[entry->resource] : NULL;
+        if (usable(w, i))
+            w->core->state[i].error =
+                memory ? context_setup(&w->contexts[i], memory + DB_CACHE_LINE, entry->size,
+                                       b->options->seed + i * 7919u + w->index, r, 0, entry->fragment)
+                       : ENOMEM;
+        if (memory)
+            memory += context_bytes(entry->fragment, entry->size);
+    }
+}
+
+static void estimate(struct bench_worker *w)
+{
+    for (uint32_t i = 0; i < w->bench->entry_count; i++) {
+        int64_t best = INT64_MAX;
+        for (int n = 0; usable(w, i) && n < 4; n++) {
+            int64_t start = port_now_ns();
+            w->bench->entries[i].fragment->run(&w->contexts[i]);
+            int64_t took = port_now_ns() - start;
+            best = took < best ? took : best;
+        }
+        w->core->state[i].estimate_ps = usable(w, i) ? (uint64_t)best * 1000 : 0;
+    }
+}
+
+static int64_t estimate_ns(const struct bench_worker *w, uint32_t entry)
+{
+    return (int64_t)w->core->state[entry].estimate_ps / 1000 + 1;
+}
+
+/* Blocks of several lengths: short ones show what a predictor has not yet learned, long ones what
+ * it has, and a task's uses are of both kinds. */
+static uint32_t draw_repeats(struct bench_worker *w, uint32_t entry)
+{
+    int64_t block = SHORT_BLOCK_NS << (db_random(&w->random) >> 32) % BLOCK_LENGTHS;
+    int64_t repeats = block / estimate_ns(w, entry);
+    if (w->bench->options->cold)
+        return 0;
+    return repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : (uint32_t)repeats;
+}
+
+static void shuffle(struct bench_worker *w)
+{
+    for (uint32_t i = w->bench->entry_count; i > 1; i--) {
+        uint32_t k = (uint32_t)(db_random(&w->random) % i);
+        uint16_t kept = w->order[i - 1];
+        w->order[i - 1] = w->order[k];
+        w->order[k] = kept;
+    }
+    w->position = 0;
+    w->passes++;
+}
+
+struct visit_item {
+    uint16_t entry;
+    uint32_t repeats;
+};
+
+/* The next entries of this pass that together last about as long as a job. */
+static uint32_t next_group(struct bench_worker *w, struct visit_item *group)
+{
+    uint32_t count = 0;
+    int64_t total = 0;
+    while (w->position < w->bench->entry_count && count < GROUP_MAX) {
+        uint16_t entry = w->order[w->position];
+        uint32_t repeats = draw_repeats(w, entry);
+        int64_t cost = estimate_ns(w, entry) * (1 + (int64_t)repeats);
+        if (count && total + cost > GROUP_NS)
+            break;
+        w->position++;
+        if (!usable(w, entry))
+            continue;
+        group[count++] = (struct visit_item){entry, repeats};
+        total += cost;
+    }
+    if (w->position == w->bench->entry_count)
+        shuffle(w);
+    return count;
+}
+
+static void empty_caches(struct bench_worker *w)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < w->bench->options->scrub_bytes; i += DB_CACHE_LINE)
+        sum += w->scrub[i]++;
+    db_keep(&sum);
+}
+
+static void time_item(struct bench_worker *w, const struct visit_item *item, struct db_sample_row *row)
+{
+    void (*run)(struct db_context *) = w->bench->entries[item->entry].fragment->run;
+    struct db_context *context = &w->contexts[item->entry];
+    row->repeats = item->repeats;
+    if (w->bench->options->cold)
+        empty_caches(w);
+    int64_t begin = port_now_ns();
+    repeat(run, context, 1);
+    int64_t once = port_now_ns();
+    repeat(run, context, item->repeats);
+    int64_t end = port_now_ns();
+    row->first_ns = once - begin;
+    row->rest_ns = end - once;
+}
+
+/* One job-like visit to a group; rows are written only afterwards, when the group is measured. */
+static void visit_group(struct bench_worker *w, const struct visit_item *group, uint32_t count, bool measured)
+{
+    struct db_sample_row rows[GROUP_MAX];
+    uint64_t before = yardstick_ps(QUICK_YARDSTICK_LOOPS);
+    for (uint32_t i = 0; i < count; i++)
+        time_item(w, &group[i], &rows[i]);
+    uint64_t after = yardstick_ps(QUICK_YARDSTICK_LOOPS);
+    for (uint32_t i = 0; measured && i < count; i++) {
+        if (w->core->sample_count == w->core->sample_capacity)
+            return;
+        rows[i].visit = w->core->rounds;
+        rows[i].entry = group[i].entry;
+        rows[i].core = (uint16_t)w->index;
+        rows[i].position = i;
+        rows[i].yardstick_before_ps = before;
+        rows[i].yardstick_after_ps = after;
+        w->core->samples[w->core->sample_count++] = rows[i];
+    }
+}
+
+static void visit(struct bench_worker *w)
+{
+    struct visit_item group[GROUP_MAX];
+    uint32_t count = next_group(w, group);
+    int visits = w->bench->options->cold ? 1 : 1 + MEASURED_VISITS;
+    for (int i = 0; count && i < visits; i++) {
+        /* at task cadence: 1 to 5 ms of sleep before each */
+        port_sleep_until_ns(port_now_ns() + DB_MILLISECOND + (int64_t)(db_random(&w->random) % 4000000));
+        visit_group(w, group, count, i > 0 || w->bench->options->cold);
+        w->core->rounds++;
+    }
+}
+
+static void block(struct bench_worker *w)
+{
+    uint32_t entry = w->core->entry;
+    void (*run)(struct db_context *) = w->bench->entries[entry].fragment->run;
+    int64_t repeats = PARALLEL_BLOCK_NS / estimate_ns(w, entry) + 1;
+    port_sleep_until_ns(w->core->start_ns);
+    repeat(run, &w->contexts[entry], 8);
+    int64_t start = port_now_ns();
+    repeat(run, &w->contexts[entry], (uint32_t)repeats);
+    w->core->block_ns = port_now_ns() - start;
+}
+
+static void check_contexts(struct bench_worker *w)
+{
+    char why[120];
+    for (uint32_t i = 0; i < w->bench->entry_count; i++) {
+        const struct db_fragment *fragment = w->bench->entries[i].fragment;
+        if (!usable(w, i))
+            continue;
+        if (fragment->check && fragment->check(&w->contexts[i], why, sizeof why))
+            w->core->state[i].wrong = 1;
+        if (fragment->teardown)
+            fragment->teardown(&w->contexts[i]);
+    }
+}
+
+static void obey(struct bench_worker *w)
+{
+    switch (w->core->command) {
+    case BENCH_VISIT:
+        visit(w);
+        break;
+    case BENCH_BLOCK:
+        block(w);
+        break;
+    case BENCH_PING:
+        w->core->block_ns = (int64_t)ping(&w->bench->meeting->ball);
+        break;
+    default:
+        pong(&w->bench->meeting->ball);
+    }
+}
+
+static void *worker_main(void *argument)
+{
+    struct bench_worker *w = argument;
+    if (w->bench->options->policy == DB_POLICY_OTHER)
+        port_minimal_timer_slack();
+    set_up_contexts(w);
+    estimate(w);
+    shuffle(w);
+    say_done(w->bench->meeting);
+    for (unsigned seen = 0;; seen++) {
+        while (atomic_load(&w->core->generation) == seen)
+            port_wait(&w->core->generation, seen, -1);
+        if (w->core->command == BENCH_STOP)
+            break;
+        obey(w);
+        say_done(w->bench->meeting);
+    }
+    check_contexts(w);
+    return NULL;
+}
+
+static struct bench_worker *new_worker(struct bench *b, uint32_t index)
+{
+    size_t scrub = b->options->cold ? b->options->scrub_bytes : 0;
+    struct bench_worker *w = port_map(sizeof *w, 0);
+    if (!w)
+        return NULL;
+    w->bench = b;
+    w->core = &b->cores[index];
+    w->index = index;
+    w->random = db_seed_state(b->options->seed ^ (index * UINT64_C(0x9E3779B97F4A7C15)));
+    w->contexts = port_map((b->entry_count + 1) * sizeof *w->contexts, 0);
+    w->order = port_map((b->entry_count + 1) * sizeof *w->order, 0);
+    w->scrub = scrub ? port_map(scrub, 0) : NULL;
+    for (uint32_t i = 0; w->order && i < b->entry_count; i++)
+        w->order[i] = (uint16_t)i;
+    return w->contexts && w->order && (w->scrub || !scrub) ? w : NULL;
+}
+
+void bench_core_main(struct bench *b, uint32_t index)
+{
+    const struct options *o = b->options;
+    struct bench_worker *w = new_worker(b, index);
+    int error = ENOMEM;
+    if (!w)
+        fail_errno(&b->meeting->failure, "memory of a calibration", ENOMEM);
+    else if (place_agent(o, o->cpus[index], &b->meeting->failure, b->bound_ns)) {
+        error =
+            port_start_thread(worker_main, w, o->policy, CALIBRATION_PRIORITY, o->cpus[index], &w->thread);
+        if (error)
+            fail_errno(&b->meeting->failure, "a calibrating thread could not be started", error);
+    }
+    if (error) {
+        say_done(b->meeting);
+        port_exit(1);
+    }
+    port_join_thread(w->thread);
+    port_exit(0);
+}
