@@ -186,20 +186,20 @@ static int check_last_run(const struct state *state, uint32_t count, char *why, 
     return 0;
 }
 
-/* 32 samples with both kinds of clipping, encoded and decoded by another implementation:
- * lin2adpcm and adpcm2lin of the module audioop of CPython 3.11, from the state (0, 0). */
+/* 32 samples, clipped at both ends, the first at the threshold of a bit; encoded and decoded by another
+ * implementation: lin2adpcm and adpcm2lin of the module audioop of CPython 3.11, from the state (0, 0). */
 static int check_known_answer(void)
 {
-    static const int16_t input[32] = {0,      120,   -300,  800,   2500,  7000,   12000,  16000,
+    static const int16_t input[32] = {7,      120,   -300,  800,   2500,  7000,   12000,  16000,
                                       18000,  15000, 9000,  1000,  -8000, -20000, -32768, -32768,
                                       -20000, -5000, 32767, 32767, 30000, 100,    99,     98,
                                       97,     50,    0,     -1,    -2,    0,      0,      4};
-    static const uint8_t codes[16] = {0x07, 0xF7, 0x77, 0x77, 0x77, 0x9C, 0xCD, 0xB8,
-                                      0x44, 0x70, 0x8C, 0x08, 0x08, 0x08, 0x08, 0x08};
-    static const int16_t output[32] = {0,      11,    -19,   44,    180,   473,    1104,   2461,
-                                       5371,   11607, 8933,  1639,  -7186, -20238, -32398, -32768,
-                                       -19846, -4210, 27323, 31418, 27694, -2777,  1318,   -2406,
-                                       979,    -2098, 700,   -1843, 469,   -1633,  278,    -1459};
+    static const uint8_t codes[16] = {0x47, 0xF7, 0x77, 0x77, 0x77, 0xAB, 0xDC, 0xC0,
+                                      0x34, 0x71, 0x8C, 0x08, 0x08, 0x08, 0x08, 0x08};
+    static const int16_t output[32] = {7,      23,    -11,   65,    230,   585,    1350,   2992,
+                                       6512,   14060, 8667,  1804,  -8002, -19749, -32768, -30857,
+                                       -18697, -4483, 24183, 32767, 29043, -1428,  2667,   -1057,
+                                       2328,   -749,  2049,  -494,  1818,  -284,   1627,   -110};
     struct predictor encoder = {0, 0}, decoder = {0, 0};
     uint8_t encoded[16];
     int16_t decoded[32];
