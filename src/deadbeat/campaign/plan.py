@@ -27,6 +27,7 @@ from deadbeat.synthesis import SynthesisParameters
 BATCH_LIMIT = 1000
 #: Wall time of a run beyond its windows (start, probes, commit), as a share of them.
 _OVERHEAD = 0.05
+_SOLO_JOBS = 20
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
 
@@ -92,7 +93,28 @@ def resolve(
             (Problem(where["cores"], f"none of M = {cores} exists", _cores_hint(available)),)
         )
     whole = attrs.evolve(spec, cores=fitting, cpus=tuple(cpus))
+    if spec.run.solo_seconds is None:
+        run = attrs.evolve(spec.run, solo_seconds=_solo_seconds(whole))
+        whole = attrs.evolve(whole, run=run)
     return Resolved(spec=read_spec(spec_dict(whole), names=names), missing_cores=missing)
+
+
+def _solo_seconds(spec: CampaignSpec) -> float:
+    """Half the measuring time; more where its tasks would run too few jobs alone.
+
+    The runtime gives every task SOLO_JOBS (20) jobs whatever is asked: this asks for what it does.
+    """
+    tasks = max(spec.cores or (1,)) * spec.tasks.per_core
+    bounds_ns = spec.tasks.wcet_min + spec.tasks.wcet_max
+    mean_ns = _SOLO_JOBS * bounds_ns * spec.tasks.deadline_factor / 2
+    slowest_ns = (spec.run.warmup_jobs + 4) * spec.longest_period_ns
+    least_ns = tasks * max(mean_ns, slowest_ns)
+    return max(spec.run.seconds / 2, math.ceil(least_ns / 10**6) / 1000)
+
+
+def solo_seconds(spec: CampaignSpec) -> float:
+    """Solo time of a run of a resolved specification."""
+    return _solo_seconds(spec) if spec.run.solo_seconds is None else spec.run.solo_seconds
 
 
 def _cores_hint(available: int) -> str:
@@ -175,7 +197,7 @@ def settings(spec: CampaignSpec) -> RunSettings:
     run = spec.run
     return RunSettings(
         seconds=run.seconds,
-        solo_seconds=run.solo_seconds,
+        solo_seconds=solo_seconds(spec),
         windows=run.windows,
         warmup_jobs=run.warmup_jobs,
         overrun=run.overrun,
@@ -195,7 +217,7 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
     rate = _jobs_per_second(spec)
     jobs_at = {
         cores: math.ceil(
-            (spec.run.seconds * cores * spec.tasks.per_core + spec.run.solo_seconds) * rate
+            (spec.run.seconds * cores * spec.tasks.per_core + solo_seconds(spec)) * rate
         )
         for cores in spec.cores or ()
     }
@@ -211,7 +233,7 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
             windows=spec.run.windows * (1 + tasks),
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
-    length = (spec.run.seconds + spec.run.solo_seconds) * (1 + _OVERHEAD)
+    length = (spec.run.seconds + solo_seconds(spec)) * (1 + _OVERHEAD)
     before = spec.quiet.noise_seconds + (0 if calibrated else spec.calibration.seconds)
     return Estimate(
         runs=len(keys),

@@ -110,12 +110,18 @@ class Whole:
 
 @frozen
 class Seconds:
-    """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same."""
+    """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same.
+
+    With ``auto``, also the word auto (None: resolved on the machine).
+    """
 
     low: str
     high: str
+    auto: bool = False
 
-    def parse(self, value: Any) -> float:
+    def parse(self, value: Any) -> float | None:
+        if self.auto and value in (None, "auto"):
+            return None
         if isinstance(value, str) and _DURATION.fullmatch(value):
             number = Fraction(duration_ns(value), UNITS_NS["s"])
         else:

@@ -330,8 +330,7 @@ class _Work:
 
     def _eta_s(self) -> float:
         """Seconds left: by the pace of this session, before its first run by the windows alone."""
-        run = self.spec.run
-        pace = run.seconds + run.solo_seconds
+        pace = self.spec.run.seconds + design.solo_seconds(self.spec)
         if self._ended:
             pace = (self.clock() - self._began) / self._ended
         return max(0, self._left - self._ended) * pace

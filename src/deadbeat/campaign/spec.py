@@ -31,6 +31,8 @@ DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
 PRIORITIES = ("uniform", "rate-monotonic", "random")
 POOLS = ("full", "quick")
 _FILE_LIMIT = 1 << 20
+#: Jobs of the slowest task that a window must be able to count.
+_JOBS_MIN = 2
 
 
 @frozen(kw_only=True)
@@ -44,10 +46,14 @@ class GridSpec:
 
 @frozen(kw_only=True)
 class RunSpec:
-    """How one task set is run; the words of ``RunSettings``."""
+    """How one task set is run; the words of ``RunSettings``.
+
+    Attributes:
+        solo_seconds: None: half of ``seconds``, or more where many tasks share it (``resolve``).
+    """
 
     seconds: Annotated[float, rules.Seconds("0.05", "3600")]
-    solo_seconds: Annotated[float, rules.Seconds("0.05", "3600")]
+    solo_seconds: Annotated[float | None, rules.Seconds("0.05", "3600", auto=True)]
     windows: Annotated[int, rules.Whole(1, 100)]
     warmup_jobs: Annotated[int, rules.Whole(0, 1000)]
     overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
@@ -132,10 +138,15 @@ class CampaignSpec:
     calibration: CalibrationSpec
     quiet: QuietSpec
 
+    @property
+    def longest_period_ns(self) -> Fraction:
+        """T of the slowest task there can be."""
+        return self.tasks.wcet_max * self.tasks.deadline_factor
+
     def problems(self) -> list[Problem]:
         """Windows must be long enough to count jobs of the slowest task, tasks rich enough."""
-        longest_ns = self.tasks.wcet_max * self.tasks.deadline_factor
-        jobs = self.run.warmup_jobs + 2
+        longest_ns = self.longest_period_ns
+        jobs = self.run.warmup_jobs + _JOBS_MIN
         found: list[Problem] = []
         if self.name == "latest":
             found.append(
@@ -144,13 +155,11 @@ class CampaignSpec:
         if self.tasks.segments_max < 2 and any(0 < s < 1000 for s in self.grid.sync_share):
             hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
             found.append(Problem("tasks.segments_max", "1 is too low for the grid", hint))
-        for name, seconds in (
-            ("seconds", self.run.seconds / self.run.windows),
-            (
-                "solo_seconds",
-                self.run.solo_seconds / (max(self.cores or (1,)) * self.tasks.per_core),
-            ),
-        ):
+        lengths = {"seconds": self.run.seconds / self.run.windows}
+        if self.run.solo_seconds is not None:
+            tasks = max(self.cores or (1,)) * self.tasks.per_core
+            lengths["solo_seconds"] = self.run.solo_seconds / tasks
+        for name, seconds in lengths.items():
             if seconds * 1e9 < jobs * longest_ns:
                 found.append(
                     Problem(
@@ -181,7 +190,7 @@ _DEFAULT: dict[str, Any] = {
     "grid": {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10},
     "run": {
         "seconds": 1.0,
-        "solo_seconds": 0.5,
+        "solo_seconds": None,
         "windows": 2,
         "warmup_jobs": 2,
         "overrun": "skip",
@@ -209,14 +218,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 5},
-        "run": {"seconds": 0.6, "solo_seconds": 0.3},
+        "run": {"seconds": 0.6},
         "calibration": {"pool": "quick", "seconds": 20.0},
         "quiet": {"repeat_share": 0.4, "noise_seconds": 8.0},
     },
     "paper": {
         "cores": list(range(1, 17)),
         "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}},
-        "run": {"solo_seconds": 1.0},
     },
 }
 

@@ -1,0 +1,189 @@
+"""Truth: issue 2 (defaults, presets, "every error at once, with its path and a hint")."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deadbeat.campaign.rules import RefusedError, duration_ns
+from deadbeat.campaign.spec import (
+    CampaignSpec,
+    differences,
+    read_campaign_file,
+    read_spec,
+    spec_dict,
+    specify,
+)
+from deadbeat.model.errors import DataError, UsageError
+
+
+def refusal(*layers: Any, **options: Any) -> str:
+    with pytest.raises(UsageError) as caught:
+        specify(*layers, **options)
+    return str(caught.value)
+
+
+def test_defaults_follow_the_paper() -> None:
+    tasks = specify().tasks
+    assert (tasks.per_core, tasks.segments_max, tasks.deadline_factor) == (1, 8, 10)
+    assert (tasks.wcet_min, tasks.wcet_max, tasks.distribution) == (100_000, 500_000, "uniform")
+    assert (tasks.classes_min, tasks.classes_max, tasks.priorities) == (1, 3, "uniform")
+
+
+def test_preset_paper_is_the_grid_of_the_paper() -> None:
+    spec = specify({"preset": "paper"})
+    assert spec.cores == tuple(range(1, 17))
+    assert spec.grid.sync_share == spec.grid.contended_ratio == tuple(range(0, 1001, 100))
+    assert (spec.grid.replicas, spec.run.seconds, spec.name) == (10, 1.0, "paper")
+
+
+def test_preset_quick_has_a_named_pool_and_twenty_seconds_of_calibration() -> None:
+    spec = specify({"preset": "quick"})
+    assert spec.grid.sync_share == spec.grid.contended_ratio == (0, 500, 1000)
+    assert (spec.calibration.pool, spec.calibration.seconds) == ("quick", 20)
+    assert spec.name == "quick"
+
+
+def test_later_layers_win_key_by_key() -> None:
+    spec = specify({"preset": "quick", "run": {"seconds": 2}}, {"run": {"windows": 5}})
+    assert (spec.run.seconds, spec.run.windows, spec.run.solo_seconds) == (2, 5, None)
+
+
+@pytest.mark.parametrize("preset", ["default", "quick", "paper"])
+def test_the_canonical_form_reads_back(preset: str) -> None:
+    layer = {"cores": [1, 2], "tasks": {"deadline_factor": "5/2", "fragments": ["mutex", "fft"]}}
+    spec = specify({"preset": preset}, layer)
+    assert read_spec(spec_dict(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("100us", 100_000), ("0.5ms", 500_000), ("500_000ns", 500_000), ("2 s", 2_000_000_000)],
+)
+def test_durations_with_units(text: str, value: int) -> None:
+    assert duration_ns(text) == value
+
+
+@pytest.mark.parametrize("text", ["100", 100, "us", "1e3us", "0.1ns", "-1us", "1.5.2ms", None, ""])
+def test_durations_that_are_refused(text: object) -> None:
+    with pytest.raises(RefusedError):
+        duration_ns(text)
+
+
+def test_a_unit_that_is_unknown_gets_the_nearest() -> None:
+    assert "did you mean ms?" in refusal({"tasks": {"wcet_min": "100msec"}})
+
+
+def test_seconds_with_and_without_unit_are_the_same() -> None:
+    written = [0.6, "0.6", "600ms", "0.6s", Fraction(3, 5)]
+    assert {specify({"run": {"seconds": each}}).run.seconds for each in written} == {0.6}
+
+
+def test_every_error_at_once_with_path_found_and_hint() -> None:
+    text = refusal(
+        {
+            "sead": 3,
+            "grid": {"sync_share": [0, 0.5, 1.5], "replicas": 0, "step": 0.1},
+            "run": {"secnds": 1, "overrun": "skp", "split": "yes"},
+            "tasks": {"wcet_min": 100, "fragments": ["../x"]},
+            "calibration": 7,
+        }
+    )
+    assert text.startswith("10 problems: ")
+    for part in (
+        "sead: unknown key (did you mean seed?)",
+        "grid.sync_share[2]: 1.5 is out of range (from 0 to 1)",
+        "grid.replicas: 0 is out of range (from 1 to 10000)",
+        "grid.step: unknown key",
+        "run.secnds: unknown key (did you mean seconds?)",
+        'run.overrun: "skp" is not a choice (did you mean skip?)',
+        'run.split: "yes" is neither true nor false',
+        "tasks.wcet_min: 100 is not a length of time with its unit (write it like 100us)",
+        'tasks.fragments[0]: "../x" is not a name',
+        "calibration: 7 is not a table",
+    ):
+        assert part in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("layer", "part"),
+    [
+        ({"seconds": 1}, "seconds: unknown key (it belongs into [run])"),
+        ({"grid": {"sync_share": {"step": 0.3}}}, "does not divide 1 (the nearest is 0.25)"),
+        ({"grid": {"sync_share": {"stop": 0.3}}}, 'grid.sync_share.stop: unknown key "stop"'),
+        ({"grid": {"sync_share": [0, 0.5, 0.5]}}, "0.5 is listed twice"),
+        ({"grid": {"sync_share": []}}, "0 items found"),
+        ({"grid": {"sync_share": [0.1234]}}, "finer than a thousandth"),
+        ({"tasks": {"wcet_min": "1ms"}}, "tasks.wcet_min: 1000000ns is above wcet_max"),
+        ({"tasks": {"classes_min": 4}}, "tasks.classes_min: 4 is above classes_max = 3"),
+        ({"tasks": {"segments_max": 1}}, "a segment of each kind"),
+        ({"run": {"windows": 100}}, "run.seconds: a window of 10 ms holds fewer than 4 jobs"),
+        ({"cores": [16], "run": {"solo_seconds": 0.1}}, "run.solo_seconds: a window of 6.25 ms"),
+        ({"cores": "4..1"}, "not an ascending range"),
+        ({"cpus": [0, 0]}, "names a CPU twice"),
+        ({"name": "a/b"}, '"a/b" is not a name'),
+        ({"name": "latest"}, "latest is the link"),
+        ({"preset": ["quick"]}, "is not a choice"),
+        ({"seed": True}, "not a whole number"),
+        ({"seed": 2**63}, "out of range"),
+        ({"run": {"seconds": float("nan")}}, "not a number of seconds"),
+    ],
+)
+def test_single_errors(layer: dict[str, Any], part: str) -> None:
+    assert part in refusal(layer)
+
+
+def test_a_path_is_called_what_the_person_wrote() -> None:
+    layer = {"grid": {"sync_share": "0,0.5,2"}, "run": {"seconds": "x"}}
+    text = refusal(layer, names={"grid.sync_share": "--sync-share", "run.seconds": "--seconds"})
+    assert "--sync-share[2]: " in text
+    assert '--seconds: "x" is not a number of seconds' in text
+
+
+@pytest.mark.parametrize(
+    ("written", "cores"),
+    [("1..4", (1, 2, 3, 4)), ("1,4,2", (1, 2, 4)), (3, (3,)), ([1, 2], (1, 2)), ("all", None)],
+)
+def test_core_counts(written: object, cores: tuple[int, ...] | None) -> None:
+    assert specify({"cores": written}).cores == cores
+
+
+def test_differences_name_the_path_and_both_values() -> None:
+    old = spec_dict(specify({"run": {"seconds": 1}}))
+    new = spec_dict(specify({"run": {"seconds": 2}, "seed": 9}))
+    assert differences(old, new) == ["run.seconds (1.0 there, 2.0 now)", "seed (1 there, 9 now)"]
+    assert differences(old, old) == []
+
+
+def test_a_campaign_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(
+        'preset = "quick"\n[grid]\nsync_share = {step = 0.25}\n[tasks]\nwcet_max = "0.5ms"\n'
+    )
+    spec: CampaignSpec = specify(read_campaign_file(path))
+    assert spec.grid.sync_share == (0, 250, 500, 750, 1000)
+    assert spec.grid.contended_ratio == (0, 500, 1000)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a = ", b"\xff\xfe", b"a = " + b"[" * 5000, b"a = " + b"9" * 5000, b"x" * (2 << 20)],
+)
+def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_campaign_file(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        read_campaign_file(tmp_path / "missing.toml")
+    with pytest.raises(DataError, match="Is a directory"):
+        read_campaign_file(tmp_path)
