@@ -39,7 +39,12 @@ def example(tmp_path: Path) -> Path:
 
 
 def try_fragment(path: Path) -> subprocess.CompletedProcess[str]:
-    tool = [sys.executable, ROOT / "tools/try_fragment", path.stem, path.parents[1]]
+    tool: list[str | Path] = [
+        sys.executable,
+        ROOT / "tools/try_fragment",
+        path.stem,
+        path.parents[1],
+    ]
     return subprocess.run(tool, capture_output=True, text=True, check=False)
 
 
@@ -95,7 +100,7 @@ def test_example_that_breaks_the_front_matter_is_refused(example: Path) -> None:
 def test_example_has_the_project_layout(example: Path) -> None:
     formatter = Path(sys.executable).with_name("clang-format")
     style = f"--style=file:{ROOT / '.clang-format'}"
-    argv = [formatter, style, "--dry-run", "-Werror", example]
+    argv: list[str | Path] = [formatter, style, "--dry-run", "-Werror", example]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
