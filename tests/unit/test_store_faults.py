@@ -1,4 +1,4 @@
-"""Truth: the promises of store.files: a full disk, a second writer or kill -9 half-writes nothing."""
+"""Truth: the promises of store.files under a full disk, a second writer and kill -9."""
 
 from __future__ import annotations
 

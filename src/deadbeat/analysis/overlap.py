@@ -178,8 +178,9 @@ def _depth(edges: Integers) -> Integers:
 def _union(intervals: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
     """Disjoint intervals that cover the same time: a core is inside an object or it is not, even if
     one of its tasks preempted another there."""
-    if len(intervals) == 1:
-        return intervals[0]
+    enter, leave = intervals[0]
+    if len(intervals) == 1 and (enter[1:] >= leave[:-1]).all():
+        return enter, leave
     edges = _edges(intervals)
     depth = _depth(edges)
     begins = edges[(depth == 1) & (edges & 1 == 1)]

@@ -1,0 +1,162 @@
+"""Truth: any bytes end in a DataError or a table the analysis takes; figures have a slow twin."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.slow_metrics import slow_figures, slow_overlap
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deadbeat.analysis.metrics import job_columns, run_figures
+from deadbeat.analysis.overlap import ContendedUses, overlap_share
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import DataError
+from deadbeat.model.jobs import JobTable
+from deadbeat.store.jobfile import job_file_buffers, new_header, parse_job_table
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "records-v1.jobs"
+HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> JobTable:
+    """Any consistent table of up to three tasks and windows, with times that collide."""
+    task_count = draw(st.integers(0, 3))
+    solo = [draw(st.integers(-1, task_count - 1)) for _ in range(draw(st.integers(1, 3)))]
+    windows = np.zeros(len(solo), j.WINDOW_DTYPE)
+    for index, task in enumerate(solo):
+        kind = j.WINDOW_TOGETHER if task < 0 else j.WINDOW_SOLO
+        windows[index] = (index, kind, task & 0xFFFF, 0, 1000 * index, 1000 * index + 1000)
+    tasks = np.zeros(task_count, j.TASK_DTYPE)
+    rows: list[tuple[int, ...]] = []
+    for index in range(task_count):
+        count = draw(st.integers(0, 6))
+        times = st.integers(1, 60)
+        tasks[index] = (
+            index, draw(st.integers(0, 2)), 0, 1, 60,
+            draw(times), draw(times), draw(times), 0, len(rows), count,
+        )  # fmt: skip
+        release = 0
+        for _ in range(count):
+            release += draw(st.integers(0, 40))
+            rows.append(draw(_job_rows(index, release, solo)))
+    return JobTable(
+        header=new_header(set_id=draw(HEX), flags=draw(st.integers(0, 31))),
+        tasks=tasks,
+        windows=windows,
+        probes=np.zeros(0, j.PROBE_DTYPE),
+        jobs=np.array(rows, dtype=j.JOB_DTYPE),
+    )
+
+
+@st.composite
+def _job_rows(draw: st.DrawFn, task: int, release: int, solo: list[int]) -> tuple[int, ...]:
+    window = draw(st.integers(0, len(solo) - 1))
+    fate = draw(st.sampled_from(["finished", "started", "waiting", "skipped"]))
+    start = release + draw(st.integers(0, 30))
+    finish = start + draw(st.integers(0, 90))
+    flags = {
+        "finished": j.JOB_STARTED | j.JOB_FINISHED,
+        "started": j.JOB_STARTED,
+        "waiting": 0,
+        "skipped": j.JOB_SKIPPED,
+    }[fate]
+    flags |= draw(st.sampled_from([0, j.JOB_COUNTED])) | (j.JOB_SOLO if solo[window] >= 0 else 0)
+    started, finished = flags & j.JOB_STARTED, flags & j.JOB_FINISHED
+    return (
+        release, start if started else j.NEVER, finish if finished else j.NEVER,
+        0, 0, 0, 0, 0, task, window, flags,
+    )  # fmt: skip
+
+
+def as_bytes(table: JobTable) -> bytes:
+    return b"".join(job_file_buffers(table))
+
+
+def read_or_refuse(data: bytes) -> None:
+    try:
+        table = parse_job_table(data, name="fuzz")
+    except DataError as error:
+        assert "\n" not in str(error)
+        return
+    with np.errstate(over="ignore"):
+        run_figures(table, job_columns(table))
+    assert as_bytes(table) == data
+
+
+@given(tables())
+def test_a_table_survives_its_bytes(table: JobTable) -> None:
+    again = parse_job_table(as_bytes(table), name="x")
+    for name in ("tasks", "windows", "probes", "jobs"):
+        assert getattr(again, name).tobytes() == getattr(table, name).tobytes()
+    assert again.set_id == table.set_id
+    assert int(again.header["flags"]) == int(table.header["flags"])
+
+
+@given(st.binary(max_size=2000))
+def test_garbage_is_refused(data: bytes) -> None:
+    read_or_refuse(data)
+
+
+@given(tables(), st.data())
+def test_a_truncated_file_is_refused(table: JobTable, data: st.DataObject) -> None:
+    whole = as_bytes(table)
+    with pytest.raises(DataError):
+        parse_job_table(whole[: data.draw(st.integers(0, len(whole) - 1))], name="x")
+
+
+@given(tables(), st.data())
+def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
+    changed = bytearray(as_bytes(table))
+    position = data.draw(st.integers(0, len(changed) - 1))
+    changed[position] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(DataError):
+        parse_job_table(bytes(changed), name="x")
+
+
+@settings(max_examples=150)
+@given(st.one_of(tables().map(as_bytes), st.just(GOLDEN.read_bytes())), st.data())
+def test_damage_behind_a_right_checksum_is_refused_or_harmless(
+    whole: bytes, data: st.DataObject
+) -> None:
+    changed = bytearray(whole[:-4])
+    for _ in range(data.draw(st.integers(1, 4))):
+        position = data.draw(st.integers(0, len(changed) - 1))
+        piece = data.draw(st.binary(min_size=1, max_size=8))
+        changed[position : position + len(piece)] = piece
+    del changed[data.draw(st.integers(0, 3)) + len(whole) :]
+    read_or_refuse(bytes(changed) + struct.pack("<I", zlib.crc32(bytes(changed))))
+
+
+@settings(max_examples=100)
+@given(tables())
+def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
+    figures, slow = run_figures(table, job_columns(table)), slow_figures(table)
+    for name in ("delay_ratio", "response_ratio", "slowdown"):
+        assert getattr(figures, name).tolist() == pytest.approx(slow.pop(name))
+    for name, value in slow.items():
+        assert figures.set_figures[name] == pytest.approx(value), name
+
+
+@settings(max_examples=100)
+@given(tables(), st.lists(st.tuples(st.integers(0, 10), st.integers(1, 10)), max_size=3))
+def test_overlap_is_that_of_the_slow_twin(table: JobTable, shares: list[tuple[int, int]]) -> None:
+    low = np.array([low / 20 for low, _ in shares])
+    high = np.array([(low + width) / 20 for low, width in shares])
+    plan = {0: [ContendedUses(task, low, high) for task in range(len(table.tasks))]}
+    placed: dict[int, list[tuple[int, int]]] = {}
+    for row in table.jobs:
+        if row["flags"] & j.JOB_FINISHED and not row["flags"] & j.JOB_SOLO:
+            start, span = int(row["start_ns"]), int(row["finish_ns"] - row["start_ns"])
+            placed.setdefault(int(table.tasks["core"][row["task"]]), []).extend(
+                (start + int(span * enter), start + int(span * leave))
+                for enter, leave in zip(low, high, strict=True)
+            )
+    assert overlap_share(job_columns(table), table.tasks, plan) == pytest.approx(
+        slow_overlap(placed)
+    )
