@@ -3,8 +3,8 @@
 The bootstrap is the percentile interval with its two arms lengthened by sqrt(n / (n - 1)) t / z.
 The first factor undoes the narrowness of resampling n values with replacement, the second is
 Student's for an unknown spread; T. Hesterberg, "What Teachers Should Know About the Bootstrap",
-The American Statistician 69(4), 2015, describes both shortcomings. At the 3 to 10 sets of a point it
-covers as it says, where plain percentiles and BCa do not (measured: docs/reference/metrics.md).
+The American Statistician 69(4), 2015, describes both shortcomings. At the 3 to 10 sets of a point
+it covers as it says, where plain percentiles and BCa do not (measured: docs/reference/metrics.md).
 
 The random numbers are splitmix64 of a counter: the same seed gives the same interval with every
 version of numpy.

@@ -1,0 +1,145 @@
+"""Truth: issue 2 and measurement.md: what makes a run doubtful becomes a visible finding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from helpers.runs import calibration, key
+
+from deadbeat.analysis.findings import Evidence, collect_findings
+from deadbeat.model.results import Finding
+from deadbeat.store.campaign import SessionRecord
+
+QUIET_MACHINE: dict[str, Any] = {
+    "kernel": "6.1.0",
+    "preemption": "full",
+    "cpus_online": [0, 1, 2],
+    "governor": {"0": "performance", "1": "performance", "2": "performance"},
+    "clocksource": "tsc",
+    "steal_ticks": {"0": 10, "1": 10, "2": 10},
+    "total_ticks": {"0": 1000, "1": 1000, "2": 1000},
+    "rt_runtime_us": -1,
+    "rt_period_us": 1_000_000,
+    "throttle_counts": {"0": {"core": 3, "package": 5}, "1": {"core": 3, "package": 5}},
+    "virtual": False,
+}
+AFTER = QUIET_MACHINE | {"total_ticks": {"0": 11_000, "1": 11_000, "2": 11_000}}
+ROW: dict[str, Any] = {"cores": 2, "task_sets": 5, "rejected_share": 0.0}
+SET: dict[str, Any] = {
+    "key": key().text,
+    "realtime": True,
+    "tasks_without_solo": 0,
+    "sync_share_real": 0.5,
+}
+
+
+def evidence(**changes: Any) -> Evidence:
+    """A campaign that nothing can be said against, but for ``changes``."""
+    parts: dict[str, Any] = {
+        "calibration": calibration(),
+        "sessions": (SessionRecord(number=1, before=QUIET_MACHINE, after=AFTER),),
+        "rows": [ROW],
+        "sets": [SET] * 5,
+        "failed": {},
+        "rejected": 0,
+        "solo_cost_ratios": {key(): np.array([1.0, 0.99])},
+        "noise": {"smallest_effect": 0.01},
+    }
+    return Evidence(**(parts | changes))
+
+
+def session(before: dict[str, Any] | None = None, after: dict[str, Any] | None = None) -> Evidence:
+    record = SessionRecord(
+        number=1, before=QUIET_MACHINE | (before or {}), after=AFTER | (after or before or {})
+    )
+    return evidence(sessions=(record,))
+
+
+def only(found: tuple[Finding, ...]) -> Finding:
+    assert [finding.id for finding in found] == [found[0].id]
+    return found[0]
+
+
+def test_a_quiet_machine_has_no_finding() -> None:
+    assert collect_findings(evidence()) == ()
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "expected", "part"),
+    [
+        (session(after={"steal_ticks": {"0": 10, "1": 60, "2": 10}}), "steal", "0.50% of the time"
+         " of CPU 1"),
+        (session({"rt_runtime_us": 950_000}), "rt-bandwidth", "950000 of 1000000 us"),
+        (session({"cpus_online": [0, 1]}), "no-housekeeping-core", "M = 2 uses all 2"),
+        (session({"cpus_online": 2}), "no-housekeeping-core", "M = 2 uses all 2"),
+        (session({"governor": {"0": "powersave", "1": "performance"}}), "governor", "powersave"),
+        (session({"governor": "schedutil"}), "governor", "schedutil"),
+        (session({"virtual": True}), "virtual-machine", "virtual machine"),
+        (session({"virtual": "kvm"}), "virtual-machine", "virtual machine"),
+        (session(after={"kernel": "6.2.0"}), "kernel-changed", "6.1.0; 6.2.0"),
+        (session({"clocksource": "hpet"}), "clocksource", "hpet"),
+        (session(after={"throttle_counts": {"0": {"core": 4, "package": 5}}}), "throttled",
+         "throttled 1 times"),
+        (session({"throttle_counts": {"0": 1}}, {"throttle_counts": {"0": 8}}), "throttled",
+         "throttled 7 times"),
+        (evidence(sessions=()), "environment-not-recorded", "not recorded"),
+        (evidence(sets=[SET] * 4 + [SET | {"realtime": False}]), "policy-other", "1 of 5"),
+        (evidence(rejected=2), "rejected", "29% of 7 attempts"),
+        (evidence(rows=[ROW, ROW | {"rejected_share": 0.3}]), "rejected", "at 1 of 2 points"),
+        (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
+        (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "1 of 1 points"),
+        (evidence(rows=[ROW | {"task_sets": 1}]), "single-set", "no interval"),
+        (evidence(rows=[ROW | {"task_sets": 4}]), "few-sets", "fewer than 5"),
+        (evidence(solo_cost_ratios={key(): np.array([1.0, 0.95, np.nan, 1.01])}), "calibration",
+         "1 of 3 tasks run alone took more than 2% more or less than their C; worst: task 1 of"
+         " m002-s0500-c1000-r0000, -5.0%"),
+        (evidence(sets=[SET | {"tasks_without_solo": 2}] * 5), "no-solo-reference", "10 tasks"),
+        (evidence(sets=[SET | {"sync_share_real": None}] * 5), "no-program", "5 runs"),
+        (evidence(noise={}), "noise-floor-missing", "not measured"),
+        (evidence(noise={"smallest_effect": None}), "noise-floor-undecided", "undecided"),
+        (evidence(calibration=None), "no-calibration", "no calibration"),
+    ],
+)  # fmt: skip
+def test_what_is_doubtful_is_found(doubtful: Evidence, expected: str, part: str) -> None:
+    finding = only(collect_findings(doubtful))
+    assert finding.id == expected
+    assert part in finding.message
+    assert "\n" not in finding.message + finding.cure
+
+
+def test_a_killed_session_says_that_steal_is_not_known() -> None:
+    killed = evidence(sessions=(SessionRecord(number=1, before=QUIET_MACHINE, after=None),))
+    assert only(collect_findings(killed)).id == "session-not-closed"
+
+
+def test_what_is_not_known_is_said_and_not_taken_as_good() -> None:
+    unknown = dict.fromkeys(QUIET_MACHINE, "unknown: no such file")
+    unknown |= {"throttle_counts": {"0": {"core": "unknown: no such file"}}}
+    record = SessionRecord(number=1, before=unknown, after=unknown)
+    finding = only(collect_findings(evidence(sessions=(record,))))
+    assert finding.id == "environment-unknown"
+    for fact in ("steal", "throttling", "RT bandwidth", "governor", "clock source", "virtual"):
+        assert fact in finding.message
+
+
+def test_an_empty_environment_breaks_nothing() -> None:
+    record = SessionRecord(number=1, before={}, after={})
+    assert [f.id for f in collect_findings(evidence(sessions=(record,)))] == ["environment-unknown"]
+
+
+def test_a_simulation_is_labelled_and_its_machine_is_not_judged() -> None:
+    simulated = attrs.evolve(
+        session({"virtual": True, "governor": "powersave"}),
+        calibration=calibration(kind="simulated"),
+    )
+    assert only(collect_findings(simulated)).id == "simulated"
+
+
+def test_serious_findings_come_first() -> None:
+    found = collect_findings(
+        evidence(noise={}, failed={key(): {"reason": "x"}}, rows=[ROW | {"task_sets": 1}])
+    )
+    assert [finding.severity for finding in found] == ["serious", "warning", "info"]

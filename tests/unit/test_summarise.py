@@ -1,0 +1,380 @@
+"""Truth: small campaigns written out by hand, and the table of files in docs/reference/files.md."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.runs import (
+    SET_ID,
+    PlannedTask,
+    RunTask,
+    Window,
+    calibration,
+    job_table,
+    key,
+    new_store,
+    ran,
+    skip,
+    task_set,
+)
+
+import deadbeat
+from deadbeat.analysis.summarise import summarise
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey
+from deadbeat.model.tasks import Resource
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import FORMAT
+from deadbeat.store.summary import SET_COLUMNS, cell, read_summary, write_summary
+
+WINDOWS = (Window(), Window(solo=0), Window(solo=1))
+
+
+def run(span: int, *, misses: int = 0, flags: int = j.RUN_REALTIME) -> JobTable:
+    """Two tasks of C = 100 on two cores; ``span`` together, 100 alone; four jobs each."""
+    tables = []
+    for task in range(2):
+        together = [ran(1000 * i, 1000 * i, 1000 * i + span) for i in range(4 - misses)]
+        together += [skip(1000 * (4 - misses + i)) for i in range(misses)]
+        tables.append([*together, ran(9000, 9000, 9100, window=1 + task)])
+    tasks = [RunTask(core=0), RunTask(core=1)]
+    return job_table(tasks, tables, windows=WINDOWS, flags=flags)
+
+
+def plan(con: bool = True) -> Any:
+    resources = [Resource("lock", None), Resource("lock", 0), Resource("lock", 1)]
+    tasks = [
+        PlannedTask(core=core, uses=[("work", 50, None), ("lock", 50, 0 if con else 1 + core)])
+        for core in (0, 1)
+    ]
+    return task_set(tasks, resources, contended_ratio_real=1.0 if con else 0.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CampaignStore:
+    """Two sets at one point (slowdowns 1.2 and 1.4), one at another, a third without quiet set."""
+    made = new_store(tmp_path / "demo")
+    made.save_calibration(calibration())
+    made.save_noise({"smallest_effect": 0.01})
+    keys = [key(replica=0), key(replica=1), key(contended_ratio=0), key(contended_ratio=500)]
+    made.save_program(
+        "b0", "", [(k, plan(k.point.contended_ratio_milli > 0)) for k in keys],
+        set_ids=[SET_ID] * 4,
+    )  # fmt: skip
+    made.commit_table(key(replica=0), run(120))
+    made.commit_table(key(replica=1), run(140, misses=1))
+    made.commit_table(key(contended_ratio=0), run(100))
+    made.reject_table(key(replica=1), run(300))
+    made.reject_table(key(contended_ratio=500), run(300))
+    made.save_session(1, "before", {"time": "2026-01-01T00:00:00+00:00"})
+    return made
+
+
+def row_of(store: CampaignStore, contended_ratio: float) -> dict[str, Any]:
+    (row,) = [row for row in summarise(store).rows if row["contended_ratio"] == contended_ratio]
+    assert tuple(row) == SUMMARY_COLUMNS
+    return row
+
+
+def test_a_point_is_the_mean_of_its_sets(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert (row["cores"], row["sync_share"], row["task_sets"]) == (2, 0.5, 2)
+    assert (row["jobs"], row["released"]) == (14, 16)
+    assert row["slowdown_mean"] == pytest.approx((1.2 + 1.4) / 2)
+    assert row["delay_ratio_mean"] == pytest.approx((1.2 + 1.4) / 2)
+    assert row["response_ratio_mean"] == pytest.approx((1.2 + 1.4) / 2)
+
+
+def test_quantiles_pool_the_jobs(store: CampaignStore) -> None:
+    # Eight jobs of 1.2 and six of 1.4: the median of the jobs is not the mean of the medians.
+    row = row_of(store, 1.0)
+    assert row["delay_ratio_p50"] == pytest.approx(1.2)
+    assert row["slowdown_p50"] == pytest.approx(1.2)
+    assert row["delay_ratio_p95"] == pytest.approx(1.4)
+    assert row["delay_ratio_max"] == pytest.approx(1.4)
+
+
+def test_misses_pool_the_jobs(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert row["deadline_miss_ratio"] == pytest.approx(2 / 16)
+    assert (row["miss_episodes"], row["overruns"]) == (2, 2)
+    assert 0 <= row["deadline_miss_ci_low"] < 2 / 16 < row["deadline_miss_ci_high"] <= 1
+
+
+def test_intervals_hold_their_means_and_know_how_few_sets_there_are(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert row["slowdown_ci_low"] < 1.2
+    assert row["slowdown_ci_high"] > 1.4
+    assert row["delay_ratio_ci_low"] < row["delay_ratio_mean"] < row["delay_ratio_ci_high"]
+
+
+def test_rejected_attempts_are_a_share_and_nothing_else(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert row["rejected_share"] == pytest.approx(1 / 3)
+    assert row["delay_ratio_max"] < 2
+
+
+def test_realised_axes_and_overlap_come_from_the_plan(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert (row["sync_share_real"], row["contended_ratio_real"]) == (0.5, 1.0)
+    assert row["overlap_real"] == 1.0
+    assert row_of(store, 0.0)["contended_ratio_real"] == 0.0
+    assert row_of(store, 0.0)["overlap_real"] is None
+
+
+def test_one_set_has_no_interval_but_a_bound_on_its_misses(store: CampaignStore) -> None:
+    row = row_of(store, 0.0)
+    assert row["task_sets"] == 1
+    assert row["slowdown_ci_low"] is row["slowdown_ci_high"] is None
+    assert row["delay_ratio_ci_low"] is None
+    assert row["deadline_miss_ratio"] == 0.0
+    assert (row["deadline_miss_ci_low"], row["deadline_miss_ci_high"]) == (0.0, 0.95)
+
+
+def test_a_point_without_quiet_set_is_undecided(store: CampaignStore) -> None:
+    row = row_of(store, 0.5)
+    assert (row["task_sets"], row["jobs"], row["rejected_share"]) == (0, 0, 1.0)
+    known = {"cores", "sync_share", "contended_ratio", "task_sets", "jobs", "rejected_share"}
+    assert all(row[column] is None for column in SUMMARY_COLUMNS if column not in known)
+
+
+def test_sets_are_reported_one_by_one(store: CampaignStore) -> None:
+    sets = summarise(store).sets
+    assert [item["slowdown_mean"] for item in sets] == pytest.approx([1.0, 1.2, 1.4])
+    assert all(tuple(item) == SET_COLUMNS for item in sets)
+    last = sets[-1]
+    assert (last["key"], last["replica"], last["seed"]) == (key(replica=1).text, 1, 77)
+    assert (last["rejected"], last["deadline_misses"], last["skipped"]) == (1, 2, 2)
+    assert (store.path / last["file"]).is_file()
+
+
+def test_distributions_hold_every_job(store: CampaignStore) -> None:
+    items = summarise(store).distributions
+    (slow,) = [d for d in items if d["metric"] == "slowdown" and d["contended_ratio"] == 1.0]
+    assert sum(slow["counts"]) == 14
+    assert len(slow["edges"]) == len(slow["counts"]) + 1
+    assert slow["edges"][0] <= 1.2 < slow["edges"][1]
+    assert slow["edges"][-2] <= 1.4 < slow["edges"][-1]
+    assert (slow["counts"][0], slow["counts"][-1]) == (8, 6)
+
+
+def test_the_same_campaign_gives_the_same_summary(store: CampaignStore) -> None:
+    assert summarise(store) == summarise(CampaignStore.open(store.path))
+
+
+def test_labels_say_what_kind_of_run_it_was(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    assert summarise(store).labels == ()
+    store.save_calibration(calibration(kind="simulated", policy="other", basis="cold"))
+    assert summarise(store).labels == ("simulated", "policy other", "cold costs")
+
+
+def test_one_run_without_real_time_policy_labels_the_campaign(store: CampaignStore) -> None:
+    store.commit_table(key(replica=2), run(100, flags=0))
+    assert summarise(store).labels == ("policy other",)
+
+
+def test_an_empty_campaign_has_an_empty_summary(tmp_path: Path) -> None:
+    summary = summarise(new_store(tmp_path))
+    assert summary.rows == summary.sets == summary.distributions == ()
+    assert summary.meta["name"] == tmp_path.name
+
+
+def test_runs_without_their_plan_have_figures_without_it(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.commit_table(key(), run(120))
+    (row,) = summarise(store).rows
+    assert row["slowdown_mean"] == pytest.approx(1.2)
+    assert row["sync_share_real"] is row["overlap_real"] is None
+
+
+def test_a_run_of_another_task_set_is_refused(store: CampaignStore) -> None:
+    store.save_program("b1", "", [(key(replica=1), plan())], set_ids=["f" * 64])
+    with pytest.raises(DataError, match=r"r0001\.jobs belongs to another task set than batch b1"):
+        summarise(store)
+
+
+def test_a_damaged_run_is_named(store: CampaignStore) -> None:
+    path = store.jobs_path(key(replica=1))
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"r0001\.jobs is truncated") as caught:
+        summarise(store)
+    assert "measured again" in caught.value.hint
+
+
+def test_a_calibration_that_does_not_fit_is_named(store: CampaignStore) -> None:
+    path = store.path / "calibration.json"
+    plain = json.loads(path.read_text())
+    del plain["costs"]["lock/1"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(DataError, match=r"has no cost of lock/1, which m002"):
+        summarise(store)
+
+
+def test_points_are_in_order(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    points = [Point(2, 0, 0), Point(1, 500, 0), Point(1, 0, 500), Point(1, 0, 0)]
+    for point in points:
+        store.fail(RunKey(point, 0), "x")
+    rows = summarise(store).rows
+    found = [(row["cores"], row["sync_share"], row["contended_ratio"]) for row in rows]
+    assert found == sorted(found)
+    assert len(found) == 4
+
+
+# -- derived files
+
+
+def test_summary_csv_has_the_columns_of_the_issue_and_nothing_for_none(
+    store: CampaignStore,
+) -> None:
+    write_summary(store, summarise(store))
+    lines = (store.path / "summary.csv").read_text().splitlines()
+    assert lines[0] == ",".join(SUMMARY_COLUMNS)
+    assert lines[0].startswith("cores,sync_share,contended_ratio,task_sets,jobs,delay_ratio_mean,")
+    undecided = lines[2].split(",")
+    assert undecided[:5] == ["2", "0.5", "0.5", "0", "0"]
+    assert undecided[5] == undecided[-1] == ""
+    assert all(len(line.split(",")) == len(SUMMARY_COLUMNS) for line in lines)
+
+
+def test_sets_csv_has_a_line_per_set(store: CampaignStore) -> None:
+    write_summary(store, summarise(store))
+    with (store.path / "sets.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["slowdown_mean"] for row in rows] == ["1", "1.2", "1.4"]
+    assert [row["realtime"] for row in rows] == ["true"] * 3
+
+
+def test_the_stored_summary_is_the_summary(store: CampaignStore) -> None:
+    summary = summarise(store)
+    assert read_summary(store) is None
+    write_summary(store, summary)
+    assert read_summary(store) == summary
+
+
+def test_summary_json_is_plain_json_with_a_format(store: CampaignStore) -> None:
+    write_summary(store, summarise(store))
+    plain = json.loads((store.path / "summary.json").read_text())
+    assert plain["format"] == FORMAT
+    assert plain["noise_floor"] == {"smallest_effect": 0.01}
+    assert plain["meta"]["created_at"] == "2026-01-01T00:00:00+00:00"
+    assert {"id", "severity", "message", "cure", "where"} == set(plain["findings"][0])
+
+
+@pytest.mark.parametrize("name", ["summary.json", "sets.json"])
+def test_a_damaged_summary_is_named(store: CampaignStore, name: str) -> None:
+    write_summary(store, summarise(store))
+    (store.path / name).write_text("{}")
+    with pytest.raises(DataError, match=name):
+        read_summary(store)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (3, "3"), (0.1 + 0.2, "0.3"), (1 / 3, "0.333333333"), (2.0, "2"), (1e-12, "1e-12"),
+     (True, "true"), ("a", "a")],
+)  # fmt: skip
+def test_cells_are_short(value: object, text: str) -> None:
+    assert cell(value) == text
+
+
+# -- deadbeat.open
+
+
+def test_open_gives_the_summary_and_numpy_columns(store: CampaignStore) -> None:
+    view = deadbeat.open(store.path)
+    assert view.summary == summarise(store)
+    assert view.keys == tuple(sorted(store.committed()))
+    jobs = view.jobs(key(replica=1).text)
+    assert jobs["delay_ratio"][:3].tolist() == pytest.approx([1.4] * 3)
+    assert jobs["missed"].tolist() == [False, False, False, True, False] * 2
+    assert jobs["core"].tolist() == [0] * 5 + [1] * 5
+    assert "cpu_ns" not in jobs
+    assert view.task_set(key()).seed == 77
+    with pytest.raises(UsageError, match="has no run"):
+        view.jobs(key(replica=9))
+
+
+def test_all_jobs_are_the_counted_ones_with_their_point(store: CampaignStore) -> None:
+    jobs = deadbeat.open(store.path).all_jobs()
+    assert len(jobs["cores"]) == 3 * 8
+    assert set(jobs["replica"]) == {0, 1}
+    assert np.nanmean(jobs["slowdown"][jobs["contended_ratio"] == 1.0]) == pytest.approx(
+        (8 * 1.2 + 6 * 1.4) / 14
+    )
+
+
+def test_a_stored_summary_is_used_until_a_run_is_added(store: CampaignStore) -> None:
+    write_summary(store, summarise(store))
+    plain = json.loads((store.path / "summary.json").read_text())
+    (store.path / "summary.json").write_text(json.dumps(plain | {"labels": ["from the file"]}))
+    assert deadbeat.open(store.path).summary.labels == ("from the file",)
+    store.commit_table(key(replica=7), run(100))
+    assert deadbeat.open(store.path).summary.labels == ()
+    assert deadbeat.open(store.path).summary.rows[-1]["task_sets"] == 3
+
+
+def test_split_columns_appear_where_they_were_recorded(tmp_path: Path) -> None:
+    table = run(120)
+    split = table.jobs.copy()
+    split["flags"] |= j.JOB_SPLIT
+    split["cpu_ns"], split["run_delay_within_ns"] = 70, 20
+    store = new_store(tmp_path)
+    store.commit_table(
+        key(),
+        JobTable(header=table.header, tasks=table.tasks, windows=table.windows,
+                 probes=table.probes, jobs=split),
+    )  # fmt: skip
+    jobs = deadbeat.open(tmp_path).jobs(key())
+    assert jobs["blocked_ns"][0] == 120 - 70 - 20
+
+
+def test_pandas_gets_the_same_numbers(store: CampaignStore) -> None:
+    pytest.importorskip("pandas")
+    view = deadbeat.open(store.path)
+    frame = view.to_pandas()
+    assert tuple(frame.columns) == SUMMARY_COLUMNS
+    assert frame["slowdown_mean"].iloc[-1] == pytest.approx(1.3)
+    assert tuple(view.sets_to_pandas().columns) == SET_COLUMNS
+    assert len(view.jobs(key()).to_pandas()) == 10
+
+
+def python(code: str, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_without_pandas_there_is_a_clear_error(store: CampaignStore) -> None:
+    code = """
+import sys
+sys.modules["pandas"] = None  # as where it is not installed
+import deadbeat
+try:
+    deadbeat.open(sys.argv[1]).to_pandas()
+except deadbeat.model.errors.DeadbeatError as error:
+    print(error)
+"""
+    assert python(code, str(store.path)).startswith("pandas is not installed (pip install pandas")
+
+
+def test_import_deadbeat_is_light() -> None:
+    code = "import sys, deadbeat; print({'numpy', 'attrs', 'cattrs'} & set(sys.modules))"
+    assert python(code) == "set()\n"
+
+
+def test_the_public_names_are_there() -> None:
+    assert sorted(deadbeat.__all__) == deadbeat.__all__ == dir(deadbeat)
+    assert deadbeat.__version__
+    with pytest.raises(AttributeError, match="no attribute 'close'"):
+        deadbeat.close  # noqa: B018  (looked up on purpose)
