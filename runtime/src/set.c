@@ -225,14 +225,13 @@ static void stop_cores(struct run *run, const int *pids, bool orderly)
 static bool measure(struct run *run, int64_t began)
 {
     int pids[DB_MAX_CORES] = {0};
+    /* before the fork: what is set here is the same in every process */
+    run->epoch_ns = port_now_ns();
+    run->epoch_realtime_ns = port_realtime_ns();
     watch_children(run->meeting);
     bool ok = start_cores(run, pids);
-    if (ok) {
-        run->epoch_ns = port_now_ns();
-        run->epoch_realtime_ns = port_realtime_ns();
-        run->setup_ns = run->epoch_ns - began;
-        ok = do_windows(run);
-    }
+    run->setup_ns = port_now_ns() - began;
+    ok = ok && do_windows(run);
     stop_cores(run, pids, ok);
     if (ok)
         check_resources(run);

@@ -62,14 +62,18 @@ class Toolchain:
         cc: Compiler command.
         flags: Optimisation and target flags of runtime and fragments (not of tables).
         identification: First line of ``cc --version``.
+        static: Static, non-relocatable programs, as all measured ones are; sanitizers need False.
     """
 
     cc: str
     flags: tuple[str, ...] = OPTIMISED
     identification: str = field(default="", kw_only=True)
+    static: bool = field(default=True, kw_only=True)
 
     @classmethod
-    def find(cls, cc: str | None = None, *, flags: Sequence[str] = OPTIMISED) -> Toolchain:
+    def find(
+        cls, cc: str | None = None, *, flags: Sequence[str] = OPTIMISED, static: bool = True
+    ) -> Toolchain:
         """The compiler to use: the argument, DEADBEAT_CC, gcc or cc.
 
         Raises:
@@ -78,7 +82,9 @@ class Toolchain:
         wanted = cc or os.environ.get("DEADBEAT_CC")
         for candidate in (wanted,) if wanted else ("gcc", "cc"):
             if shutil.which(candidate):
-                return cls(candidate, tuple(flags), identification=_identify(candidate))
+                return cls(
+                    candidate, tuple(flags), identification=_identify(candidate), static=static
+                )
         raise BuildError(
             f"no C compiler: {wanted or 'gcc'} was not found on PATH",
             "install one (Debian: apt-get install gcc libc6-dev) or set DEADBEAT_CC",
@@ -119,6 +125,8 @@ def fragment_index_source(names: Iterable[str]) -> str:
     lines += ["    0,", "};", ""]
     return "\n".join(lines)
 
+
+STATIC = ("-static", "-no-pie", "-fno-pie")
 
 #: A program without task sets: what calibration, probes and self-tests run.
 NO_TASK_SETS = """#include "deadbeat/tables.h"
@@ -214,7 +222,9 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     fragments = fragment_sources(fragments_root)
     index = _text_source(fragment_index_source([p.stem for p in fragments]), "index")
     sources = [*runtime_sources(), index, *fragments]
-    objects = _objects(toolchain, sources, toolchain.flags)
+    # not position independent: const tables stay in read-only memory, calls stay direct
+    code = ("-fno-pie",) if toolchain.static else ()
+    objects = _objects(toolchain, sources, (*toolchain.flags, *code))
     path = cache_root() / "libraries" / f"libdeadbeat-{_key(*[o.name for o in objects])}.a"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -235,13 +245,15 @@ def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | No
         Path of the program in the cache.
     """
     library = runtime_library(toolchain, fragments_root=fragments_root)
-    key = _key(library.name, tables, " ".join(TABLE_FLAGS))
+    key = _key(library.name, tables, " ".join(TABLE_FLAGS), str(toolchain.static))
     path = cache_root() / "programs" / f"program-{key}"
     if path.exists():
         return path
     source = _text_source(tables, "tables")
     try:
-        argv = [*_command(toolchain, TABLE_FLAGS), "-static", "-no-pie"]
+        # sanitizers must be named when linking too, and do not mind being named for tables
+        flags = TABLE_FLAGS if toolchain.static else (*toolchain.flags, *TABLE_FLAGS)
+        argv = [*_command(toolchain, flags), *(STATIC if toolchain.static else ())]
         argv += ["-Wl,--whole-archive", str(library), "-Wl,--no-whole-archive", str(source)]
         return _made(path, [*argv, "-lm", "-lrt"], "a generated program")
     finally:
@@ -270,8 +282,6 @@ def compile_program(
     """
     toolchain = Toolchain.find(cc)
     objects = _objects(toolchain, list(sources), tuple(flags))
-    link = [*_command(toolchain, flags), *map(str, objects)]
-    if static:
-        link[1:1] = ["-static", "-no-pie"]
+    link = [*_command(toolchain, flags), *(STATIC if static else ()), *map(str, objects)]
     _call([*link, "-o", str(output), "-lm", "-lrt"], output.name)
     return output

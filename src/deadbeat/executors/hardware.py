@@ -47,6 +47,8 @@ class HardwareExecutor:
         cpus: CPU numbers of the logical cores, in order; None: all this process may use.
         toolchain: Compiler; None: as found.
         lock_wait: Seconds to wait while another measurement has the machine.
+        pools: Folder with ``ns/`` and ``sy/``; None: the project's own fragments.
+        lock_memory: False only under sanitizers, whose shadow memory cannot be locked.
     """
 
     def __init__(
@@ -56,11 +58,15 @@ class HardwareExecutor:
         cpus: Sequence[int] | None = None,
         toolchain: Toolchain | None = None,
         lock_wait: float = LOCK_WAIT_S,
+        pools: Path | None = None,
+        lock_memory: bool = True,
     ) -> None:
         self._target: Target = target or LocalTarget()
         self._toolchain = toolchain or Toolchain.find()
         self._cpus = tuple(cpus) if cpus else tuple(sorted(os.sched_getaffinity(0)))
         self._lock_wait = lock_wait
+        self._pools = pools
+        self._lock_memory = lock_memory
         self._sent: dict[Path, str] = {}
         self._fetched = TemporaryDirectory(prefix="deadbeat-")
 
@@ -202,7 +208,7 @@ class HardwareExecutor:
     def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
         """C source and program of a batch."""
         source = emit_batch([request.task_set for request in requests])
-        return source, link_program(self._toolchain, source)
+        return source, link_program(self._toolchain, source, fragments_root=self._pools)
 
     @property
     def folder(self) -> str:
@@ -222,6 +228,7 @@ class HardwareExecutor:
         argv = [self._send(program), verb]
         argv += ["--cpus", ",".join(map(str, self._cpus))]
         argv += ["--lock-wait-ns", str(round(self._lock_wait * 1e9))]
+        argv += ["--lock-memory", str(int(self._lock_memory))]
         for key, value in options.items():
             argv += [key, value]
         return self._target.start(argv)
@@ -253,7 +260,7 @@ class HardwareExecutor:
         return self._sent[program]
 
     def _start(self, verb: str, policy: str, options: Mapping[str, str]) -> Process:
-        program = link_program(self._toolchain, NO_TASK_SETS)
+        program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
         return self.start_program(program, verb, {"--policy": policy, **options})
 
     def _lines(self, process: Process, *, timeout: float) -> Iterator[str]:
@@ -334,17 +341,28 @@ class HardwareSession:
         """Runs one task set; see the protocol. The caller sleeps until its result is there."""
         if key not in self._index:
             raise UsageError(f"{key.text} is not in this session", "open one that has it")
-        if self._process is None:
-            self._process = self._start()
         self._runs += 1
         path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
         try:
-            self._process.write_line(f"run {self._index[key]} {path}")
-            line = self._process.read_line(self._patience())
+            process = self._listening(f"run {self._index[key]} {path}")
+            line = process.read_line(self._patience())
         except BaseException:
             self._end()
             raise
         return self._outcome(key, path, line)
+
+    def _listening(self, command: str) -> Process:
+        """The program with ``command`` sent to it; one that died since the last run is replaced."""
+        if self._process is not None:
+            try:
+                self._process.write_line(command)
+            except TargetError:
+                self._end()
+            else:
+                return self._process
+        self._process = self._start()
+        self._process.write_line(command)
+        return self._process
 
     def _outcome(self, key: RunKey, path: str, line: str | None) -> RunOutcome:
         words = (line or "").split(" ", 2)

@@ -1,0 +1,188 @@
+/*
+ * A port to copy. Every function of deadbeat/port.h, doing nothing and saying so: each returns ENOSYS,
+ * or stops where it cannot return an error, so that nothing half ported can pass for a measurement.
+ * Replace the bodies; the contract of each (what holds before, what holds after) is in deadbeat/port.h,
+ * and runtime/port/linux shows one that is complete.
+ */
+#include "deadbeat/port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int64_t port_now_ns(void)
+{
+    abort();
+}
+
+int64_t port_realtime_ns(void)
+{
+    abort();
+}
+
+void port_sleep_until_ns(int64_t at)
+{
+    (void)at;
+    abort();
+}
+
+int port_set_policy(enum db_policy policy, int priority)
+{
+    (void)policy;
+    (void)priority;
+    return ENOSYS;
+}
+
+int port_set_cpu(int cpu)
+{
+    (void)cpu;
+    return ENOSYS;
+}
+
+int port_get_placement(int *policy, int *priority, int *cpu)
+{
+    (void)policy;
+    (void)priority;
+    (void)cpu;
+    return ENOSYS;
+}
+
+int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
+                      uint64_t *thread)
+{
+    (void)body;
+    (void)argument;
+    (void)policy;
+    (void)priority;
+    (void)cpu;
+    (void)thread;
+    return ENOSYS;
+}
+
+int port_join_thread(uint64_t thread)
+{
+    (void)thread;
+    return ENOSYS;
+}
+
+void port_minimal_timer_slack(void)
+{
+    abort();
+}
+
+int port_usage_open(int *handle)
+{
+    (void)handle;
+    return ENOSYS;
+}
+
+void port_usage(int handle, struct db_usage *usage, int ending)
+{
+    (void)handle;
+    (void)usage;
+    (void)ending;
+    abort();
+}
+
+void port_usage_close(int handle)
+{
+    (void)handle;
+}
+
+void *port_map(size_t bytes, int shared)
+{
+    (void)bytes;
+    (void)shared;
+    return NULL;
+}
+
+void port_unmap(void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+}
+
+int port_lock_memory(void)
+{
+    return ENOSYS;
+}
+
+int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
+{
+    (void)word;
+    (void)seen;
+    (void)timeout_ns;
+    return ENOSYS;
+}
+
+void port_wake(atomic_uint *word)
+{
+    (void)word;
+    abort();
+}
+
+int port_fork(void)
+{
+    return -1;
+}
+
+_Noreturn void port_exit(int status)
+{
+    (void)status;
+    abort();
+}
+
+void port_kill(int pid)
+{
+    (void)pid;
+    abort();
+}
+
+int port_reap(int pid)
+{
+    (void)pid;
+    return -1;
+}
+
+void port_watch_children(atomic_uint *word, unsigned amount)
+{
+    (void)word;
+    (void)amount;
+    abort();
+}
+
+void port_lead_group(void)
+{
+    abort();
+}
+
+void port_kill_group(int pid)
+{
+    (void)pid;
+    abort();
+}
+
+int port_limit_realtime(int64_t ns)
+{
+    (void)ns;
+    return ENOSYS;
+}
+
+int port_guard(int pid, _Atomic int64_t *limit_ns, int *status)
+{
+    (void)pid;
+    (void)limit_ns;
+    (void)status;
+    return ENOSYS;
+}
+
+int port_private_ipc(void)
+{
+    return ENOSYS;
+}
+
+int port_machine_lock(int64_t wait_ns, int *holder)
+{
+    (void)wait_ns;
+    (void)holder;
+    return ENOSYS;
+}

@@ -1,0 +1,119 @@
+"""Task sets of test fragments, whose work has a known length, for runs on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deadbeat.build.native import Toolchain
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, Task, TaskSet
+from deadbeat.store.jobfile import read_job_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deadbeat.targets.base import Target
+
+POOLS = Path(__file__).parents[1] / "pools" / "runtime"
+MS = 1_000_000
+#: Real-time runs of tests wait for one another, however many test processes there are.
+LOCK_WAIT = 300.0
+
+
+def settings(**changes: object) -> RunSettings:
+    given = {"seconds": 0.05, "solo_seconds": 0.02, "windows": 2, "warmup_jobs": 1, **changes}
+    return RunSettings(**given)  # type: ignore[arg-type]
+
+
+def task(
+    fragment: str, size: int, *, core: int = 0, period_ns: int = MS, priority: int = 70
+) -> Task:
+    use = FragmentUse(Entry(fragment, size), 1)
+    return Task(
+        name=f"{fragment}{core}",
+        core=core,
+        wcet_ns=100_000,
+        period_ns=period_ns,
+        deadline_ns=period_ns,
+        offset_ns=period_ns // 3,
+        priority=priority,
+        seed=7 + core,
+        segments=(Segment(Kind.NS, 100_000_000, 100_000_000, (use,)),),
+    )
+
+
+def task_set(*tasks: Task) -> TaskSet:
+    return TaskSet(
+        cores=1 + max(t.core for t in tasks),
+        tasks=tasks,
+        resources=(),
+        seed=1,
+        generator="test",
+        sync_share=Fraction(0),
+        contended_ratio=Fraction(0),
+        sync_share_real=0.0,
+        contended_ratio_real=0.0,
+    )
+
+
+def keys(count: int) -> list[RunKey]:
+    return [RunKey(Point(1, 0, 0), number) for number in range(count)]
+
+
+@contextmanager
+def executor(
+    *, target: Target | None = None, toolchain: Toolchain | None = None, lock_memory: bool = True
+) -> Iterator[HardwareExecutor]:
+    made = HardwareExecutor(
+        target=target,
+        toolchain=toolchain,
+        lock_wait=LOCK_WAIT,
+        pools=POOLS,
+        lock_memory=lock_memory,
+    )
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def run_all(
+    machine: HardwareExecutor, task_sets: Sequence[TaskSet], how: RunSettings
+) -> list[RunOutcome]:
+    requests = [RunRequest(k, s) for k, s in zip(keys(len(task_sets)), task_sets, strict=True)]
+    with machine.open(requests, how) as session:
+        return [session.run(request.key) for request in requests]
+
+
+def table_of(outcome: RunOutcome) -> JobTable:
+    assert outcome.error is None, outcome.error
+    assert outcome.file is not None
+    return read_job_table(outcome.file)
+
+
+def processes_of(folder: str) -> list[int]:
+    """Processes whose program lies in ``folder``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                program = str((entry / "exe").readlink())
+            except OSError:
+                continue
+            if program.startswith(folder):
+                found.append(int(entry.name))
+    return found
+
+
+def measured(wanted: TaskSet, how: RunSettings) -> JobTable:
+    """The table of one task set run on this machine."""
+    with executor() as machine:
+        (outcome,) = run_all(machine, [wanted], how)
+        return table_of(outcome)

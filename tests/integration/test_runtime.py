@@ -1,0 +1,375 @@
+"""The truth is the contract of measurement.md, held against real programs on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.hardware import (
+    MS,
+    executor,
+    keys,
+    measured,
+    processes_of,
+    run_all,
+    settings,
+    table_of,
+    task,
+    task_set,
+)
+
+from deadbeat.build.native import NO_TASK_SETS, Toolchain, compile_program, link_program
+from deadbeat.emit import emit_batch
+from deadbeat.executors.base import RunRequest
+from deadbeat.model.errors import BuildError, TargetError, UsageError
+from deadbeat.model.jobs import (
+    JOB_COUNTED,
+    JOB_FINISHED,
+    JOB_SKIPPED,
+    JOB_SOLO,
+    JOB_SPLIT,
+    JOB_STARTED,
+    NEVER,
+    PROBE_CACHE_LINE,
+    PROBE_YARDSTICK,
+    RUN_LOCKED,
+    RUN_PRIVATE_IPC,
+    RUN_REALTIME,
+    WINDOW_SOLO,
+    JobTable,
+)
+from deadbeat.targets.base import Process
+from deadbeat.targets.local import LocalTarget
+
+pytestmark = pytest.mark.hardware
+
+TWO_CORES = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="this machine has one core: nothing is parallel here"
+)
+
+
+def releases(table: JobTable, number: int, window: int) -> np.ndarray:
+    jobs = table.jobs[(table.jobs["task"] == number) & (table.jobs["window"] == window)]
+    return np.sort(jobs["release_ns"])
+
+
+def test_a_task_has_the_policy_priority_and_core_it_was_given() -> None:
+    with executor() as machine:
+        (outcome,) = run_all(machine, [task_set(task("busy", 100, priority=66))], settings())
+        table, cpu = table_of(outcome), machine.cpus[0]
+    row = table.tasks[0]
+    assert (int(row["policy"]), int(row["priority"]), int(row["cpu"])) == (1, 66, cpu)
+    wanted = RUN_REALTIME | RUN_LOCKED | RUN_PRIVATE_IPC
+    assert int(table.header["flags"]) & wanted == wanted
+
+
+def test_every_release_of_every_window_leaves_one_record_a_period_apart() -> None:
+    table = measured(task_set(task("busy", 100)), settings(windows=3))
+    assert len(table.windows) == 5  # together, solo, together, solo, together
+    for window in table.windows:
+        at = releases(table, 0, int(window["window"]))
+        assert (np.diff(at) == MS).all()
+        # every release before the end of the window is there, and none at or after it
+        assert window["end_ns"] - MS <= at[-1] < window["end_ns"]
+        # a warm-up job before the window, and not more than the one that was asked for
+        assert window["start_ns"] - MS <= at[0] < window["start_ns"]
+
+
+def test_counted_jobs_are_those_released_and_due_inside_the_window() -> None:
+    table = measured(task_set(task("busy", 100)), settings())
+    for job in table.jobs:
+        window = table.windows[job["window"]]
+        inside = (
+            job["release_ns"] >= window["start_ns"] and job["release_ns"] + MS <= window["end_ns"]
+        )
+        assert bool(job["flags"] & JOB_COUNTED) == inside
+        assert bool(job["flags"] & JOB_SOLO) == (window["kind"] == WINDOW_SOLO)
+
+
+def test_no_job_starts_before_its_release_or_finishes_before_its_work() -> None:
+    jobs = measured(task_set(task("busy", 100)), settings()).jobs
+    done = jobs[(jobs["flags"] & JOB_FINISHED) != 0]
+    assert len(done) > 0
+    assert (done["start_ns"] >= done["release_ns"]).all()
+    assert (done["finish_ns"] - done["start_ns"] >= 100_000).all()
+
+
+def test_skip_records_each_release_that_passed_while_its_predecessor_ran() -> None:
+    overloaded = task_set(task("busy", 5000))  # 5 ms of work every millisecond
+    table = measured(overloaded, settings(overrun="skip"))
+    for window in table.windows:
+        at = releases(table, 0, int(window["window"]))
+        assert (np.diff(at) == MS).all()
+    flags = table.jobs["flags"]
+    ran, skipped = (flags & JOB_STARTED) != 0, (flags & JOB_SKIPPED) != 0
+    assert (ran ^ skipped).all()
+    # a job of at least 5 ms passes at least four releases; the last of a window may pass fewer
+    assert skipped.sum() >= 4 * (ran.sum() - len(table.windows))
+    assert (table.jobs["start_ns"][skipped] == NEVER).all()
+
+
+def test_late_starts_every_release_until_the_longest_deadline_after_the_window() -> None:
+    overloaded = task_set(task("busy", 5000))
+    table = measured(overloaded, settings(overrun="late"))
+    assert ((table.jobs["flags"] & JOB_SKIPPED) == 0).all()
+    for window in table.windows:
+        jobs = table.jobs[table.jobs["window"] == window["window"]]
+        assert (np.diff(np.sort(jobs["release_ns"])) == MS).all()
+        started = (jobs["flags"] & JOB_STARTED) != 0
+        # 25 releases of 5 ms each do not fit into 25 ms and a deadline: the rest is given up
+        assert 0 < started.sum() < len(jobs)
+        assert started.argmin() == started.sum()  # in order of release, the last ones
+
+
+@TWO_CORES
+def test_solo_windows_hold_one_task_and_together_windows_all() -> None:
+    both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
+    table = measured(both, settings())
+    for window in table.windows:
+        present = set(table.jobs["task"][table.jobs["window"] == window["window"]].tolist())
+        assert present == ({int(window["task"])} if window["kind"] == WINDOW_SOLO else {0, 1})
+    assert len(set(table.tasks["cpu"].tolist())) == 2
+
+
+@TWO_CORES
+def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
+    both = task_set(task("busy", 100), task("busy", 100, core=1))
+    table = measured(both, settings())
+    starts, ends = table.windows["start_ns"], table.windows["end_ns"]
+    assert (starts[1:] > ends[:-1]).all()
+    for boundary in range(len(table.windows) + 1):
+        probes = table.probes[table.probes["boundary"] == boundary]
+        assert sorted(probes["kind"].tolist()) == [PROBE_YARDSTICK] * 2 + [PROBE_CACHE_LINE]
+        assert (probes["value_ps"] > 0).all()
+        if boundary < len(table.windows):
+            assert (probes["at_ns"] < starts[boundary]).all()
+        if boundary:
+            assert (probes["at_ns"] > ends[boundary - 1] - MS).all()
+
+
+def test_the_split_accounts_for_a_span_of_pure_execution() -> None:
+    jobs = measured(
+        task_set(task("busy", 1000, period_ns=5 * MS)), settings(split=True, seconds=0.1)
+    ).jobs
+    done = jobs[(jobs["flags"] & JOB_FINISHED) != 0]
+    assert ((done["flags"] & JOB_SPLIT) != 0).all()
+    span = done["finish_ns"] - done["start_ns"]
+    # a task that never blocks is either running or waiting for its core
+    rest = span - done["cpu_ns"] - done["run_delay_within_ns"]
+    assert np.median(np.abs(rest)) < 50_000
+    assert (done["run_delay_before_ns"] >= 0).all()
+    assert (done["voluntary_switches"] == 0).mean() > 0.5
+
+
+def test_work_that_is_not_right_fails_the_run_and_says_why() -> None:
+    with executor() as machine:
+        outcomes = run_all(
+            machine,
+            [task_set(task("liar", 1)), task_set(task("busy", 1))],
+            settings(),
+        )
+    assert outcomes[0].error is not None
+    assert "liar/1" in str(outcomes[0].error)
+    assert "it is always wrong" in str(outcomes[0].error)
+    assert outcomes[1].error is None  # the session goes on
+
+
+def test_a_fragment_that_cannot_be_set_up_is_named_with_the_reason() -> None:
+    with executor() as machine:
+        (outcome,) = run_all(machine, [task_set(task("unwilling", 1))], settings())
+    assert "unwilling: Function not implemented" in str(outcome.error)
+
+
+def test_a_core_that_dies_fails_the_run_at_once_and_only_this_run() -> None:
+    with executor() as machine:
+        outcomes = run_all(
+            machine, [task_set(task("crash", 1)), task_set(task("busy", 1))], settings()
+        )
+    assert "died while its tasks ran" in str(outcomes[0].error)
+    assert outcomes[1].error is None
+
+
+@pytest.mark.slow
+def test_the_guardian_ends_a_run_that_does_not_end_and_the_next_one_runs() -> None:
+    with executor() as machine:
+        outcomes = run_all(
+            machine, [task_set(task("stuck", 1)), task_set(task("busy", 1))], settings()
+        )
+        assert processes_of(machine.folder) == []
+    assert "the bound of the run was exceeded" in str(outcomes[0].error)
+    assert outcomes[1].error is None
+
+
+class _Started(LocalTarget):
+    """Remembers the processes it starts, so that a test can kill one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.processes: list[Process] = []
+
+    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
+        process = super().start(argv)
+        self.processes.append(process)
+        return process
+
+
+def _wait_until_gone(folder: str) -> list[int]:
+    """Death signals take effect after the killed parent is reaped: asks the kernel until then."""
+    for _ in range(200):
+        left = processes_of(folder)
+        if not left:
+            return []
+        for pid in left:
+            try:
+                os.waitid(os.P_PIDFD, os.pidfd_open(pid), os.WEXITED | os.WNOWAIT)
+            except (ChildProcessError, ProcessLookupError):
+                os.sched_yield()
+    return processes_of(folder)
+
+
+def test_nothing_is_left_when_the_program_is_killed_in_the_middle_of_a_run() -> None:
+    target = _Started()
+    with executor(target=target) as machine:
+        request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
+        with machine.open([request], settings()) as session:
+            assert session.run(request.key).error is None  # the program is up
+            program = target.processes[-1]
+            assert processes_of(machine.folder)
+            program.write_line(f"run 0 {machine.folder}/never.jobs")
+            os.kill(program.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+            assert program.read_line(timeout=60) is None
+            assert _wait_until_gone(machine.folder) == []
+            assert session.run(request.key).error is None  # with a program started anew
+        assert not Path(f"{machine.folder}/never.jobs").exists()
+
+
+def test_a_second_measurement_on_the_machine_is_refused_and_named() -> None:
+    with executor() as first, executor() as second:
+        second._lock_wait = 0.0
+        request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
+        with first.open([request], settings()) as session:
+            assert session.run(request.key).error is None
+            holder = processes_of(first.folder)
+            with (
+                second.open([request], settings()) as refused,
+                pytest.raises(TargetError, match="another deadbeat measurement") as caught,
+            ):
+                refused.run(request.key)
+        assert any(f"process {pid})" in str(caught.value) for pid in holder)
+
+
+class _AsNobody(LocalTarget):
+    """This machine as a user without privileges sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Path(self.folder).chmod(0o777)
+
+    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        return super().start([*nobody, *argv])
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_refused_realtime_permission_is_an_error_with_a_cure() -> None:
+    with executor(target=_AsNobody()) as machine:
+        request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
+        with (
+            machine.open([request], settings()) as session,
+            pytest.raises(TargetError, match="SCHED_FIFO was refused"),
+        ):
+            session.run(request.key)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_policy_other_runs_without_privileges_and_says_so_in_the_file() -> None:
+    with executor(target=_AsNobody()) as machine:
+        (outcome,) = run_all(machine, [task_set(task("busy", 100))], settings(policy="other"))
+        table = table_of(outcome)
+    assert int(table.header["flags"]) & RUN_REALTIME == 0
+    assert int(table.tasks[0]["policy"]) == 0
+
+
+def test_a_result_that_cannot_be_written_fails_the_run_and_leaves_no_part(tmp_path: Path) -> None:
+    target = _Started()
+    with executor(target=target) as machine:
+        request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
+        with machine.open([request], settings()) as session:
+            assert session.run(request.key).error is None
+            process = target.processes[-1]
+            process.write_line(f"run 0 {tmp_path}/no/such/folder.jobs")
+            line = process.read_line(timeout=60)
+    assert line == "fail 0 the result file could not be written: No such file or directory"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_for_more_cores_than_given_is_a_usage_error() -> None:
+    with executor() as machine, pytest.raises(UsageError, match="needs 4096 cores"):
+        machine.open([RunRequest(keys(1)[0], task_set(task("busy", 1, core=4095)))], settings())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["serve"],
+        ["serve", "--cpus", "0,x"],
+        ["serve", "--cpus", "0", "--windows", "0"],
+        ["serve", "--cpus", "0", "--policy", "fifa"],
+        ["serve", "--cpus", "0", "--seconds-ns", "-5"],
+        ["serve", "--cpus", "0", "--seconds-ns"],
+        ["dance", "--cpus", "0"],
+    ],
+)
+def test_the_program_refuses_words_it_does_not_know(arguments: list[str]) -> None:
+    program = link_program(Toolchain.find(), NO_TASK_SETS)
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
+
+
+@TWO_CORES
+def test_runtime_under_address_and_undefined_behaviour_sanitizers() -> None:
+    flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    toolchain = Toolchain.find(flags=flags, static=False)
+    both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
+    with executor(toolchain=toolchain, lock_memory=False) as machine:
+        outcomes = run_all(machine, [both], settings(split=True))
+        outcomes += run_all(machine, [task_set(task("busy", 5000))], settings(overrun="late"))
+        machine.spin_gaps(seconds=0.1, policy="fifo")
+    assert [str(outcome.error) for outcome in outcomes if outcome.error] == []
+
+
+def _code(program: Path) -> list[str]:
+    listing = subprocess.run(
+        ["nm", "--defined-only", program], capture_output=True, text=True, check=True
+    ).stdout
+    return sorted(line for line in listing.splitlines() if line.split()[1] in "Tt")
+
+
+def test_code_lies_at_the_same_address_in_every_program() -> None:
+    toolchain = Toolchain.find()
+    empty = link_program(toolchain, NO_TASK_SETS)
+    sets = [task_set(task("matmul", 8, period_ns=n * MS)) for n in range(1, 50)]
+    full = link_program(toolchain, emit_batch(sets))
+    assert empty.stat().st_size < full.stat().st_size
+    assert _code(empty) == _code(full)
+
+
+def test_the_template_port_declares_what_the_runtime_needs(tmp_path: Path) -> None:
+    template = Path(__file__).parents[2] / "runtime" / "port" / "template" / "port.c"
+    program = tmp_path / "uses_the_template.c"
+    program.write_text("int main(void) { return 0; }\n")
+    compile_program([program, template], tmp_path / "out", static=False)
+
+
+def test_a_compiler_that_is_not_there_is_a_build_error() -> None:
+    with pytest.raises(BuildError, match="no C compiler"):
+        Toolchain.find("no-such-compiler")
