@@ -127,9 +127,11 @@ def _begin(session: _Session) -> CampaignStore:
         )
     store = CampaignStore.open(path) if session.place.resumed else None
     _announce(session, done=standing(spec, store).done if store else 0)
-    store = store or CampaignStore.create(path, spec_dict(spec), spec.seed)
+    if store is None:
+        CampaignStore.create(path, spec_dict(spec), spec.seed)
     point_latest(path.parent, path.name)
-    return store
+    # Opened also when new: what is shown of it must not depend on which command reads it.
+    return CampaignStore.open(path)
 
 
 def _announce(session: _Session, *, done: int) -> None:

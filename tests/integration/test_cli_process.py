@@ -1,0 +1,138 @@
+"""Truth: an uninterrupted campaign. Real processes, killed, interrupted, out of disk, unread."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS, deadbeat, essence
+
+from deadbeat.store.campaign import CampaignStore
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    return essence(CampaignStore.open(folder / "runs" / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("whole")
+    assert deadbeat(*TINY_OPTIONS, cwd=folder).returncode == 0
+    return outcome(folder)
+
+
+@pytest.mark.parametrize("after", [0, 4, 7])
+def test_kill_9_loses_no_finished_run(
+    tmp_path: Path, after: int, uninterrupted: dict[str, Any]
+) -> None:
+    killed = deadbeat(*TINY_OPTIONS, "--executor", f"fake:kill-after={after}", cwd=tmp_path)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(CampaignStore.open(tmp_path / "runs/tiny").committed()) == after
+    resumed = deadbeat(*TINY_OPTIONS, "--json", cwd=tmp_path)
+    assert resumed.returncode == 0
+    assert json.loads(resumed.stdout)["done"] == 8
+    assert outcome(tmp_path) == uninterrupted
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+@pytest.mark.parametrize("fault", ["interrupt-after=3", "terminate-after=3"])
+def test_a_signal_ends_cleanly_and_the_same_command_resumes(
+    tmp_path: Path, fault: str, uninterrupted: dict[str, Any]
+) -> None:
+    stopped = deadbeat(*TINY_OPTIONS, "--executor", f"fake:{fault}", cwd=tmp_path)
+    assert stopped.returncode == 130
+    assert stopped.stdout == ""
+    assert "interrupted: 3 of 8 runs are kept" in stopped.stderr.splitlines()[-1]
+    assert "Traceback" not in stopped.stderr
+    # The environment after a session is recorded however it ended.
+    assert (tmp_path / "runs/tiny/sessions/001-after.json").is_file()
+    assert deadbeat(*TINY_OPTIONS, cwd=tmp_path).returncode == 0
+    assert outcome(tmp_path) == uninterrupted
+
+
+@pytest.mark.parametrize("limit", [2_000, 60_000, 1_000_000])
+def test_a_disk_that_is_full_is_one_line_and_nothing_is_half_written(
+    tmp_path: Path, limit: int, uninterrupted: dict[str, Any]
+) -> None:
+    """A limit on the size of a file stands for the disk: writing fails in the same place."""
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    full = deadbeat(*TINY_OPTIONS, cwd=tmp_path, preexec_fn=small_files)
+    assert full.returncode == 1
+    errors = [line for line in full.stderr.splitlines() if line.startswith("deadbeat: error: ")]
+    assert len(errors) == 1
+    assert "File too large (" in errors[0]
+    assert "Traceback" not in full.stderr
+    assert list((tmp_path / "runs").rglob("*.part")) == []
+    assert deadbeat(*TINY_OPTIONS, cwd=tmp_path).returncode == 0
+    assert outcome(tmp_path) == uninterrupted
+
+
+def test_a_reader_that_went_away_is_no_error(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = deadbeat("fragments", "--simulated", "--json", cwd=tmp_path, stdout=write_end)
+    finally:
+        os.close(write_end)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = deadbeat("fragments", "--simulated", "--json", cwd=tmp_path, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device" in done.stderr
+
+
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    tmp_path.chmod(0o555)
+    done = deadbeat(*TINY_OPTIONS, cwd=tmp_path)
+    tmp_path.chmod(0o755)
+    assert done.returncode == 1
+    assert "Permission denied (" in done.stderr.splitlines()[-1]
+
+
+def test_two_at_once_do_not_mix(tmp_path: Path, uninterrupted: dict[str, Any]) -> None:
+    """The second of two equal commands is refused, or continues what the first left: never both."""
+    import sys  # noqa: PLC0415
+
+    command = [sys.executable, "-m", "deadbeat", *TINY_OPTIONS]
+    both = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    errors = [process.communicate(timeout=120)[1].decode() for process in both]
+    assert all("Traceback" not in text for text in errors)
+    assert sorted(process.returncode for process in both)[0] == 0
+    assert outcome(tmp_path) == uninterrupted
+
+
+def test_the_answer_is_text_where_letters_are_missing(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    import sys  # noqa: PLC0415
+
+    done = subprocess.run(
+        [sys.executable, "-m", "deadbeat", *TINY_OPTIONS],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "runs/tiny/report.html" in done.stdout

@@ -1,0 +1,121 @@
+"""Truth: issue 2, "Bad input": whatever is written, a campaign is read or refused in one line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deadbeat.campaign.spec import (
+    SECTIONS,
+    CampaignSpec,
+    read_campaign_file,
+    read_spec,
+    spec_dict,
+    specify,
+)
+from deadbeat.model.errors import DataError, UsageError
+
+KEYS = st.sampled_from(
+    sorted(
+        {field for kind in (CampaignSpec, *SECTIONS.values()) for field in attrs.fields_dict(kind)}
+    )
+)
+WORDS = st.sampled_from(
+    [
+        *("all", "1..4", "4..1", "0-99999", "step=0.1", "step=", "100us", "0.5 ms", "1/0", "-1"),
+        *("", ",", "1,,2", "fifo", "quick", "paper", "auto", "latest", "\u0663", "1_0", "0x10"),
+        *("nan", "\x00", "\u00e9", "9" * 50, "1..1.1"),
+    ]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | WORDS
+    | st.fractions(max_denominator=50)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(KEYS | st.text(max_size=6) | st.just("step"), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+TABLES = st.dictionaries(KEYS | st.text(max_size=6), VALUES, max_size=8)
+
+
+def accepted_or_refused(layer: dict[str, Any]) -> None:
+    try:
+        spec = specify(layer)
+    except UsageError as error:
+        assert "\n" not in str(error)
+        assert str(error).isprintable()
+        return
+    assert read_spec(spec_dict(spec)) == spec
+
+
+@settings(max_examples=150, deadline=None)
+@given(TABLES)
+def test_any_layer_is_read_or_refused(layer: dict[str, Any]) -> None:
+    accepted_or_refused(layer)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(SECTIONS)), KEYS, VALUES)
+def test_any_single_value_is_read_or_refused(section: str, key: str, value: Any) -> None:
+    accepted_or_refused({section: {key: value}})
+    accepted_or_refused({key: value})
+
+
+@settings(max_examples=100, deadline=None)
+@given(VALUES)
+def test_a_stored_specification_that_is_damaged_is_refused(values: Any) -> None:
+    try:
+        read_spec(values)
+    except UsageError:
+        return
+    raise AssertionError("read from nothing")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+def test_any_file_is_toml_or_refused(data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.toml"
+        path.write_bytes(data)
+        try:
+            found = read_campaign_file(path)
+        except DataError as error:
+            assert "\n" not in str(error)
+            return
+    assert found == tomllib.loads(data.decode())
+
+
+WHOLE = Path(__file__).parent.joinpath("campaign.toml").read_bytes()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, len(WHOLE)), st.integers(0, 8), st.binary(max_size=4))
+def test_a_campaign_file_with_damage_anywhere(at: int, length: int, put: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.toml"
+        path.write_bytes(WHOLE[:at] + put + WHOLE[at + length :])
+        try:
+            layer = read_campaign_file(path)
+        except DataError:
+            return
+    accepted_or_refused(layer)
+
+
+def test_the_file_that_is_damaged_is_whole_itself() -> None:
+    spec = specify(tomllib.loads(WHOLE.decode()))
+    assert spec.name == "every-key"

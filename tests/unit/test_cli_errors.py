@@ -1,0 +1,161 @@
+"""Truth: issue 2, "Bad input": one clear line with a hint, exit status 2 or 1, no traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS
+
+from deadbeat.cli.main import main
+
+RUN = ("profile", "--quick", "--simulated", "--no-figures")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (("proflie",), 2, 'there is no command "proflie" (did you mean profile?)'),
+        (("xyzzy",), 2, 'there is no command "xyzzy" (one of calibrate, fragments, profile,'),
+        (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
+        ((*RUN, "--secnds", "1"), 2, "profile has no option --secnds (did you mean --seconds?)"),
+        ((*RUN, "--zzz"), 2, "profile has no option --zzz (see deadbeat profile --help)"),
+        ((*RUN, "--seconds"), 2, "option '--seconds' requires an argument ("),
+        ((*RUN, "--seconds", "0"), 2, '--seconds: "0" is out of range (from 0.05 to 3600)'),
+        ((*RUN, "--seconds", "x"), 2, '--seconds: "x" is not a number of seconds (write it like'),
+        ((*RUN, "--wcet-min", "100"), 2, '--wcet-min: "100" is not a length of time with its uni'),
+        ((*RUN, "--wcet-min", "1ms"), 2, "--wcet-min: 1000000ns is above wcet_max = 500000ns ("),
+        ((*RUN, "--wcet-max", "1 mss"), 2, "has an unknown unit (did you mean ms?)"),
+        ((*RUN, "--sync-share", "0,2"), 2, '--sync-share[1]: "2" is out of range (from 0 to 1)'),
+        ((*RUN, "--step", "0.3"), 2, '--step: "0.3" does not divide 1 (the nearest is 0.25)'),
+        ((*RUN, "--policy", "fofi"), 2, '--policy: "fofi" is not a choice (did you mean fifo?)'),
+        ((*RUN, "--distribution", "loguniform"), 2, "is not a choice (did you mean log-uniform?)"),
+        ((*RUN, "--cores", "1..3"), 2, "--cores: M = 3 asked (2 cores can be used here)"),
+        ((*RUN, "--cpus", "0,9"), 2, "--cpus: there is no CPU 9 to use (use 0, 1)"),
+        ((*RUN, "--replicas", "1e3"), 2, '--replicas: "1e3" is not a whole number (write it'),
+        ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
+        ((*RUN, "--name", "latest"), 2, "--name: latest is the link to the last campaign (cho"),
+        ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean 'm"),
+        (
+            (*RUN[:1], "--preset", "papr"),
+            2,
+            '--preset: "papr" is not a choice (did you mean paper?)',
+        ),
+        ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
+        ((*RUN, "--retry-failed"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
+        ((*RUN, "--campaign", "no.toml"), 1, "no.toml: No such file or directory (--campaign tak"),
+        ((*RUN, "--campaign", "bad.toml"), 1, "bad.toml: not TOML: "),
+        ((*RUN, "--campaign", "key.toml"), 2, "run.secnds: unknown key (did you mean seconds?)"),
+        ((*RUN, "--calibration", "no.json"), 1, "cannot read calibration no.json: No such file"),
+        ((*RUN, "--calibration", "bad.toml"), 1, "calibration bad.toml is damaged: "),
+        ((*RUN, "--runs", "bad.toml"), 1, "cannot read bad.toml: Not a directory (choose another"),
+        ((*RUN, "extra"), 2, "got unexpected extra argument (extra) (see deadbeat profile --help)"),
+        (("profile", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
+        (("profile", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for example fake:c"),
+        (("show",), 2, "there is no campaign latest (runs holds none: deadbeat profile)"),
+        (("report", "nothing"), 2, "there is no campaign nothing (runs holds none: deadbeat pro"),
+        (("calibrate", "--simulated", "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),
+        (("calibrate", "--simulated", "--seconds", "0"), 2, '--seconds: "0" is out of range (from'),
+        (("calibrate", "--simulated", "--out", "bad.toml/x"), 1, "cannot write bad.toml/x: "),
+        (("fragments", "--simulated", "--policy", "rr"), 2, '--policy: "rr" is not a choice ('),
+        (("fragments", "--simulated", "--calibration", "no"), 1, "cannot read calibration no: No"),
+        (("selftest", "--simulated", "--seconds", "-1"), 2, '--seconds: "-1" is out of range ('),
+    ],
+)
+def test_one_line_a_hint_and_the_right_status(
+    arguments: tuple[str, ...], status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("bad.toml").write_text("a = \n")
+    Path("key.toml").write_text("[run]\nsecnds = 1\n")
+    assert main(arguments) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("deadbeat: error: ")
+    assert err.count("\n") == 1
+    assert line in err
+    assert "(" in err
+    assert "Traceback" not in err
+    assert not Path("runs").exists()
+
+
+def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*RUN, "--seconds", "0", "--policy", "x", "--replicas", "-1")) == 2
+    err = capsys.readouterr().err
+    assert "3 problems: " in err
+    assert all(option in err for option in ("--seconds: ", "--policy: ", "--replicas: "))
+    assert err.count("\n") == 1
+
+
+def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
+    assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
+    err = capsys.readouterr().err
+    assert 'run.overrun ("skip" there, "late" now)' in err
+    assert "--name NAME" in err and "--fresh" in err
+
+
+def test_a_damaged_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 1
+    Path("runs/tiny/campaign.json").write_text('{"format": 1}')
+    capsys.readouterr()
+    for arguments in (TINY_OPTIONS, ("show", "tiny"), ("report", "tiny")):
+        assert main(arguments) == 1
+        err = capsys.readouterr().err
+        assert "damaged" in err
+        assert err.splitlines()[-1].startswith("deadbeat: error: ")
+
+
+def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(TINY_OPTIONS) == 0
+    victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
+    victim.write_bytes(victim.read_bytes()[:-9])
+    capsys.readouterr()
+    assert main(("report", "tiny", "--no-figures")) == 1
+    err = capsys.readouterr().err
+    assert victim.name in err and "truncated" in err and err.count("\n") == 1
+
+
+def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("calibrate", "--executor", "fake:name=far", "--pool", "quick")) == 0
+    capsys.readouterr()
+    assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 1
+    err = capsys.readouterr().err
+    assert "the calibration belongs to far" in err
+    assert "deadbeat calibrate" in err
+    assert not Path("runs/tiny").exists()
+
+
+def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--preset", "default", "--replicas", "10000", "--seconds", "3600")
+    assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 1
+    err = capsys.readouterr().err
+    assert "may need " in err and "TB, only " in err
+    assert not Path("runs/huge").exists()
+
+
+def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(TINY_OPTIONS) == 0
+    path = Path("runs/tiny/campaign.json")
+    plain = json.loads(path.read_text())
+    # A summary written by hand with a row that has no columns: nothing checks that far down.
+    summary = json.loads(Path("runs/tiny/summary.json").read_text())
+    summary["rows"] = [{}]
+    Path("runs/tiny/summary.json").write_text(json.dumps(summary))
+    assert plain["spec"]["name"] == "tiny"
+    capsys.readouterr()
+    assert main(("show", "tiny")) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("deadbeat: error: unexpected: KeyError")
+    assert "--debug" in err and err.count("\n") == 1
+    with pytest.raises(KeyError):
+        main(("show", "tiny", "--debug"))

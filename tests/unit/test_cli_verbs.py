@@ -1,0 +1,259 @@
+"""Truth: issue 2, "What a new user does", on the fake executor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS
+
+from deadbeat.cli.main import main
+from deadbeat.model.results import SUMMARY_COLUMNS
+
+VERBS = ("calibrate", "fragments", "profile", "report", "runs", "selftest", "show", "version")
+KEY = "m002-s1000-c1000-r0000"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    """What a verb prints with --json, which must be all of stdout."""
+    capsys.readouterr()
+    assert main((*arguments, "--json")) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def test_bare_deadbeat_and_help_list_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(()) == 0
+    bare = capsys.readouterr().out
+    for option in ("--help", "-h"):
+        assert main((option,)) == 0
+        assert capsys.readouterr().out == bare
+    for verb in VERBS:
+        assert f"\n  {verb} " in bare
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((verb, "--help")) == 0
+    out = capsys.readouterr().out
+    assert "--json" in out
+    assert "--executor" not in out, "the seam of the tests is hidden"
+
+
+def test_profile_ends_with_the_table_and_the_path_of_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(TINY_OPTIONS) == 0
+    out, err = capsys.readouterr()
+    rows = [line for line in out.splitlines() if line.startswith("│")]
+    assert len(rows) == 8
+    assert "SIMULATED" in out and "SIMULATED" in err
+    assert "findings: " in out
+    assert out.splitlines()[-1] == "report: runs/tiny/report.html"
+    assert Path("runs/tiny/report.html").stat().st_size > 10_000
+    assert Path("runs/latest").resolve() == Path("runs/tiny").resolve()
+    assert "8 task sets: at most" in err and "of disk" in err
+    assert "8 of 8 runs, 0 s left" in err
+    header = Path("runs/tiny/summary.csv").read_text().splitlines()[0]
+    assert header == ",".join(SUMMARY_COLUMNS)
+
+
+def test_json_of_profile_is_all_of_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, *TINY_OPTIONS)
+    assert (found["name"], found["state"], found["done"], found["planned"]) == (
+        "tiny",
+        "finished",
+        8,
+        8,
+    )
+    assert found["labels"] == ["SIMULATED"]
+    assert found["failed"] == [] and found["missing_cores"] == []
+    assert tuple(found["rows"][0]) == tuple(sorted(SUMMARY_COLUMNS))
+    assert found["report"] == "runs/tiny/report.html"
+
+
+def test_the_same_command_twice_makes_two_campaigns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(TINY_OPTIONS) == 0
+    first = Path("runs/tiny/summary.csv").read_bytes()
+    assert main(TINY_OPTIONS) == 0
+    assert Path("runs/tiny/summary.csv").read_bytes() == first
+    assert Path("runs/latest").resolve() == Path("runs/tiny-2").resolve()
+    states = answer(capsys, "runs")
+    assert [(each["name"], each["state"], each["latest"]) for each in states] == [
+        ("tiny", "finished", False),
+        ("tiny-2", "finished", True),
+    ]
+
+
+def test_an_interrupt_says_how_to_continue_and_the_same_command_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    broken = (*TINY_OPTIONS, "--executor", "fake:interrupt-after=3")
+    assert main(broken) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    last = err.splitlines()[-1]
+    assert "interrupted: 3 of 8 runs are kept in runs/tiny; continue with: deadbeat profile" in last
+    assert main(broken) == 130
+    assert main(TINY_OPTIONS) == 0
+    assert "continue runs/tiny, 6 of 8 task sets done" in capsys.readouterr().err
+    assert [each["name"] for each in answer(capsys, "runs")] == ["tiny"]
+
+
+def test_failed_runs_are_named_and_retried_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = ("--executor", f"fake:fail={KEY}*1")
+    assert main((*TINY_OPTIONS, *fault)) == 0
+    out, err = capsys.readouterr()
+    assert f"1 of 8 runs failed, for example {KEY}: " in out
+    assert f"run {KEY} failed: " in err
+    assert "--retry-failed" in out
+    assert [each["run"] for each in answer(capsys, "show")["failed"]] == [KEY]
+    found = answer(capsys, *TINY_OPTIONS, "--retry-failed")
+    assert (found["name"], found["done"], found["failed"]) == ("tiny", 8, [])
+
+
+def test_a_campaign_without_a_single_result_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    every = ",".join(
+        f"fail=m{m:03d}-s{s:04d}-c{c:04d}-r0000*9"
+        for m in (1, 2)
+        for s in (0, 1000)
+        for c in (0, 1000)
+    )
+    assert main((*TINY_OPTIONS, "--executor", f"fake:{every}")) == 1
+    assert "8 of 8 runs failed" in capsys.readouterr().out
+
+
+def test_attempts_off_the_quiet_mode_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, *TINY_OPTIONS, "--executor", f"fake:off-quiet={KEY}*2")
+    assert (found["done"], found["rejected"]) == (8, 2)
+    row = next(
+        row
+        for row in found["rows"]
+        if (row["cores"], row["sync_share"], row["contended_ratio"]) == (2, 1, 1)
+    )
+    assert row["rejected_share"] == pytest.approx(2 / 3)
+
+
+def test_preset_paper_says_loudly_which_cores_do_not_exist(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--preset", "paper", "--simulated", "--no-figures", "--replicas", "1", "--step", "1")
+    found = answer(capsys, "profile", *options)
+    assert found["missing_cores"] == list(range(3, 17))
+    assert {row["cores"] for row in found["rows"]} == {1, 2}
+    assert main(("profile", *options, "--fresh")) == 0
+    assert "WARNING: preset paper names core counts that do not exist here: M = 3, 4" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_campaign_file_with_options_over_it(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.toml").write_text(
+        'name = "mine"\npreset = "quick"\n[grid]\nsync_share = [1]\ncontended_ratio = [0, 1]\n'
+        "replicas = 3\n[quiet]\nnoise_seconds = 0\n"
+    )
+    found = answer(
+        capsys,
+        *("profile", "--simulated", "--no-figures", "--campaign", "a.toml", "--replicas", "2"),
+    )
+    assert (found["name"], found["planned"]) == ("mine", 2 * 2 * 2)
+    assert not Path("runs/mine/noise.json").exists()
+
+
+def test_report_rebuilds_what_derives(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(TINY_OPTIONS) == 0
+    derived = ("summary.csv", "summary.json", "sets.csv", "sets.json", "report.html")
+    before = {name: Path("runs/tiny", name).read_bytes() for name in derived}
+    for name in derived:
+        Path("runs/tiny", name).unlink()
+    assert answer(capsys, "runs")[0]["state"] == "measured"
+    for text in ("latest", "tiny", "runs/tiny"):
+        assert main(("report", text, "--no-figures")) == 0
+        assert {name: Path("runs/tiny", name).read_bytes() for name in derived} == before
+
+
+def test_report_draws_the_figures() -> None:
+    assert main((*TINY_OPTIONS, "--cores", "1")) == 0
+    assert not Path("runs/tiny/figures").exists()
+    assert main(("report",)) == 0
+    assert {path.suffix for path in Path("runs/tiny/figures").iterdir()} == {".png", ".svg", ".pdf"}
+
+
+def test_report_of_an_unfinished_campaign_shows_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=3")) == 1
+    found = answer(capsys, "report", "--no-figures")
+    assert (found["state"], found["done"], found["planned"]) == ("unfinished", 3, 8)
+    # A page made early must not make the campaign look finished.
+    assert answer(capsys, *TINY_OPTIONS)["name"] == "tiny"
+
+
+def test_show_prints_points_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(TINY_OPTIONS) == 0
+    capsys.readouterr()
+    assert main(("show",)) == 0
+    out = capsys.readouterr().out
+    assert sum(line.startswith("│") for line in out.splitlines()) == 8
+    assert "warning: " in out
+    assert out.splitlines()[-1].startswith("finished: 8 of 8 runs, 0 failed")
+
+
+def test_runs_in_another_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEADBEAT_RUNS", "elsewhere")
+    assert main(TINY_OPTIONS) == 0
+    assert Path("elsewhere/tiny/report.html").is_file()
+    assert [each["name"] for each in answer(capsys, "runs")] == ["tiny"]
+    assert answer(capsys, "runs", "--runs", "nowhere") == []
+
+
+def test_a_calibration_is_shared_between_campaigns(capsys: pytest.CaptureFixture[str]) -> None:
+    made = answer(capsys, "calibrate", "--simulated", "--pool", "quick", "--out", "c/cal.json")
+    assert made["path"] == "c/cal.json"
+    assert made["pool"] == "quick" and made["costs"]
+    assert answer(capsys, *TINY_OPTIONS, "--calibration", "c/cal.json")["done"] == 8
+    kept = json.loads(Path("runs/tiny/calibration.json").read_text())
+    assert kept["costs"] == made["costs"]
+
+
+def test_fragments_tell_cost_blocking_and_availability(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "fragments", "--simulated")
+    assert found["calibration"] is None
+    mutex = next(each for each in found["fragments"] if each["name"] == "mutex")
+    assert (mutex["kind"], mutex["blocking"], mutex["available"]) == ("SY", True, True)
+    assert mutex["cost_ns"] == {}
+    assert main(("calibrate", "--simulated")) == 0
+    found = answer(capsys, "fragments", "--simulated")
+    assert found["calibration"] == "runs/calibration.json"
+    mutex = next(each for each in found["fragments"] if each["name"] == "mutex")
+    assert set(mutex["cost_ns"]) == {"1", "4", "16"} and min(mutex["cost_ns"].values()) > 0
+    assert main(("fragments", "--simulated")) == 0
+    out = capsys.readouterr().out
+    assert "non-blocking" in out and "mutex" in out and " ns to " in out
+
+
+def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "selftest", "--simulated")
+    assert found["passed"] is True and found["platform"] == "simulated"
+    assert {each["kind"] for each in found["checks"]} == {"negative", "positive"}
+    assert main(("selftest", "--simulated")) == 0
+    out = capsys.readouterr().out
+    assert "smallest effect visible here: 0.20 %" in out
+    assert out.splitlines()[-1] == "passed"
+
+
+def test_version_three_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("version",)) == 0
+    word = capsys.readouterr().out
+    assert main(("--version",)) == 0
+    assert capsys.readouterr().out == word
+    assert word == f"deadbeat {answer(capsys, 'version')['deadbeat']}\n"

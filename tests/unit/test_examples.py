@@ -1,0 +1,22 @@
+"""Truth: examples/ are meant to be run as they are: each is, on the fake executor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deadbeat.cli.main import main
+
+EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*.toml"))
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 2
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_each_example_runs(path: Path, tmp_path: Path) -> None:
+    options = ("--simulated", "--no-figures", "--runs", str(tmp_path), "--replicas", "1")
+    assert main(("profile", "--campaign", str(path), *options)) == 0
+    assert (tmp_path / path.stem / "report.html").is_file()

@@ -1,0 +1,166 @@
+"""Truth: the formula in executors/fake.py, the record format, and the seam in executors/base.py."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.campaigns import example_catalog
+
+from deadbeat.analysis.quiet import is_quiet
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.fake import FakeExecutor, Faults, parse_fake, simulate
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import RunError, UsageError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
+from deadbeat.synthesis import SynthesisParameters, synthesise
+
+SETTINGS = RunSettings(seconds=0.2, solo_seconds=0.1, windows=2, warmup_jobs=2)
+CALIBRATION = FakeExecutor().calibrate(
+    example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
+)
+
+
+def task_set(
+    cores: int, rho: int = 1, alpha: int = 1, *, tasks: int = 0, factor: int = 10
+) -> TaskSet:
+    return synthesise(
+        SynthesisParameters(
+            cores=cores,
+            tasks=tasks or cores,
+            sync_share=Fraction(rho),
+            contended_ratio=Fraction(alpha),
+            deadline_factor=Fraction(factor),
+        ),
+        example_catalog(),
+        CALIBRATION,
+        seed=5,
+    )
+
+
+def table(ts: TaskSet, settings: RunSettings = SETTINGS, **options: bool) -> JobTable:
+    return simulate(ts, settings, cores=2, contention=0.6, **options)
+
+
+def mean_span(found: JobTable, flag: int) -> float:
+    jobs = found.jobs
+    chosen = jobs[((jobs["flags"] & j.JOB_SOLO) == flag) & (jobs["flags"] & j.JOB_FINISHED > 0)]
+    return float((chosen["finish_ns"] - chosen["start_ns"]).mean())
+
+
+@pytest.mark.parametrize(
+    ("cores", "rho", "alpha", "slowdown"),
+    [(1, 1, 1, 1.0), (2, 0, 0, 1.01), (2, 1, 0, 1.01), (2, 1, 1, 1.61)],
+)
+def test_slowdown_is_the_formulas(cores: int, rho: int, alpha: int, slowdown: float) -> None:
+    found = table(task_set(cores, rho, alpha))
+    per_task = [
+        (np.median(spans[solo == 0]) / np.median(spans[solo > 0]))
+        for task in range(cores)
+        for jobs in [found.jobs[found.jobs["task"] == task]]
+        for spans, solo in [(jobs["finish_ns"] - jobs["start_ns"], jobs["flags"] & j.JOB_SOLO)]
+    ]
+    assert per_task == pytest.approx([slowdown] * cores, rel=0.002)
+
+
+@pytest.mark.parametrize("overrun", ["skip", "late"])
+@pytest.mark.parametrize("policy", ["fifo", "other"])
+@pytest.mark.parametrize("tasks", [2, 6])
+def test_tables_are_consistent_and_survive_a_file(
+    tmp_path: Path, overrun: str, policy: str, tasks: int
+) -> None:
+    settings = RunSettings(
+        seconds=0.2,
+        solo_seconds=0.3,
+        windows=2,
+        warmup_jobs=2,
+        overrun=overrun,  # type: ignore[arg-type]
+        policy=policy,  # type: ignore[arg-type]
+        split=True,
+    )
+    found = table(task_set(2, tasks=tasks, factor=2), settings)
+    assert find_inconsistency(found) == ""
+    path = tmp_path / "a.jobs"
+    path.write_bytes(b"".join(job_file_buffers(found)))
+    again = read_job_table(path)
+    assert (again.jobs == found.jobs).all() and (again.windows == found.windows).all()
+    assert bool(int(again.header["flags"]) & j.RUN_REALTIME) == (policy == "fifo")
+
+
+def test_overload_skips_releases_or_is_late() -> None:
+    # 24 tasks on one core at D = 2 C need 12 times what there is.
+    overloaded = task_set(1, tasks=24, factor=2)
+    long = RunSettings(seconds=0.2, solo_seconds=1, windows=1, warmup_jobs=0)
+    skipped = table(overloaded, long).jobs
+    assert (skipped["flags"] & j.JOB_SKIPPED > 0).mean() > 0.3
+    never = skipped[skipped["flags"] & j.JOB_SKIPPED > 0]
+    assert (never["start_ns"] == j.NEVER).all() and (never["finish_ns"] == j.NEVER).all()
+
+
+def test_only_jobs_due_inside_their_window_count() -> None:
+    found = table(task_set(2))
+    counted = found.jobs[found.jobs["flags"] & j.JOB_COUNTED > 0]
+    ends = found.windows["end_ns"][counted["window"]]
+    deadlines = found.tasks["deadline_ns"].astype(np.int64)[counted["task"]]
+    assert len(counted) > 50
+    assert (counted["release_ns"] + deadlines <= ends).all()
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    once, twice = table(task_set(2)), table(task_set(2))
+    assert job_file_buffers(once) == job_file_buffers(twice)
+
+
+def test_quiet_and_off_quiet_are_told_apart() -> None:
+    assert is_quiet(table(task_set(2)), CALIBRATION).quiet
+    verdict = is_quiet(table(task_set(2), off_quiet=True), CALIBRATION)
+    assert not verdict.quiet and verdict.worst == pytest.approx(0.37)
+
+
+def test_faults_end_after_so_many_attempts() -> None:
+    key = RunKey(Point(2, 1000, 1000), 0)
+    faults = Faults(fail={key.text: 1}, off_quiet={key.text: 2})
+    executor = FakeExecutor(faults=faults)
+    with executor.open([RunRequest(key, task_set(2))], SETTINGS) as session:
+        first, second, third = (session.run(key) for _ in range(3))
+    assert isinstance(first.error, RunError)
+    assert second.table is not None and not is_quiet(second.table, CALIBRATION).quiet
+    assert third.table is not None and is_quiet(third.table, CALIBRATION).quiet
+    assert session.source.startswith("/*")
+
+
+def test_without_real_time_priority_protocols_are_refused_by_name() -> None:
+    import attrs  # noqa: PLC0415
+
+    catalog = example_catalog()
+    needy = attrs.evolve(catalog.fragments["mutex"], requires=("priority-ceiling",))
+    catalog = type(catalog)(fragments={**catalog.fragments, "mutex": needy})
+    found = FakeExecutor().calibrate(
+        catalog, pool="full", seconds=1, basis="warm", policy="other", progress=lambda _: None
+    )
+    assert set(found.refused) == {"mutex/1", "mutex/4", "mutex/16"}
+    assert not set(found.refused) & set(found.costs)
+    assert FakeExecutor().unavailable(catalog, policy="fifo") == {}
+
+
+def test_an_outcome_is_exactly_one_thing() -> None:
+    key = RunKey(Point(1, 0, 0), 0)
+    with pytest.raises(ValueError, match="0 given"):
+        RunOutcome(key=key)
+    with pytest.raises(ValueError, match="2 given"):
+        RunOutcome(key=key, file=Path("x"), error=RunError("x"))
+
+
+def test_the_seam_of_the_command_line() -> None:
+    text = "fake:cores=4,name=x,kill-after=7,fail=m001-s0000-c0000-r0000*3"
+    found = parse_fake(text)
+    assert (found.cores, found.name, found.faults.kill_after) == (4, "x", 7)
+    assert found.faults.fail == {"m001-s0000-c0000-r0000": 3}
+    for wrong in ("fake:cores=0", "fake:coers=2", "fake:kill-after=x", "fake:fail=m*x", "fake:x"):
+        with pytest.raises(UsageError, match="unknown"):
+            parse_fake(wrong)
