@@ -241,6 +241,19 @@ def test_fragments_tell_cost_blocking_and_availability(capsys: pytest.CaptureFix
     assert "non-blocking" in out and "mutex" in out and " ns to " in out
 
 
+def test_fragments_are_listed_also_where_nothing_can_be_tried(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no compiler
+    monkeypatch.delenv("DEADBEAT_CC", raising=False)
+    found = answer(capsys, "fragments")
+    assert len(found["fragments"]) >= 36
+    assert {each["available"] for each in found["fragments"]} == {None}
+    assert found["problem"] != ""
+    assert main(("fragments",)) == 0
+    assert "what can run here is unknown: " in capsys.readouterr().err
+
+
 def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "selftest", "--simulated")
     assert found["passed"] is True and found["platform"] == "simulated"

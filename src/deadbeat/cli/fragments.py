@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -41,37 +41,52 @@ def command(
 
     Costs are those of FILE, else of the latest campaign, else of deadbeat calibrate.
     """
-    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
+    from deadbeat.cli._machine import known_calibration  # noqa: PLC0415  --help must not import it
+    from deadbeat.cli._output import print_json, say  # noqa: PLC0415  --help must not import it
 
-    from deadbeat.cli._machine import (  # noqa: PLC0415
-        known_calibration,
-        make_catalog,
-        make_executor,
-    )
-    from deadbeat.cli._output import print_json, say  # noqa: PLC0415
-
-    with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
-        catalog = make_catalog(executor)
-        missing = executor.unavailable(
-            catalog, policy=choice("--policy", policy, ("fifo", "other"), "fifo")
-        )
+    wanted = choice("--policy", policy, ("fifo", "other"), "fifo")
+    found = _probe(executor_text, simulated=simulated, policy=wanted)
     known = known_calibration(runs, calibration_file)
     calibration = known[0] if known else None
-    rows = _rows(catalog, missing, calibration)
+    rows = _rows(found, calibration)
     if as_json:
         source = str(known[1]) if known else None
-        print_json({"calibration": source, "fragments": rows})
+        print_json({"calibration": source, "fragments": rows, "problem": found.problem})
         return
     _print(rows)
+    if found.problem:
+        say(f"what can run here is unknown: {found.problem}")
     if known is None:
         say("no costs yet: deadbeat calibrate")
     else:
         click.echo(f"costs: {known[1]} ({known[0].platform.name}, {known[0].platform.kind})")
 
 
-def _rows(
-    catalog: Catalog, missing: dict[str, str], calibration: Calibration | None
-) -> list[dict[str, Any]]:
+class _Found(NamedTuple):
+    """The catalog, and which of it cannot run here: unknown when ``problem`` says why."""
+
+    catalog: Catalog
+    missing: dict[str, str]
+    problem: str
+
+
+def _probe(executor_text: str, *, simulated: bool, policy: str) -> _Found:
+    """A list is of use also where nothing can be tried: no compiler, no permission, busy."""
+    from contextlib import closing  # noqa: PLC0415  heavy
+
+    from deadbeat.catalog import load_catalog  # noqa: PLC0415  heavy
+    from deadbeat.cli._machine import make_catalog, make_executor  # noqa: PLC0415  heavy
+    from deadbeat.model.errors import BuildError, TargetError  # noqa: PLC0415  heavy
+
+    try:
+        with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
+            catalog = make_catalog(executor)
+            return _Found(catalog, executor.unavailable(catalog, policy=policy), "")
+    except (BuildError, TargetError) as error:
+        return _Found(load_catalog(), {}, str(error))
+
+
+def _rows(found: _Found, calibration: Calibration | None) -> list[dict[str, Any]]:
     return [
         {
             "name": fragment.name,
@@ -86,11 +101,11 @@ def _rows(
             "mixed_priorities": fragment.mixed_priorities,
             "requires": list(fragment.requires),
             "modes": list(fragment.modes),
-            "available": fragment.name not in missing,
-            "reason": missing.get(fragment.name, ""),
+            "available": None if found.problem else fragment.name not in found.missing,
+            "reason": found.missing.get(fragment.name, ""),
             "cost_ns": _costs(fragment, calibration),
         }
-        for fragment in catalog.fragments.values()
+        for fragment in found.catalog.fragments.values()
     ]
 
 
@@ -117,11 +132,17 @@ def _print(rows: list[dict[str, Any]]) -> None:
                 _range(list(row["cost_ns"].values())),
                 blocking[row["blocking"]],
                 ", ".join(row["requires"]),
-                "yes" if row["available"] else f"no: {row['reason']}",
+                _here(row),
             ]
             for row in rows
         ),
     )
+
+
+def _here(row: dict[str, Any]) -> str:
+    if row["available"] is None:
+        return "unknown"
+    return "yes" if row["available"] else f"no: {row['reason']}"
 
 
 def _range(costs_ns: list[float]) -> str:
