@@ -3,9 +3,9 @@
  * kind = "SY"
  * summary = "Atomic additions to one cache line"
  * resource_class = "atomic"
- * sizes = [1, 16, 256, 2048]
+ * sizes = [16, 64, 256, 2048]
  * size_unit = "operations"
- * quick = [1, 256]
+ * quick = [16, 256]
  * requires = []
  * modes = ["default"]
  * blocking = false

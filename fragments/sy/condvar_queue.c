@@ -3,9 +3,9 @@
  * kind = "SY"
  * summary = "Bounded queue of a mutex and condition variables: send a message, receive any"
  * resource_class = "queue"
- * sizes = [1, 8, 64, 256]
+ * sizes = [8, 64, 256]
  * size_unit = "operations"
- * quick = [1, 64]
+ * quick = [8, 64]
  * requires = []
  * modes = ["default"]
  * blocking = true

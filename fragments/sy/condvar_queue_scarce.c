@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Bounded queue of a mutex and condition variables with fewer messages than participants"
  * resource_class = "queue"
- * sizes = [1, 8, 64, 256]
+ * sizes = [8, 64, 256]
  * size_unit = "operations"
  * quick = []
  * requires = []

@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Event flags on a futex: wait for any flag, clear it, work, set it again"
  * resource_class = "event-flag"
- * sizes = [1, 8, 64, 512]
+ * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = []
  * requires = []

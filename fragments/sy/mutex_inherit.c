@@ -3,9 +3,9 @@
  * kind = "SY"
  * summary = "Process-shared POSIX mutex with priority inheritance"
  * resource_class = "mutex"
- * sizes = [1, 8, 64, 512]
+ * sizes = [8, 64, 512]
  * size_unit = "operations"
- * quick = [1, 64]
+ * quick = [8, 64]
  * requires = ["priority-inheritance", "realtime-policy"]
  * modes = ["default"]
  * blocking = true

@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Process-shared POSIX mutex that survives the death of its holder"
  * resource_class = "mutex"
- * sizes = [1, 8, 64, 512]
+ * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = []
  * requires = []

@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Process-shared POSIX reader-writer lock: three reads, then a write, on one object"
  * resource_class = "rwlock"
- * sizes = [1, 8, 64, 512]
+ * sizes = [8, 64, 512]
  * size_unit = "operations"
  * quick = []
  * requires = []

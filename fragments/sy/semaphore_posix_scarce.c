@@ -3,9 +3,9 @@
  * kind = "SY"
  * summary = "Process-shared POSIX semaphore with fewer tokens than participants, held for a while"
  * resource_class = "semaphore"
- * sizes = [1, 64, 512, 4096]
+ * sizes = [64, 512, 4096]
  * size_unit = "generator steps while the token is held"
- * quick = [1, 512]
+ * quick = [64, 512]
  * requires = []
  * modes = ["default"]
  * blocking = true

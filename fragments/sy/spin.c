@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Test-and-test-and-set spin lock"
  * resource_class = "spin"
- * sizes = [1, 8, 64, 1024]
+ * sizes = [16, 64, 1024]
  * size_unit = "operations"
  * quick = []
  * requires = []

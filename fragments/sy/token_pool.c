@@ -3,7 +3,7 @@
  * kind = "SY"
  * summary = "Pool with fewer tokens than participants: a lock-free stack, a futex when it is empty"
  * resource_class = "pool"
- * sizes = [1, 256, 2048, 16384]
+ * sizes = [256, 2048, 16384]
  * size_unit = "guarded updates while the token is held"
  * quick = []
  * requires = []

@@ -47,7 +47,7 @@ class Calibration:
         costs: entry text -> one Cost per logical core.
         refused: entry text -> reason why it has no cost here.
         parallel_ratio: SY fragment -> cost with all cores at once, each on its own object, over
-            cost alone (median over rounds, worst core); missing when only one core was used.
+            cost alone (lower quartiles of the rounds, worst core); missing when only one core was used.
         yardstick_ps: Quiet yardstick per logical core; the reference of every later window.
         cache_line_ps: Quiet cache-line round trip per pair "a-b".
         made_at: ISO 8601 time, UTC.

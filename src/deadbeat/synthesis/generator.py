@@ -29,6 +29,9 @@ from deadbeat.synthesis.stream import Stream
 GENERATOR_VERSION = "1"
 #: A task's realised cost differs from its WCET by at most one part in this.
 COST_PRECISION = 100
+#: A class is offered as core-local only up to this cost on all cores at once over alone
+#: (measurement.md, "Layout of a run").
+PARALLEL_RATIO_MAX = 1.03
 # The packer searches for something better than a gap of one part in this of the WCET.
 _GAP_PRECISION = 200
 # The longest segment of a kind is at most this times the shortest.
@@ -159,7 +162,7 @@ class Synthesiser:
         fragments = [self._catalog.fragments[name] for name in pool.sy]
         if _has_mixed_priorities(outlines):
             fragments = [fragment for fragment in fragments if fragment.mixed_priorities]
-        parallel = [fragment for fragment in fragments if fragment.parallel]
+        parallel = [f for f in fragments if f.parallel and self._is_parallel(f, parameters.cores)]
         if not parallel and parameters.contended_ratio == 1:
             parallel = fragments
         if len(parallel) < parameters.classes_min:
@@ -169,6 +172,12 @@ class Synthesiser:
                 "calibrate more SY fragments, allow more by name, or use uniform priorities",
             )
         return [fragment.name for fragment in parallel]
+
+    def _is_parallel(self, fragment: Fragment, cores: int) -> bool:
+        """Whether calibration found its core-local objects to be as fast on all cores at once."""
+        return cores == 1 or (
+            self._calibration.parallel_ratio.get(fragment.name, 1.0) <= PARALLEL_RATIO_MAX
+        )
 
     def _shelf(self, core: int, kind: Kind, choice: _Choice) -> Shelf:
         key = (core, kind, choice.names)
