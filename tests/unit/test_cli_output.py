@@ -1,0 +1,97 @@
+"""Truth: measurement.md: progress is drawn between sets only; style.md: readable without colour."""
+
+from __future__ import annotations
+
+import io
+import signal
+import threading
+
+import pytest
+from rich.console import Console
+
+from deadbeat.campaign.events import Phase, RunDone, RunFailed, Started
+from deadbeat.cli._output import Watch, duration, interruptible, print_table, size
+from deadbeat.model.results import Point, RunKey
+
+KEY = RunKey(Point(2, 500, 1000), 3)
+
+
+def events() -> list[Phase | Started | RunDone | RunFailed]:
+    done = [
+        RunDone(key=KEY, done=number, total=100, eta_s=100 - number) for number in range(1, 101)
+    ]
+    return [
+        Phase(name="calibration"),
+        Phase(name="calibration", share=0.5),
+        Started(total=100, done=0, failed=0, eta_s=100),
+        *done[:50],
+        RunFailed(key=KEY, reason="it broke", done=50, total=100, eta_s=1),
+        *done[50:],
+    ]
+
+
+def watched(*, terminal: bool) -> tuple[str, int]:
+    """What is drawn, and how many threads that took."""
+    text = io.StringIO()
+    most = 0
+    with Watch("quick", Console(file=text, force_terminal=terminal, width=100)) as watch:
+        for event in events():
+            watch(event)
+            most = max(most, threading.active_count())
+    return text.getvalue(), most
+
+
+def test_the_bar_is_drawn_by_no_thread_of_its_own() -> None:
+    before = threading.active_count()
+    text, threads = watched(terminal=True)
+    assert threads == before
+    assert "50 of 100 runs, 50 s left" in text
+    assert "run m002-s0500-c1000-r0003 failed: it broke" in text
+
+
+def test_without_a_terminal_there_is_a_line_at_every_twentieth(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watched(terminal=False)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "deadbeat: quick: calibration"
+    assert sum(" of 100 runs" in line for line in lines) == 21
+    assert lines[-1] == "deadbeat: quick: 100 of 100 runs, 0 s left"
+    assert all(line.isprintable() for line in lines)
+
+
+def test_tables_have_no_colour_and_are_never_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["a", "b"], [["[red]x[/red]", "y" * 90], ["1 [0, 2]", ""]], title="[t]")
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    for text in ("[red]x[/red]", "y" * 90, "1 [0, 2]", "[t]"):
+        assert text in out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *((-1, "0 s"), (0.4, "0 s"), (59.4, "59 s"), (60, "1 min"), (125, "2 min 5 s")),
+        *((3600, "1 h"), (3599.6, "1 h"), (11_400, "3 h 10 min")),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        *((0, "0 B"), (999, "999 B"), (1000, "1 kB"), (8_440_000, "8.44 MB"), (999_600, "1 MB")),
+        *((2.5e12, "2.5 TB"), (3e15, "3e+03 TB")),
+    ],
+)
+def test_sizes(count: float, text: str) -> None:
+    assert size(count) == text
+
+
+def test_a_termination_is_an_interrupt_inside_the_block_only() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
