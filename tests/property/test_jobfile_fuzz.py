@@ -89,6 +89,7 @@ def read_or_refuse(data: bytes) -> None:
     assert as_bytes(table) == data
 
 
+@settings(deadline=None)
 @given(tables())
 def test_a_table_survives_its_bytes(table: JobTable) -> None:
     again = parse_job_table(as_bytes(table), name="x")
@@ -98,11 +99,13 @@ def test_a_table_survives_its_bytes(table: JobTable) -> None:
     assert int(again.header["flags"]) == int(table.header["flags"])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_garbage_is_refused(data: bytes) -> None:
     read_or_refuse(data)
 
 
+@settings(deadline=None)
 @given(tables(), st.data())
 def test_a_truncated_file_is_refused(table: JobTable, data: st.DataObject) -> None:
     whole = as_bytes(table)
@@ -110,6 +113,7 @@ def test_a_truncated_file_is_refused(table: JobTable, data: st.DataObject) -> No
         parse_job_table(whole[: data.draw(st.integers(0, len(whole) - 1))], name="x")
 
 
+@settings(deadline=None)
 @given(tables(), st.data())
 def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
     changed = bytearray(as_bytes(table))
@@ -119,7 +123,7 @@ def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
         parse_job_table(bytes(changed), name="x")
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(tables().map(as_bytes), st.just(GOLDEN.read_bytes())), st.data())
 def test_damage_behind_a_right_checksum_is_refused_or_harmless(
     whole: bytes, data: st.DataObject
@@ -133,7 +137,7 @@ def test_damage_behind_a_right_checksum_is_refused_or_harmless(
     read_or_refuse(bytes(changed) + struct.pack("<I", zlib.crc32(bytes(changed))))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(tables())
 def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
     figures, slow = run_figures(table, job_columns(table)), slow_figures(table)
@@ -143,7 +147,7 @@ def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
         assert figures.set_figures[name] == pytest.approx(value), name
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(tables(), st.lists(st.tuples(st.integers(0, 10), st.integers(1, 10)), max_size=3))
 def test_overlap_is_that_of_the_slow_twin(table: JobTable, shares: list[tuple[int, int]]) -> None:
     low = np.array([low / 20 for low, _ in shares])
