@@ -19,7 +19,7 @@ extern const struct db_fragment db_fragment_spin_lock;
 extern const struct db_fragment db_fragment_string_search;
 
 /* ==== task set 0: M=1 N=1 rho=0 alpha=0 seed=3360898853913176401 generator=1
- * a025298d8479f451be451c1839a181b0a71fded2f68d4245634ceb3078db8191 */
+ * 092147645e622b9718bfd20dbb6eae2f8e7cdd3a7706572e162669bb632a277e */
 static const struct db_context_spec contexts_0_0[] = {
     {&db_fragment_pointer_chase, 4096, DB_NO_RESOURCE}, /* 0: pointer_chase/4096 */
     {&db_fragment_matmul, 64, DB_NO_RESOURCE}, /* 1: matmul/64 */
@@ -37,12 +37,12 @@ static const struct db_context_spec contexts_0_0[] = {
 static const struct db_use uses_0_0[] = {
     /* NS */ {0, 9}, {1, 1}, {2, 6}, {3, 23},
     /* NS */ {4, 3}, {5, 30}, {6, 3}, {7, 119},
-    /* NS */ {8, 3}, {9, 1}, {8, 2}, {10, 123}, {2, 6}, {11, 14},
+    /* NS */ {8, 3}, {9, 1}, {8, 2}, {10, 125}, {2, 6}, {11, 23},
 };
 static const struct db_segment segments_0_0[] = {
     {DB_NS, 0, 4, 123627003u}, /* cost 123592980 ps */
     {DB_NS, 4, 4, 53005227u}, /* cost 52909517 ps */
-    {DB_NS, 8, 6, 131773770u}, /* cost 132009183 ps */
+    {DB_NS, 8, 6, 131773770u}, /* cost 131979714 ps */
 };
 static const struct db_task tasks_0[] = {
     {
@@ -62,7 +62,7 @@ static const struct db_task tasks_0[] = {
     },
 };
 static const struct db_task_set set_0 = {
-    .id = "a025298d8479f451be451c1839a181b0a71fded2f68d4245634ceb3078db8191",
+    .id = "092147645e622b9718bfd20dbb6eae2f8e7cdd3a7706572e162669bb632a277e",
     .cores = 1,
     .task_count = 1,
     .resource_count = 0,
@@ -71,7 +71,7 @@ static const struct db_task_set set_0 = {
 };
 
 /* ==== task set 1: M=2 N=2 rho=1/2 alpha=0 seed=4892631232566978801 generator=1
- * 7812500958b730f325cdcd9eb6af13e5809bb6d9af9e0940de232ffe9c9615f9 */
+ * d8fdb7735a062a3ee2519c1e22025906bedf40e0ee549dd020a031026cd5ca43 */
 static const struct db_resource_spec resources_1[] = {
     {&db_fragment_semaphore, 0}, /* 0: PAR */
     {&db_fragment_semaphore, 1}, /* 1: PAR */
@@ -116,20 +116,20 @@ static const struct db_use uses_1_0[] = {
     /* NS */ {3, 65}, {4, 1}, {5, 16}, {6, 17},
     /* SY */ {7, 50}, {8, 5}, {9, 91},
     /* NS */ {2, 10}, {10, 5}, {11, 1}, {12, 4},
-    /* SY */ {13, 8}, {14, 45}, {15, 17}, {16, 7}, {17, 6},
-    /* NS */ {11, 2}, {18, 3}, {19, 15}, {5, 5},
-    /* SY */ {20, 75}, {21, 47}, {22, 68}, {23, 4}, {24, 28},
-    /* SY */ {25, 93}, {26, 20}, {27, 108}, {28, 19}, {29, 6}, {30, 3},
+    /* SY */ {13, 8}, {14, 46}, {15, 17}, {16, 7}, {17, 7},
+    /* NS */ {11, 2}, {18, 3}, {19, 16}, {5, 3},
+    /* SY */ {20, 74}, {21, 47}, {22, 67}, {23, 4}, {24, 28},
+    /* SY */ {25, 94}, {26, 20}, {27, 108}, {28, 19}, {29, 6}, {30, 6},
 };
 static const struct db_segment segments_1_0[] = {
     {DB_NS, 0, 3, 40418416u}, /* cost 40044852 ps */
     {DB_NS, 3, 4, 30407587u}, /* cost 30711556 ps */
-    {DB_SY, 7, 3, 26283597u}, /* cost 26222146 ps */
-    {DB_NS, 10, 4, 23436175u}, /* cost 22981146 ps */
-    {DB_SY, 14, 5, 31689259u}, /* cost 31286580 ps */
-    {DB_NS, 19, 4, 43125822u}, /* cost 43826767 ps */
-    {DB_SY, 23, 5, 28881393u}, /* cost 29283967 ps */
-    {DB_SY, 28, 6, 50533751u}, /* cost 50605840 ps */
+    {DB_SY, 7, 3, 26283597u}, /* cost 26194340 ps */
+    {DB_NS, 10, 4, 23436175u}, /* cost 22911013 ps */
+    {DB_SY, 14, 5, 31689259u}, /* cost 31735009 ps */
+    {DB_NS, 19, 4, 43125822u}, /* cost 43692816 ps */
+    {DB_SY, 23, 5, 28881393u}, /* cost 28816748 ps */
+    {DB_SY, 28, 6, 50533751u}, /* cost 50646228 ps */
 };
 static const struct db_context_spec contexts_1_1[] = {
     {&db_fragment_semaphore, 1, 1}, /* 0: semaphore/1 PAR */
@@ -153,22 +153,23 @@ static const struct db_context_spec contexts_1_1[] = {
     {&db_fragment_pid_update, 4, DB_NO_RESOURCE}, /* 18: pid_update/4 */
     {&db_fragment_pointer_chase, 4096, DB_NO_RESOURCE}, /* 19: pointer_chase/4096 */
     {&db_fragment_heap_sort, 1024, DB_NO_RESOURCE}, /* 20: heap_sort/1024 */
+    {&db_fragment_pid_update, 1, DB_NO_RESOURCE}, /* 21: pid_update/1 */
 };
 static const struct db_use uses_1_1[] = {
     /* SY */ {0, 87}, {1, 21},
-    /* SY */ {2, 5}, {3, 8}, {4, 7}, {5, 39},
-    /* SY */ {6, 21}, {7, 86}, {8, 107}, {9, 17}, {10, 5},
+    /* SY */ {2, 5}, {3, 8}, {4, 7}, {5, 42},
+    /* SY */ {6, 22}, {7, 85}, {8, 106}, {9, 17}, {10, 4},
     /* NS */ {11, 1}, {12, 7}, {13, 1}, {11, 2}, {14, 10},
-    /* NS */ {15, 7}, {16, 24}, {17, 1}, {18, 27},
-    /* NS */ {19, 3}, {16, 7}, {20, 1}, {16, 10},
+    /* NS */ {15, 7}, {16, 24}, {17, 1}, {18, 28},
+    /* NS */ {19, 3}, {16, 7}, {20, 1}, {16, 9}, {21, 4},
 };
 static const struct db_segment segments_1_1[] = {
     {DB_SY, 0, 2, 22371702u}, /* cost 21911192 ps */
-    {DB_SY, 2, 4, 21037041u}, /* cost 21434504 ps */
-    {DB_SY, 6, 5, 54404757u}, /* cost 54552603 ps */
-    {DB_NS, 11, 5, 27937341u}, /* cost 27605848 ps */
-    {DB_NS, 16, 4, 46079018u}, /* cost 45913450 ps */
-    {DB_NS, 20, 4, 23797141u}, /* cost 24146004 ps */
+    {DB_SY, 2, 4, 21037041u}, /* cost 21475457 ps */
+    {DB_SY, 6, 5, 54404757u}, /* cost 54512817 ps */
+    {DB_NS, 11, 5, 27937341u}, /* cost 27445794 ps */
+    {DB_NS, 16, 4, 46079018u}, /* cost 46380395 ps */
+    {DB_NS, 20, 5, 23797141u}, /* cost 23983694 ps */
 };
 static const struct db_task tasks_1[] = {
     {
@@ -188,9 +189,9 @@ static const struct db_task tasks_1[] = {
     },
     {
         .core = 1,
-        .context_count = 21,
+        .context_count = 22,
         .segment_count = 6,
-        .use_count = 24,
+        .use_count = 25,
         .priority = 79,
         .wcet_ns = 195627u,
         .period_ns = 1956270u,
@@ -203,7 +204,7 @@ static const struct db_task tasks_1[] = {
     },
 };
 static const struct db_task_set set_1 = {
-    .id = "7812500958b730f325cdcd9eb6af13e5809bb6d9af9e0940de232ffe9c9615f9",
+    .id = "d8fdb7735a062a3ee2519c1e22025906bedf40e0ee549dd020a031026cd5ca43",
     .cores = 2,
     .task_count = 2,
     .resource_count = 4,
@@ -212,7 +213,7 @@ static const struct db_task_set set_1 = {
 };
 
 /* ==== task set 2: M=2 N=2 rho=1/2 alpha=3/10 seed=4892631232566978801 generator=1
- * 0a55364d688533a20602e969e2d3d3d305fd2c53f0248b0fc0e1e704226fec3f */
+ * 86475e4740a308d13f68f92a96193a48ca46bb1a9898a92433da5eda95a7b7fc */
 static const struct db_resource_spec resources_2[] = {
     {&db_fragment_semaphore, DB_ALL_CORES}, /* 0: CON */
     {&db_fragment_semaphore, 0}, /* 1: PAR */
@@ -276,6 +277,7 @@ static const struct db_context_spec contexts_2_1[] = {
     {&db_fragment_pid_update, 4, DB_NO_RESOURCE}, /* 18: pid_update/4 */
     {&db_fragment_pointer_chase, 4096, DB_NO_RESOURCE}, /* 19: pointer_chase/4096 */
     {&db_fragment_heap_sort, 1024, DB_NO_RESOURCE}, /* 20: heap_sort/1024 */
+    {&db_fragment_pid_update, 1, DB_NO_RESOURCE}, /* 21: pid_update/1 */
 };
 static const struct db_task tasks_2[] = {
     {
@@ -295,9 +297,9 @@ static const struct db_task tasks_2[] = {
     },
     {
         .core = 1,
-        .context_count = 21,
+        .context_count = 22,
         .segment_count = 6,
-        .use_count = 24,
+        .use_count = 25,
         .priority = 79,
         .wcet_ns = 195627u,
         .period_ns = 1956270u,
@@ -310,7 +312,7 @@ static const struct db_task tasks_2[] = {
     },
 };
 static const struct db_task_set set_2 = {
-    .id = "0a55364d688533a20602e969e2d3d3d305fd2c53f0248b0fc0e1e704226fec3f",
+    .id = "86475e4740a308d13f68f92a96193a48ca46bb1a9898a92433da5eda95a7b7fc",
     .cores = 2,
     .task_count = 2,
     .resource_count = 6,
@@ -319,7 +321,7 @@ static const struct db_task_set set_2 = {
 };
 
 /* ==== task set 3: M=2 N=2 rho=1 alpha=1 seed=4892631232566978801 generator=1
- * c40df2b73c25e1aebb7c5ece4c7419c0c5710e5478b8f05bd52373f9bba8d7a6 */
+ * 5af67e4cea4e6d5ea83d97b5ba56fb634014e44066a8ae986ad0244826624730 */
 static const struct db_resource_spec resources_3[] = {
     {&db_fragment_semaphore, DB_ALL_CORES}, /* 0: CON */
     {&db_fragment_spin_lock, DB_ALL_CORES}, /* 1: CON */
@@ -342,45 +344,39 @@ static const struct db_context_spec contexts_3_0[] = {
     {&db_fragment_spin_lock, 1, 1}, /* 14: spin_lock/1 CON */
     {&db_fragment_semaphore, 1, 0}, /* 15: semaphore/1 CON */
     {&db_fragment_spin_lock, 1, 1}, /* 16: spin_lock/1 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 17: semaphore/1 CON */
+    {&db_fragment_spin_lock, 4, 1}, /* 17: spin_lock/4 CON */
     {&db_fragment_semaphore, 1, 0}, /* 18: semaphore/1 CON */
     {&db_fragment_semaphore, 4, 0}, /* 19: semaphore/4 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 20: semaphore/1 CON */
-    {&db_fragment_semaphore, 4, 0}, /* 21: semaphore/4 CON */
+    {&db_fragment_spin_lock, 4, 1}, /* 20: spin_lock/4 CON */
+    {&db_fragment_spin_lock, 1, 1}, /* 21: spin_lock/1 CON */
     {&db_fragment_spin_lock, 4, 1}, /* 22: spin_lock/4 CON */
-    {&db_fragment_semaphore, 4, 0}, /* 23: semaphore/4 CON */
+    {&db_fragment_spin_lock, 4, 1}, /* 23: spin_lock/4 CON */
     {&db_fragment_semaphore, 1, 0}, /* 24: semaphore/1 CON */
-    {&db_fragment_semaphore, 4, 0}, /* 25: semaphore/4 CON */
-    {&db_fragment_spin_lock, 4, 1}, /* 26: spin_lock/4 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 27: semaphore/1 CON */
-    {&db_fragment_spin_lock, 1, 1}, /* 28: spin_lock/1 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 29: semaphore/1 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 30: semaphore/1 CON */
-    {&db_fragment_spin_lock, 1, 1}, /* 31: spin_lock/1 CON */
-    {&db_fragment_semaphore, 4, 0}, /* 32: semaphore/4 CON */
-    {&db_fragment_spin_lock, 4, 1}, /* 33: spin_lock/4 CON */
-    {&db_fragment_spin_lock, 1, 1}, /* 34: spin_lock/1 CON */
-    {&db_fragment_semaphore, 1, 0}, /* 35: semaphore/1 CON */
+    {&db_fragment_spin_lock, 4, 1}, /* 25: spin_lock/4 CON */
+    {&db_fragment_spin_lock, 1, 1}, /* 26: spin_lock/1 CON */
+    {&db_fragment_spin_lock, 1, 1}, /* 27: spin_lock/1 CON */
+    {&db_fragment_semaphore, 1, 0}, /* 28: semaphore/1 CON */
+    {&db_fragment_semaphore, 4, 0}, /* 29: semaphore/4 CON */
 };
 static const struct db_use uses_3_0[] = {
     /* SY */ {0, 57}, {1, 5}, {2, 106},
-    /* SY */ {3, 11}, {4, 60}, {5, 22}, {6, 10}, {7, 8},
-    /* SY */ {8, 61}, {9, 38}, {10, 55}, {11, 3}, {12, 24},
-    /* SY */ {13, 77}, {14, 16}, {15, 90}, {16, 16}, {17, 53},
-    /* SY */ {18, 49}, {19, 49}, {20, 99},
-    /* SY */ {21, 44}, {22, 2}, {23, 40}, {24, 68}, {25, 30},
-    /* SY */ {26, 8}, {27, 112}, {28, 18}, {29, 107},
-    /* SY */ {30, 66}, {31, 5}, {32, 18}, {33, 4}, {34, 9}, {35, 5},
+    /* SY */ {3, 11}, {4, 62}, {5, 22}, {6, 10}, {7, 8},
+    /* SY */ {8, 62}, {9, 39}, {10, 56}, {11, 3}, {12, 26},
+    /* SY */ {13, 77}, {14, 16}, {15, 90}, {16, 16}, {17, 5},
+    /* SY */ {18, 132}, {19, 61},
+    /* SY */ {20, 6}, {21, 13}, {22, 12},
+    /* SY */ {23, 9}, {24, 104}, {25, 15}, {26, 11},
+    /* SY */ {27, 15}, {28, 79}, {29, 38},
 };
 static const struct db_segment segments_3_0[] = {
-    {DB_SY, 0, 3, 29606349u}, /* cost 29486506 ps */
-    {DB_SY, 3, 5, 41989460u}, /* cost 41918141 ps */
-    {DB_SY, 8, 5, 23734785u}, /* cost 23794040 ps */
-    {DB_SY, 13, 5, 41528735u}, /* cost 41584177 ps */
-    {DB_SY, 18, 3, 21599911u}, /* cost 21629349 ps */
-    {DB_SY, 21, 5, 26042296u}, /* cost 25942720 ps */
-    {DB_SY, 26, 4, 40492830u}, /* cost 40633240 ps */
-    {DB_SY, 30, 6, 22818634u}, /* cost 22861308 ps */
+    {DB_SY, 0, 3, 29606349u}, /* cost 29458700 ps */
+    {DB_SY, 3, 5, 41989460u}, /* cost 41833914 ps */
+    {DB_SY, 8, 5, 23734785u}, /* cost 24156101 ps */
+    {DB_SY, 13, 5, 41528735u}, /* cost 41317430 ps */
+    {DB_SY, 18, 2, 21599911u}, /* cost 21778089 ps */
+    {DB_SY, 20, 3, 26042296u}, /* cost 25997737 ps */
+    {DB_SY, 23, 4, 40492830u}, /* cost 40558731 ps */
+    {DB_SY, 27, 3, 22818634u}, /* cost 22756723 ps */
 };
 static const struct db_context_spec contexts_3_1[] = {
     {&db_fragment_semaphore, 1, 0}, /* 0: semaphore/1 CON */
@@ -409,27 +405,27 @@ static const struct db_context_spec contexts_3_1[] = {
     {&db_fragment_semaphore, 4, 0}, /* 23: semaphore/4 CON */
 };
 static const struct db_use uses_3_1[] = {
-    /* SY */ {0, 139}, {1, 22}, {2, 7},
-    /* SY */ {3, 21}, {4, 30}, {5, 27}, {6, 134},
-    /* SY */ {7, 34}, {8, 136}, {9, 168}, {10, 27},
-    /* SY */ {11, 4}, {12, 58}, {13, 59}, {14, 19}, {15, 94},
-    /* SY */ {16, 39}, {17, 11}, {18, 7}, {19, 57}, {20, 10},
-    /* SY */ {21, 189}, {22, 44}, {23, 125},
+    /* SY */ {0, 138}, {1, 22}, {2, 7},
+    /* SY */ {3, 21}, {4, 30}, {5, 27}, {6, 139},
+    /* SY */ {7, 34}, {8, 136}, {9, 169}, {10, 27},
+    /* SY */ {11, 5}, {12, 57}, {13, 58}, {14, 19}, {15, 92},
+    /* SY */ {16, 39}, {17, 11}, {18, 7}, {19, 58}, {20, 10},
+    /* SY */ {21, 190}, {22, 44}, {23, 128},
 };
 static const struct db_segment segments_3_1[] = {
-    {DB_SY, 0, 3, 35004185u}, /* cost 34778990 ps */
-    {DB_SY, 3, 4, 79447504u}, /* cost 79779339 ps */
-    {DB_SY, 7, 4, 85927839u}, /* cost 85171489 ps */
-    {DB_SY, 11, 5, 44376746u}, /* cost 45117444 ps */
-    {DB_SY, 16, 5, 37224966u}, /* cost 37235149 ps */
-    {DB_SY, 21, 3, 90525760u}, /* cost 90480180 ps */
+    {DB_SY, 0, 3, 35004185u}, /* cost 34682025 ps */
+    {DB_SY, 3, 4, 79447504u}, /* cost 79838137 ps */
+    {DB_SY, 7, 4, 85927839u}, /* cost 85018512 ps */
+    {DB_SY, 11, 5, 44376746u}, /* cost 45242238 ps */
+    {DB_SY, 16, 5, 37224966u}, /* cost 36878114 ps */
+    {DB_SY, 21, 3, 90525760u}, /* cost 90847249 ps */
 };
 static const struct db_task tasks_3[] = {
     {
         .core = 0,
-        .context_count = 36,
+        .context_count = 30,
         .segment_count = 8,
-        .use_count = 36,
+        .use_count = 30,
         .priority = 79,
         .wcet_ns = 247813u,
         .period_ns = 2478130u,
@@ -457,7 +453,7 @@ static const struct db_task tasks_3[] = {
     },
 };
 static const struct db_task_set set_3 = {
-    .id = "c40df2b73c25e1aebb7c5ece4c7419c0c5710e5478b8f05bd52373f9bba8d7a6",
+    .id = "5af67e4cea4e6d5ea83d97b5ba56fb634014e44066a8ae986ad0244826624730",
     .cores = 2,
     .task_count = 2,
     .resource_count = 2,
@@ -466,7 +462,7 @@ static const struct db_task_set set_3 = {
 };
 
 /* ==== task set 4: M=2 N=4 rho=1/10 alpha=1/2 seed=4892631232566978801 generator=1
- * e40dba92bb58cc9e42b439fefc1bd6414b4811197f5b9c57c3887a02ba176064 */
+ * efcd8eedf40419bf55e52a7138bcfa5353621e1180e22791079b72f5d9a7e77d */
 static const struct db_resource_spec resources_4[] = {
     {&db_fragment_pipe_token, DB_ALL_CORES}, /* 0: CON */
     {&db_fragment_pipe_token, 0}, /* 1: PAR */
@@ -503,21 +499,21 @@ static const struct db_context_spec contexts_4_0[] = {
 static const struct db_use uses_4_0[] = {
     /* NS */ {0, 2}, {1, 108}, {2, 17},
     /* NS */ {3, 77}, {4, 1}, {5, 22}, {6, 21},
-    /* NS */ {2, 11}, {7, 1}, {4, 1}, {8, 4},
+    /* NS */ {2, 12}, {7, 1}, {4, 1}, {8, 5},
     /* NS */ {9, 1}, {10, 2}, {11, 10},
-    /* NS */ {12, 1}, {13, 45}, {5, 37}, {14, 32}, {15, 31},
-    /* NS */ {7, 1}, {16, 16}, {17, 26}, {16, 14}, {18, 7},
-    /* NS */ {0, 1}, {8, 3}, {19, 1}, {12, 4}, {5, 6},
+    /* NS */ {12, 1}, {13, 44}, {5, 37}, {14, 31}, {15, 31},
+    /* NS */ {7, 1}, {16, 16}, {17, 26}, {16, 15}, {18, 7},
+    /* NS */ {0, 1}, {8, 4}, {19, 1}, {12, 4}, {5, 7},
     /* SY */ {20, 49}, {21, 14}, {22, 57},
 };
 static const struct db_segment segments_4_0[] = {
     {DB_NS, 0, 3, 47439808u}, /* cost 47048208 ps */
     {DB_NS, 3, 4, 35689921u}, /* cost 35748844 ps */
-    {DB_NS, 7, 4, 26038305u}, /* cost 25720265 ps */
+    {DB_NS, 7, 4, 26038305u}, /* cost 26206455 ps */
     {DB_NS, 11, 3, 27507452u}, /* cost 27392637 ps */
-    {DB_NS, 14, 5, 31393519u}, /* cost 32071812 ps */
-    {DB_NS, 19, 5, 50617539u}, /* cost 50033668 ps */
-    {DB_NS, 24, 5, 28611856u}, /* cost 29313047 ps */
+    {DB_NS, 14, 5, 31393519u}, /* cost 31641218 ps */
+    {DB_NS, 19, 5, 50617539u}, /* cost 49806141 ps */
+    {DB_NS, 24, 5, 28611856u}, /* cost 29482252 ps */
     {DB_SY, 29, 3, 27477600u}, /* cost 27461146 ps */
 };
 static const struct db_context_spec contexts_4_1[] = {
@@ -542,17 +538,17 @@ static const struct db_use uses_4_1[] = {
     /* NS */ {0, 1}, {1, 10}, {2, 1}, {3, 1}, {4, 18},
     /* SY */ {5, 91}, {6, 60},
     /* NS */ {7, 15}, {8, 49}, {9, 2}, {10, 56},
-    /* NS */ {0, 7}, {2, 1}, {3, 1}, {11, 114},
-    /* NS */ {2, 4}, {12, 160}, {13, 198},
+    /* NS */ {0, 7}, {2, 1}, {3, 1}, {11, 130},
+    /* NS */ {2, 4}, {12, 165}, {13, 202},
     /* NS */ {14, 1}, {10, 23}, {15, 18}, {10, 30},
 };
 static const struct db_segment segments_4_1[] = {
     {DB_NS, 0, 5, 38726317u}, /* cost 38524861 ps */
     {DB_SY, 5, 2, 35851300u}, /* cost 35916596 ps */
     {DB_NS, 7, 4, 94176830u}, /* cost 94116838 ps */
-    {DB_NS, 11, 4, 54198545u}, /* cost 54309365 ps */
-    {DB_NS, 15, 3, 89393466u}, /* cost 89385317 ps */
-    {DB_NS, 18, 4, 46166542u}, /* cost 46209200 ps */
+    {DB_NS, 11, 4, 54198545u}, /* cost 54234294 ps */
+    {DB_NS, 15, 3, 89393466u}, /* cost 89632799 ps */
+    {DB_NS, 18, 4, 46166542u}, /* cost 46067794 ps */
 };
 static const struct db_context_spec contexts_4_2[] = {
     {&db_fragment_bit_count, 256, DB_NO_RESOURCE}, /* 0: bit_count/256 */
@@ -578,15 +574,15 @@ static const struct db_use uses_4_2[] = {
     /* NS */ {0, 3}, {1, 1}, {2, 1}, {3, 13},
     /* NS */ {4, 9}, {5, 1}, {6, 84}, {7, 59}, {8, 133},
     /* SY */ {9, 28}, {10, 119}, {11, 16}, {12, 50},
-    /* NS */ {13, 59}, {0, 9}, {2, 1}, {4, 7}, {14, 40},
-    /* NS */ {4, 6}, {15, 91}, {16, 2}, {17, 20}, {6, 9},
+    /* NS */ {13, 59}, {0, 9}, {2, 1}, {4, 7}, {14, 44},
+    /* NS */ {4, 6}, {15, 92}, {16, 2}, {17, 20}, {6, 8},
 };
 static const struct db_segment segments_4_2[] = {
     {DB_NS, 0, 4, 41229958u}, /* cost 39805070 ps */
     {DB_NS, 4, 5, 94039146u}, /* cost 95421542 ps */
-    {DB_SY, 9, 4, 35140100u}, /* cost 35174253 ps */
-    {DB_NS, 13, 5, 58657861u}, /* cost 58503781 ps */
-    {DB_NS, 18, 5, 122333935u}, /* cost 122493927 ps */
+    {DB_SY, 9, 4, 35140100u}, /* cost 35144121 ps */
+    {DB_NS, 13, 5, 58657861u}, /* cost 58619494 ps */
+    {DB_NS, 18, 5, 122333935u}, /* cost 122401931 ps */
 };
 static const struct db_context_spec contexts_4_3[] = {
     {&db_fragment_bit_count, 64, DB_NO_RESOURCE}, /* 0: bit_count/64 */
@@ -609,18 +605,18 @@ static const struct db_context_spec contexts_4_3[] = {
     {&db_fragment_block_sad, 4, DB_NO_RESOURCE}, /* 17: block_sad/4 */
 };
 static const struct db_use uses_4_3[] = {
-    /* NS */ {0, 34}, {1, 15}, {2, 10}, {3, 32},
+    /* NS */ {0, 34}, {1, 15}, {2, 9}, {3, 38},
     /* NS */ {4, 82}, {5, 1}, {6, 9}, {7, 42},
-    /* NS */ {8, 14}, {9, 1}, {10, 9}, {6, 1}, {4, 20},
-    /* SY */ {11, 28}, {12, 55}, {13, 37},
-    /* NS */ {9, 7}, {14, 16}, {15, 1}, {16, 50}, {17, 103},
+    /* NS */ {8, 13}, {9, 1}, {10, 9}, {6, 1}, {4, 21},
+    /* SY */ {11, 28}, {12, 56}, {13, 37},
+    /* NS */ {9, 7}, {14, 16}, {15, 1}, {16, 51}, {17, 104},
 };
 static const struct db_segment segments_4_3[] = {
-    {DB_NS, 0, 4, 64303074u}, /* cost 64193861 ps */
+    {DB_NS, 0, 4, 64303074u}, /* cost 64240944 ps */
     {DB_NS, 4, 4, 117653194u}, /* cost 117534758 ps */
-    {DB_NS, 8, 5, 24246995u}, /* cost 24433078 ps */
-    {DB_SY, 13, 3, 29549300u}, /* cost 29517595 ps */
-    {DB_NS, 16, 5, 59740437u}, /* cost 59891732 ps */
+    {DB_NS, 8, 5, 24246995u}, /* cost 24253762 ps */
+    {DB_SY, 13, 3, 29549300u}, /* cost 29584237 ps */
+    {DB_NS, 16, 5, 59740437u}, /* cost 59865633 ps */
 };
 static const struct db_task tasks_4[] = {
     {
@@ -685,7 +681,7 @@ static const struct db_task tasks_4[] = {
     },
 };
 static const struct db_task_set set_4 = {
-    .id = "e40dba92bb58cc9e42b439fefc1bd6414b4811197f5b9c57c3887a02ba176064",
+    .id = "efcd8eedf40419bf55e52a7138bcfa5353621e1180e22791079b72f5d9a7e77d",
     .cores = 2,
     .task_count = 4,
     .resource_count = 6,
@@ -694,7 +690,7 @@ static const struct db_task_set set_4 = {
 };
 
 /* ==== task set 5: M=3 N=3 rho=2/3 alpha=1/3 seed=4662569488067260002 generator=1
- * b9a8590cc0bcfc93121b260790e48586b35ce5b382cfb160818d275ba1e3b1fc */
+ * 74ff29951ac15a5e447601aa269d67a6dd8b4aa06431670245087c8303086d19 */
 static const struct db_resource_spec resources_5[] = {
     {&db_fragment_atomic_line, DB_ALL_CORES}, /* 0: CON */
     {&db_fragment_atomic_line, 0}, /* 1: PAR */
@@ -725,13 +721,13 @@ static const struct db_context_spec contexts_5_0[] = {
 };
 static const struct db_use uses_5_0[] = {
     /* NS */ {0, 2}, {1, 4}, {2, 41}, {3, 2},
-    /* SY */ {4, 9}, {5, 84}, {6, 9}, {7, 51},
-    /* SY */ {8, 118}, {9, 10}, {10, 18}, {11, 84}, {12, 13}, {13, 1},
+    /* SY */ {4, 9}, {5, 84}, {6, 9}, {7, 53},
+    /* SY */ {8, 118}, {9, 10}, {10, 18}, {11, 84}, {12, 13}, {13, 3},
 };
 static const struct db_segment segments_5_0[] = {
     {DB_NS, 0, 4, 40835333u}, /* cost 40841320 ps */
-    {DB_SY, 4, 4, 35875203u}, /* cost 35755096 ps */
-    {DB_SY, 8, 6, 45795464u}, /* cost 45867873 ps */
+    {DB_SY, 4, 4, 35875203u}, /* cost 35868317 ps */
+    {DB_SY, 8, 6, 45795464u}, /* cost 45738261 ps */
 };
 static const struct db_context_spec contexts_5_1[] = {
     {&db_fragment_string_search, 1024, DB_NO_RESOURCE}, /* 0: string_search/1024 */
@@ -746,7 +742,7 @@ static const struct db_use uses_5_1[] = {
     /* SY */ {3, 741}, {4, 88}, {5, 388},
 };
 static const struct db_segment segments_5_1[] = {
-    {DB_NS, 0, 4, 86640000u}, /* cost 86613670 ps */
+    {DB_NS, 0, 4, 86640000u}, /* cost 86586335 ps */
     {DB_SY, 4, 3, 173280000u}, /* cost 173255320 ps */
 };
 static const struct db_context_spec contexts_5_2[] = {
@@ -815,7 +811,7 @@ static const struct db_task tasks_5[] = {
     },
 };
 static const struct db_task_set set_5 = {
-    .id = "b9a8590cc0bcfc93121b260790e48586b35ce5b382cfb160818d275ba1e3b1fc",
+    .id = "74ff29951ac15a5e447601aa269d67a6dd8b4aa06431670245087c8303086d19",
     .cores = 3,
     .task_count = 3,
     .resource_count = 10,

@@ -58,11 +58,13 @@ def calibrations(draw: st.DrawFn) -> Calibration:
     for text, cores in CALIBRATION.costs.items():
         stretch = draw(st.integers(25, 100))
         ahead = draw(st.integers(90, 300))
+        later = draw(st.integers(80, ahead))
         costs[text] = tuple(
             evolve(
                 cost,
                 repeat_ps=cost.repeat_ps * stretch // 25,
                 first_ps=cost.repeat_ps * stretch // 25 * ahead // 100,
+                again_ps=cost.repeat_ps * stretch // 25 * later // 100,
             )
             for cost in cores
         )
@@ -82,14 +84,13 @@ def check(task_set: TaskSet, asked: SynthesisParameters, calibration: Calibratio
         sync_ps = sum(s.budget_ps for s in task.segments if s.kind is Kind.SY)
         assert abs(sync_ps - asked.sync_share * wcet_ps) <= Fraction(1, 2)
         assert all(segment.budget_ps > 0 for segment in task.segments)
-        for segment in task.segments:
+        costs_ps = calibration.job_costs_ps(task)
+        for segment, segment_costs_ps in zip(task.segments, costs_ps, strict=True):
             for use in segment.uses:
                 assert use.repeats >= 1
                 assert CATALOG.fragments[use.entry.fragment].kind is segment.kind
                 assert (use.resource is None) == (segment.kind is Kind.NS)
-            assert segment.cost_ps == sum(
-                calibration.cost(use.entry, task.core).use_ps(use.repeats) for use in segment.uses
-            )
+            assert segment.cost_ps == sum(segment_costs_ps)
         assert abs(task.cost_ps - wcet_ps) * 100 <= wcet_ps
     assert 0 <= task_set.sync_share_real <= 1
     assert 0 <= task_set.contended_ratio_real <= 1

@@ -44,7 +44,8 @@ def with_sy_costs(costs_ns: dict[str, tuple[int, int]]) -> Calibration:
     for text, (first, repeat) in costs_ns.items():
         known = CALIBRATION.costs[text]
         costs[text] = tuple(
-            evolve(cost, first_ps=first * 1000, repeat_ps=repeat * 1000) for cost in known
+            evolve(cost, first_ps=first * 1000, again_ps=first * 1000, repeat_ps=repeat * 1000)
+            for cost in known
         )
     return evolve(CALIBRATION, costs=costs)
 
@@ -168,10 +169,9 @@ def test_realised_figures_are_the_ratios_of_costs():
         task_set = SYNTHESISER.synthesise(parameters("3/10", "2/5"), seed)
         cost = dict.fromkeys(("all", Access.CON, Access.PAR), 0)
         for task in task_set.tasks:
-            for segment in task.segments:
+            for segment, costs in zip(task.segments, CALIBRATION.job_costs_ps(task), strict=True):
                 total = 0
-                for use in segment.uses:
-                    use_ps = CALIBRATION.cost(use.entry, task.core).use_ps(use.repeats)
+                for use, use_ps in zip(segment.uses, costs, strict=True):
                     total += use_ps
                     if use.resource is not None:
                         cost[task_set.resources[use.resource].access] += use_ps
@@ -375,17 +375,22 @@ def test_a_fragment_of_another_layout_is_left_out():
 
 def test_costs_of_the_tasks_core_count():
     slow = {
-        text: (fast, evolve(fast, first_ps=2 * fast.first_ps, repeat_ps=2 * fast.repeat_ps))
+        text: (
+            fast,
+            evolve(
+                fast,
+                first_ps=2 * fast.first_ps,
+                again_ps=2 * fast.again_ps,
+                repeat_ps=2 * fast.repeat_ps,
+            ),
+        )
         for text, (fast, _) in CALIBRATION.costs.items()
     }
-    synthesiser = Synthesiser(CATALOG, evolve(CALIBRATION, costs=slow))
+    calibration = evolve(CALIBRATION, costs=slow)
+    synthesiser = Synthesiser(CATALOG, calibration)
     for seed in seeds(10):
         for task in synthesiser.synthesise(parameters("1/2"), seed).tasks:
-            cost = sum(
-                slow[str(use.entry)][task.core].use_ps(use.repeats)
-                for segment in task.segments
-                for use in segment.uses
-            )
+            cost = sum(map(sum, calibration.job_costs_ps(task)))
             assert abs(cost - 1000 * task.wcet_ns) <= 10 * task.wcet_ns
 
 

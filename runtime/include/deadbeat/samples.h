@@ -39,8 +39,9 @@ struct db_sample_row {
     uint32_t repeats;  /* further repeats timed together after the first */
     uint64_t yardstick_before_ps;
     uint64_t yardstick_after_ps;
-    int64_t first_ns;
-    int64_t rest_ns;
+    int64_t first_ns; /* first use in this job */
+    int64_t rest_ns;  /* the further repeats */
+    int64_t again_ns; /* one more use in the same job, after all others of the visit */
 };
 
 /* The same block of one entry alone, or on all cores at once, each core on its own object. */
@@ -57,7 +58,7 @@ struct db_parallel_row {
 
 _Static_assert(sizeof(struct db_samples_header) == 64, "samples header is 64 bytes");
 _Static_assert(sizeof(struct db_entry_row) == 24, "entry row is 24 bytes");
-_Static_assert(sizeof(struct db_sample_row) == 48, "sample row is 48 bytes");
+_Static_assert(sizeof(struct db_sample_row) == 56, "sample row is 56 bytes");
 _Static_assert(sizeof(struct db_parallel_row) == 16, "parallel row is 16 bytes");
 
 #endif

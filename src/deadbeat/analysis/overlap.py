@@ -49,10 +49,10 @@ class UseCosts:
 
     def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
-        self._known: dict[tuple[Entry, int], tuple[int, int]] = {}
+        self._known: dict[tuple[Entry, int], tuple[int, int, int]] = {}
 
-    def of(self, entry: Entry, repeats: int, core: int) -> int:
-        """Cost of ``repeats`` repeats on logical core ``core``.
+    def of(self, entry: Entry, repeats: int, core: int, *, again: bool) -> int:
+        """Cost of ``repeats`` repeats on logical core ``core``; ``again``: used earlier in the job.
 
         Raises:
             KeyError: The calibration does not hold the entry.
@@ -60,8 +60,12 @@ class UseCosts:
         known = self._known.get((entry, core))
         if known is None:
             cost = self._calibration.cost(entry, core)
-            known = self._known[entry, core] = (cost.first_ps, cost.repeat_ps)
-        return known[0] + (repeats - 1) * known[1]
+            known = self._known[entry, core] = (
+                cost.first_ps,
+                cost.again_ps,
+                cost.repeat_ps,
+            )
+        return known[again] + (repeats - 1) * known[2]
 
 
 def contended_plan(task_set: TaskSet, costs: UseCosts) -> Plan:
@@ -88,9 +92,12 @@ def _task_intervals(
     """Intervals of [0, 1] in which ``task`` is inside each object; neighbours are one."""
     found: dict[int, list[tuple[int, int]]] = {}
     position = 0
+    used: set[Entry] = set()
     for segment in task.segments:
         for use in segment.uses:
-            end = position + costs.of(use.entry, use.repeats, task.core)
+            again = use.entry in used
+            used.add(use.entry)
+            end = position + costs.of(use.entry, use.repeats, task.core, again=again)
             if use.resource in contended:
                 intervals = found.setdefault(use.resource, [])
                 follows = intervals and intervals[-1][1] == position

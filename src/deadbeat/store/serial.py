@@ -144,7 +144,7 @@ def _find_problem(calibration: Calibration) -> str:
             return str(error)
         if not costs:
             return f"{entry} has no cost"
-        if any(cost.first_ps < 1 or cost.repeat_ps < 1 for cost in costs):
+        if any(min(cost.first_ps, cost.again_ps, cost.repeat_ps) < 1 for cost in costs):
             return f"{entry} costs less than 1 ps"
     references = (*calibration.yardstick_ps, *calibration.cache_line_ps.values())
     if any(reference < 1 for reference in references):

@@ -184,13 +184,13 @@ class Synthesiser:
         if key not in self._shelves:
             costs = [(entry, self._calibration.cost(entry, core)) for entry in choice.entries]
             for entry, cost in costs:
-                if cost.first_ps < 1 or cost.repeat_ps < 1:
+                if min(cost.first_ps, cost.again_ps, cost.repeat_ps) < 1:
                     raise SynthesisError(
                         f"the calibration says that {entry} costs nothing on core {core}",
                         "calibrate again",
                     )
             self._shelves[key] = Shelf(
-                Grain(entry, cost.first_ps, cost.repeat_ps) for entry, cost in costs
+                Grain(entry, cost.first_ps, cost.again_ps, cost.repeat_ps) for entry, cost in costs
             )
         return self._shelves[key]
 

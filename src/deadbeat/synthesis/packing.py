@@ -26,25 +26,46 @@ _SEARCH_REPEATS = 32
 
 
 class Grain(NamedTuple):
-    """An entry and its cost on one core: first use, every further repeat, ps."""
+    """An entry and its cost on one core, ps: first use in a job, a later use of the same job, every
+    further repeat of a use. A later use costs at most as much as the first."""
 
     entry: Entry
     first_ps: int
+    again_ps: int
     repeat_ps: int
 
 
 class Use:
-    """A use while it is packed; ``repeats`` still grows and shrinks."""
+    """A use while it is packed; ``repeats`` still grows and shrinks. ``start_ps`` is what its first
+    repeat costs: it depends on whether the entry was used earlier in the job."""
 
-    __slots__ = ("grain", "repeats")
+    __slots__ = ("grain", "repeats", "start_ps")
 
-    def __init__(self, grain: Grain, repeats: int) -> None:
+    def __init__(self, grain: Grain, repeats: int, start_ps: int) -> None:
         self.grain = grain
         self.repeats = repeats
+        self.start_ps = start_ps
 
     @property
     def cost_ps(self) -> int:
-        return self.grain.first_ps + (self.repeats - 1) * self.grain.repeat_ps
+        return self.start_ps + (self.repeats - 1) * self.grain.repeat_ps
+
+
+class Opened:
+    """The entries that a job has used so far, of the kind being packed."""
+
+    def __init__(self) -> None:
+        self._entries: set[Entry] = set()
+
+    def start_ps(self, grain: Grain) -> int:
+        """What the first repeat of one more use of ``grain`` costs."""
+        return grain.again_ps if grain.entry in self._entries else grain.first_ps
+
+    def use(self, grain: Grain, repeats: int) -> Use:
+        """One more use."""
+        start_ps = self.start_ps(grain)
+        self._entries.add(grain.entry)
+        return Use(grain, repeats, start_ps)
 
 
 class Shelf:
@@ -100,7 +121,7 @@ class Slack(NamedTuple):
 def pack(
     shelf: Shelf, stream: Stream, budgets_ps: Sequence[int], carry_ps: int, slack: Slack
 ) -> list[list[Use]]:
-    """Uses for each budget, in order.
+    """Uses for each budget, in the order in which the job will run them.
 
     Their cost is the sum of budgets and carry but for ``slack``, as far as such a cost was found
     (the caller checks), and on average exactly.
@@ -110,16 +131,17 @@ def pack(
         carry_ps: Left over (or, negative, overspent) by other segments of the task.
     """
     segments: list[list[Use]] = []
+    opened = Opened()
     left_ps = carry_ps
     for budget_ps in budgets_ps:
-        uses, left_ps = _fill(shelf, stream, budget_ps + left_ps)
+        uses, left_ps = _fill(shelf, stream, opened, budget_ps + left_ps)
         segments.append(uses)
     if left_ps > 0:
-        _settle(shelf, stream, segments, left_ps, slack)
+        _settle(shelf, stream, opened, segments, left_ps, slack=slack)
     return segments
 
 
-def _fill(shelf: Shelf, stream: Stream, budget_ps: int) -> tuple[list[Use], int]:
+def _fill(shelf: Shelf, stream: Stream, opened: Opened, budget_ps: int) -> tuple[list[Use], int]:
     """Uses that cost at most ``budget_ps``, and what they leave of it."""
     uses: list[Use] = []
     left_ps = budget_ps
@@ -135,41 +157,47 @@ def _fill(shelf: Shelf, stream: Stream, budget_ps: int) -> tuple[list[Use], int]
         if uses and uses[-1].grain is grain:  # a second try at diversity
             grain = shelf.pick(stream, limit_ps) or grain
         if grain is not None:
-            left_ps -= _add(uses, grain, share_ps)
+            left_ps -= _add(uses, opened, grain, share_ps)
     return uses, left_ps
 
 
-def _add(uses: list[Use], grain: Grain, share_ps: int) -> int:
+def _add(uses: list[Use], opened: Opened, grain: Grain, share_ps: int) -> int:
     """Adds as many repeats as fit ``share_ps`` (at least one use fits); returns their cost."""
     if uses and uses[-1].grain is grain:
         repeats = share_ps // grain.repeat_ps
         uses[-1].repeats += repeats
         return repeats * grain.repeat_ps
-    use = Use(grain, 1 + (share_ps - grain.first_ps) // grain.repeat_ps)
+    use = opened.use(grain, 1 + (share_ps - opened.start_ps(grain)) // grain.repeat_ps)
     uses.append(use)
     return use.cost_ps
 
 
 def _settle(
-    shelf: Shelf, stream: Stream, segments: list[list[Use]], left_ps: int, slack: Slack
+    shelf: Shelf,
+    stream: Stream,
+    opened: Opened,
+    segments: list[list[Use]],
+    left_ps: int,
+    *,
+    slack: Slack,
 ) -> None:
     """Spends ``left_ps`` > 0 to the nearest cost below or above, at random with the right mean."""
     grain = shelf.finest[stream.below(len(shelf.finest))]
     if grain.repeat_ps <= slack.gap_ps and grain.first_ps <= left_ps:
-        left_ps -= _add(segments[-1], grain, left_ps)
+        left_ps -= _add(segments[-1], opened, grain, left_ps)
         finest = segments[-1][-1]
     else:
         uses = [use for uses in segments for use in uses]
-        finest = min(uses, key=lambda use: use.grain.repeat_ps, default=Use(grain, 0))
+        finest = min(uses, key=lambda use: use.grain.repeat_ps, default=Use(grain, 0, 0))
     step_ps = finest.grain.repeat_ps
     if finest.repeats and step_ps <= min(slack):
         repeats, rest_ps = divmod(left_ps, step_ps)
         finest.repeats += repeats + stream.chance(rest_ps, step_ps)
         return
-    below, above = _search(_steps(shelf, segments), left_ps, slack.gap_ps)
+    below, above = _search(_steps(shelf, opened, segments), left_ps, slack.gap_ps)
     chosen = above if _choose_above(stream, below.off_ps, above.off_ps, slack) else below
     for step, repeats in chosen.changes:
-        step.apply(repeats, segments[-1])
+        step.apply(repeats, segments[-1], opened)
 
 
 def _choose_above(stream: Stream, under_ps: int, over_ps: int, slack: Slack) -> bool:
@@ -186,12 +214,12 @@ class _Step:
 
     __slots__ = ("fewest", "grain", "start_ps", "use")
 
-    def __init__(self, grain: Grain, use: Use | None) -> None:
+    def __init__(self, grain: Grain, use: Use | None, first_ps: int) -> None:
         self.grain = grain
         self.use = use
         self.fewest = 0 if use is None else max(1 - use.repeats, -_SEARCH_REPEATS)
         # What the first repeat costs beyond the further ones.
-        self.start_ps = grain.first_ps - grain.repeat_ps if use is None else 0
+        self.start_ps = first_ps - grain.repeat_ps if use is None else 0
 
     def cost_ps(self, repeats: int) -> int:
         return repeats * self.grain.repeat_ps + (self.start_ps if repeats else 0)
@@ -203,11 +231,11 @@ class _Step:
             most = 0 if budget_ps >= 0 else -1
         return most if most >= self.fewest else None
 
-    def apply(self, repeats: int, segment: list[Use]) -> None:
+    def apply(self, repeats: int, segment: list[Use], opened: Opened) -> None:
         if self.use is not None:
             self.use.repeats += repeats
         elif repeats:
-            segment.append(Use(self.grain, repeats))
+            segment.append(opened.use(self.grain, repeats))
 
 
 class _Reach(NamedTuple):
@@ -217,7 +245,7 @@ class _Reach(NamedTuple):
     changes: tuple[tuple[_Step, int], ...]
 
 
-def _steps(shelf: Shelf, segments: list[list[Use]]) -> list[_Step]:
+def _steps(shelf: Shelf, opened: Opened, segments: list[list[Use]]) -> list[_Step]:
     """The finest steps there are: repeats of existing uses first, then new uses."""
     used = sorted(
         (use for uses in segments for use in uses),
@@ -226,10 +254,14 @@ def _steps(shelf: Shelf, segments: list[list[Use]]) -> list[_Step]:
     steps: list[_Step] = []
     for use in used:
         if not steps or steps[-1].grain is not use.grain:
-            steps.append(_Step(use.grain, use))
+            steps.append(_Step(use.grain, use, 0))
     steps = steps[:_SEARCH_STEPS]
     present = {step.grain.entry for step in steps}
-    new = [_Step(grain, None) for grain in shelf.cheapest if grain.entry not in present]
+    new = [
+        _Step(grain, None, opened.start_ps(grain))
+        for grain in shelf.cheapest
+        if grain.entry not in present
+    ]
     return steps + new
 
 

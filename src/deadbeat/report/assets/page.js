@@ -36,6 +36,12 @@
   const show = (value, kind) => (value === null || value === undefined) ? "–" : FORMATS[kind](value);
   const between = (low, high, kind) =>
     (low === null || high === null) ? "" : `[${show(low, kind)}, ${show(high, kind)}]`;
+  /* A value with its interval; when no deadline was missed, what the ratio is at most. */
+  function valueTexts(row, name, kind, low, high) {
+    const value = row[column[name]], ends = low ? [row[column[low]], row[column[high]]] : [null, null];
+    if (name === "deadline_miss_ratio" && value === 0 && ends[1]) return [`< ${show(ends[1], kind)}`, "(none seen)"];
+    return [show(value, kind), value === null ? "" : between(ends[0], ends[1], kind)];
+  }
   // Plotly reads a little HTML in its texts; what comes from outside must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
@@ -95,8 +101,7 @@
       const head = `<b>${plain(pointWords(state.cores, rho, alpha))}</b><br>`;
       if (value === null) return head + plain(grid.states[r][a]);
       const kind = metric.scale === 100 ? "percent" : "ratio";
-      const interval = between(row[column[metric.low]], row[column[metric.high]], kind);
-      return head + plain(`${metric.name} ${show(row[column[metric.column]], kind)} ${interval}`) +
+      return head + plain(`${metric.name} ${valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ")}`) +
         `<br>${row[column.task_sets]} task sets, ${show(row[column.jobs], "integer")} jobs`;
     }));
   }
@@ -361,7 +366,7 @@
     const status = data.metrics[0].grids[state.cores].states[state.rho][state.alpha];
     if (!row || status === "not measured") return `${where}: not measured.`;
     if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of attempts rejected).`;
-    const value = (metric, kind) => `${show(row[column[metric.column]], kind)} ${between(row[column[metric.low]], row[column[metric.high]], kind)}`;
+    const value = (metric, kind) => valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
     return `${where}: slowdown ${value(data.metrics[0], "ratio")}, delay ratio ${value(data.metrics[1], "ratio")}, ` +
       `deadline miss ratio ${value(data.metrics[2], "percent")}.`;
   }
@@ -453,8 +458,9 @@
     first.append(button);
     line.append(first);
     COLUMNS.forEach(([, name, kind, low, high]) => {
-      const cell = make("td", show(row[column[name]], kind));
-      if (low && row[column[name]] !== null) cell.append(" ", make("span", between(row[column[low]], row[column[high]], kind), {class: "interval"}));
+      const [value, interval] = valueTexts(row, name, kind, low, high);
+      const cell = make("td", value);
+      if (interval) cell.append(" ", make("span", interval, {class: "interval"}));
       line.append(cell);
     });
     return line;

@@ -1,0 +1,84 @@
+"""A headless Chromium of the system, driven by the system's chromedriver."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+#: The last one makes WebGL work without a GPU (SwiftShader); without it Chromium falls back to the
+#: same, with a warning that the fall-back will go.
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-unsafe-swiftshader",
+)
+
+
+def found(*names: str) -> str:
+    """Path of the first of ``names`` that is installed; fails the test when none is."""
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    pytest.fail(f"{' or '.join(names)} is not installed: run make setup (Debian: chromium-driver)")
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Chrome]:
+    """A browser with an own, empty profile that records its console and its requests."""
+    options = ChromeOptions()
+    options.binary_location = found("chromium", "chromium-browser", "google-chrome")
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = Chrome(options=options, service=Service(found("chromedriver")))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def resize(driver: Chrome, width: int, height: int) -> None:
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+    )
+
+
+def prefer(driver: Chrome, scheme: str) -> None:
+    """Sets prefers-color-scheme to ``light`` or ``dark``."""
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+
+
+def console_errors(driver: Chrome) -> list[str]:
+    """What was reported as an error since the last call."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def requested(driver: Chrome) -> list[str]:
+    """Addresses that pages asked for since the last call, data: and blob: included."""
+    messages: list[dict[str, Any]] = [
+        json.loads(entry["message"])["message"] for entry in driver.get_log("performance")
+    ]
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]

@@ -1,0 +1,353 @@
+"""The report as a person meets it: opened in Chromium, read, clicked, resized."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.demo_summary import demo_summary
+from matplotlib.image import imread
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from deadbeat.report import write_report
+
+pytestmark = pytest.mark.browser
+
+PLOTS = ("heat", "surface", "distribution")
+PATIENCE_S = 120
+
+#: Works the controls as far as they are not where a fresh page has them.
+BACK_TO_START = """
+    const first = {"choose-cores": 4, "choose-metric": 0, "choose-distribution": "slowdown",
+        "choose-view": "histogram"};
+    Object.entries(first).forEach(([group, value]) =>
+        document.querySelector(`#${group} input[value="${value}"]`).click());
+    const last = {"point-rho": "4", "point-alpha": "4", "points-cores": "all"};
+    Object.entries(last).forEach(([id, value]) => {
+        const box = document.getElementById(id);
+        box.value = value;
+        box.dispatchEvent(new Event("change"));
+    });"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def demo_page(tmp_path_factory) -> Path:
+    return write_report(demo_summary(), tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def opened(browser: Chrome) -> Iterator[Callable[[Path], Chrome]]:
+    """Opens a page, wide and light; afterwards it must have made no error and no request."""
+    resize(browser, 1400, 1000)
+    prefer(browser, "light")
+    pages: list[Path] = []
+    requested(browser)
+    console_errors(browser)
+
+    def open_page(path: Path) -> Chrome:
+        pages.append(path)
+        browser.get(path.as_uri())
+        await_plots(browser)
+        return browser
+
+    yield open_page
+    assert console_errors(browser) == []
+    outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
+    assert set(outside) <= {path.as_uri() for path in pages}
+
+
+@pytest.fixture
+def page(opened, browser, demo_page) -> Chrome:
+    """The demo's page in its first state: loaded, or brought back by its own controls."""
+    if browser.current_url != demo_page.as_uri():
+        return opened(demo_page)
+    browser.execute_script(BACK_TO_START)
+    await_drawn(browser, "heat", "heat-slowdown-m4")
+    await_drawn(browser, "surface", "surface-slowdown-m4")
+    await_drawn(browser, "distribution", "distribution-slowdown-histogram")
+    return browser
+
+
+def await_plots(driver: Chrome) -> None:
+    script = "return arguments[0].every((id) => document.getElementById(id).dataset.drawn);"
+    WebDriverWait(driver, PATIENCE_S).until(lambda d: d.execute_script(script, list(PLOTS)))
+
+
+def await_drawn(driver: Chrome, plot: str, name: str) -> None:
+    script = "return document.getElementById(arguments[0]).dataset.drawn;"
+    WebDriverWait(driver, PATIENCE_S).until(lambda d: d.execute_script(script, plot) == name)
+
+
+def text(driver: Chrome, selector: str) -> str:
+    return driver.find_element(By.CSS_SELECTOR, selector).text
+
+
+def cells(driver: Chrome, table: str) -> list[list[str]]:
+    script = """return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]
+        .map((line) => [...line.cells].map((cell) => cell.textContent));"""
+    return driver.execute_script(script, table)
+
+
+def choose(driver: Chrome, group: str, value: str) -> None:
+    driver.find_element(By.CSS_SELECTOR, f"#{group} input[value='{value}']").click()
+
+
+def click_cell(driver: Chrome, alpha: float, rho: float) -> None:
+    """Clicks the heat map where alpha and rho are, by the scales the plot itself uses."""
+    script = """const plot = document.getElementById("heat"), full = plot._fullLayout;
+        plot.scrollIntoView({block: "center", behavior: "instant"});
+        const box = plot.getBoundingClientRect();
+        return [box.left + full.xaxis._offset + full.xaxis.d2p(arguments[0]),
+                box.top + full.yaxis._offset + full.yaxis.d2p(arguments[1])];"""
+    x, y = driver.execute_script(script, alpha, rho)
+    actions = ActionChains(driver)
+    # Two steps: the plot finds the cell under the pointer while it moves.
+    actions.w3c_actions.pointer_action.move_to_location(round(x) - 3, round(y) - 3)
+    actions.w3c_actions.pointer_action.move_to_location(round(x), round(y))
+    actions.w3c_actions.pointer_action.click()
+    actions.perform()
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return imread(io.BytesIO(png))[..., :3]
+
+
+def colours_near(image: np.ndarray, colour: tuple[float, float, float]) -> int:
+    return int((np.abs(image - np.array(colour)).max(axis=-1) < 0.06).sum())
+
+
+def whole_page(driver: Chrome) -> bytes:
+    shot = driver.execute_cdp_cmd(
+        "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True}
+    )
+    return base64.b64decode(shot["data"])
+
+
+def test_it_says_what_was_found(page, tmp_path):
+    assert page.title == "demo – deadbeat report"
+    assert text(page, "h1") == "demo"
+    assert text(page, "#labels").startswith("SIMULATED · policy other")
+    assert text(page, "#answer .sentence") == (
+        "It starts to miss deadlines at M = 4, ρ = 0.5, α = 1; "
+        "tasks slow each other down from M = 2 on."
+    )
+    assert "Worst at ρ = 1, α = 1: 1.839 (95 % interval 1.834 to 1.844)" in text(page, ".answers")
+    assert text(page, "#noise-floor") == "smallest effect visible here: 1.2 %"
+    assert text(page, "#points-count") == "74 of 74 points shown"
+    assert len(cells(page, "points-table")) == 74
+    (tmp_path / "light.png").write_bytes(whole_page(page))
+
+
+def test_labels_and_noise_floor_stand_on_every_figure(page):
+    for plot in PLOTS:
+        assert text(page, f"#{plot}-title").endswith("— SIMULATED, policy other")
+        assert text(page, f"#{plot}-caption").startswith("Smallest effect visible here: 1.2 %.")
+
+
+def test_the_surface_is_really_drawn(page, tmp_path):
+    png = page.find_element(By.ID, "surface").screenshot_as_png
+    (tmp_path / "surface.png").write_bytes(png)
+    image = pixels(png)
+    # Violet and green of the colour map: the low and the high part of the surface.
+    assert colours_near(image, (0.30, 0.06, 0.40)) > 1000
+    assert colours_near(image, (0.13, 0.57, 0.55)) > 300
+
+
+def test_the_heat_map_shows_values_and_names_what_is_missing(page):
+    words = text(page, "#heat").split()
+    assert "1.84" in words
+    assert words.count("n.m.") == 1
+    assert words.count("?") == 1
+
+
+def test_a_click_on_a_cell_shows_its_task_sets(page):
+    click_cell(page, 0.5, 0.75)
+    await_drawn(page, "heat", "heat-slowdown-m4")
+    assert text(page, "#point-words").startswith("M = 4, ρ = 0.75, α = 0.5: slowdown 1.2")
+    lines = cells(page, "sets-table")
+    assert [line[0] for line in lines] == ["0", "1", "2", "3"]
+    assert [line[-1] for line in lines] == [
+        f"jobs/m004-s0750-c0500-r{replica:04d}.jobs" for replica in range(4)
+    ]
+    head = page.find_elements(By.CSS_SELECTOR, "#sets-table th")
+    assert [cell.text for cell in head] == [
+        "replica", "seed", "tasks N", "jobs", "slowdown", "delay ratio", "misses", "miss ratio",
+        "ρ real", "α real", "overlap", "rejected", "file",
+    ]  # fmt: skip
+    assert lines[1][1] == "7004001"
+    assert lines[1][-2] == "1"
+
+
+def test_a_click_on_an_undecided_cell_says_so(page):
+    click_cell(page, 0.75, 0.25)
+    assert text(page, "#point-words").startswith("M = 4, ρ = 0.25, α = 0.75: undecided")
+    assert "No distribution stored" in text(page, "#distribution")
+
+
+def test_a_click_on_a_cell_that_was_not_measured_says_so(page):
+    click_cell(page, 0.25, 0.75)
+    assert text(page, "#point-words") == "M = 4, ρ = 0.75, α = 0.25: not measured."
+    assert cells(page, "sets-table") == [["No task set of this point was measured."]]
+
+
+def test_the_quantity_can_be_switched(page):
+    choose(page, "choose-metric", "2")
+    await_drawn(page, "heat", "heat-deadline_miss_ratio-m4")
+    await_drawn(page, "surface", "surface-deadline_miss_ratio-m4")
+    assert text(page, "#heat-title").startswith("Deadline miss ratio, M = 4")
+    words = text(page, "#heat").split()
+    assert "8.1" in words
+    assert "<0.047" in words
+
+
+def test_the_number_of_cores_can_be_switched(page):
+    choose(page, "choose-cores", "1")
+    await_drawn(page, "heat", "heat-slowdown-m1")
+    await_drawn(page, "surface", "surface-slowdown-m1")
+    assert "n.m." not in text(page, "#heat")
+    assert Select(page.find_element(By.ID, "point-cores")).first_selected_option.text == "1"
+    assert text(page, "#point-words").startswith("M = 1, ρ = 1, α = 1: slowdown 0.999 [")
+    assert text(page, "#point-words").endswith("deadline miss ratio < 0.19 % (none seen).")
+
+
+def test_a_point_can_be_chosen_by_keyboard(page):
+    box = page.find_element(By.ID, "point-rho")
+    Select(box).select_by_visible_text("0.5")
+    assert text(page, "#point-words").startswith("M = 4, ρ = 0.5, α = 1: slowdown 1.4")
+    button = page.find_element(By.CSS_SELECTOR, "#points-table tr[data-key='2/250/500'] button")
+    page.execute_script("arguments[0].focus();", button)
+    button.send_keys("\n")
+    assert text(page, "#point-words").startswith("M = 2, ρ = 0.25, α = 0.5: slowdown 1.02")
+    marked = page.find_elements(By.CSS_SELECTOR, "#points-table tr[aria-selected='true']")
+    assert [line.get_attribute("data-key") for line in marked] == ["2/250/500"]
+
+
+@pytest.mark.parametrize("view", ["cdf", "tail"])
+def test_a_distribution_can_be_drawn_otherwise(page, view):
+    choose(page, "choose-view", view)
+    await_drawn(page, "distribution", f"distribution-slowdown-{view}")
+    choose(page, "choose-distribution", "response_ratio")
+    await_drawn(page, "distribution", f"distribution-response_ratio-{view}")
+    traces = page.execute_script(
+        "return document.getElementById('distribution').data.map((trace) => trace.y);"
+    )
+    own = [share for share in traces[-1] if share is not None]
+    assert own == sorted(own, reverse=view == "tail")
+    assert own[0] == (100 if view == "tail" else 0)
+    assert len(traces) == 2
+
+
+def test_the_table_sorts_both_ways_and_keeps_the_unknown_last(page):
+    head = page.find_element(By.CSS_SELECTOR, "th[data-column='slowdown_mean']")
+    button = head.find_element(By.TAG_NAME, "button")
+    orders = {}
+    for wanted in ("ascending", "descending"):
+        page.execute_script("arguments[0].click();", button)
+        assert head.get_attribute("aria-sort") == wanted
+        lines = cells(page, "points-table")
+        assert lines[-1][6].strip() == "–"
+        orders[wanted] = [float(line[6].split()[0]) for line in lines[:-1]]
+    assert orders["ascending"] == sorted(orders["ascending"])
+    assert orders["descending"] == orders["ascending"][::-1]
+
+
+def test_the_table_can_be_narrowed_to_one_number_of_cores(page):
+    Select(page.find_element(By.ID, "points-cores")).select_by_visible_text("M = 4")
+    lines = cells(page, "points-table")
+    assert {line[1] for line in lines} == {"4"}
+    assert text(page, "#points-count") == "24 of 24 points shown"
+
+
+def test_the_data_can_be_taken_away(page):
+    page.execute_script("""window.taken = [];
+        const make = URL.createObjectURL;
+        URL.createObjectURL = (blob) => {
+            blob.text().then((content) => taken.push(content));
+            return make(blob);
+        };""")
+    page.find_element(By.ID, "download").click()
+    WebDriverWait(page, PATIENCE_S).until(lambda d: d.execute_script("return taken.length;"))
+    data = json.loads(page.execute_script("return taken[0];"))
+    assert len(data["rows"]) == 74
+    assert data["name"] == "demo"
+
+
+def test_dark_is_dark_down_to_the_plots(page, tmp_path):
+    prefer(page, "dark")
+    background = "return getComputedStyle(document.body).backgroundColor;"
+    paper = "return document.getElementById('heat')._fullLayout.paper_bgcolor;"
+    assert page.execute_script(background) == "rgb(21, 24, 28)"
+    WebDriverWait(page, PATIENCE_S).until(lambda d: d.execute_script(paper) == "#15181c")
+    (tmp_path / "dark.png").write_bytes(whole_page(page))
+    image = pixels(page.find_element(By.ID, "distribution").screenshot_as_png)
+    assert colours_near(image, (21 / 255, 24 / 255, 28 / 255)) > image[..., 0].size / 2
+
+
+def test_a_narrow_window_does_not_scroll_sideways(page, demo_page, opened, tmp_path):
+    resize(page, 400, 900)
+    opened(demo_page)
+    (tmp_path / "narrow.png").write_bytes(whole_page(page))
+    assert page.execute_script("return document.documentElement.scrollWidth;") <= 400
+    widths = [page.find_element(By.ID, plot).size["width"] for plot in PLOTS]
+    assert max(widths) <= 400
+
+
+def test_hostile_names_stay_text(opened, tmp_path):
+    name = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+    base = demo_summary(name=name, host=name, labels=(name,), cores=(2,), steps=1)
+    driver = opened(write_report(base, tmp_path))
+    assert driver.execute_script("return window.hacked;") is None
+    assert text(driver, "h1") == name
+    assert name in text(driver, "#labels")
+    assert text(driver, "#heat-title").endswith(name)
+
+
+def test_a_campaign_without_runs_opens(browser, tmp_path):
+    console_errors(browser)
+    empty = demo_summary(cores=())
+    browser.get(write_report(empty, tmp_path).as_uri())
+    assert text(browser, "#answer .sentence") == "Nothing was measured yet."
+    assert text(browser, "#points-count") == "0 of 0 points shown"
+    assert console_errors(browser) == []
+
+
+def test_the_page_refuses_to_open_a_connection(browser, demo_page):
+    browser.get(demo_page.as_uri())
+    script = """const done = arguments[0];
+        const tell = (event) => done(event.effectiveDirective);
+        document.addEventListener("securitypolicyviolation", tell);
+        fetch("http://127.0.0.1:9/").catch(() => {});"""
+    assert browser.execute_async_script(script) == "connect-src"
+    console_errors(browser)
+
+
+def test_the_largest_grid_stays_usable(opened, tmp_path):
+    """16 x 11 x 11 points with ten task sets each, as the paper's preset measures them."""
+    summary = demo_summary(cores=tuple(range(1, 17)), steps=10, sets_per_point=10, holes=False)
+    assert (len(summary.rows), len(summary.sets)) == (1936, 19360)
+    driver = opened(write_report(summary, tmp_path))
+    assert text(driver, "#points-count") == "300 of 1936 points shown"
+    choose(driver, "choose-cores", "9")
+    await_drawn(driver, "heat", "heat-slowdown-m9")
+    click_cell(driver, 0.3, 0.7)
+    assert text(driver, "#point-words").startswith("M = 9, ρ = 0.7, α = 0.3: slowdown 1.2")
+    assert len(cells(driver, "sets-table")) == 10
+    more = driver.find_element(By.ID, "points-more")
+    driver.execute_script("arguments[0].click();", more)
+    assert text(driver, "#points-count") == "1936 of 1936 points shown"
+    assert not more.is_displayed()
