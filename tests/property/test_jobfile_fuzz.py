@@ -12,7 +12,7 @@ from helpers.slow_metrics import slow_figures, slow_overlap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.analysis.metrics import job_columns, run_figures
+from deadbeat.analysis.metrics import job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import ContendedUses, overlap_share
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
@@ -164,3 +164,9 @@ def test_overlap_is_that_of_the_slow_twin(table: JobTable, shares: list[tuple[in
     assert overlap_share(job_columns(table), table.tasks, plan) == pytest.approx(
         slow_overlap(placed)
     )
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
+def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
+    assert quantiles(np.array(values), share) == [pytest.approx(np.quantile(values, share))]

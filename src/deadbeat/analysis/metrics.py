@@ -105,13 +105,14 @@ def _where(valid: Bools, later_ns: Integers, earlier_ns: Integers) -> Floats:
 
 def solo_medians(span_ns: Floats, task: Integers, usable: Bools, tasks: int) -> Floats:
     """Median solo span of each task, ns; NaN where it has no usable solo job."""
-    medians = np.full(tasks, np.nan)
     spans, owners = span_ns[usable], task[usable]
+    spans = spans[np.lexsort((spans, owners))]
     bounds = np.searchsorted(owners, np.arange(tasks + 1))
-    for index in range(tasks):
-        own = spans[bounds[index] : bounds[index + 1]]
-        if len(own):
-            medians[index] = np.median(own)
+    first, count = bounds[:-1], np.diff(bounds)
+    medians = np.full(tasks, np.nan)
+    some = count > 0
+    below = spans[(first + (count - 1) // 2)[some]]
+    medians[some] = (below + spans[(first + count // 2)[some]]) / 2
     # A span of 0 ns is below the clock: a ratio to it would be infinite.
     return np.where(medians > 0, medians, np.nan)
 
@@ -238,7 +239,16 @@ def _largest(values: NDArray[Any]) -> float | None:
 
 
 def quantiles(values: NDArray[Any], *shares: float) -> list[float | None]:
-    """Quantiles with linear interpolation (type 7 of Hyndman and Fan 1996); None of nothing."""
+    """Quantiles with linear interpolation (type 7 of Hyndman and Fan 1996); None of nothing.
+
+    By a full sort, which numpy does faster than it finds its own way to a few order statistics.
+    """
     if len(values) == 0:
         return [None] * len(shares)
-    return [float(value) for value in np.quantile(values, shares)]
+    ordered = np.sort(values)
+    found: list[float | None] = []
+    for share in shares:
+        whole, part = divmod(share * (len(ordered) - 1), 1)
+        low, high = ordered[int(whole)], ordered[min(int(whole) + 1, len(ordered) - 1)]
+        found.append(float(low + (high - low) * part))
+    return found
