@@ -252,6 +252,21 @@ def test_a_distribution_can_be_drawn_otherwise(page, view):
     assert len(traces) == 2
 
 
+def test_quick_changes_of_mind_end_in_the_last_choice(page):
+    choose(page, "choose-view", "cdf")
+    choose(page, "choose-distribution", "response_ratio")
+    await_drawn(page, "distribution", "distribution-response_ratio-cdf")
+    # Once more than a plot can draw in between; the plotting library never came back from this.
+    page.execute_script("""
+        for (const [group, value] of [["choose-distribution", "slowdown"], ["choose-view", "tail"],
+            ["choose-metric", 1], ["choose-cores", 1], ["choose-cores", 2], ["choose-metric", 2],
+            ["choose-view", "histogram"], ["choose-distribution", "delay_ratio"]])
+            document.querySelector(`#${group} input[value="${value}"]`).click();""")
+    await_drawn(page, "distribution", "distribution-delay_ratio-histogram")
+    await_drawn(page, "heat", "heat-deadline_miss_ratio-m2")
+    await_drawn(page, "surface", "surface-deadline_miss_ratio-m2")
+
+
 def test_the_table_sorts_both_ways_and_keeps_the_unknown_last(page):
     head = page.find_element(By.CSS_SELECTOR, "th[data-column='slowdown_mean']")
     button = head.find_element(By.TAG_NAME, "button")

@@ -82,16 +82,31 @@
     topojsonURL: "", toImageButtonOptions: {filename: `deadbeat-${name}`},
   });
 
+  // One drawing of a plot at a time, and of several wanted meanwhile only the last: Plotly is not
+  // safe against being called again while it draws.
+  const wanted = {}, busy = {};
   function draw(id, traces, layout, name) {
+    byId(id).dataset.drawn = "";
+    wanted[id] = {traces, layout, name};
+    if (!busy[id]) busy[id] = drawWanted(id);
+    return busy[id];
+  }
+
+  async function drawWanted(id) {
     const node = byId(id);
-    node.dataset.drawn = "";
-    if (node.querySelector(".failed")) node.replaceChildren();
-    return Promise.resolve()
-      .then(() => Plotly.react(node, traces, layout, config(name)))
-      .then(() => { node.dataset.drawn = name; })
-      .catch((error) => {
+    while (wanted[id]) {
+      const {traces, layout, name} = wanted[id];
+      delete wanted[id];
+      try {
+        await null;
+        if (node.querySelector(".failed")) node.replaceChildren();
+        await Plotly.react(node, traces, layout, config(name));
+        if (!wanted[id]) node.dataset.drawn = name;
+      } catch (error) {
         node.replaceChildren(make("p", `This figure cannot be drawn here: ${error.message || error}`, {class: "failed"}));
-      });
+      }
+    }
+    busy[id] = null;
   }
 
   function hoverTexts(metric, grid) {
