@@ -5,7 +5,7 @@
  * resource_class = "memory"
  * sizes = [16, 256, 1024, 8192, 65536]
  * size_unit = "KiB of private working set"
- * quick = [16, 256]
+ * quick = [16]
  * requires = []
  * modes = ["default"]
  * origin = "own; cyclic permutation by Sattolo 1986"

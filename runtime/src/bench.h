@@ -20,6 +20,7 @@ struct bench_core {
     uint32_t entry;   /* of a parallel block */
     uint32_t rounds;  /* how often the core was visited */
     int64_t start_ns; /* of a parallel block */
+    int64_t control_ns;
     int64_t block_ns; /* its result */
     struct db_resource *resources;
     struct db_entry_row *state;    /* [entry_count] */

@@ -11,7 +11,8 @@
 #define REPEATS_MAX 5000
 #define MEASURED_VISITS 4 /* of a group, after one that warms it up */
 #define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
-#define QUICK_YARDSTICK_LOOPS 2
+#define CONTROL_LOOPS 10 /* about as long as a block */
+#define QUICK_YARDSTICK_LOOPS 3
 #define CALIBRATION_PRIORITY 70
 
 /* Private to a core's thread. */
@@ -206,6 +207,7 @@ static void block(struct bench_worker *w)
     int64_t start = port_now_ns();
     repeat(run, &w->contexts[entry], (uint32_t)repeats);
     w->core->block_ns = port_now_ns() - start;
+    w->core->control_ns = yardstick_block_ns(CONTROL_LOOPS);
 }
 
 static void check_contexts(struct bench_worker *w)

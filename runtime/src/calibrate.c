@@ -150,7 +150,8 @@ static bool blocks_of(struct bench *b, uint32_t entry, struct db_parallel_row *r
                                                             .core = (uint16_t)c,
                                                             .round = (uint16_t)(round / 2),
                                                             .together = together,
-                                                            .block_ns = b->cores[c].block_ns};
+                                                            .block_ns = b->cores[c].block_ns,
+                                                            .control_ns = b->cores[c].control_ns};
         }
     }
     return true;

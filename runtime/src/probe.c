@@ -1,7 +1,7 @@
 /* Host-state probes: what tells a slow host from a contended task. */
 #include "runtime.h"
 
-#define YARDSTICK_LOOPS 6
+#define YARDSTICK_LOOPS 11
 
 /* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
 static uint64_t yardstick_loop(uint64_t x)
@@ -17,19 +17,38 @@ static uint64_t yardstick_loop(uint64_t x)
     return a ^ b ^ c ^ d;
 }
 
-/* The fastest of a few: interrupts only lengthen, the host's state moves the minimum itself. */
+static void insert(int64_t *sorted, int count, int64_t value)
+{
+    int i = count;
+    for (; i > 0 && sorted[i - 1] > value; i--)
+        sorted[i] = sorted[i - 1];
+    sorted[i] = value;
+}
+
+/* The median of a few: an interrupt lengthens one of them, a busy sibling of the core most; the
+ * fastest would overlook a sibling that pauses for 10 us. */
 uint64_t yardstick_ps(int loops)
 {
-    int64_t best = INT64_MAX;
+    int64_t sorted[YARDSTICK_LOOPS];
     uint64_t x = 1;
+    loops = loops < YARDSTICK_LOOPS ? loops : YARDSTICK_LOOPS;
     for (int i = 0; i < loops; i++) {
         int64_t start = port_now_ns();
         x = yardstick_loop(x);
-        int64_t took = port_now_ns() - start;
-        best = took < best ? took : best;
+        insert(sorted, i, port_now_ns() - start);
     }
     db_keep(&x);
-    return (uint64_t)best * 1000;
+    return (uint64_t)sorted[loops / 2] * 1000;
+}
+
+int64_t yardstick_block_ns(int loops)
+{
+    uint64_t x = 1;
+    int64_t start = port_now_ns();
+    for (int i = 0; i < loops; i++)
+        x = yardstick_loop(x);
+    db_keep(&x);
+    return port_now_ns() - start;
 }
 
 int64_t clock_cost_ps(void)

@@ -81,8 +81,10 @@ void watch_children(struct rendezvous *meeting);
 
 /* --- probes ---------------------------------------------------------------------------------- */
 
-/* The fastest of `loops` loops, in ps. */
+/* The median of `loops` loops, in ps. */
 uint64_t yardstick_ps(int loops);
+/* Time of so many loops together, in ns. */
+int64_t yardstick_block_ns(int loops);
 int64_t clock_cost_ps(void);
 /* Fastest batch of round trips of one line, ps a trip; 0 when the peer does not pong. */
 uint64_t ping(atomic_uint *ball);

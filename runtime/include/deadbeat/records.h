@@ -75,7 +75,7 @@ struct db_window_row {
 };
 
 enum db_probe_kind {
-    DB_PROBE_YARDSTICK = 0, /* fastest of a few throughput-bound loops on core a, picoseconds */
+    DB_PROBE_YARDSTICK = 0, /* median of a few throughput-bound loops on core a, picoseconds */
     DB_PROBE_CACHE_LINE = 1 /* one round trip of a cache line between cores a and b, picoseconds */
 };
 

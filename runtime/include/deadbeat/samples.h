@@ -49,8 +49,9 @@ struct db_parallel_row {
     uint16_t entry;
     uint16_t core;
     uint16_t round;
-    uint16_t together; /* 0: alone; of a cache-line row: the other core */
-    int64_t block_ns;  /* of a cache-line row: one round trip, ps */
+    uint16_t together;  /* 0: alone; of a cache-line row: the other core */
+    int64_t block_ns;   /* of a cache-line row: one round trip, ps */
+    int64_t control_ns; /* pure computation right after it, the same way: what the host does */
 };
 
 /* Parallel rows with this entry are round trips of a cache line between two cores. */
@@ -59,6 +60,6 @@ struct db_parallel_row {
 _Static_assert(sizeof(struct db_samples_header) == 64, "samples header is 64 bytes");
 _Static_assert(sizeof(struct db_entry_row) == 24, "entry row is 24 bytes");
 _Static_assert(sizeof(struct db_sample_row) == 56, "sample row is 56 bytes");
-_Static_assert(sizeof(struct db_parallel_row) == 16, "parallel row is 16 bytes");
+_Static_assert(sizeof(struct db_parallel_row) == 24, "parallel row is 24 bytes");
 
 #endif

@@ -2,9 +2,9 @@
 
 Method. A visit is bracketed by a yardstick; only visits whose two yardsticks are within
 ``QUIET_TOLERANCE`` of the core's quiet mode count, so that states of the host are never averaged.
-First use and repeats are symmetrically trimmed means (repeats weighted by their number): a job's
-span is a sum of many uses, so its median follows the means of its parts, not their medians;
-trimming takes out interrupts and stalls.
+All costs are means of the middle half of the visits (repeats weighted by their number). A job's
+span is a sum of many uses: its median follows the means of what varies a little in every use, but
+not the rare stalls of the host, which lengthen a few jobs by much and shift a mean by percents.
 The visits of one group are neighbours in time and correlated, so the interval comes from the means
 of groups (Student's t), not from single visits.
 """
@@ -27,7 +27,8 @@ from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
 
 QUIET_TOLERANCE = 0.03
-TRIM = 0.05
+#: Share cut off at either end: what is left is the middle half.
+TRIM = 0.25
 #: Fewer groups than this give no interval worth printing.
 LEAST_GROUPS = 6
 #: A use of this length must be known to within LARGEST_UNCERTAINTY of itself.
@@ -80,6 +81,7 @@ PARALLEL = np.dtype(
         ("round", "<u2"),
         ("together", "<u2"),
         ("block_ns", "<i8"),
+        ("control_ns", "<i8"),
     ]
 )
 
@@ -101,7 +103,8 @@ class Estimates:
     Attributes:
         costs: entry -> one Cost per core.
         refused: entry -> reason.
-        parallel_ratio: fragment -> all cores at once over alone.
+        parallel_ratio: fragment -> all cores at once over alone, beyond pure computation.
+        compute_parallel_ratio: The same of pure computation; None on one core.
         yardstick_ps: Quiet mode per core.
         cache_line_ps: Quiet round trip of a cache line per pair of neighbours "a-b".
         quiet_share: Share of visits that were quiet, over all cores.
@@ -110,6 +113,7 @@ class Estimates:
     costs: dict[str, tuple[Cost, ...]]
     refused: dict[str, str]
     parallel_ratio: dict[str, float]
+    compute_parallel_ratio: float | None
     yardstick_ps: tuple[int, ...]
     cache_line_ps: dict[str, int]
     quiet_share: float
@@ -212,23 +216,32 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
     )
 
 
-def _parallel_ratios(samples: Samples, entries: Sequence[Entry], cores: int) -> dict[str, float]:
-    """All cores at once over alone, by the lower quartiles of the rounds: what two cores really do
-    to one another is there in every round, a stall of the host only in some."""
+def _together_over_alone(rows: NDArray[Any], column: str, cores: int) -> NDArray[Any]:
+    """One ratio a core, by the lower quartiles of the rounds: what cores really do to one another
+    is there in every round, a stall of the host only in some."""
+    ratios = []
+    for core in range(cores):
+        mine = rows[rows["core"] == core]
+        alone = np.quantile(mine[mine["together"] == 0][column], 0.25)
+        ratios.append(float(np.quantile(mine[mine["together"] == 1][column], 0.25) / alone))
+    return np.array(ratios)
+
+
+def _parallel_ratios(
+    samples: Samples, entries: Sequence[Entry], cores: int
+) -> tuple[dict[str, float], float | None]:
+    """Per class, all cores at once over alone beyond what pure computation beside it shows; and
+    that of pure computation itself."""
+    rows = samples.parallel[samples.parallel["entry"] != CACHE_LINE_ENTRY]
     ratios: dict[str, float] = {}
-    for number in np.unique(samples.parallel["entry"]):
-        if number == CACHE_LINE_ENTRY:
-            continue
-        rows = samples.parallel[samples.parallel["entry"] == number]
-        worst = 0.0
-        for core in range(cores):
-            mine = rows[rows["core"] == core]
-            alone = mine[mine["together"] == 0]["block_ns"]
-            together = mine[mine["together"] == 1]["block_ns"]
-            ratio = np.quantile(together, 0.25) / np.quantile(alone, 0.25)
-            worst = max(worst, float(ratio))
-        ratios[entries[int(number)].fragment] = worst
-    return ratios
+    for number in np.unique(rows["entry"]):
+        mine = rows[rows["entry"] == number]
+        blocks = _together_over_alone(mine, "block_ns", cores)
+        control = _together_over_alone(mine, "control_ns", cores)
+        ratios[entries[int(number)].fragment] = round(float((blocks / control).max()), 4)
+    if not len(rows):
+        return ratios, None
+    return ratios, round(float(_together_over_alone(rows, "control_ns", cores).max()), 4)
 
 
 def _cache_lines(samples: Samples) -> dict[str, int]:
@@ -285,10 +298,12 @@ def estimate_costs(
             refused[str(entry)] = "; ".join(reasons)
         else:
             costs[str(entry)] = tuple(x for x in found if isinstance(x, Cost))
+    parallel_ratio, compute_ratio = _parallel_ratios(samples, entries, cores)
     return Estimates(
         costs=costs,
         refused=refused,
-        parallel_ratio=_parallel_ratios(samples, entries, cores),
+        parallel_ratio=parallel_ratio,
+        compute_parallel_ratio=compute_ratio,
         yardstick_ps=tuple(modes),
         cache_line_ps=_cache_lines(samples),
         quiet_share=share,

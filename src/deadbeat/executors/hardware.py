@@ -155,6 +155,7 @@ class HardwareExecutor:
             costs=estimates.costs,
             refused=refused | estimates.refused,
             parallel_ratio=estimates.parallel_ratio,
+            compute_parallel_ratio=estimates.compute_parallel_ratio,
             yardstick_ps=estimates.yardstick_ps,
             cache_line_ps=estimates.cache_line_ps,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),

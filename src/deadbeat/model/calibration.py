@@ -55,7 +55,10 @@ class Calibration:
         costs: entry text -> one Cost per logical core.
         refused: entry text -> reason why it has no cost here.
         parallel_ratio: SY fragment -> cost with all cores at once, each on its own object, over
-            cost alone (lower quartiles of the rounds, worst core); missing when there was one core.
+            cost alone, divided by the same ratio of pure computation beside it (worst core);
+            missing when there was one core.
+        compute_parallel_ratio: That ratio of pure computation: above 1 the cores share execution
+            units or a power budget; None when there was one core.
         yardstick_ps: Quiet yardstick per logical core; the reference of every later window.
         cache_line_ps: Quiet cache-line round trip per pair "a-b".
         made_at: ISO 8601 time, UTC.
@@ -69,6 +72,7 @@ class Calibration:
     costs: dict[str, tuple[Cost, ...]]
     refused: dict[str, str] = field(factory=dict)
     parallel_ratio: dict[str, float] = field(factory=dict)
+    compute_parallel_ratio: float | None = None
     yardstick_ps: tuple[int, ...] = ()
     cache_line_ps: dict[str, int] = field(factory=dict)
     made_at: str = ""

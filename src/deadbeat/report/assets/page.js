@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById("deadbeat-data").textContent);
   const byId = (id) => document.getElementById(id);
   const ROWS_AT_ONCE = 300;
+  const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
   const VIEWS = [["histogram", "histogram"], ["cdf", "CDF"], ["tail", "tail (1 − CDF)"]];
   const DISTRIBUTIONS = [
     ["slowdown", "slowdown", "slowdown of a job (span / median span alone)"],
@@ -92,6 +93,12 @@
     return busy[id];
   }
 
+  function refuse(id, words) {
+    byId(id).replaceChildren(make("p", words, {class: "failed"}));
+    byId(id).dataset.drawn = "refused";
+    return Promise.resolve();
+  }
+
   async function drawWanted(id) {
     const node = byId(id);
     while (wanted[id]) {
@@ -103,7 +110,7 @@
         await Plotly.react(node, traces, layout, config(name));
         if (!wanted[id]) node.dataset.drawn = name;
       } catch (error) {
-        node.replaceChildren(make("p", `This figure cannot be drawn here: ${error.message || error}`, {class: "failed"}));
+        refuse(id, `This figure cannot be drawn here: ${error.message || error}`);
       }
     }
     busy[id] = null;
@@ -278,6 +285,7 @@
     entitle("surface", `${metric.name}, M = ${state.cores}`, `Surface of ${metric.name} over ρ and α at M = ${state.cores}`);
     byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are measured points; the surface between them is drawn straight, ` +
       "with holes where a point is missing. Drag to turn, scroll to zoom. The height has the same scale at every M.";
+    if (!WEBGL) return refuse("surface", "The surface needs WebGL, which this browser does not offer. The heat map shows the same numbers; the folder figures/ has the surface as a picture.");
     return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}`);
   }
 
