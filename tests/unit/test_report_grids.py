@@ -123,7 +123,7 @@ def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
         "0.00",
         "0.00",
     )
-    assert rows[-1]["slowdown"] == "1.84 [1.83, 1.84]"
+    assert rows[-1]["slowdown"] == "1.839 [1.834, 1.844]"
     assert rows[0]["miss_ratio"] == "<0.19"
     undecided = next(row for row in rows if row["slowdown"] == "undecided")
     assert (undecided["cores"], undecided["miss_ratio"], undecided["slowdown_p50"]) == (

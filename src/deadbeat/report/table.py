@@ -7,7 +7,7 @@ from typing import Any
 
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import number
-from deadbeat.report.grids import METRICS, cell_text, state_of
+from deadbeat.report.grids import METRICS, Metric, cell_text, state_of
 
 #: Keys of a row, in order, with the heading of each column.
 TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
@@ -41,10 +41,10 @@ def _terminal_row(row: Mapping[str, Any]) -> dict[str, str]:
         "sync_share": f"{row['sync_share']:.2f}",
         "contended_ratio": f"{row['contended_ratio']:.2f}",
         "task_sets": str(row.get("task_sets") or 0),
-        "slowdown_p50": "-" if p50 is None else f"{p50:.2f}",
-        "slowdown": _with_interval(row, slowdown.column, slowdown.low, slowdown.high, 1.0),
-        "delay_ratio": _value_or_state(row, delay.column, cell_text(row, delay)),
-        "miss_ratio": _miss(row, cell_text(row, miss)),
+        "slowdown_p50": "-" if p50 is None else f"{p50:.3f}",
+        "slowdown": _with_interval(row, slowdown, digits=3),
+        "delay_ratio": _value_or_state(row, delay.column, cell_text(row, delay, 3)),
+        "miss_ratio": _miss(row, miss),
     }
 
 
@@ -52,18 +52,18 @@ def _value_or_state(row: Mapping[str, Any], column: str, text: str) -> str:
     return state_of(row, column) if number(row.get(column)) is None else text
 
 
-def _with_interval(row: Mapping[str, Any], column: str, low: str, high: str, factor: float) -> str:
-    value, ends = number(row.get(column)), (number(row.get(low)), number(row.get(high)))
+def _with_interval(row: Mapping[str, Any], metric: Metric, *, digits: int) -> str:
+    value, ends = number(row.get(metric.column)), (row.get(metric.low), row.get(metric.high))
     if value is None:
-        return state_of(row, column)
-    if ends[0] is None or ends[1] is None:
-        return f"{value * factor:.2f}"
-    return f"{value * factor:.2f} [{ends[0] * factor:.2f}, {ends[1] * factor:.2f}]"
+        return state_of(row, metric.column)
+    text = f"{value * metric.scale:.{digits}f}"
+    low, high = (number(end) for end in ends)
+    if low is None or high is None:
+        return text
+    return f"{text} [{low * metric.scale:.{digits}f}, {high * metric.scale:.{digits}f}]"
 
 
-def _miss(row: Mapping[str, Any], text: str) -> str:
-    miss = METRICS[2]
-    value = number(row.get(miss.column))
-    if value:
-        return _with_interval(row, miss.column, miss.low, miss.high, miss.scale)
-    return _value_or_state(row, miss.column, text)
+def _miss(row: Mapping[str, Any], metric: Metric) -> str:
+    if number(row.get(metric.column)):
+        return _with_interval(row, metric, digits=2)
+    return _value_or_state(row, metric.column, cell_text(row, metric))
