@@ -47,6 +47,19 @@ static bool parse_number(const char *text, int64_t *value)
     return errno == 0 && end != text && *end == '\0';
 }
 
+/* References of the cores in order, ps. */
+static bool parse_references(struct options *o, const char *text)
+{
+    char *end;
+    for (uint32_t n = 0; *text; text = *end == ',' ? end + 1 : end, n++) {
+        unsigned long long value = strtoull(text, &end, 10);
+        if (end == text || n == DB_MAX_CORES || (*end && *end != ','))
+            return false;
+        o->quiet_ps[n] = value;
+    }
+    return true;
+}
+
 static bool parse_text_option(struct options *o, const char *key, const char *value)
 {
     if (strcmp(key, "--cpus") == 0)
@@ -55,6 +68,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         o->policy = strcmp(value, "fifo") == 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER;
         return o->policy == DB_POLICY_FIFO || strcmp(value, "other") == 0;
     }
+    if (strcmp(key, "--quiet-ps") == 0)
+        return parse_references(o, value);
     if (strcmp(key, "--entries") == 0)
         return o->entries = value, true;
     if (strcmp(key, "--out") == 0)
@@ -81,6 +96,12 @@ static bool parse_option(struct options *o, const char *key, const char *value)
         o->late = n != 0;
     else if (strcmp(key, "--split") == 0)
         o->split = n != 0;
+    else if (strcmp(key, "--tolerance-ppm") == 0)
+        o->tolerance_ppm = (uint32_t)n;
+    else if (strcmp(key, "--extra-windows") == 0)
+        o->extra_windows = (uint32_t)n;
+    else if (strcmp(key, "--wait-ns") == 0)
+        o->wait_ns = n;
     else if (strcmp(key, "--lock-memory") == 0)
         o->lock_memory = n != 0;
     else if (strcmp(key, "--lock-wait-ns") == 0)
@@ -107,7 +128,8 @@ static bool parse(struct options *o, int count, char **words)
             fprintf(stderr, "cannot use %s %s\n", words[i], words[i + 1]);
             return false;
         }
-    return count % 2 == 0 && o->cpu_count > 0 && o->windows >= 1 && o->windows <= 1000;
+    return count % 2 == 0 && o->cpu_count > 0 && o->windows >= 1 && o->windows <= 1000 &&
+           o->extra_windows <= 1000;
 }
 
 /* --- serving ----------------------------------------------------------------------------------------- */

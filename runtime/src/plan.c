@@ -38,19 +38,19 @@ static void plan_windows(struct run *run)
     const struct options *o = run->options;
     uint32_t rounds = solo_rounds(o), n = 0;
     for (uint32_t slice = 0; slice < o->windows; slice++) {
-        run->windows[n++] = (struct window){.kind = DB_WINDOW_TOGETHER,
-                                            .task = UINT16_MAX,
-                                            .length_ns = o->seconds_ns / o->windows,
-                                            .warmup_ns = o->warmup * longest_period(set)};
+        run->plan[n++] = (struct window){.kind = DB_WINDOW_TOGETHER,
+                                         .task = UINT16_MAX,
+                                         .length_ns = o->seconds_ns / o->windows,
+                                         .warmup_ns = o->warmup * longest_period(set)};
         for (uint32_t i = 0; slice < rounds && i < set->task_count; i++) {
             uint32_t task = (i + slice) % set->task_count;
-            run->windows[n++] = (struct window){.kind = DB_WINDOW_SOLO,
-                                                .task = task,
-                                                .length_ns = solo_length(set, o, task, rounds),
-                                                .warmup_ns = o->warmup * (int64_t)set->tasks[task].period_ns};
+            run->plan[n++] = (struct window){.kind = DB_WINDOW_SOLO,
+                                             .task = task,
+                                             .length_ns = solo_length(set, o, task, rounds),
+                                             .warmup_ns = o->warmup * (int64_t)set->tasks[task].period_ns};
         }
     }
-    run->window_count = n;
+    run->plan_count = n;
 }
 
 static bool takes_part(const struct window *window, uint32_t task)
@@ -58,15 +58,23 @@ static bool takes_part(const struct window *window, uint32_t task)
     return window->kind == DB_WINDOW_TOGETHER || window->task == task;
 }
 
+static uint64_t releases_in(const struct window *window, int64_t period)
+{
+    return (uint64_t)((window->length_ns + window->warmup_ns) / period) + 3;
+}
+
 static uint64_t record_capacity(const struct run *run, uint32_t task)
 {
-    uint64_t count = 1; /* one to spare: the loop needs no special case at the end */
-    for (uint32_t w = 0; w < run->window_count; w++) {
-        const struct window *window = &run->windows[w];
-        if (takes_part(window, task))
-            count += (uint64_t)(window->length_ns + window->warmup_ns) / run->set->tasks[task].period_ns + 3;
+    uint64_t count = 1, most = 0; /* one to spare: the loop needs no special case at the end */
+    for (uint32_t w = 0; w < run->plan_count; w++) {
+        const struct window *window = &run->plan[w];
+        uint64_t releases = releases_in(window, (int64_t)run->set->tasks[task].period_ns);
+        if (!takes_part(window, task))
+            continue;
+        count += releases;
+        most = releases > most ? releases : most;
     }
-    return count;
+    return count + run->options->extra_windows * most;
 }
 
 static bool core_counted(const struct run *run, uint32_t resource, uint32_t task)
@@ -123,8 +131,11 @@ static size_t lay_out_fixed(struct run *run, unsigned char *arena)
     run->agents = take(arena, &used, set->cores * sizeof *run->agents);
     run->tasks = take(arena, &used, set->task_count * sizeof *run->tasks);
     run->resources = take(arena, &used, (set->resource_count + 1u) * sizeof *run->resources);
+    run->plan = take(arena, &used, windows * sizeof *run->plan);
+    windows += run->options->extra_windows;
     run->windows = take(arena, &used, windows * sizeof *run->windows);
-    run->probes = take(arena, &used, (windows + 1) * 2 * set->cores * sizeof *run->probes);
+    /* at each boundary at most two sets of probes: a yardstick a core, a line a pair of neighbours */
+    run->probes = take(arena, &used, (windows + 1) * 4 * set->cores * sizeof *run->probes);
     for (uint32_t t = 0; t < set->task_count; t++) {
         void *numbers = take(arena, &used, (set->tasks[t].context_count + 1u) * sizeof(uint32_t));
         if (arena)
@@ -143,6 +154,19 @@ static size_t lay_out_records(struct run *run, unsigned char *arena, size_t used
             run->tasks[t].records = records;
     }
     return used;
+}
+
+/* Three times what it should take, and a margin: who needs longer is stuck. */
+static int64_t bound_ns(const struct run *run)
+{
+    int64_t planned = 0, longest = 0;
+    for (uint32_t w = 0; w < run->plan_count; w++) {
+        int64_t length = run->plan[w].length_ns + run->plan[w].warmup_ns;
+        planned += length;
+        longest = length > longest ? length : longest;
+    }
+    return 10000 * DB_MILLISECOND + 3 * (planned + run->options->extra_windows * longest) +
+           run->options->wait_ns;
 }
 
 bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options)
@@ -166,9 +190,7 @@ bool run_prepare(struct run *run, const struct db_task_set *set, const struct op
     plan_windows(run);
     lay_out_records(run, run->arena, fixed);
     count_users(run);
-    run->bound_ns = 10 * DB_MILLISECOND * 1000;
-    for (uint32_t w = 0; w < run->window_count; w++)
-        run->bound_ns += 3 * (run->windows[w].length_ns + run->windows[w].warmup_ns);
+    run->bound_ns = bound_ns(run);
     for (uint32_t t = 0; t < set->task_count; t++)
         if ((int64_t)set->tasks[t].deadline_ns > run->longest_deadline_ns)
             run->longest_deadline_ns = (int64_t)set->tasks[t].deadline_ns;
@@ -205,6 +227,7 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .clock_cost_ps = clock_cost_ps(),
         .measured_ns = measured_ns,
         .setup_ns = (uint64_t)run->setup_ns,
+        .waited_ns = run->waited_ns,
     };
     memcpy(header.magic, DB_RECORDS_MAGIC, sizeof header.magic);
     memcpy(header.set_id, run->set->id, sizeof header.set_id);
@@ -240,6 +263,7 @@ static void put_windows(struct writer *writer, const struct run *run)
         struct db_window_row row = {.window = (uint16_t)w,
                                     .kind = (uint16_t)window->kind,
                                     .task = (uint16_t)window->task,
+                                    .flags = window->off ? DB_WINDOW_OFF : 0,
                                     .start_ns = window->start_ns - run->epoch_ns,
                                     .end_ns = window->end_ns - run->epoch_ns};
         writer_put(writer, &row, sizeof row);

@@ -9,7 +9,7 @@
 struct window {
     enum db_window_kind kind;
     uint32_t task; /* solo: who */
-    uint32_t round;
+    bool off;      /* the host was not quiet beside it */
     int64_t length_ns;
     int64_t warmup_ns;
     /* set by the coordinator just before it starts, absolute monotonic time */
@@ -37,8 +37,10 @@ struct run {
     struct agent *agents;
     struct task_state *tasks;
     struct db_resource *resources;
-    struct window *windows;
+    struct window *plan;
+    struct window *windows; /* as they were done; some of the plan more than once */
     struct db_probe_row *probes;
+    uint32_t plan_count;
     uint32_t window_count;
     uint32_t probe_count;
     uint32_t resources_made;
@@ -47,6 +49,8 @@ struct run {
     int64_t epoch_realtime_ns;
     int64_t setup_ns;
     int64_t bound_ns;
+    int64_t waited_ns;
+    uint64_t yardsticks_ps[DB_MAX_CORES]; /* the last ones */
     void *arena;
     size_t arena_bytes;
 };

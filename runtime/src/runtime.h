@@ -22,13 +22,17 @@ struct options {
     bool private_ipc;   /* set by main once it has one */
     bool memory_locked; /* set by main */
     int64_t lock_wait_ns;
-    int64_t seconds_ns; /* all together, per set */
-    int64_t solo_ns;    /* all solo windows of a set together */
-    uint32_t windows;   /* the together time is cut into so many */
-    uint32_t warmup;    /* jobs before a window that are not counted */
-    bool late;          /* overrun policy late instead of skip */
-    bool split;         /* record where the time went */
-    int64_t inject_ns;  /* positive control: extra work in every job of inject_task, together only */
+    int64_t seconds_ns;              /* all together, per set */
+    int64_t solo_ns;                 /* all solo windows of a set together */
+    uint32_t windows;                /* the together time is cut into so many */
+    uint32_t warmup;                 /* jobs before a window that are not counted */
+    bool late;                       /* overrun policy late instead of skip */
+    bool split;                      /* record where the time went */
+    uint64_t quiet_ps[DB_MAX_CORES]; /* yardstick of each core when the host is quiet; 0: not known */
+    uint32_t tolerance_ppm;          /* how far from it is still quiet */
+    uint32_t extra_windows;          /* so many windows off the quiet mode are done again, per set */
+    int64_t wait_ns;                 /* so long, per set, the next window may wait for the quiet mode */
+    int64_t inject_ns; /* positive control: extra work in every job of inject_task, together only */
     int32_t inject_task;
     /* calibration and noise */
     const char *entries; /* file with one "name size" a line */

@@ -7,6 +7,8 @@
 
 /* From the announcement of a window to its first possible release: time to wake all tasks. */
 #define LEAD_NS (500 * INT64_C(1000))
+/* How often a host that is not quiet is asked again: its states last from milliseconds to seconds. */
+#define QUIET_POLL_NS (5 * DB_MILLISECOND)
 
 /* --- one core's process ------------------------------------------------------------------------- */
 
@@ -139,8 +141,10 @@ static bool probe_boundary(struct run *run, uint32_t boundary)
         agent_tell(&run->agents[c], AGENT_YARDSTICK);
     if (!wait_done(run->meeting, cores))
         return false;
-    for (uint32_t c = 0; c < cores; c++)
+    for (uint32_t c = 0; c < cores; c++) {
+        run->yardsticks_ps[c] = run->agents[c].result_ps;
         note_probe(run, boundary, DB_PROBE_YARDSTICK, c, c);
+    }
     /* Neighbours only: all pairs of 16 cores would take longer than a window. */
     for (uint32_t c = 0; c + 1 < cores; c++) {
         atomic_store(&run->meeting->ball, 0);
@@ -176,12 +180,60 @@ static bool do_window(struct run *run, uint32_t index)
     return wait_done(run->meeting, taking_part);
 }
 
+/* Whether the cores that take part were quiet by their last yardsticks. */
+static bool is_quiet(const struct run *run, const struct window *window)
+{
+    const struct options *o = run->options;
+    for (uint32_t c = 0; c < run->set->cores; c++) {
+        uint64_t reference = o->quiet_ps[c], seen = run->yardsticks_ps[c];
+        bool in_use = window->kind == DB_WINDOW_TOGETHER || run->set->tasks[window->task].core == c;
+        uint64_t distance = seen > reference ? seen - reference : reference - seen;
+        if (in_use && reference && distance * 1000000 > reference * o->tolerance_ppm)
+            return false;
+    }
+    return true;
+}
+
+/* Gives the host the time that is left of the set's allowance to become quiet. What was probed in
+ * between is dropped: the boundary keeps its first probes and its last. */
+static bool await_quiet(struct run *run, const struct window *next)
+{
+    uint32_t first = run->probe_count;
+    while (!is_quiet(run, next) && run->waited_ns < run->options->wait_ns) {
+        int64_t start = port_now_ns();
+        port_sleep_until_ns(start + QUIET_POLL_NS);
+        run->probe_count = first;
+        if (!probe_boundary(run, run->window_count))
+            return false;
+        run->waited_ns += port_now_ns() - start;
+    }
+    return true;
+}
+
+static bool do_planned(struct run *run, const struct window *planned, uint32_t *extra)
+{
+    for (;;) {
+        if (!await_quiet(run, planned))
+            return false;
+        uint32_t index = run->window_count++;
+        run->windows[index] = *planned;
+        bool before = is_quiet(run, planned);
+        if (!do_window(run, index) || !probe_boundary(run, run->window_count))
+            return false;
+        run->windows[index].off = !before || !is_quiet(run, planned);
+        if (!run->windows[index].off || *extra == 0)
+            return true;
+        --*extra;
+    }
+}
+
 static bool do_windows(struct run *run)
 {
-    for (uint32_t w = 0; w < run->window_count; w++)
-        if (!probe_boundary(run, w) || !do_window(run, w))
-            return false;
-    return probe_boundary(run, run->window_count);
+    uint32_t extra = run->options->extra_windows;
+    bool ok = probe_boundary(run, 0);
+    for (uint32_t w = 0; ok && w < run->plan_count; w++)
+        ok = do_planned(run, &run->plan[w], &extra);
+    return ok;
 }
 
 /* --- start and end ---------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ struct db_file_header {
     uint64_t measured_ns;      /* sum of the lengths of all windows */
     uint64_t setup_ns;         /* from the start of the set to the first window */
     char set_id[64];
-    uint8_t reserved[96];
+    int64_t waited_ns; /* between windows, for the host to be quiet */
+    uint8_t reserved[88];
 };
 
 struct db_task_row {
@@ -65,6 +66,9 @@ struct db_task_row {
 
 enum db_window_kind { DB_WINDOW_TOGETHER = 0, DB_WINDOW_SOLO = 1 };
 
+/* window.flags */
+#define DB_WINDOW_OFF 1u /* a yardstick beside it was off the quiet mode; it may have been repeated */
+
 struct db_window_row {
     uint16_t window;
     uint16_t kind;
@@ -79,8 +83,9 @@ enum db_probe_kind {
     DB_PROBE_CACHE_LINE = 1 /* one round trip of a cache line between cores a and b, picoseconds */
 };
 
-/* Host state beside a window: probes with boundary w were taken just before window w;
- * boundary window_count is after the last one. */
+/* Host state beside a window: probes with boundary w were taken after window w-1 and before window
+ * w. A boundary has a second set of probes when the runtime waited there for the quiet mode: the
+ * first tells of the window before it, the last of the window after it. */
 struct db_probe_row {
     uint16_t boundary;
     uint16_t kind;

@@ -40,6 +40,11 @@ class RunSettings:
         overrun: ``skip`` (a release while the predecessor still runs is a miss) or ``late``.
         policy: ``fifo`` (SCHED_FIFO) or ``other`` (marks every result).
         split: Whether CPU time, run delays and context switches are read around each job.
+        quiet_ps: Yardstick of each logical core when the host is quiet; empty: not known, and no
+            window is repeated.
+        tolerance: Relative distance from it that still is quiet.
+        extra_windows: Windows off the quiet mode that are done again, per run.
+        wait_seconds: How long, per run, windows may wait for the quiet mode.
     """
 
     seconds: float
@@ -49,6 +54,10 @@ class RunSettings:
     overrun: Literal["skip", "late"] = "skip"
     policy: Literal["fifo", "other"] = "fifo"
     split: bool = False
+    quiet_ps: tuple[int, ...] = ()
+    tolerance: float = 0.03
+    extra_windows: int = 0
+    wait_seconds: float = 0.0
 
 
 @frozen

@@ -379,8 +379,9 @@ class HardwareSession:
 
     def _patience(self) -> float:
         """Seconds after which the program is taken for lost: three times the plan, and a margin."""
-        planned = self._settings.seconds + self._settings.solo_seconds
-        return 10 * planned + 60 + ANSWER_MARGIN_S
+        s = self._settings
+        planned = (s.seconds + s.solo_seconds) * (1 + s.extra_windows / s.windows)
+        return 10 * planned + s.wait_seconds + 60 + ANSWER_MARGIN_S
 
     def _start(self) -> Process:
         s = self._settings
@@ -392,6 +393,10 @@ class HardwareSession:
             "--warmup": str(s.warmup_jobs),
             "--late": str(int(s.overrun == "late")),
             "--split": str(int(s.split)),
+            "--quiet-ps": ",".join(map(str, s.quiet_ps)),
+            "--tolerance-ppm": str(round(s.tolerance * 1e6)),
+            "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
+            "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
         }
         if self._inject_ns:
             options |= {"--inject-ns": str(self._inject_ns), "--inject-task": "0"}

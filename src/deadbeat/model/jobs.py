@@ -30,7 +30,8 @@ HEADER_DTYPE = np.dtype(
         ("measured_ns", "<u8"),
         ("setup_ns", "<u8"),
         ("set_id", "S64"),
-        ("reserved", "V96"),
+        ("waited_ns", "<i8"),
+        ("reserved", "V88"),
     ]
 )
 TASK_DTYPE = np.dtype(
@@ -86,6 +87,8 @@ JOB_DTYPE = np.dtype(
 
 WINDOW_TOGETHER, WINDOW_SOLO = 0, 1
 PROBE_YARDSTICK, PROBE_CACHE_LINE = 0, 1
+
+WINDOW_OFF = 1
 
 JOB_COUNTED = 1
 JOB_SOLO = 2
