@@ -44,7 +44,7 @@ def evidence(**changes: Any) -> Evidence:
         "rows": [ROW],
         "sets": [SET] * 5,
         "failed": {},
-        "rejected": 0,
+        "rejected_share": 0.0,
         "solo_cost_ratios": {key(): np.array([1.0, 0.99])},
         "noise": {"smallest_effect": 0.01},
     }
@@ -87,7 +87,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
          "throttled 7 times"),
         (evidence(sessions=()), "environment-not-recorded", "not recorded"),
         (evidence(sets=[SET] * 4 + [SET | {"realtime": False}]), "policy-other", "1 of 5"),
-        (evidence(rejected=2), "rejected", "29% of 7 attempts"),
+        (evidence(rejected_share=0.29), "rejected", "29% of the measuring windows"),
         (evidence(rows=[ROW, ROW | {"rejected_share": 0.3}]), "rejected", "at 1 of 2 points"),
         (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
         (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "1 of 1 points"),

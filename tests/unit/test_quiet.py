@@ -3,86 +3,136 @@
 from __future__ import annotations
 
 import attrs
+import numpy as np
 import pytest
-from helpers.runs import RunTask, calibration, job_table, ran
+from helpers.runs import Job, RunTask, Window, calibration, job_table, ran
 
-from deadbeat.analysis.quiet import is_quiet
-from deadbeat.model.jobs import PROBE_CACHE_LINE, PROBE_YARDSTICK, JobTable
+from deadbeat.analysis.quiet import is_quiet, only_quiet, window_states
+from deadbeat.model.jobs import JOB_COUNTED, PROBE_CACHE_LINE, PROBE_YARDSTICK, JobTable
 
 QUIET_PS, LINE_PS = 1_000_000, 60_000
+Probe = tuple[int, int, int, int, int]
+
+#: Together, both alone, together: what a run of two tasks on two cores is made of.
+WINDOWS = (
+    Window(start=0, end=1000),
+    Window(start=2000, end=3000, solo=0),
+    Window(start=4000, end=5000, solo=1),
+    Window(start=6000, end=7000),
+)
+JOBS: tuple[list[Job], list[Job]] = (
+    [ran(0, 0, 100), ran(2000, 2000, 2100, window=1), ran(6000, 6000, 6100, window=3)],
+    [ran(0, 0, 100), ran(4000, 4000, 4100, window=2), ran(6000, 6000, 6100, window=3)],
+)
 
 
-def run(*probes: tuple[int, int, int, int, int], cores: int = 2) -> JobTable:
-    """Probes: (boundary, kind, core a, core b, ps)."""
-    tasks = [RunTask(core=core) for core in range(cores)]
-    return job_table(tasks, [[ran(0, 0, 100)]] * cores, probes=probes)
+def yardstick(boundary: int, core: int, value_ps: int = QUIET_PS) -> Probe:
+    return boundary, PROBE_YARDSTICK, core, core, value_ps
 
 
-def yardstick(boundary: int, core: int, value_ps: int) -> tuple[int, int, int, int, int]:
-    return boundary, PROBE_YARDSTICK, core, 0xFFFF, value_ps
+def line(boundary: int, value_ps: int) -> Probe:
+    return boundary, PROBE_CACHE_LINE, 0, 1, value_ps
 
 
-def line(boundary: int, value_ps: int) -> tuple[int, int, int, int, int]:
-    return boundary, PROBE_CACHE_LINE, 1, 0, value_ps
+def probes(*changed: Probe) -> list[Probe]:
+    """Quiet yardsticks of both cores at all five boundaries, but for those given."""
+    given = {probe[:3] for probe in changed}
+    quiet = [yardstick(b, c) for b in range(5) for c in range(2)]
+    return [probe for probe in quiet if probe[:3] not in given] + list(changed)
+
+
+def run(*changed: Probe) -> JobTable:
+    return job_table(
+        [RunTask(core=0), RunTask(core=1)], JOBS, windows=WINDOWS, probes=probes(*changed)
+    )
+
+
+def quiet_windows(table: JobTable, **how: float) -> list[bool]:
+    return window_states(table, calibration(), **how).quiet.tolist()
 
 
 def test_probes_near_their_references_are_quiet() -> None:
-    verdict = is_quiet(
-        run(yardstick(0, 0, 1_010_000), yardstick(0, 1, 980_000), line(0, 85_000)), calibration()
-    )
+    table = run(yardstick(0, 0, 1_010_000), yardstick(4, 1, 980_000), line(1, 85_000))
+    verdict = is_quiet(table, calibration())
     assert verdict.quiet
     assert verdict.reasons == ()
     assert verdict.worst == pytest.approx(-0.02)
     assert verdict.share_off == 0
 
 
-def test_one_slow_state_at_one_boundary_is_enough() -> None:
-    # The mean of these four is within 3 %; the run is off its quiet mode all the same.
-    probes = [yardstick(0, 0, QUIET_PS), yardstick(0, 1, QUIET_PS), yardstick(1, 0, 1_050_000),
-              yardstick(1, 1, QUIET_PS)]  # fmt: skip
-    verdict = is_quiet(run(*probes), calibration())
-    assert not verdict.quiet
-    assert verdict.share_off == 0.25
-    assert verdict.worst == pytest.approx(0.05)
-    assert verdict.reasons == ("yardstick of core 0 off by +5.0%",)
-    assert is_quiet(run(*probes), calibration(), share_allowed=0.25).quiet
-    assert is_quiet(run(*probes), calibration(), 0.06).quiet
+def test_a_boundary_off_takes_both_windows_beside_it() -> None:
+    # The mean of all probes is well within 3 %; two windows are off all the same.
+    assert quiet_windows(run(yardstick(1, 0, 1_050_000))) == [False, False, True, True]
+
+
+def test_a_window_alone_does_not_care_for_other_cores() -> None:
+    assert quiet_windows(run(yardstick(2, 0, 1_050_000))) == [True, False, True, True]
+    assert quiet_windows(run(yardstick(2, 1, 1_050_000))) == [True, True, False, True]
 
 
 def test_a_state_faster_than_the_reference_is_off_too() -> None:
-    verdict = is_quiet(run(yardstick(0, 0, 900_000), cores=1), calibration())
-    assert not verdict.quiet
-    assert verdict.worst == pytest.approx(-0.1)
+    assert quiet_windows(run(yardstick(4, 0, 900_000))) == [True, True, True, False]
 
 
-def test_the_other_state_of_a_cache_line_is_off() -> None:
-    near = [yardstick(0, 0, QUIET_PS), yardstick(0, 1, QUIET_PS)]
-    assert is_quiet(run(*near, line(0, 80_000)), calibration()).quiet
-    verdict = is_quiet(run(*near, line(0, 325_000)), calibration())
-    assert not verdict.quiet
-    assert verdict.reasons == ("cache line of cores 0-1 off by +441.7%",)
-    assert verdict.worst == 0
+def test_the_tolerance_is_the_callers() -> None:
+    assert quiet_windows(run(yardstick(4, 0, 900_000)), tolerance=0.11) == [True] * 4
+
+
+def test_where_the_runtime_waited_the_first_probe_ends_a_window_and_the_last_begins_one() -> None:
+    waited = [p for p in probes() if p[:3] != (3, PROBE_YARDSTICK, 1)]
+    waited += [yardstick(3, 1, 1_200_000), yardstick(3, 1, QUIET_PS)]
+    table = job_table([RunTask(core=0), RunTask(core=1)], JOBS, windows=WINDOWS, probes=waited)
+    assert quiet_windows(table) == [True, True, False, True]
+
+
+def test_the_other_state_of_a_cache_line_matters_to_windows_together() -> None:
+    assert quiet_windows(run(line(1, 80_000), line(0, 325_000))) == [False, True, True, True]
+    assert quiet_windows(run(line(2, 325_000))) == [True] * 4
+
+
+def test_a_run_counts_while_every_task_has_a_quiet_window_alone_and_together() -> None:
+    assert is_quiet(run(yardstick(0, 0, 1_050_000)), calibration()).quiet
+    lost_solo = is_quiet(run(yardstick(2, 1, 1_050_000)), calibration())
+    assert not lost_solo.quiet
+    assert lost_solo.share_off == 0.25
+    assert lost_solo.reasons == ("no quiet window of task 1 alone", "yardstick off by up to +5.0%")
+    both = run(yardstick(0, 0, 1_050_000), yardstick(4, 0, 950_000))
+    assert is_quiet(both, calibration()).reasons[0] == "no quiet window together"
 
 
 def test_a_core_without_a_probe_is_not_known_to_be_quiet() -> None:
-    verdict = is_quiet(run(yardstick(0, 0, QUIET_PS)), calibration())
-    assert not verdict.quiet
-    assert verdict.reasons == ("core 1 was not probed",)
+    table = run()
+    blind = attrs.evolve(table, probes=table.probes[table.probes["core_a"] == 0])
+    assert quiet_windows(blind) == [False, True, False, False]
+    assert any("not probed" in reason for reason in is_quiet(blind, calibration()).reasons)
 
 
 def test_a_core_without_a_reference_is_not_known_to_be_quiet() -> None:
-    blind = attrs.evolve(calibration(), yardstick_ps=(QUIET_PS,))
-    verdict = is_quiet(run(yardstick(0, 0, QUIET_PS), yardstick(0, 1, QUIET_PS)), blind)
-    assert not verdict.quiet
-    assert verdict.reasons == ("the calibration has no yardstick of core 1",)
+    short = attrs.evolve(calibration(), yardstick_ps=(QUIET_PS,))
+    assert window_states(run(), short).quiet.tolist() == [False, True, False, False]
 
 
-def test_the_worst_reasons_come_first_and_are_few() -> None:
-    probes = [yardstick(i, i % 2, 1_000_000 + 100_000 * i) for i in range(9)]
-    table = job_table(
-        [RunTask(core=0), RunTask(core=1)], [[ran(0, 0, 100)]] * 2,
-        probes=[(0, *probe[1:]) for probe in probes],
-    )  # fmt: skip
-    verdict = is_quiet(table, calibration())
-    assert len(verdict.reasons) == 5
-    assert verdict.reasons[0] == "yardstick of core 0 off by +80.0%"
+def test_jobs_of_windows_that_were_off_are_not_counted() -> None:
+    table, off = only_quiet(run(yardstick(4, 0, 1_100_000)), calibration())
+    assert off == 1
+    counted = (table.jobs["flags"] & JOB_COUNTED) != 0
+    assert counted.tolist() == (table.jobs["window"] != 3).tolist()
+    assert counted.sum() == 4
+
+
+def test_a_quiet_run_is_left_as_it_is() -> None:
+    table = run()
+    assert only_quiet(table, calibration()) == (table, 0)
+
+
+def test_without_any_knowledge_of_the_host_nothing_is_left_out() -> None:
+    table = run(yardstick(0, 0, 2_000_000))
+    assert only_quiet(table, None) == (table, 0)
+    blind = attrs.evolve(table, probes=table.probes[:0])
+    assert only_quiet(blind, calibration()) == (blind, 0)
+
+
+def test_states_say_how_far_off_each_window_was() -> None:
+    states = window_states(run(yardstick(4, 1, 1_100_000), line(4, 90_000)), calibration())
+    np.testing.assert_allclose(states.worst, [0, 0, 0, 0.1])
+    np.testing.assert_allclose(states.line, [0, 0, 0, 0.5])

@@ -45,7 +45,7 @@ class Evidence:
         sessions: Environments before and after each invocation.
         rows, sets: Of the summary.
         failed: Runs that failed, and why.
-        rejected: Attempts off the quiet mode.
+        rejected_share: Share of the windows that met a host off its quiet mode; None: none ran.
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
         noise: The noise floor; empty if not measured.
     """
@@ -55,7 +55,7 @@ class Evidence:
     rows: Sequence[Mapping[str, Any]]
     sets: Sequence[Mapping[str, Any]]
     failed: Mapping[RunKey, Mapping[str, Any]]
-    rejected: int
+    rejected_share: float | None
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
     noise: Mapping[str, Any]
 
@@ -342,15 +342,14 @@ def _policy(evidence: Evidence) -> Iterator[Finding]:
 
 @_results
 def _rejected(evidence: Evidence) -> Iterator[Finding]:
-    ended = evidence.rejected + len(evidence.sets)
-    share = evidence.rejected / ended if ended else 0.0
+    share = evidence.rejected_share or 0.0
     points = [r for r in evidence.rows if (r["rejected_share"] or 0.0) > REJECTED_SHARE_MAX]
     if share > REJECTED_SHARE_MAX:
         yield Finding(
             id="rejected",
             severity="serious" if share > 0.5 else "warning",
-            message=f"{share:.0%} of {ended} attempts met a host off its quiet mode"
-            " and were rejected",
+            message=f"{share:.0%} of the measuring windows met a host off its quiet mode"
+            " and were left out",
             cure="quieten the machine; what remains is the quiet part of its time only",
         )
     elif points:
@@ -358,7 +357,7 @@ def _rejected(evidence: Evidence) -> Iterator[Finding]:
             id="rejected",
             severity="info",
             message=f"at {len(points)} of {len(evidence.rows)} points more than"
-            f" {REJECTED_SHARE_MAX:.0%} of the attempts were rejected (host not quiet)",
+            f" {REJECTED_SHARE_MAX:.0%} of the windows were left out (host not quiet)",
         )
 
 

@@ -1,23 +1,29 @@
-"""Whether the host was in its quiet mode during a run.
+"""Which windows of a run the host was quiet beside, and whether enough of them are left.
 
-A virtual or throttled host has states that last seconds; a run that met another one is not an
-imprecise measurement of the quiet machine but a precise measurement of another machine. So states
-are compared with the calibration's references and never averaged: one probe that is off makes the
-run not quiet.
+A virtual or throttled host has states that last milliseconds to seconds; a window that met another
+state is not an imprecise measurement of the quiet machine but a precise one of another machine. So
+every window is judged by the probes next before and next after it, those off the calibration's
+references are left out of all figures, and states are never averaged. A run counts when every task
+is left with a quiet window alone and a quiet window together with the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from typing import Any
 
+import attrs
+import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 
+TOLERANCE = 0.03
 #: A cache-line round trip is tens of nanoseconds and so rough; its other state is six times slower.
-LINE_TOLERANCE = 0.5
+LINE_TOLERANCE = 1.0
 _REASONS_MAX = 5
 
 
@@ -26,10 +32,10 @@ class QuietVerdict:
     """What the probes of a run say.
 
     Attributes:
-        quiet: Every probe was near its reference, and every core of the run was probed.
+        quiet: Every task has a quiet window together and, if solo windows were run, one alone.
         worst: Yardstick furthest from its reference, as value / reference - 1 (signed).
-        share_off: Share of the probes that were off.
-        reasons: Why not quiet, one line each, the worst first; at most five.
+        share_off: Share of the windows that were off.
+        reasons: Why the run does not count, a line each, the worst first; at most five.
     """
 
     quiet: bool
@@ -38,64 +44,167 @@ class QuietVerdict:
     reasons: tuple[str, ...]
 
 
-def is_quiet(
+@frozen(kw_only=True, eq=False)
+class WindowStates:
+    """How far off the host was beside each window.
+
+    Attributes:
+        quiet: One truth value a window.
+        worst: Per window, the yardstick furthest from its reference, as value / reference - 1;
+            NaN where a core in use was not probed.
+        line: Per window, the same of the cache-line round trips; 0 where there are none.
+    """
+
+    quiet: NDArray[np.bool_]
+    worst: NDArray[np.float64]
+    line: NDArray[np.float64]
+
+
+def window_states(
     table: JobTable,
     calibration: Calibration,
-    tolerance: float = 0.03,
+    tolerance: float = TOLERANCE,
     *,
     line_tolerance: float = LINE_TOLERANCE,
-    share_allowed: float = 0.0,
-) -> QuietVerdict:
-    """Compare the probes of ``table`` with the quiet references of ``calibration``.
+) -> WindowStates:
+    """Judges every window of ``table`` by the probes beside it.
 
     Args:
         tolerance: Accepted relative deviation of a yardstick.
-        line_tolerance: Accepted relative deviation of a cache-line round trip.
-        share_allowed: Share of the probes that may be off.
+        line_tolerance: Accepted relative deviation of a cache-line round trip; slower only.
     """
-    deviations = list(_deviations(table, calibration))
-    off: list[tuple[float, str]] = []
-    for kind, where, deviation in deviations:
-        limit = tolerance if kind == "yardstick" else line_tolerance
-        if abs(deviation) > limit:
-            off.append((abs(deviation) / limit, f"{kind} of {where} off by {deviation:+.1%}"))
-    off.sort(reverse=True)
-    missing = _unprobed(table, calibration)
-    share_off = len(off) / len(deviations) if deviations else 0.0
-    yardsticks = [deviation for kind, _, deviation in deviations if kind == "yardstick"]
-    reasons = (*missing, *dict.fromkeys(text for _, text in off))
-    quiet = not missing and share_off <= share_allowed
+    cores = np.unique(table.tasks["core"]).astype(np.int64)
+    before, after = _yardsticks(table, calibration, cores)
+    away = np.where(np.abs(before) >= np.abs(after), before, after)
+    away[np.isnan(before) | np.isnan(after)] = np.nan
+    in_use = _in_use(table, cores)
+    known = np.where(in_use, away, 0.0)
+    worst = np.take_along_axis(known, np.abs(known).argmax(axis=1)[:, None], axis=1)[:, 0]
+    together = table.windows["kind"] == j.WINDOW_TOGETHER
+    line = np.where(together, _lines(table, calibration, cores), 0.0)
+    with np.errstate(invalid="ignore"):
+        quiet = (np.abs(worst) <= tolerance) & (line <= line_tolerance)
+    return WindowStates(quiet=quiet, worst=worst, line=line)
+
+
+def is_quiet(
+    table: JobTable,
+    calibration: Calibration,
+    tolerance: float = TOLERANCE,
+    *,
+    line_tolerance: float = LINE_TOLERANCE,
+) -> QuietVerdict:
+    """Whether enough quiet windows are left of a run; arguments as for `window_states`."""
+    states = window_states(table, calibration, tolerance, line_tolerance=line_tolerance)
+    reasons = [*_without_window(table, states.quiet)]
+    known = states.worst[~np.isnan(states.worst)]
     return QuietVerdict(
-        quiet=quiet,
-        worst=max(yardsticks, key=abs, default=0.0),
-        share_off=share_off,
-        reasons=() if quiet else reasons[:_REASONS_MAX],
+        quiet=not reasons,
+        worst=float(known[np.argmax(np.abs(known))]) if len(known) else 0.0,
+        share_off=float(np.mean(~states.quiet)) if len(states.quiet) else 0.0,
+        reasons=tuple([*reasons, *_why(states)][:_REASONS_MAX]) if reasons else (),
     )
 
 
-def _deviations(table: JobTable, calibration: Calibration) -> Iterator[tuple[str, str, float]]:
-    """Kind, place and relative deviation of every probe that has a reference."""
-    for probe in table.probes:
-        a, b, value = int(probe["core_a"]), int(probe["core_b"]), int(probe["value_ps"])
-        if probe["kind"] == j.PROBE_YARDSTICK:
-            if a < len(calibration.yardstick_ps):
-                yield "yardstick", f"core {a}", value / calibration.yardstick_ps[a] - 1
-        else:
-            pair = f"{min(a, b)}-{max(a, b)}"
-            if pair in calibration.cache_line_ps:
-                reference = calibration.cache_line_ps[pair]
-                yield "cache line", f"cores {pair}", value / reference - 1
+def only_quiet(
+    table: JobTable, calibration: Calibration | None, tolerance: float = TOLERANCE
+) -> tuple[JobTable, int]:
+    """The table with no job counted in a window that was off, and the number of such windows.
+
+    Without a calibration or any probe nothing is known of the host, and nothing is left out.
+    """
+    if calibration is None or not len(table.probes):
+        return table, 0
+    states = window_states(table, calibration, tolerance)
+    if states.quiet.all():
+        return table, 0
+    jobs = table.jobs.copy()
+    off = ~states.quiet[jobs["window"]]
+    jobs["flags"][off] &= ~np.uint32(j.JOB_COUNTED)
+    return attrs.evolve(table, jobs=jobs), int((~states.quiet).sum())
 
 
-def _unprobed(table: JobTable, calibration: Calibration) -> tuple[str, ...]:
-    """Cores of the run without a yardstick or without a reference: nothing is known of them."""
-    yardsticks = table.probes[table.probes["kind"] == j.PROBE_YARDSTICK]
-    probed = {int(core) for core in yardsticks["core_a"]}
-    used = sorted({int(core) for core in table.tasks["core"]})
-    missing = [f"core {core} was not probed" for core in used if core not in probed]
-    missing += [
-        f"the calibration has no yardstick of core {core}"
-        for core in used
-        if core in probed and core >= len(calibration.yardstick_ps)
+def _in_use(table: JobTable, cores: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Windows x cores: whether a task of the core runs in the window."""
+    together = table.windows["kind"] == j.WINDOW_TOGETHER
+    task = np.where(together, 0, table.windows["task"])
+    core_of = np.zeros(int(table.tasks["task"].max()) + 1, np.int64)
+    core_of[table.tasks["task"]] = table.tasks["core"]
+    mine = core_of[task][:, None] == cores[None, :]
+    return np.asarray(mine | together[:, None], dtype=np.bool_)
+
+
+def _beside(
+    probes: NDArray[Any], values: NDArray[np.float64], windows: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per window the last value at the boundary before it and the first at the one after it; NaN
+    where there is none. At a boundary where the runtime waited, these differ (records.h)."""
+    boundary = probes["boundary"].astype(np.int64)
+    last, first = np.full(windows + 1, np.nan), np.full(windows + 1, np.nan)
+    last[boundary] = values
+    first[boundary[::-1]] = values[::-1]
+    return last[:-1], first[1:]
+
+
+def _yardsticks(
+    table: JobTable, calibration: Calibration, cores: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Windows x cores: value / reference - 1 before and after; NaN where either is not known."""
+    probes = table.probes[table.probes["kind"] == j.PROBE_YARDSTICK]
+    windows = len(table.windows)
+    before = np.full((windows, len(cores)), np.nan)
+    after = before.copy()
+    for column, core in enumerate(cores):
+        if core < len(calibration.yardstick_ps):
+            mine = probes[probes["core_a"] == core]
+            values = mine["value_ps"] / calibration.yardstick_ps[core] - 1
+            before[:, column], after[:, column] = _beside(mine, values, windows)
+    return before, after
+
+
+def _lines(
+    table: JobTable, calibration: Calibration, cores: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Per window, the slowest round trip beside it between neighbours, as value / reference - 1;
+    0 where no pair with a reference was probed."""
+    probes = table.probes[table.probes["kind"] == j.PROBE_CACHE_LINE]
+    slowest = np.zeros(len(table.windows))
+    for a, b in itertools.pairwise(cores.tolist()):
+        reference = calibration.cache_line_ps.get(f"{a}-{b}")
+        low, high = (
+            np.minimum(probes["core_a"], probes["core_b"]),
+            np.maximum(probes["core_a"], probes["core_b"]),
+        )
+        mine = probes[(low == a) & (high == b)]
+        if reference is not None and len(mine):
+            beside = _beside(mine, mine["value_ps"] / reference - 1, len(table.windows))
+            slowest = np.fmax(slowest, np.fmax(*beside))
+    return slowest
+
+
+def _without_window(table: JobTable, quiet: NDArray[np.bool_]) -> list[str]:
+    """What the run lacks to count, in words."""
+    kinds, tasks = table.windows["kind"], table.windows["task"]
+    lacking = []
+    if not quiet[kinds == j.WINDOW_TOGETHER].any():
+        lacking.append("no quiet window together")
+    solo = kinds == j.WINDOW_SOLO
+    lacking += [
+        f"no quiet window of task {int(task)} alone"
+        for task in np.unique(tasks[solo])
+        if not quiet[solo & (tasks == task)].any()
     ]
-    return tuple(missing)
+    return lacking
+
+
+def _why(states: WindowStates) -> list[str]:
+    reasons = []
+    if np.isnan(states.worst).any():
+        reasons.append("a core was not probed, or the calibration has no yardstick of it")
+    known = states.worst[~np.isnan(states.worst)]
+    if len(known):
+        furthest = float(known[np.argmax(np.abs(known))])
+        reasons.append(f"yardstick off by up to {furthest:+.1%}")
+    if len(states.line) and states.line.max() > 0:
+        reasons.append(f"cache line slower by up to {states.line.max():.0%}")
+    return reasons

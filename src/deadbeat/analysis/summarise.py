@@ -16,6 +16,7 @@ from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.analysis.quiet import TOLERANCE, only_quiet
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError
@@ -58,14 +59,6 @@ class Attempts:
         """Every point that was planned or tried, in order."""
         keys = itertools.chain(self.committed, self.rejected, self.failed, self.planned)
         return sorted({key.point for key in keys})
-
-    def rejected_shares(self) -> dict[Point, float]:
-        """Rejected attempts among those that ended with a table, by point that has any."""
-        rejected: Counter[Point] = Counter()
-        for key, number in self.rejected.items():
-            rejected[key.point] += number
-        ended = rejected + Counter(key.point for key in self.committed)
-        return {point: rejected[point] / number for point, number in ended.items()}
 
     def digest(self, resamples: int) -> str:
         """Changes whenever a stored summary no longer fits the runs."""
@@ -112,16 +105,16 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
     attempts = Attempts.of(store)
     calibration, noise = store.load_calibration(), store.load_noise() or {}
     reader = RunReader(store, calibration, attempts)
-    by_point, rejected_shares = _by_point(attempts.committed), attempts.rejected_shares()
+    by_point, rejected = _by_point(attempts.committed), _Rejected.of(store)
     rows: list[dict[str, Any]] = []
     sets: list[dict[str, Any]] = []
     distributions: list[dict[str, Any]] = []
     for point in attempts.points():
         samples = _PointSamples()
-        point_sets = [reader.read(key, samples) for key in by_point.get(point, [])]
+        point_sets = [reader.read(key, samples, rejected) for key in by_point.get(point, [])]
         seed = seed_of(store.seed, point.cores, point.sync_share_milli, point.contended_ratio_milli)
         row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
-        row["rejected_share"] = rejected_shares.get(point)
+        row["rejected_share"] = rejected.share(point)
         rows.append({column: row[column] for column in SUMMARY_COLUMNS})
         sets += point_sets
         distributions += _distributions(point, samples)
@@ -131,7 +124,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         rows=rows,
         sets=sets,
         failed=attempts.failed,
-        rejected=sum(attempts.rejected.values()),
+        rejected_share=rejected.share(None),
         solo_cost_ratios=reader.solo_cost_ratios,
         noise=noise,
     )
@@ -153,6 +146,32 @@ def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
     }
 
 
+@frozen(eq=False)
+class _Rejected:
+    """Windows that were measured, and those of them that met a host off its quiet mode."""
+
+    windows: Counter[Point] = field(factory=Counter)
+    off: Counter[Point] = field(factory=Counter)
+
+    @classmethod
+    def of(cls, store: CampaignStore) -> _Rejected:
+        """Starts with the attempts that were rejected whole."""
+        counts = cls()
+        for key, windows in store.rejected_windows().items():
+            counts.add(key.point, windows=windows, off=windows)
+        return counts
+
+    def add(self, point: Point, *, windows: int, off: int) -> None:
+        self.windows[point] += windows
+        self.off[point] += off
+
+    def share(self, point: Point | None) -> float | None:
+        """Share of the windows of ``point`` (None: of all) that were left out; None if none ran."""
+        windows = self.windows.total() if point is None else self.windows[point]
+        off = self.off.total() if point is None else self.off[point]
+        return off / windows if windows else None
+
+
 class RunReader:
     """Reads runs of a campaign together with their plans.
 
@@ -164,17 +183,22 @@ class RunReader:
         self, store: CampaignStore, calibration: Calibration | None, attempts: Attempts
     ) -> None:
         self._store = store
+        self._calibration = calibration
+        quiet = store.spec.get("quiet")
+        known = quiet.get("tolerance") if isinstance(quiet, dict) else None
+        self._tolerance = float(known) if isinstance(known, int | float) else TOLERANCE
         self._costs = UseCosts(calibration) if calibration else None
         self._rejected = attempts.rejected
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
 
-    def read(self, key: RunKey, samples: _PointSamples) -> dict[str, Any]:
+    def read(self, key: RunKey, samples: _PointSamples, rejected: _Rejected) -> dict[str, Any]:
         """Row of sets.csv of the committed run ``key``; its jobs are added to ``samples``.
 
         Raises:
             DataError: Its file is damaged, or belongs to another task set than its program.
         """
-        table = self._store.table(key)
+        table, off = only_quiet(self._store.table(key), self._calibration, self._tolerance)
+        rejected.add(key.point, windows=len(table.windows), off=off)
         columns = job_columns(table)
         figures = run_figures(table, columns)
         samples.add(figures)

@@ -18,6 +18,7 @@ from attrs import frozen
 from deadbeat.campaign.rules import Problem
 from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict, usage
 from deadbeat.executors.base import RunSettings
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.store.campaign import estimate_bytes
@@ -193,7 +194,8 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     )
 
 
-def settings(spec: CampaignSpec) -> RunSettings:
+def settings(spec: CampaignSpec, calibration: Calibration) -> RunSettings:
+    """How every run is carried out; the calibration tells what a quiet host looks like."""
     run = spec.run
     return RunSettings(
         seconds=run.seconds,
@@ -203,6 +205,10 @@ def settings(spec: CampaignSpec) -> RunSettings:
         overrun=run.overrun,
         policy=run.policy,
         split=run.split,
+        quiet_ps=calibration.yardstick_ps,
+        tolerance=spec.quiet.tolerance,
+        extra_windows=spec.quiet.extra_windows,
+        wait_seconds=spec.quiet.wait_seconds,
     )
 
 
@@ -228,12 +234,16 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
         tasks = cores * spec.tasks.per_core
         need += estimate_bytes(
             runs=math.ceil(runs * attempts),
-            jobs=jobs_at[cores],
+            jobs=math.ceil(jobs_at[cores] * (1 + spec.quiet.extra_windows / spec.run.windows)),
             tasks=tasks,
-            windows=spec.run.windows * (1 + tasks),
+            windows=spec.run.windows * (1 + tasks) + spec.quiet.extra_windows,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
-    length = (spec.run.seconds + solo_seconds(spec)) * (1 + _OVERHEAD)
+    measured = spec.run.seconds + solo_seconds(spec)
+    # a window done again is at most as long as the longest of them
+    longest = max(spec.run.seconds / spec.run.windows, solo_seconds(spec))
+    again = spec.quiet.extra_windows * longest + spec.quiet.wait_seconds
+    length = (measured + again) * (1 + _OVERHEAD)
     before = spec.quiet.noise_seconds + (0 if calibrated else spec.calibration.seconds)
     return Estimate(
         runs=len(keys),

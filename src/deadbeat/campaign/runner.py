@@ -235,7 +235,7 @@ class _Work:
         self.on_event(Phase(name="build"))
         requests = [RunRequest(key, self._synthesise(key)) for key in batch]
         ids = {request.key: task_set_id(request.task_set) for request in requests}
-        with self.executor.open(requests, design.settings(self.spec)) as session:
+        with self.executor.open(requests, design.settings(self.spec, self.calibration)) as session:
             self._keep_program(name, session, requests, ids)
             for key in batch:
                 if key in lacking:

@@ -104,12 +104,16 @@ class QuietSpec:
 
     Attributes:
         tolerance: Relative distance of a host probe from the calibration's that still is quiet.
-        repeats: Further attempts one set gets.
+        extra_windows: Windows of one run that are done again at once when the host was off.
+        wait_seconds: How long, per run, windows may wait for the host to be quiet.
+        repeats: Further attempts one set gets when no quiet window is left to a task.
         repeat_share: Further attempts the campaign gets, as a share of its runs.
         noise_seconds: Length of the noise floor before the first run; 0: none.
     """
 
     tolerance: Annotated[float, rules.Number("0.001", "1")]
+    extra_windows: Annotated[int, rules.Whole(0, 1000)]
+    wait_seconds: Annotated[float, rules.Seconds("0", "3600")]
     repeats: Annotated[int, rules.Whole(0, 100)]
     repeat_share: Annotated[float, rules.Number("0", "100")]
     noise_seconds: Annotated[float, rules.Seconds("0", "3600")]
@@ -210,17 +214,30 @@ _DEFAULT: dict[str, Any] = {
         "fragments": [],
     },
     "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
-    "quiet": {"tolerance": 0.03, "repeats": 2, "repeat_share": 0.5, "noise_seconds": 10.0},
+    "quiet": {
+        "tolerance": 0.03,
+        "extra_windows": 4,
+        "wait_seconds": 1.0,
+        "repeats": 2,
+        "repeat_share": 0.5,
+        "noise_seconds": 10.0,
+    },
 }
 
-#: What a preset changes. quick on 2 cores: 20 s + 8 s + 90 sets x 0.9 s, and at most 36 repeats.
+#: What a preset changes. quick on 2 cores: 20 s + 8 s + 90 sets of 0.8 s, and on a host that is
+#: never quiet 0.5 s more for each and 9 sets again.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 5},
-        "run": {"seconds": 0.6},
+        "run": {"seconds": 0.5, "warmup_jobs": 1},
         "calibration": {"pool": "quick", "seconds": 20.0},
-        "quiet": {"repeat_share": 0.4, "noise_seconds": 8.0},
+        "quiet": {
+            "extra_windows": 1,
+            "wait_seconds": 0.25,
+            "repeat_share": 0.1,
+            "noise_seconds": 8.0,
+        },
     },
     "paper": {
         "cores": list(range(1, 17)),

@@ -48,6 +48,18 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
     ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),
     ("--tolerance", "quiet.tolerance", "X", "How far from quiet the host may be.  [0.03]"),
     ("--repeats", "quiet.repeats", "N", "Further attempts of a set off the quiet mode.  [2]"),
+    (
+        "--extra-windows",
+        "quiet.extra_windows",
+        "N",
+        "Windows of a set done again when the host was off its quiet mode.",
+    ),
+    (
+        "--wait-seconds",
+        "quiet.wait_seconds",
+        "S",
+        "How long, per set, windows may wait for a quiet host.",
+    ),
     ("--repeat-share", "quiet.repeat_share", "X", "Further attempts in all, as a share of runs."),
     ("--noise-seconds", "quiet.noise_seconds", "S", "Length of the noise floor; 0: none."),
 )

@@ -28,7 +28,12 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
-from deadbeat.store.jobfile import find_inconsistency, read_job_table, write_job_table
+from deadbeat.store.jobfile import (
+    find_inconsistency,
+    read_job_table,
+    read_window_count,
+    write_job_table,
+)
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.locking import LOCK_NAME, FolderLock
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
@@ -277,6 +282,20 @@ class CampaignStore:
             key = _key_of(match[1], path) if match else None
             if key is not None:
                 counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def rejected_windows(self) -> dict[RunKey, int]:
+        """Windows of all attempts of a run that were rejected, from their headers alone.
+
+        Raises:
+            DataError: A file is damaged.
+        """
+        counts: dict[RunKey, int] = {}
+        for path in _listing(self.path / "rejected"):
+            match = _REJECTED_NAME.fullmatch(path.name)
+            key = _key_of(match[1], path) if match else None
+            if key is not None:
+                counts[key] = counts.get(key, 0) + read_window_count(path)
         return counts
 
     def failed(self) -> dict[RunKey, dict[str, Any]]:

@@ -87,6 +87,20 @@ def read_job_table(path: Path) -> JobTable:
     return parse_job_table(read_bytes(path, what="job file", hint=_HINT), name=str(path))
 
 
+def read_window_count(path: Path) -> int:
+    """Number of windows of ``path``, from its header alone.
+
+    Raises:
+        DataError: Not a job file, of another version, or truncated in its header.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(j.HEADER_DTYPE.itemsize + 4)  # no file is shorter
+    except OSError as error:
+        raise DataError(f"cannot read job file {path}: {error.strerror or error}", _HINT) from error
+    return int(_parse_header(data, str(path))["window_count"])
+
+
 def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """Jobs in ``data``; ``name`` is the file to name in an error.
 
