@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 import resource
 from collections.abc import Mapping
+from pathlib import Path
+from time import time
 from typing import Any
+
+from deadbeat.catalog import load_catalog
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.model.calibration import Calibration
+from deadbeat.store.serial import read_calibration
 
 
 def report(
@@ -35,3 +42,23 @@ def cpu_seconds() -> float:
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+#: Left by bench_calibration.py for the benchmarks that run after it.
+CALIBRATION = Path(__file__).parents[1] / "build" / "bench-calibration.json"
+#: A calibration older than this says little of the state the host is in now.
+FRESH_SECONDS = 1800
+
+
+def bench_calibration(executor: HardwareExecutor) -> Calibration:
+    """The calibration of bench_calibration.py if it is fresh, else one of the quick pool."""
+    if CALIBRATION.exists() and time() - CALIBRATION.stat().st_mtime < FRESH_SECONDS:
+        return read_calibration(CALIBRATION)
+    return executor.calibrate(
+        load_catalog(),
+        pool="quick",
+        seconds=20.0,
+        basis="warm",
+        policy="fifo",
+        progress=lambda share: None,
+    )

@@ -106,7 +106,6 @@ int resource_create(struct db_resource *resource, const struct db_fragment *frag
     resource->owner_pid = options->owner_pid;
     for (int i = 0; i < DB_RESOURCE_FDS; i++)
         resource->fds[i] = -1;
-    snprintf(resource->scratch_dir, sizeof resource->scratch_dir, "%s", options->scratch);
     return fragment->create ? fragment->create(resource) : 0;
 }
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXIT_USAGE 2
@@ -167,8 +166,11 @@ struct verb {
     int (*body)(const struct options *options);
 };
 
-static const struct verb verbs[] = {
-    {"serve", serve_sets}, {"calibrate", calibrate}, {"noise", measure_noise}, {"try", try_fragments}};
+static const struct verb verbs[] = {{"serve", serve_sets},
+                                    {"calibrate", calibrate},
+                                    {"noise", measure_noise},
+                                    {"try", try_fragments},
+                                    {"instrument", measure_instrumentation}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -230,15 +232,14 @@ int main(int count, char **words)
 {
     struct options o = {
         .windows = 2, .warmup = 1, .lock_memory = true, .inject_task = -1, .policy = DB_POLICY_FIFO};
-    char scratch[] = "/tmp/deadbeat-scratch-XXXXXX";
     const struct verb *verb = count > 1 ? find_verb(words[1]) : NULL;
     if (!verb || db_tables_version != DB_TABLES_VERSION || !parse(&o, count - 2, words + 2)) {
-        fprintf(stderr, "usage: %s serve|calibrate|noise|try --cpus LIST [--key value ...]\n", words[0]);
+        fprintf(stderr, "usage: %s serve|calibrate|noise|try|instrument --cpus LIST [--key value ...]\n",
+                words[0]);
         return EXIT_USAGE;
     }
     guard_limit_ns = port_map(sizeof *guard_limit_ns, 1);
-    o.scratch = mkdtemp(scratch);
-    if (!guard_limit_ns || !o.scratch) {
+    if (!guard_limit_ns) {
         say("error", "setup", strerror(errno));
         return 1;
     }
@@ -250,6 +251,5 @@ int main(int count, char **words)
             port_exit(coordinate(verb, &o));
         status = coordinator < 0 ? 1 : guard(coordinator);
     }
-    rmdir(scratch);
     return status;
 }

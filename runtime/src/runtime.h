@@ -39,9 +39,8 @@ struct options {
     const char *out;
     uint64_t seed;
     bool cold;
-    size_t scrub_bytes;  /* cold: how much memory is read to empty the caches */
-    const char *scratch; /* made by main */
-    int32_t owner_pid;   /* set by main: the process that makes all objects */
+    size_t scrub_bytes; /* cold: how much memory is read to empty the caches */
+    int32_t owner_pid;  /* set by main: the process that makes all objects */
 };
 
 /* Which limit the guardian enforces; moved on by whoever starts bounded work. */
@@ -120,6 +119,7 @@ int serve_sets(const struct options *options);
 int calibrate(const struct options *options);
 int measure_noise(const struct options *options);
 int try_fragments(const struct options *options);
+int measure_instrumentation(const struct options *options);
 const struct db_fragment *find_fragment(const char *name);
 
 /* One task set: runs it and writes its result file. Returns true, or false with a reason. */

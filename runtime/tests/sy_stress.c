@@ -283,7 +283,6 @@ static void make_object(struct arena *arena, const struct options *options, uint
     for (unsigned i = 0; i < DB_RESOURCE_FDS; i++) {
         resource->fds[i] = -1;
     }
-    snprintf(resource->scratch_dir, sizeof resource->scratch_dir, ".");
     const int error = options->fragment->create(resource);
     if (error) {
         die("create", strerror(error));

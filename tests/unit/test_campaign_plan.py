@@ -117,7 +117,7 @@ def test_solo_windows_are_long_enough_on_any_machine(cores: int) -> None:
     assert spec.run.solo_seconds is not None
     per_task_ns = spec.run.solo_seconds * 1e9 / cores
     assert per_task_ns >= (spec.run.warmup_jobs + 4) * 5_000_000
-    assert spec.run.solo_seconds >= 0.3
+    assert spec.run.solo_seconds >= spec.run.seconds / 2
 
 
 def test_the_estimate_bounds_what_is_written(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_estimate_bounds_what_is_written(tmp_path: Path) -> None:
 
 def test_quick_fits_into_three_minutes_on_two_cores() -> None:
     # Repeats, calibration and noise floor included; building, summary and figures need the rest.
-    assert estimate(SPEC).seconds <= 155
+    assert estimate(SPEC).seconds <= 165
     assert estimate(SPEC, calibrated=True).seconds <= 135
 
 

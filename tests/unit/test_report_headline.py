@@ -47,7 +47,17 @@ def test_an_interval_above_one_by_less_than_the_floor_is_no_slowdown():
 def test_a_high_mean_with_an_interval_that_holds_one_is_no_slowdown():
     answer = headline(campaign(row(2, 0.5, 1.0, **slow(1.5, 0.9, 2.1)))).per_cores[0]
     assert answer.slow_points == 0
-    assert answer.slowdown == "No effect larger than 110 % seen at any of 1 points."
+    assert answer.slowdown.startswith(
+        "No slowdown beyond doubt, but the intervals are wide (up to 2.1): more replicas"
+    )
+
+
+def test_misses_whose_interval_holds_zero_are_not_where_it_starts():
+    seen = {"deadline_miss_ratio": 0.01, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.2}
+    answer = headline(campaign(row(1, 0.0, 0.5) | seen))
+    assert answer.per_cores[0].miss_points == 0
+    assert answer.per_cores[0].misses.startswith("Deadlines were missed at 1 of 1 points, at none")
+    assert answer.sentence.startswith("Deadlines were missed, but at no point beyond doubt")
 
 
 def test_the_first_point_is_that_of_smallest_rho_then_alpha_whatever_the_order_of_rows():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -185,3 +187,19 @@ def test_read_text(target, tmp_path):
     assert target.read_text(str(tmp_path / "damaged.gz")) is None
     assert target.read_text(str(tmp_path / "missing")) is None
     assert target.read_text(str(tmp_path)) is None
+
+
+def test_folders_of_dead_processes_are_removed_and_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    orphan = tmp_path / f"deadbeat-{ended.pid}-abc"
+    living, foreign = tmp_path / f"deadbeat-{os.getpid()}-abc", tmp_path / "deadbeat-report"
+    for folder in (orphan, living, foreign):
+        folder.mkdir()
+    with LocalTarget():
+        assert not orphan.exists()
+        assert living.exists()
+        assert foreign.exists()

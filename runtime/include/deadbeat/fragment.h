@@ -40,7 +40,6 @@ struct db_resource {
     int32_t owner_pid;        /* process that called create() */
     int fds[DB_RESOURCE_FDS]; /* for create(): descriptors, inherited by fork; -1 when unused */
     uint64_t words[4];        /* for create(): identifiers (System V ids and the like) */
-    char scratch_dir[96];     /* an existing directory for objects that need a path (flock) */
 };
 
 /* One task's private view of one fragment at one size. */

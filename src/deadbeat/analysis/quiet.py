@@ -21,7 +21,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 
-TOLERANCE = 0.03
+TOLERANCE = 0.02
 #: A cache-line round trip is tens of nanoseconds and so rough; its other state is six times slower.
 LINE_TOLERANCE = 1.0
 _REASONS_MAX = 5

@@ -215,7 +215,7 @@ _DEFAULT: dict[str, Any] = {
     },
     "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
     "quiet": {
-        "tolerance": 0.03,
+        "tolerance": 0.02,
         "extra_windows": 4,
         "wait_seconds": 1.0,
         "repeats": 2,
@@ -224,18 +224,19 @@ _DEFAULT: dict[str, Any] = {
     },
 }
 
-#: What a preset changes. quick on 2 cores: 20 s + 8 s + 90 sets of 0.8 s, and on a host that is
-#: never quiet 0.5 s more for each and 9 sets again.
+#: What a preset changes. quick on 2 cores: 20 s + 8 s + 144 sets of about 0.5 s, and on a host that
+#: is never quiet 0.3 s more for each and a few sets again. Many short sets rather than few long
+#: ones: sets differ by their classes far more than jobs do.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
-        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 5},
-        "run": {"seconds": 0.5, "warmup_jobs": 1},
+        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 8},
+        "run": {"seconds": 0.3, "warmup_jobs": 1},
         "calibration": {"pool": "quick", "seconds": 20.0},
         "quiet": {
             "extra_windows": 1,
-            "wait_seconds": 0.25,
-            "repeat_share": 0.1,
+            "wait_seconds": 0.15,
+            "repeat_share": 0.05,
             "noise_seconds": 8.0,
         },
     },

@@ -139,10 +139,8 @@ class Watch:
                 self._draw_runs(done, total, eta)
             case RunFailed(key=key, reason=reason):
                 self._note(f"run {key.text} failed: {reason}")
-            case RunRejected(key=key, attempt=attempt, reason=reason):
-                self._note(f"run {key.text}, attempt {attempt}, is off the quiet mode: {reason}")
-            case Finished():
-                pass
+            case RunRejected() | Finished():
+                pass  # repeated at once; counted at the end
 
     def share(self, done: float) -> None:
         """Progress of something that is no campaign."""

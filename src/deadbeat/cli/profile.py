@@ -46,7 +46,7 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
     ("--pool", "calibration.pool", "full|quick", "Which entries are calibrated and used."),
     ("--calibration-seconds", "calibration.seconds", "S", "Time for the calibration."),
     ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),
-    ("--tolerance", "quiet.tolerance", "X", "How far from quiet the host may be.  [0.03]"),
+    ("--tolerance", "quiet.tolerance", "X", "How far from quiet the host may be.  [0.02]"),
     ("--repeats", "quiet.repeats", "N", "Further attempts of a set off the quiet mode.  [2]"),
     (
         "--extra-windows",

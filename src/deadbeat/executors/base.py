@@ -55,7 +55,7 @@ class RunSettings:
     policy: Literal["fifo", "other"] = "fifo"
     split: bool = False
     quiet_ps: tuple[int, ...] = ()
-    tolerance: float = 0.03
+    tolerance: float = 0.02
     extra_windows: int = 0
     wait_seconds: float = 0.0
 

@@ -26,7 +26,7 @@ from deadbeat.model.calibration import Cost
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
 
-QUIET_TOLERANCE = 0.03
+QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.
 TRIM = 0.25
 #: Fewer groups than this give no interval worth printing.

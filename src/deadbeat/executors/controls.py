@@ -27,6 +27,7 @@ from deadbeat.model.jobs import (
     JOB_COUNTED,
     JOB_FINISHED,
     JOB_SOLO,
+    WINDOW_OFF,
     JobTable,
 )
 from deadbeat.model.results import Point, RunKey
@@ -41,7 +42,13 @@ if TYPE_CHECKING:
 #: A control run holds about so many jobs of a task of 3 ms: enough for a median within a percent.
 RUN_SECONDS = 0.25
 SETTINGS = RunSettings(
-    seconds=RUN_SECONDS, solo_seconds=RUN_SECONDS, windows=2, warmup_jobs=1, policy="fifo"
+    seconds=RUN_SECONDS,
+    solo_seconds=RUN_SECONDS,
+    windows=2,
+    warmup_jobs=1,
+    policy="fifo",
+    extra_windows=2,
+    wait_seconds=0.3,
 )
 #: Start-up, warm-up and probes of one control run, s.
 RUN_OVERHEAD = 0.08
@@ -50,6 +57,7 @@ INJECTED_SHARE = 0.2
 TOLERANCE = 0.02
 LEAST_OVERLAP = 0.9
 LEAST_NEGATIVES = 3
+LEAST_SETS = 3
 SEED = 20_250_101
 
 
@@ -72,17 +80,23 @@ class Observed:
     solo_p50_ns: float
 
 
-def _spans(table: JobTable, task: int, *, solo: bool) -> NDArray[Any]:
-    jobs = table.jobs[table.jobs["task"] == task]
+def _quiet_jobs(table: JobTable) -> NDArray[Any]:
+    """Jobs of the windows beside which the runtime found the host quiet."""
+    off = (table.windows["flags"] & WINDOW_OFF) != 0
+    return np.asarray(table.jobs[~off[table.jobs["window"]]])
+
+
+def _spans(quiet_jobs: NDArray[Any], task: int, *, solo: bool) -> NDArray[Any]:
+    jobs = quiet_jobs[quiet_jobs["task"] == task]
     wanted = JOB_COUNTED | JOB_FINISHED | (JOB_SOLO if solo else 0)
     kept = jobs[(jobs["flags"] & (JOB_COUNTED | JOB_FINISHED | JOB_SOLO)) == wanted]
     return np.asarray(kept["finish_ns"] - kept["start_ns"], dtype=np.float64)
 
 
-def _overlap(table: JobTable) -> float:
+def _overlap(quiet_jobs: NDArray[Any]) -> float:
     """Share of task 0's together jobs that another task's job intersects in time."""
     done = JOB_COUNTED | JOB_FINISHED
-    jobs = table.jobs[(table.jobs["flags"] & (done | JOB_SOLO)) == done]
+    jobs = quiet_jobs[(quiet_jobs["flags"] & (done | JOB_SOLO)) == done]
     mine, others = jobs[jobs["task"] == 0], jobs[jobs["task"] != 0]
     if not len(mine) or not len(others):
         return 0.0
@@ -93,20 +107,15 @@ def _overlap(table: JobTable) -> float:
     return float(np.mean(started > finished))
 
 
-def observe(table: JobTable) -> Observed:
-    """The figures of one control run.
-
-    Raises:
-        TargetError: A task has no counted job alone or together.
-    """
+def observe(table: JobTable) -> Observed | None:
+    """The figures of the quiet windows of one control run; None when a task has none of a kind."""
+    jobs = _quiet_jobs(table)
     means, medians, ratios, solo_p50 = [], [], [], 0.0
     for row in table.tasks:
         task = int(row["task"])
-        solo, together = _spans(table, task, solo=True), _spans(table, task, solo=False)
+        solo, together = _spans(jobs, task, solo=True), _spans(jobs, task, solo=False)
         if not len(solo) or not len(together):
-            raise TargetError(
-                f"a control run has no counted job of task {task}", "the machine lost too much time"
-            )
+            return None
         means.append(together.mean() / solo.mean())
         medians.append(np.median(together) / np.median(solo))
         ratios.append(np.median(np.concatenate([solo, together])) / int(row["wcet_ns"]))
@@ -115,9 +124,14 @@ def observe(table: JobTable) -> Observed:
         slowdown=float(np.mean(means)),
         slowdown_p50=float(np.mean(medians)),
         span_ratio=float(np.mean(ratios)),
-        overlap=_overlap(table),
+        overlap=_overlap(jobs),
         solo_p50_ns=solo_p50,
     )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    """None, for undecided, where too few were quiet."""
+    return float(np.median(values)) if len(values) >= LEAST_SETS else None
 
 
 def control(
@@ -153,7 +167,9 @@ class Bench:
         self._synthesiser = Synthesiser(catalog, calibration)
         self.cores = len(executor.cpus)
         self._settings = attrs.evolve(
-            SETTINGS, policy="other" if calibration.policy == "other" else "fifo"
+            SETTINGS,
+            policy="other" if calibration.policy == "other" else "fifo",
+            quiet_ps=calibration.yardstick_ps,
         )
 
     def task_set(
@@ -181,8 +197,12 @@ class Bench:
         resources: list[Resource] = [attrs.evolve(r, core=None) for r in one.resources]
         return attrs.evolve(one, cores=self.cores, tasks=tuple(tasks), resources=tuple(resources))
 
-    def run(self, task_sets: Sequence[TaskSet], *, inject_ns: int = 0) -> list[Observed]:
-        """Runs them in one session. TargetError when one fails: a control has no second meaning."""
+    def run(self, task_sets: Sequence[TaskSet], *, inject_ns: int = 0) -> list[Observed | None]:
+        """Runs them in one session; None for a set beside which the host was never quiet.
+
+        Raises:
+            TargetError: One failed: a control has no second meaning.
+        """
         keys = [RunKey(Point(s.cores, 0, 0), number) for number, s in enumerate(task_sets)]
         requests = [RunRequest(key, s) for key, s in zip(keys, task_sets, strict=True)]
         observed = []
@@ -203,17 +223,19 @@ def _flat_on_one_core(bench: Bench, replicas: int) -> tuple[dict[str, Any], list
         for alpha in (0, 1)
     ]
     seen = bench.run(sets)
-    ratios = [b.span_ratio / a.span_ratio for a, b in zip(seen[::2], seen[1::2], strict=True)]
+    pairs = zip(seen[::2], seen[1::2], strict=True)
+    ratios = [b.span_ratio / a.span_ratio for a, b in pairs if a and b]
     return (
         control(
             "one-core-flat",
             "negative",
-            float(np.median(ratios)),
+            _median(ratios),
             accepted=(1 - TOLERANCE, 1 + TOLERANCE),
             unit="ratio of spans",
-            message=f"contended over core-local on one core, median of {replicas} task sets",
+            message="contended over core-local on one core, "
+            f"median of {len(ratios)} quiet task sets",
         ),
-        [o.slowdown for o in seen],
+        [o.slowdown for o in seen if o],
     )
 
 
@@ -224,15 +246,16 @@ def _local_on_all_cores(bench: Bench, replicas: int) -> tuple[dict[str, Any], li
         bench.task_set(cores=bench.cores, sync_share="1", contended_ratio=0, replica=replica)
         for replica in range(replicas)
     ]
-    seen = bench.run(sets)
+    seen = [o for o in bench.run(sets) if o]
     return (
         control(
             "all-cores-local",
             "negative",
-            float(np.median([o.slowdown_p50 for o in seen])),
+            _median([o.slowdown_p50 for o in seen]),
             accepted=(1 - TOLERANCE, 1 + TOLERANCE),
             unit="slowdown",
-            message=f"core-local objects on all cores over alone, median of {replicas} task sets",
+            message=f"core-local objects on all cores over alone, "
+            f"median of {len(seen)} quiet task sets",
         ),
         [o.slowdown for o in seen],
     )
@@ -242,6 +265,8 @@ def _injected_delay(bench: Bench) -> dict[str, Any]:
     task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=7)
     delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
     seen = bench.run([task_set], inject_ns=delay_ns)[0]
+    if seen is None:
+        return _undecided("injected-delay", "positive", "the host was not quiet")
     expected = 1 + delay_ns / seen.solo_p50_ns
     return control(
         "injected-delay",
@@ -257,6 +282,8 @@ def _forced_overlap(bench: Bench) -> dict[str, Any]:
     if bench.cores < 2:
         return _undecided("forced-overlap", "positive", "needs two cores")
     seen = bench.run([bench.overlapping()])[0]
+    if seen is None:
+        return _undecided("forced-overlap", "positive", "the host was not quiet")
     return control(
         "forced-overlap",
         "positive",
@@ -335,16 +362,16 @@ def _costs_hold(bench: Bench, replicas: int) -> list[dict[str, Any]]:
             bench.task_set(cores=1, sync_share=share, contended_ratio=0, replica=100 + replica)
             for replica in range(replicas)
         ]
-        value = float(np.median([o.span_ratio for o in bench.run(sets)]))
+        seen = [o.span_ratio for o in bench.run(sets) if o]
         rows.append(
             control(
                 f"cost-holds-at-{share}",
                 "negative",
-                value,
+                _median(seen),
                 accepted=(1 - TOLERANCE, 1 + TOLERANCE),
                 unit="span over C",
                 message=f"calibrated cost against measured span, sync share {share}, one core, "
-                f"median of {replicas} task sets",
+                f"median of {len(seen)} quiet task sets",
             )
         )
     return rows

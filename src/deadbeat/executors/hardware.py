@@ -68,7 +68,7 @@ class HardwareExecutor:
         self._pools = pools
         self._lock_memory = lock_memory
         self._sent: dict[Path, str] = {}
-        self._fetched = TemporaryDirectory(prefix="deadbeat-")
+        self._fetched: TemporaryDirectory[str] | None = None
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -188,6 +188,15 @@ class HardwareExecutor:
                     gaps.append(dict(zip(words[::2], map(int, words[1::2]), strict=True)))
         return tuple(gaps)
 
+    def instrumentation(self, *, policy: str) -> tuple[float, float]:
+        """What recording a job costs, ns: without and with the split of where its time went."""
+        with self._start("instrument", policy, {}) as process:
+            for line in self._lines(process, timeout=90.0):
+                words = line.split()
+                if words[0] == "instrument":
+                    return int(words[2]) / 1000, int(words[4]) / 1000
+        raise TargetError("the program did not say what recording a job costs", "")
+
     def open(
         self,
         requests: Sequence[RunRequest],
@@ -220,6 +229,8 @@ class HardwareExecutor:
         """A file of the target on this host; the same file where the target is this machine."""
         if isinstance(self._target, LocalTarget):
             return Path(source)
+        if self._fetched is None:
+            self._fetched = TemporaryDirectory()
         destination = Path(self._fetched.name) / Path(source).name
         self._target.get(source, destination)
         return destination
@@ -299,7 +310,8 @@ class HardwareExecutor:
     def close(self) -> None:
         """Removes everything from the target."""
         self._target.close()
-        self._fetched.cleanup()
+        if self._fetched is not None:
+            self._fetched.cleanup()
 
 
 def _refused_by_policy(catalog: Catalog, policy: str) -> dict[str, str]:

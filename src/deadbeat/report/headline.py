@@ -40,6 +40,10 @@ class CoreAnswer:
     miss_points: int
 
 
+#: An upper bound above this is no answer: the sets differ too much for their number.
+WIDEST_BOUND = 0.5
+
+
 @frozen(kw_only=True)
 class Headline:
     """The answer of a campaign: one sentence, and one entry per M."""
@@ -77,6 +81,11 @@ def slows(row: Row, floor: float | None) -> bool:
     return low is not None and low > 1 + (floor or 0.0)
 
 
+def misses(row: Row) -> bool:
+    """Whether the interval of the miss ratio excludes zero: not one stall of the host, say."""
+    return (number(row.get("deadline_miss_ci_low")) or 0) > 0
+
+
 def _answer(whole: Grid, rows: Sequence[Row], floor: float | None) -> CoreAnswer:
     slow = [row for row in rows if slows(row, floor)]
     missed = [row for row in rows if (number(row.get("deadline_miss_ratio")) or 0) > 0]
@@ -86,7 +95,7 @@ def _answer(whole: Grid, rows: Sequence[Row], floor: float | None) -> CoreAnswer
         misses=_miss_words(rows, missed),
         open_points=_open_words(whole),
         slow_points=len(slow),
-        miss_points=len(missed),
+        miss_points=sum(map(misses, missed)),
     )
 
 
@@ -111,6 +120,12 @@ def _no_effect_words(known: Sequence[Row], floor: float | None) -> str:
     if len(bounds) < len(known):
         return "No effect seen, but not every point has an interval: no bound can be given."
     bound = max([*bounds, floor or 0.0, 0.0])
+    if bound > WIDEST_BOUND:
+        most = max(known, key=lambda row: float(row["slowdown_mean"]))
+        return (
+            f"No slowdown beyond doubt, but the intervals are wide (up to {1 + bound:.3g}): more"
+            f" replicas are needed. Largest mean at {place(most)}: {_slowdown_value(most)}."
+        )
     return f"No effect larger than {percent(bound)} seen at any of {len(known)} points."
 
 
@@ -128,8 +143,14 @@ def _miss_words(rows: Sequence[Row], missed: Sequence[Row]) -> str:
         if not bounds:
             return "No deadline missed."
         return f"No deadline missed (miss ratio below {percent(max(bounds))} at every point)."
-    first = missed[0]
     worst = max(missed, key=lambda row: float(row["deadline_miss_ratio"]))
+    certain = [row for row in missed if misses(row)]
+    if not certain:
+        return (
+            f"Deadlines were missed at {len(missed)} of {len(known)} points, at none beyond doubt;"
+            f" most at {place(worst)}: {_miss_value(worst)}."
+        )
+    first, missed = certain[0], certain
     words = f"Misses begin at {place(first)}: {_miss_value(first)}; {len(missed)} of {len(known)} "
     words += "points."
     if worst is not first:
@@ -162,6 +183,8 @@ def _sentence(summary: Summary, answers: Sequence[CoreAnswer], floor: float | No
     if missing:
         row = _first_miss(summary, missing[0])
         words = f"It starts to miss deadlines at M = {missing[0]}, {place(row)}"
+    elif any((number(row.get("deadline_miss_ratio")) or 0) > 0 for row in summary.rows):
+        words = "Deadlines were missed, but at no point beyond doubt (too few task sets agree)"
     else:
         words = "No deadline was missed"
     if slow:
@@ -183,7 +206,7 @@ def _quiet_words(summary: Summary, floor: float | None) -> str:
 
 def _first_miss(summary: Summary, cores: int) -> Row:
     rows = _rows_of(summary, cores)
-    return next(row for row in rows if (number(row.get("deadline_miss_ratio")) or 0) > 0)
+    return next(row for row in rows if misses(row))
 
 
 def _rows_of(summary: Summary, cores: int) -> list[Row]:

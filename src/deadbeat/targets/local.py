@@ -21,6 +21,8 @@ from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed
 
 _READ_BYTES = 65536
+#: Temporary folders are called after the process that made them.
+_PREFIX = "deadbeat-"
 _REAP_SECONDS = 1.0
 
 
@@ -189,7 +191,9 @@ class LocalTarget:
     def __init__(self, *, folder: Path | None = None) -> None:
         self.name = socket.gethostname()
         self._temporary = folder is None
-        self.folder = str(folder) if folder else tempfile.mkdtemp(prefix="deadbeat-")
+        if folder is None:
+            _remove_orphans()
+        self.folder = str(folder) if folder else tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
         self._running: WeakSet[LocalProcess] = WeakSet()
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
@@ -254,6 +258,14 @@ class LocalTarget:
         /,
     ) -> None:
         self.close()
+
+
+def _remove_orphans() -> None:
+    """Removes folders whose process was killed before it could."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:

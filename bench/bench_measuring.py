@@ -1,0 +1,157 @@
+"""Task sets on this machine: share of time spent measuring, and how well C is met on one core."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from common import bench_calibration, report
+
+from deadbeat.analysis.metrics import job_columns, run_figures
+from deadbeat.analysis.quiet import is_quiet, only_quiet, window_states
+from deadbeat.catalog import load_catalog
+from deadbeat.executors.base import RunRequest, RunSettings
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED
+from deadbeat.model.results import Point, RunKey
+from deadbeat.store.jobfile import read_job_table
+from deadbeat.synthesis import Synthesiser, SynthesisParameters
+
+#: Whole campaigns' worth of task sets for the share; quiet sets wanted for each rho.
+SETS, QUIET_SETS, MOST_SETS = 100, 30, 90
+TOLERANCE = 0.01
+
+
+def requests_of(
+    calibration: Calibration, *, cores: int, shares: list[str], count: int
+) -> list[RunRequest]:
+    """``count`` task sets of each share, interleaved, so that no share meets its own host state."""
+    synthesiser = Synthesiser(load_catalog(), calibration)
+    requests = []
+    for replica in range(count):
+        for index, share in enumerate(shares):
+            parameters = SynthesisParameters(
+                cores=cores, tasks=cores, sync_share=Fraction(share), contended_ratio=Fraction(1, 2)
+            )
+            key = RunKey(Point(cores, index, 0), replica)
+            requests.append(RunRequest(key, synthesiser.synthesise(parameters, 1000 + replica)))
+    return requests
+
+
+def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> None:
+    """100 sets of 1 s together and half a second alone, as a campaign runs them. Nothing is
+    repeated or waited for: that is the host's doing, not the tool's."""
+    requests = requests_of(
+        calibration, cores=len(executor.cpus), shares=["0", "1/2"], count=SETS // 2
+    )
+    settings = RunSettings(seconds=1.0, solo_seconds=0.5, windows=2, warmup_jobs=1)
+    measured_ns, setups = 0, []
+    with executor.open(requests, settings) as session:
+        session.run(requests[0].key)  # starts the program: part of a batch, not of a set
+        began = perf_counter()
+        for request in requests:
+            outcome = session.run(request.key)
+            if outcome.file is None:
+                sys.exit(f"a set failed: {outcome.error}")
+            header = read_job_table(outcome.file).header
+            measured_ns += int(header["measured_ns"])
+            setups.append(int(header["setup_ns"]))
+            outcome.file.unlink()
+        wall = perf_counter() - began
+    report(
+        "seconds measuring (solo windows included) / wall seconds, 100 sets of 1 s",
+        ">= 0.97",
+        round(measured_ns / 1e9 / wall, 4),
+        "ratio",
+        {"wall_s": round(wall, 1), "setup_p50_ms": round(float(np.median(setups)) / 1e6, 2)},
+    )
+
+
+def _figures(file: Path, calibration: Calibration) -> tuple[dict[str, float] | None, float]:
+    """Median span / C and slowdown of the quiet windows, and the share of windows that were not."""
+    table = read_job_table(file)
+    off = float(np.mean(~window_states(table, calibration, TOLERANCE).quiet))
+    if not is_quiet(table, calibration, TOLERANCE).quiet:
+        return None, off
+    quiet, _ = only_quiet(table, calibration, TOLERANCE)
+    columns = job_columns(quiet)
+    done = JOB_COUNTED | JOB_FINISHED
+    spans: Any = columns.delay_ratio[(columns.flags & done) == done]
+    figures = run_figures(quiet, columns)
+    return {
+        "ratio": float(np.median(spans)),
+        "slowdown": figures.set_figures["slowdown_mean"],
+        "slowdown_p50": float(np.nanmedian(figures.slowdown)),
+    }, off
+
+
+def accuracy(executor: HardwareExecutor, calibration: Calibration) -> None:
+    """M = 1: median span / C at rho = 0, 0.5, 1 and slowdown, over quiet windows only."""
+    shares = ["0", "1/2", "1"]
+    requests = requests_of(calibration, cores=1, shares=shares, count=MOST_SETS)
+    settings = RunSettings(
+        seconds=0.4, solo_seconds=0.2, windows=2, warmup_jobs=1, quiet_ps=calibration.yardstick_ps,
+        tolerance=TOLERANCE, extra_windows=3, wait_seconds=1.0,
+    )  # fmt: skip
+    seen: dict[int, list[dict[str, float]]] = {index: [] for index in range(len(shares))}
+    off: list[float] = []
+    with executor.open(requests, settings) as session:
+        for request in requests:
+            share = request.key.point.sync_share_milli
+            if len(seen[share]) >= QUIET_SETS:
+                continue
+            outcome = session.run(request.key)
+            if outcome.file is None:
+                sys.exit(f"a set failed: {outcome.error}")
+            figures, off_share = _figures(outcome.file, calibration)
+            off.append(off_share)
+            outcome.file.unlink()
+            if figures:
+                seen[share].append(figures)
+    medians = [float(np.median([f["ratio"] for f in seen[s]])) for s in seen]
+    slope = float(np.polyfit([0, 0.5, 1], medians, 1)[0])
+    common = {
+        "sets": [len(seen[s]) for s in seen],
+        "windows_rejected": round(float(np.mean(off)), 3),
+        "tolerance": TOLERANCE,
+    }
+    for text, value in zip(shares, medians, strict=True):
+        spread = np.percentile([f["ratio"] for f in seen[shares.index(text)]], [5, 25, 75, 95])
+        report(
+            f"M = 1, quiet windows: median span / C at rho = {text}",
+            "1.00 +- 0.02",
+            round(value, 4),
+            "ratio",
+            {**common, "sets_p5_p25_p75_p95": [round(float(x), 3) for x in spread]},
+        )
+    report("M = 1: slope of span / C over rho", "|.| < 0.02", round(slope, 4), "per unit rho")
+    every = [f for s in seen for f in seen[s]]
+    report(
+        "slowdown at M = 1",
+        "1.00 +- 0.01",
+        round(float(np.mean([f["slowdown"] for f in every])), 4),
+        "ratio",
+        {
+            "median_of_sets": round(float(np.median([f["slowdown"] for f in every])), 4),
+            "p50_of_jobs": round(float(np.median([f["slowdown_p50"] for f in every])), 4),
+            "sets": len(every),
+        },
+    )
+
+
+def main() -> None:
+    """Calibrates first unless bench_calibration.py has just done so."""
+    executor = HardwareExecutor(lock_wait=600)
+    calibration = bench_calibration(executor)
+    accuracy(executor, calibration)
+    measuring_share(executor, calibration)
+    executor.close()
+
+
+if __name__ == "__main__":
+    main()
