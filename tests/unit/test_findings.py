@@ -90,6 +90,11 @@ def test_a_quiet_machine_has_no_finding() -> None:
         (evidence(rejected_share=0.29), "rejected", "29% of the measuring windows"),
         (evidence(rows=[ROW, ROW | {"rejected_share": 0.3}]), "rejected", "at 1 of 2 points"),
         (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
+        (
+            evidence(failed={key(): {"reason": "no quiet attempt in 3: x"}}),
+            "never-quiet",
+            "1 task set has no result",
+        ),
         (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "1 of 1 points"),
         (evidence(rows=[ROW | {"task_sets": 1}]), "single-set", "no interval"),
         (evidence(rows=[ROW | {"task_sets": 4}]), "few-sets", "fewer than 5"),

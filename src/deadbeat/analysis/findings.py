@@ -14,6 +14,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.campaign.runner import NEVER_QUIET
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Finding, RunKey
@@ -361,11 +362,26 @@ def _rejected(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def is_never_quiet(reason: str) -> bool:
+    """Whether a run has no result because of the host alone (the words are the campaign's)."""
+    return reason.startswith(NEVER_QUIET)
+
+
 @_results
 def _failed(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.failed:
-        key = min(evidence.failed)
-        number = len(evidence.failed)
+    never_quiet = {
+        key for key, entry in evidence.failed.items() if is_never_quiet(str(entry.get("reason")))
+    }
+    if never_quiet:
+        yield Finding(
+            id="never-quiet",
+            severity="warning",
+            message=f"{len(never_quiet)} task set{'s have' if len(never_quiet) > 1 else ' has'} no"
+            " result: the host was not quiet for long enough beside them",
+            cure="measure them again at a quieter time with --retry-failed",
+        )
+    if broken := sorted(evidence.failed.keys() - never_quiet):
+        key, number = broken[0], len(broken)
         yield Finding(
             id="failed-runs",
             severity="serious",

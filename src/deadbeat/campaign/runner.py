@@ -47,6 +47,9 @@ class Verdict(Protocol):
     def reasons(self) -> Sequence[str]: ...
 
 
+#: How the reason of a run begins that has no result because of the host alone.
+NEVER_QUIET = "no quiet attempt"
+
 Judge = Callable[[JobTable, Calibration], Verdict]
 
 
@@ -294,8 +297,8 @@ class _Work:
     def _spent(self, key: RunKey) -> str:
         attempts = self._rejected[key]
         if attempts > self.spec.quiet.repeats:
-            return f"no quiet attempt in {attempts}"
-        return f"no quiet attempt in {attempts}, and no repeat is left to the campaign"
+            return f"{NEVER_QUIET} in {attempts}"
+        return f"{NEVER_QUIET} in {attempts}, and no repeat is left to the campaign"
 
     def _commit(self, outcome: RunOutcome) -> None:
         if outcome.file is not None:

@@ -225,8 +225,8 @@ _DEFAULT: dict[str, Any] = {
 }
 
 #: What a preset changes. quick on 2 cores: 20 s + 8 s + 108 sets of about 0.5 s, and on a host that
-#: is never quiet 0.65 s more for each and a tenth of the sets again. Many short sets rather than few long
-#: ones: sets differ by their classes far more than jobs do.
+#: is never quiet 0.65 s more for each and a tenth of the sets again. Many short sets rather than
+#: few long ones: sets differ by their classes far more than jobs do.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {

@@ -184,7 +184,8 @@ def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) ->
     if result.failed:
         name, reason = min((key.text, reason) for key, reason in result.failed.items())
         click.echo(
-            f"{len(result.failed)} of {result.planned} runs failed, for example {name}: {reason}"
+            f"{len(result.failed)} of {result.planned} runs have no result, for example {name}:"
+            f" {reason}"
         )
         click.echo(f"run them again: {again} --retry-failed")
     click.echo(f"rejected attempts: {result.rejected}   findings: {finding_counts(summary)}")
