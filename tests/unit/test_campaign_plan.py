@@ -134,7 +134,7 @@ def test_the_estimate_bounds_what_is_written(tmp_path: Path) -> None:
 def test_quick_fits_into_three_minutes_on_two_cores() -> None:
     # Repeats, calibration and noise floor included; building, summary and figures need the rest.
     assert estimate(SPEC).seconds <= 166
-    assert estimate(SPEC, calibrated=True).seconds <= 135
+    assert estimate(SPEC, calibrated=True).seconds <= 146
 
 
 def test_tiny_is_what_the_other_tests_believe() -> None:
