@@ -162,18 +162,22 @@ def quiet_mode_ps(values: NDArray[Any]) -> int:
 def _estimate(
     values: NDArray[Any], groups: NDArray[Any], weights: NDArray[Any]
 ) -> tuple[float, float]:
-    """Weighted trimmed mean and the half-width of its 95 % interval, from the means of groups."""
+    """Weighted mean of the middle half, and the half-width of its 95 % interval.
+
+    The spread is that of the winsorised values over (1 - 2 TRIM), as for any trimmed mean (Tukey
+    and McLaughlin 1963), taken between groups; a group weighs as much as it was measured for.
+    """
     low, high = np.quantile(values, [TRIM, 1 - TRIM])
     kept = (values >= low) & (values <= high)
-    kept_values, kept_groups, kept_weights = values[kept], groups[kept], weights[kept]
-    mean = float(np.average(kept_values, weights=kept_weights))
-    _, index = np.unique(kept_groups, return_inverse=True)
-    share = np.bincount(index, weights=kept_weights)
+    mean = float(np.average(values[kept], weights=weights[kept]))
+    _, index = np.unique(groups, return_inverse=True)
+    share = np.bincount(index, weights=weights)
     if len(share) < LEAST_GROUPS:
         return mean, math.inf
-    # ratio estimator: a group weighs as much as the time it was measured for
-    residual = np.bincount(index, weights=kept_weights * (kept_values - mean)) / share.mean()
-    error = float(residual.std(ddof=1)) / math.sqrt(len(share))
+    winsorised = np.clip(values, low, high)
+    away = winsorised - np.average(winsorised, weights=weights)
+    residual = np.bincount(index, weights=weights * away) / share.mean()
+    error = float(residual.std(ddof=1)) / math.sqrt(len(share)) / (1 - 2 * TRIM)
     return mean, t_quantile_975(len(share) - 1) * error
 
 
