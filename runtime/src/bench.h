@@ -42,7 +42,6 @@ struct bench {
     int64_t bound_ns;
 };
 
-/* Private to a core's thread. */
 /* The life of one core's process; does not return. */
 void bench_core_main(struct bench *b, uint32_t index);
 

@@ -280,23 +280,31 @@ static struct bench_worker *new_worker(struct bench *b, uint32_t index)
     return w->contexts && w->order && (w->scrub || !scrub) ? w : NULL;
 }
 
+static bool start_worker(struct bench *b, uint32_t index, struct bench_worker **started)
+{
+    const struct options *o = b->options;
+    struct bench_worker *w = *started = new_worker(b, index);
+    int error =
+        w ? port_start_thread(worker_main, w, o->policy, CALIBRATION_PRIORITY, o->cpus[index], &w->thread)
+          : ENOMEM;
+    if (error)
+        fail_errno(&b->meeting->failure, "a calibrating thread could not be started", error);
+    return error == 0;
+}
+
 void bench_core_main(struct bench *b, uint32_t index)
 {
     const struct options *o = b->options;
-    struct bench_worker *w = new_worker(b, index);
-    int error = ENOMEM;
-    if (!w)
-        fail_errno(&b->meeting->failure, "memory of a calibration", ENOMEM);
-    else if (place_agent(o, o->cpus[index], &b->meeting->failure, b->bound_ns)) {
-        error =
-            port_start_thread(worker_main, w, o->policy, CALIBRATION_PRIORITY, o->cpus[index], &w->thread);
-        if (error)
-            fail_errno(&b->meeting->failure, "a calibrating thread could not be started", error);
-    }
-    if (error) {
+    struct bench_worker *workers[DB_MAX_CORES];
+    uint32_t end = o->one_process ? o->cpu_count : index + 1;
+    bool ok = place_agent(o, o->cpus[index], &b->meeting->failure, b->bound_ns);
+    for (uint32_t c = index; ok && c < end; c++)
+        ok = start_worker(b, c, &workers[c]);
+    if (!ok) {
         say_done(b->meeting);
         port_exit(1);
     }
-    port_join_thread(w->thread);
+    for (uint32_t c = index; c < end; c++)
+        port_join_thread(workers[c]->thread);
     port_exit(0);
 }

@@ -240,16 +240,16 @@ static bool bench_all(struct bench *b, struct db_parallel_row *rows, uint64_t *p
     int pids[DB_MAX_CORES] = {0};
     uint32_t cores = b->options->cpu_count;
     watch_children(b->meeting);
-    for (uint32_t c = 0; c < cores; c++)
+    for (uint32_t c = 0; c < process_count(b->options, cores); c++)
         if ((pids[c] = port_fork()) == 0)
             bench_core_main(b, c);
     bool ok = wait_done(b->meeting, cores) && visits(b) && parallel_blocks(b, rows, parallel_count) &&
               cache_lines(b, rows, parallel_count);
     watch_children(NULL);
-    for (uint32_t c = 0; c < cores; c++) {
-        if (ok)
-            tell_core(b, c, BENCH_STOP);
-        else
+    for (uint32_t c = 0; ok && c < cores; c++)
+        tell_core(b, c, BENCH_STOP);
+    for (uint32_t c = 0; c < process_count(b->options, cores); c++) {
+        if (!ok)
             port_kill(pids[c]);
         port_reap(pids[c]);
     }

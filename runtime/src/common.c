@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-_Atomic int64_t *guard_limit_ns;
+int guard_bound = -1;
 
 void guard_allow(int64_t ns)
 {
-    atomic_store(guard_limit_ns, port_now_ns() + ns);
+    port_bound_set(guard_bound, ns);
 }
 
 void fail_with(struct failure *failure, const char *what, const char *detail)
@@ -51,8 +51,8 @@ bool wait_done(struct rendezvous *meeting, unsigned expected)
         if (has_failed(&meeting->failure) || done >= CHILD_DIED)
             return false;
         if (done >= expected) {
-            atomic_store(&meeting->done, 0);
-            return true;
+            /* not a store: a child may have died since */
+            return atomic_fetch_sub(&meeting->done, expected) < CHILD_DIED;
         }
         port_wait(&meeting->done, done, -1);
     }
@@ -62,6 +62,11 @@ void say_done(struct rendezvous *meeting)
 {
     atomic_fetch_add(&meeting->done, 1);
     port_wake(&meeting->done);
+}
+
+uint32_t process_count(const struct options *options, uint32_t cores)
+{
+    return options->one_process ? 1 : cores;
 }
 
 void agent_tell(struct agent *agent, enum agent_command command)

@@ -165,7 +165,7 @@ static int64_t bound_ns(const struct run *run)
         planned += length;
         longest = length > longest ? length : longest;
     }
-    return 10000 * DB_MILLISECOND + 3 * (planned + run->options->extra_windows * longest) +
+    return 3000 * DB_MILLISECOND + 3 * (planned + run->options->extra_windows * longest) +
            run->options->wait_ns;
 }
 
@@ -219,8 +219,8 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .window_count = run->window_count,
         .probe_count = run->probe_count,
         .flags = (o->policy == DB_POLICY_FIFO ? DB_RUN_REALTIME : 0) | (o->split ? DB_RUN_SPLIT : 0) |
-                 (o->late ? DB_RUN_LATE : 0) | (o->private_ipc ? DB_RUN_PRIVATE_IPC : 0) |
-                 (o->memory_locked ? DB_RUN_LOCKED : 0),
+                 (o->one_process ? DB_RUN_ONE_PROCESS : 0) | (o->late ? DB_RUN_LATE : 0) |
+                 (o->private_ipc ? DB_RUN_PRIVATE_IPC : 0) | (o->memory_locked ? DB_RUN_LOCKED : 0),
         .job_count = jobs,
         .epoch_ns = run->epoch_ns,
         .epoch_realtime_ns = run->epoch_realtime_ns,

@@ -28,6 +28,7 @@ struct options {
     uint32_t warmup;                 /* jobs before a window that are not counted */
     bool late;                       /* overrun policy late instead of skip */
     bool split;                      /* record where the time went */
+    bool one_process;                /* the labelled mode: the tasks of all cores share one address space */
     uint64_t quiet_ps[DB_MAX_CORES]; /* yardstick of each core when the host is quiet; 0: not known */
     uint32_t tolerance_ppm;          /* how far from it is still quiet */
     uint32_t extra_windows;          /* so many windows off the quiet mode are done again, per set */
@@ -43,8 +44,8 @@ struct options {
     int32_t owner_pid;  /* set by main: the process that makes all objects */
 };
 
-/* Which limit the guardian enforces; moved on by whoever starts bounded work. */
-extern _Atomic int64_t *guard_limit_ns;
+/* What the guardian enforces; moved on by whoever starts bounded work. ns < 0: no bound. */
+extern int guard_bound;
 void guard_allow(int64_t ns);
 
 /* --- failure: the first reason wins, from any process ---------------------------------------- */
@@ -76,6 +77,8 @@ struct rendezvous {
 
 void agent_tell(struct agent *agent, enum agent_command command);
 void agent_loop(struct agent *agent, struct rendezvous *meeting);
+/* Processes that `cores` cores take: one each, or one for all. */
+uint32_t process_count(const struct options *options, uint32_t cores);
 /* Waits until `expected` parties are done; false when a child died or a failure was written. */
 bool wait_done(struct rendezvous *meeting, unsigned expected);
 void say_done(struct rendezvous *meeting);

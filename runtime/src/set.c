@@ -17,9 +17,8 @@ static uint32_t tasks_of(const struct run *run, uint32_t core, struct task_threa
     uint32_t count = 0;
     for (uint32_t t = 0; t < run->set->task_count; t++)
         if (run->set->tasks[t].core == core) {
-            if (threads)
-                threads[count] = (struct task_thread){
-                    .run = (struct run *)(uintptr_t)run, .task = &run->set->tasks[t], .index = t};
+            threads[count] = (struct task_thread){
+                .run = (struct run *)(uintptr_t)run, .task = &run->set->tasks[t], .index = t};
             count++;
         }
     return count;
@@ -56,22 +55,59 @@ bool place_agent(const struct options *o, int cpu, struct failure *failure, int6
     return error == 0;
 }
 
+/* An agent as a thread: in the one-process mode, for every core but the first. */
+struct agent_thread {
+    struct run *run;
+    uint32_t core;
+    uint64_t thread;
+};
+
+static void *agent_main(void *argument)
+{
+    struct agent_thread *agent = argument;
+    say_done(agent->run->meeting);
+    agent_loop(&agent->run->agents[agent->core], agent->run->meeting);
+    return NULL;
+}
+
+static bool start_agents(struct run *run, struct agent_thread *agents)
+{
+    const struct options *o = run->options;
+    for (uint32_t c = 1; c < run->set->cores; c++) {
+        agents[c] = (struct agent_thread){.run = run, .core = c};
+        int error = port_start_thread(agent_main, &agents[c], o->policy, DB_PRIORITY_AGENT, o->cpus[c],
+                                      &agents[c].thread);
+        if (error) {
+            fail_errno(&run->meeting->failure, "a core's agent could not be started", error);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The process of one core, or in the one-process mode (core 0) of all. */
 static void core_main(struct run *run, uint32_t core)
 {
-    uint32_t count = tasks_of(run, core, NULL);
-    struct task_thread *threads = port_map((count + 1) * sizeof *threads, 0);
+    const bool all = run->options->one_process;
+    struct agent_thread agents[run->set->cores];
+    struct task_thread *threads = port_map((run->set->task_count + 1u) * sizeof *threads, 0);
+    uint32_t count = 0;
     bool ok =
         threads && place_agent(run->options, run->options->cpus[core], &run->meeting->failure, run->bound_ns);
-    if (ok) {
-        tasks_of(run, core, threads);
-        ok = start_tasks(run, core, threads, count);
+    for (uint32_t c = all ? 0 : core; ok && c < (all ? run->set->cores : core + 1u); c++) {
+        uint32_t more = tasks_of(run, c, threads + count);
+        ok = start_tasks(run, c, threads + count, more);
+        count += more;
     }
+    ok = ok && (!all || start_agents(run, agents));
     say_done(run->meeting);
     if (!ok)
         port_exit(1);
     agent_loop(&run->agents[core], run->meeting);
     for (uint32_t i = 0; i < count; i++)
         port_join_thread(threads[i].thread);
+    for (uint32_t c = 1; all && c < run->set->cores; c++)
+        port_join_thread(agents[c].thread);
     port_exit(0);
 }
 
@@ -137,11 +173,11 @@ static void note_probe(struct run *run, uint32_t boundary, enum db_probe_kind ki
 static bool probe_boundary(struct run *run, uint32_t boundary)
 {
     uint32_t cores = run->set->cores;
-    for (uint32_t c = 0; c < cores; c++)
-        agent_tell(&run->agents[c], AGENT_YARDSTICK);
-    if (!wait_done(run->meeting, cores))
-        return false;
+    /* one core after the other, as the references were taken: siblings would slow each other */
     for (uint32_t c = 0; c < cores; c++) {
+        agent_tell(&run->agents[c], AGENT_YARDSTICK);
+        if (!wait_done(run->meeting, 1))
+            return false;
         run->yardsticks_ps[c] = run->agents[c].result_ps;
         note_probe(run, boundary, DB_PROBE_YARDSTICK, c, c);
     }
@@ -241,7 +277,7 @@ static bool do_windows(struct run *run)
 
 static bool start_cores(struct run *run, int *pids)
 {
-    for (uint32_t c = 0; c < run->set->cores; c++) {
+    for (uint32_t c = 0; c < process_count(run->options, run->set->cores); c++) {
         pids[c] = port_fork();
         if (pids[c] == 0)
             core_main(run, c);
@@ -256,14 +292,15 @@ static bool start_cores(struct run *run, int *pids)
 
 static void stop_cores(struct run *run, const int *pids, bool orderly)
 {
-    watch_children(NULL);
     if (orderly) {
         for (uint32_t t = 0; t < run->set->task_count; t++)
             tell_task(run, t, STOP_WINDOW);
-        wait_done(run->meeting, run->set->task_count);
-        for (uint32_t c = 0; c < run->set->cores; c++)
-            agent_tell(&run->agents[c], AGENT_STOP);
+        /* they check their work and tear down: a child may still die, and must be noticed */
+        orderly = wait_done(run->meeting, run->set->task_count);
     }
+    watch_children(NULL);
+    for (uint32_t c = 0; orderly && c < run->set->cores; c++)
+        agent_tell(&run->agents[c], AGENT_STOP);
     for (uint32_t c = 0; c < run->set->cores; c++)
         if (pids[c] > 0) {
             if (!orderly)

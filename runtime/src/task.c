@@ -104,6 +104,8 @@ static struct db_job_record *new_record(struct worker *w, const struct window *w
     struct db_job_record *record = &state->records[state->record_count];
     if (state->record_count + 1 < state->record_capacity)
         state->record_count++;
+    else
+        fail_with(&w->run->meeting->failure, "records", "a task had more releases than were planned for");
     const struct db_task *task = w->task;
     record->release_ns = release - w->run->epoch_ns;
     record->start_ns = DB_NEVER;
@@ -184,7 +186,8 @@ static bool read_back(struct worker *w)
     int wanted = o->policy == DB_POLICY_FIFO ? w->task->priority : 0;
     if (error)
         fail_errno(&w->run->meeting->failure, "placement of a task could not be read back", error);
-    else if (state->priority != wanted || state->cpu != cpu)
+    else if ((state->policy != 0) != (o->policy == DB_POLICY_FIFO) || state->priority != wanted ||
+             state->cpu != cpu)
         fail_with(&w->run->meeting->failure, "placement",
                   "policy, priority or CPU read back differs from what was set");
     else
@@ -201,6 +204,8 @@ static void live(struct worker *w)
         if (state->window == STOP_WINDOW)
             return;
         run_window(w, &w->run->windows[state->window]);
+        /* the coordinator is above all tasks: it must not wake while others still run theirs */
+        port_sleep_until_ns(w->run->windows[state->window].end_ns);
         say_done(w->run->meeting);
     }
 }

@@ -76,6 +76,8 @@ int try_fragments(const struct options *o)
         return 1;
     }
     guard_allow(60000 * DB_MILLISECOND);
+    printf("ipc %s\n", o->private_ipc ? "private" : "shared");
+    fflush(stdout);
     while (fscanf(file, "%63s %u", name, &size) == 2)
         try_entry(name, size, o);
     fclose(file);

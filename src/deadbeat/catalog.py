@@ -61,7 +61,7 @@ class Catalog:
         return tuple(
             Entry(fragment.name, size)
             for fragment in self.fragments.values()
-            if mode in fragment.modes
+            if fragment.fits(mode)
             for size in (fragment.sizes if pool == "full" else fragment.quick)
         )
 

@@ -38,6 +38,7 @@ from deadbeat.model.jobs import (
     PROBE_CACHE_LINE,
     PROBE_YARDSTICK,
     RUN_LOCKED,
+    RUN_ONE_PROCESS,
     RUN_PRIVATE_IPC,
     RUN_REALTIME,
     WINDOW_SOLO,
@@ -137,6 +138,18 @@ def test_solo_windows_hold_one_task_and_together_windows_all() -> None:
 
 
 @TWO_CORES
+def test_one_address_space_is_labelled_and_runs_the_same_windows() -> None:
+    both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
+    table = measured(both, settings(layout="shared-address-space"))
+    assert int(table.header["flags"]) & RUN_ONE_PROCESS
+    assert int(measured(both, settings()).header["flags"]) & RUN_ONE_PROCESS == 0
+    assert len(set(table.tasks["cpu"].tolist())) == 2
+    assert len(table.windows) == 4
+    done = (table.jobs["flags"] & JOB_FINISHED) != 0
+    assert set(table.jobs["task"][done].tolist()) == {0, 1}
+
+
+@TWO_CORES
 def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
     both = task_set(task("busy", 100), task("busy", 100, core=1))
     table = measured(both, settings())
@@ -194,7 +207,6 @@ def test_a_core_that_dies_fails_the_run_at_once_and_only_this_run() -> None:
     assert outcomes[1].error is None
 
 
-@pytest.mark.slow
 def test_the_guardian_ends_a_run_that_does_not_end_and_the_next_one_runs() -> None:
     with executor() as machine:
         outcomes = run_all(

@@ -88,9 +88,16 @@ void port_lead_group(void);
 void port_kill_group(int pid);
 /* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
 int port_limit_realtime(int64_t ns);
-/* Waits for a child to end until the time at which *limit_ns stands (re-read at every expiry).
+/* A bound that processes forked later share: any of them may move it, one waits for it. */
+int port_bound_open(int *bound);
+/* The bound lies `ns` from now; ns < 0: there is none. */
+void port_bound_set(int bound, int64_t ns);
+/* Waits for a child to end or the bound to pass, without waking up in between.
  * Returns 0 with *status as port_reap(), or ETIMEDOUT. */
-int port_guard(int pid, _Atomic int64_t *limit_ns, int *status);
+int port_guard(int pid, int bound, int *status);
+/* The caller is killed when its parent dies, or at once when the parent is not `parent` any more. */
+void port_die_with(int parent);
+int port_parent(void);
 /* Gives the caller System V and POSIX message queue namespaces of its own. */
 int port_private_ipc(void);
 /* Takes the machine-wide lock, waiting up to wait_ns; released when all holders have died.

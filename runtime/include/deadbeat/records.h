@@ -25,7 +25,8 @@
 #define DB_RUN_SPLIT 2u    /* cpu_ns, run_delay_* and switches were recorded */
 #define DB_RUN_LATE 4u     /* overrun policy late; otherwise skip */
 #define DB_RUN_PRIVATE_IPC 8u
-#define DB_RUN_LOCKED 16u /* memory locked */
+#define DB_RUN_LOCKED 16u      /* memory locked */
+#define DB_RUN_ONE_PROCESS 32u /* all tasks in one address space */
 
 struct db_file_header {
     char magic[8];

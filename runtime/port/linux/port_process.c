@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -54,11 +55,8 @@ int port_fork(void)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) /* it died before the line above */
-            _exit(1);
-    }
+    if (pid == 0)
+        port_die_with(parent);
     return pid;
 }
 
@@ -115,26 +113,45 @@ void port_kill_group(int pid)
     kill(pid, SIGKILL);
 }
 
-int port_guard(int pid, _Atomic int64_t *limit_ns, int *status)
+int port_bound_open(int *bound)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0)
+    *bound = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return *bound < 0 ? errno : 0;
+}
+
+void port_bound_set(int bound, int64_t ns)
+{
+    struct itimerspec at = {.it_value = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}};
+    if (ns < 0)
+        memset(&at, 0, sizeof at); /* disarms it */
+    timerfd_settime(bound, 0, &at, NULL);
+}
+
+int port_guard(int pid, int bound, int *status)
+{
+    struct pollfd watched[2] = {{.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN},
+                                {.fd = bound, .events = POLLIN}};
+    if (watched[0].fd < 0)
         return errno;
-    for (;;) {
-        int64_t left = atomic_load(limit_ns) - port_now_ns();
-        if (left <= 0)
-            break;
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
-        int ready = ppoll(&p, 1, &t, NULL);
-        if (ready == 1) {
-            close(fd);
-            *status = port_reap(pid);
-            return 0;
-        }
-    }
-    close(fd);
-    return ETIMEDOUT;
+    while (poll(watched, 2, -1) < 0 && errno == EINTR)
+        ;
+    close(watched[0].fd);
+    if (!(watched[0].revents & POLLIN))
+        return ETIMEDOUT;
+    *status = port_reap(pid);
+    return 0;
+}
+
+void port_die_with(int parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before the line above */
+        _exit(1);
+}
+
+int port_parent(void)
+{
+    return getppid();
 }
 
 int port_private_ipc(void)

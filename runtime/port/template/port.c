@@ -167,11 +167,35 @@ int port_limit_realtime(int64_t ns)
     return ENOSYS;
 }
 
-int port_guard(int pid, _Atomic int64_t *limit_ns, int *status)
+int port_bound_open(int *bound)
+{
+    (void)bound;
+    return ENOSYS;
+}
+
+void port_bound_set(int bound, int64_t ns)
+{
+    (void)bound;
+    (void)ns;
+    abort();
+}
+
+int port_guard(int pid, int bound, int *status)
 {
     (void)pid;
-    (void)limit_ns;
+    (void)bound;
     (void)status;
+    return ENOSYS;
+}
+
+void port_die_with(int parent)
+{
+    (void)parent;
+    abort();
+}
+
+int port_parent(void)
+{
     return ENOSYS;
 }
 

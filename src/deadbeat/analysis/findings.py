@@ -487,3 +487,26 @@ def _noise(evidence: Evidence) -> Iterator[Finding]:
             message="the smallest effect that can be seen is undecided: the machine was not quiet",
             cure="quieten the machine and repeat",
         )
+    yield from _controls(evidence.noise.get("controls"))
+
+
+def _controls(controls: Any) -> Iterator[Finding]:
+    """What the controls before the campaign showed that they must not, or could not show."""
+    rows = [row for row in controls if isinstance(row, dict)] if isinstance(controls, list) else []
+    for row in rows:
+        if row.get("passed") is False:
+            yield Finding(
+                id=f"control-{row.get('name')}",
+                severity="serious",
+                message=f"the control {row.get('name')} gave {row.get('value')} {row.get('unit')},"
+                f" accepted is {row.get('low')} to {row.get('high')}: {row.get('message')}",
+                cure="run `deadbeat selftest`; small effects of this campaign may be artefacts",
+            )
+    undecided = [str(row.get("name")) for row in rows if row.get("passed") is None]
+    if undecided:
+        yield Finding(
+            id="controls-undecided",
+            severity="info",
+            message=f"the controls {', '.join(undecided)} are undecided",
+            cure="run `deadbeat selftest` at a quieter time",
+        )

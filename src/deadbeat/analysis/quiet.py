@@ -10,6 +10,7 @@ is left with a quiet window alone and a quiet window together with the others.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -124,6 +125,13 @@ def only_quiet(
     return attrs.evolve(table, jobs=jobs), int((~states.quiet).sum())
 
 
+def tolerance_of(spec: Mapping[str, Any]) -> float:
+    """The tolerance a campaign was run with, from its stored specification."""
+    quiet = spec.get("quiet")
+    known = quiet.get("tolerance") if isinstance(quiet, Mapping) else None
+    return float(known) if isinstance(known, int | float) else TOLERANCE
+
+
 def _in_use(table: JobTable, cores: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Windows x cores: whether a task of the core runs in the window."""
     together = table.windows["kind"] == j.WINDOW_TOGETHER
@@ -177,7 +185,9 @@ def _lines(
         )
         mine = probes[(low == a) & (high == b)]
         if reference is not None and len(mine):
-            beside = _beside(mine, mine["value_ps"] / reference - 1, len(table.windows))
+            # 0: the other core did not play in time
+            values = np.where(mine["value_ps"] > 0, mine["value_ps"] / reference - 1, np.inf)
+            beside = _beside(mine, values, len(table.windows))
             slowest = np.fmax(slowest, np.fmax(*beside))
     return slowest
 

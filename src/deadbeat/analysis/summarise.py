@@ -16,7 +16,7 @@ from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
-from deadbeat.analysis.quiet import TOLERANCE, only_quiet
+from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError
@@ -184,9 +184,7 @@ class RunReader:
     ) -> None:
         self._store = store
         self._calibration = calibration
-        quiet = store.spec.get("quiet")
-        known = quiet.get("tolerance") if isinstance(quiet, dict) else None
-        self._tolerance = float(known) if isinstance(known, int | float) else TOLERANCE
+        self._tolerance = tolerance_of(store.spec)
         self._costs = UseCosts(calibration) if calibration else None
         self._rejected = attempts.rejected
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
@@ -339,6 +337,8 @@ def _labels(calibration: Calibration | None, sets: list[dict[str, Any]]) -> tupl
         labels.append("policy other")
     if calibration and calibration.basis == "cold":
         labels.append("cold costs")
+    if calibration and calibration.layout != "default":
+        labels.append("shared address space")
     return tuple(labels)
 
 

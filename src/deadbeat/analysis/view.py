@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import JobColumns, job_columns
+from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.analysis.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey, Summary
@@ -91,6 +93,10 @@ class CampaignView:
             return stored
         return summarise(self.store, resamples=RESAMPLES)
 
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        return self.store.load_calibration()
+
     def to_pandas(self) -> Any:
         """A pandas DataFrame with a row per point and the columns of summary.csv.
 
@@ -118,6 +124,9 @@ class CampaignView:
     def jobs(self, key: RunKey | str) -> Columns:
         """All jobs of a run, warm-up and solo included (see ``counted`` and ``solo``).
 
+        As in the summary, no job is counted in a window beside which the host was off its quiet
+        mode, and no slowdown refers to one.
+
         Columns: those of `analysis.metrics.JobColumns` that are per job, ``core``, and, where the
         run recorded the split, its five columns and ``blocked_ns``.
 
@@ -125,7 +134,9 @@ class CampaignView:
             UsageError: There is no such run.
             DataError: Its file is damaged.
         """
-        table = self.store.table(_key(key))
+        table, _ = only_quiet(
+            self.store.table(_key(key)), self._calibration, tolerance_of(self.store.spec)
+        )
         return Columns(_columns(table, job_columns(table)))
 
     def all_jobs(self) -> Columns:

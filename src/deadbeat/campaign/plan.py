@@ -205,6 +205,7 @@ def settings(spec: CampaignSpec, calibration: Calibration) -> RunSettings:
         overrun=run.overrun,
         policy=run.policy,
         split=run.split,
+        layout=run.layout,
         quiet_ps=calibration.yardstick_ps,
         tolerance=spec.quiet.tolerance,
         extra_windows=spec.quiet.extra_windows,

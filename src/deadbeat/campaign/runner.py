@@ -133,6 +133,7 @@ def check_calibration(calibration: Calibration, spec: CampaignSpec, executor: Ex
         ("policy", calibration.policy, spec.run.policy),
         ("cost basis", calibration.basis, spec.calibration.basis),
         ("pool", calibration.pool, spec.calibration.pool),
+        ("layout", calibration.layout, spec.run.layout),
     ]
     for what, found, asked in pairs:
         if found != asked:
@@ -177,6 +178,7 @@ def _calibrate(
         seconds=spec.calibration.seconds,
         basis=spec.calibration.basis,
         policy=spec.run.policy,
+        layout=spec.run.layout,
         progress=lambda share: on_event(Phase(name="calibration", share=share)),
     )
 
@@ -205,10 +207,9 @@ class _Work:
     def finish(self) -> CampaignResult:
         """Runs all that is lacking, batch by batch, in the order of the plan."""
         keys = design.plan(self.spec)
-        if self.retry:
-            for key in self.store.failed():
-                self.store.clear_failed(key)
-        committed, failed = self.store.committed(), self.store.failed()
+        committed = self.store.committed()
+        # what failed keeps its record until it is committed, or fails again
+        failed = {} if self.retry else self.store.failed()
         lacking = {key for key in keys if key not in committed and key not in failed}
         self._total, self._left = len(keys), len(lacking)
         self._done = sum(key in committed for key in keys)

@@ -59,6 +59,10 @@ class RunSpec:
     overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
     policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
     split: Annotated[bool, rules.Flag()]
+    layout: Annotated[
+        Literal["default", "shared-address-space"],
+        rules.Choice(("default", "shared-address-space")),
+    ]
 
 
 @frozen(kw_only=True)
@@ -200,6 +204,7 @@ _DEFAULT: dict[str, Any] = {
         "overrun": "skip",
         "policy": "fifo",
         "split": False,
+        "layout": "default",
     },
     "tasks": {
         "per_core": 1,

@@ -27,6 +27,9 @@ from deadbeat.cli._options import (
 @click.option("--cost-basis", "basis", metavar="warm|cold", help="Cost of a first use.  [warm]")
 @click.option("--cpus", metavar="LIST", help="CPUs to use, in the order of the cores: 0-3.")
 @policy_option
+@click.option(
+    "--layout", metavar="NAME", help="default, or shared-address-space: one process for all cores."
+)
 @runs_option
 @machine_options
 @json_option
@@ -38,6 +41,7 @@ def command(
     basis: str | None,
     cpus: str | None,
     policy: str | None,
+    layout: str | None,
     runs: Path,
     executor_text: str,
     simulated: bool,
@@ -67,6 +71,7 @@ def command(
         "pool": choice("--pool", pool, POOLS, "full"),
         "basis": choice("--cost-basis", basis, ("warm", "cold"), "warm"),
         "policy": choice("--policy", policy, ("fifo", "other"), "fifo"),
+        "layout": choice("--layout", layout, ("default", "shared-address-space"), "default"),
     }
     path = out or runs / CALIBRATION_FILE
     with storing(path):

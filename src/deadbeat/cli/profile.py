@@ -32,6 +32,12 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
     ("--windows", "run.windows", "N", "Windows the measuring time is divided into."),
     ("--warmup-jobs", "run.warmup_jobs", "N", "Jobs not counted at the start of a window."),
     ("--overrun", "run.overrun", "skip|late", "A release while the last job still runs.  [skip]"),
+    (
+        "--layout",
+        "run.layout",
+        "NAME",
+        "default (a process per core) or shared-address-space; the latter marks every result.",
+    ),
     ("--policy", "run.policy", "fifo|other", "other needs no permission, marks every result."),
     ("--tasks-per-core", "tasks.per_core", "N", "N/M.  [1]"),
     ("--segments-max", "tasks.segments_max", "N", "Most segments of a task.  [8]"),

@@ -89,7 +89,16 @@ def _print(outcome: dict[str, Any]) -> None:
     effect = noise.get("smallest_effect")
     words = "undecided" if effect is None else percent(effect)
     click.echo(f"smallest effect visible here: {words} ({noise.get('basis', '')})")
-    click.echo("passed" if outcome["passed"] else "FAILED")
+    click.echo(_verdict(outcome))
+
+
+def _verdict(outcome: dict[str, Any]) -> str:
+    if not outcome["passed"]:
+        return "FAILED"
+    undecided = [check["name"] for check in outcome["checks"] if check["passed"] is None]
+    if len(undecided) == len(outcome["checks"]):
+        return "undecided: not one check could be decided"
+    return f"passed, but undecided: {', '.join(undecided)}" if undecided else "passed"
 
 
 def _number(value: float | None) -> str:

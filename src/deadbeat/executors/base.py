@@ -40,6 +40,7 @@ class RunSettings:
         overrun: ``skip`` (a release while the predecessor still runs is a miss) or ``late``.
         policy: ``fifo`` (SCHED_FIFO) or ``other`` (marks every result).
         split: Whether CPU time, run delays and context switches are read around each job.
+        layout: ``default``: a process per core; ``shared-address-space``: one for all tasks.
         quiet_ps: Yardstick of each logical core when the host is quiet; empty: not known, and no
             window is repeated.
         tolerance: Relative distance from it that still is quiet.
@@ -54,6 +55,7 @@ class RunSettings:
     overrun: Literal["skip", "late"] = "skip"
     policy: Literal["fifo", "other"] = "fifo"
     split: bool = False
+    layout: Literal["default", "shared-address-space"] = "default"
     quiet_ps: tuple[int, ...] = ()
     tolerance: float = 0.02
     extra_windows: int = 0
@@ -135,8 +137,10 @@ class Executor(Protocol):
         basis: str,
         policy: str,
         progress: Progress,
+        layout: str = "default",
     ) -> Calibration:
-        """Costs of the entries of ``pool`` on every core, in about ``seconds``.
+        """Costs of the entries of ``pool`` on every core, in about ``seconds``; ``layout``: the
+        process layout of the runs they are for.
 
         Raises CalibrationError when noise forbids an answer; a fragment that cannot run here is in
         ``refused`` with its reason.

@@ -279,10 +279,11 @@ def estimate_costs(
         if not mine.any():
             raise CalibrationError(f"no visits on logical core {core}", "calibrate for longer")
         mode = quiet_mode_ps(rows["yardstick_before_ps"][mine])
-        limit = mode * (1 + QUIET_TOLERANCE)
-        quiet |= (
-            mine & (rows["yardstick_before_ps"] <= limit) & (rows["yardstick_after_ps"] <= limit)
-        )
+        near = [
+            np.abs(rows[column] / mode - 1) <= QUIET_TOLERANCE
+            for column in ("yardstick_before_ps", "yardstick_after_ps")
+        ]
+        quiet |= mine & near[0] & near[1]
         modes.append(mode)
     share = float(quiet.mean())
     if share < LEAST_QUIET_SHARE:

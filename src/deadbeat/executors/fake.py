@@ -113,6 +113,7 @@ class FakeExecutor:
         basis: str,
         policy: str,
         progress: Progress,
+        layout: str = "default",
     ) -> Calibration:
         """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
 
@@ -120,7 +121,7 @@ class FakeExecutor:
         """
         every = example_entries(catalog.fragments.values())
         unavailable = self.unavailable(catalog, policy=policy)
-        wanted = {str(entry): entry for entry in catalog.entries(pool)}
+        wanted = {str(entry): entry for entry in catalog.entries(pool, mode=layout)}
         full = example_calibration(every, cores=self.cores)
         cold = basis == "cold"
         progress(1.0)
@@ -130,6 +131,7 @@ class FakeExecutor:
             basis=basis,
             policy=policy,
             pool=pool,
+            layout=layout,
             costs={
                 text: tuple(
                     attrs.evolve(

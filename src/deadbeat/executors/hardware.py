@@ -31,6 +31,7 @@ from deadbeat.targets.local import LocalTarget
 ANSWER_MARGIN_S = 30.0
 #: A program that has not said that it is ready after this long is lost.
 START_PATIENCE_S = 600.0
+_NO_SPACE = "No space left on device"
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
 #: Emptying the caches reads this many times the last level.
@@ -106,6 +107,8 @@ class HardwareExecutor:
                 if word == "no":
                     name, _, reason = rest.partition(" ")
                     refused[name.split("/")[0]] = reason
+                elif line == "ipc shared":
+                    refused |= _leaky(catalog)
         return refused
 
     def calibrate(
@@ -117,11 +120,12 @@ class HardwareExecutor:
         basis: str,
         policy: str,
         progress: Progress,
+        layout: str = "default",
     ) -> Calibration:
         """Costs of a pool's entries; see the protocol and :mod:`deadbeat.executors.calibration`."""
         began = monotonic()
         refused_names = self.unavailable(catalog, policy=policy)
-        wanted = catalog.entries(pool)
+        wanted = catalog.entries(pool, mode=layout)
         entries = [entry for entry in wanted if entry.fragment not in refused_names]
         refused = {
             str(entry): refused_names[entry.fragment]
@@ -137,6 +141,7 @@ class HardwareExecutor:
             "--seed": "1",
             "--cold": str(int(cold)),
             "--scrub-bytes": str(self._scrub_bytes()),
+            "--one-process": str(int(layout == "shared-address-space")),
         }
         with self._start("calibrate", policy, options) as process:
             for line in self._lines(process, timeout=3 * seconds + 180):
@@ -152,6 +157,7 @@ class HardwareExecutor:
             basis=basis,
             policy=policy,
             pool=pool,
+            layout=layout,
             costs=estimates.costs,
             refused=refused | estimates.refused,
             parallel_ratio=estimates.parallel_ratio,
@@ -326,6 +332,15 @@ def _refused_by_policy(catalog: Catalog, policy: str) -> dict[str, str]:
     }
 
 
+def _leaky(catalog: Catalog) -> dict[str, str]:
+    """Fragments whose objects would outlive a killed run where there is no private namespace."""
+    return {
+        name: "needs a private IPC namespace, or its objects outlive a killed run (run as root)"
+        for name, fragment in catalog.fragments.items()
+        if "sysv-ipc" in fragment.requires
+    }
+
+
 class HardwareSession:
     """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
 
@@ -358,7 +373,14 @@ class HardwareSession:
         path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
         try:
             process = self._listening(f"run {self._index[key]} {path}")
+        except BaseException:
+            self._end()
+            raise
+        try:
             line = process.read_line(self._patience())
+        except TargetError as error:
+            self._end()
+            return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
         except BaseException:
             self._end()
             raise
@@ -382,7 +404,14 @@ class HardwareSession:
         if words[0] == "done":
             return RunOutcome(key=key, file=self._executor.fetch(path))
         if words[0] == "fail":
-            return RunOutcome(key=key, error=RunError(words[2] if len(words) > 2 else "no reason"))
+            reason = words[2] if len(words) > 2 else "no reason"
+            if _NO_SPACE in reason:
+                self._end()
+                raise TargetError(
+                    f"{self._executor.folder}: no space left for the result of {key.text}",
+                    "free some space, or set TMPDIR to another file system; finished runs are kept",
+                )
+            return RunOutcome(key=key, error=RunError(reason))
         self._end()
         if words[0] == "error" and words[1] != "guardian":
             raise self._executor.explain(line or "")
@@ -390,7 +419,7 @@ class HardwareSession:
         return RunOutcome(key=key, error=RunError(reason))
 
     def _patience(self) -> float:
-        """Seconds after which the program is taken for lost: three times the plan, and a margin."""
+        """Seconds after which the program is taken for lost: far beyond the guardian's bound."""
         s = self._settings
         planned = (s.seconds + s.solo_seconds) * (1 + s.extra_windows / s.windows)
         return 10 * planned + s.wait_seconds + 60 + ANSWER_MARGIN_S
@@ -405,6 +434,7 @@ class HardwareSession:
             "--warmup": str(s.warmup_jobs),
             "--late": str(int(s.overrun == "late")),
             "--split": str(int(s.split)),
+            "--one-process": str(int(s.layout == "shared-address-space")),
             "--quiet-ps": ",".join(map(str, s.quiet_ps)),
             "--tolerance-ppm": str(round(s.tolerance * 1e6)),
             "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),

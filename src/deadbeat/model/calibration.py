@@ -51,6 +51,7 @@ class Calibration:
         platform: Where it was made.
         basis: ``warm`` or ``cold``.
         policy: ``fifo`` or ``other``.
+        layout: ``default`` (a process per core) or ``shared-address-space`` (one for all).
         pool: Name of the pool (``full``, ``quick``).
         costs: entry text -> one Cost per logical core.
         refused: entry text -> reason why it has no cost here.
@@ -73,6 +74,7 @@ class Calibration:
     refused: dict[str, str] = field(factory=dict)
     parallel_ratio: dict[str, float] = field(factory=dict)
     compute_parallel_ratio: float | None = None
+    layout: str = "default"
     yardstick_ps: tuple[int, ...] = ()
     cache_line_ps: dict[str, int] = field(factory=dict)
     made_at: str = ""

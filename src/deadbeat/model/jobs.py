@@ -102,6 +102,7 @@ RUN_SPLIT = 2
 RUN_LATE = 4
 RUN_PRIVATE_IPC = 8
 RUN_LOCKED = 16
+RUN_ONE_PROCESS = 32
 
 
 @frozen(kw_only=True, eq=False)

@@ -66,6 +66,10 @@ class Fragment:
     tsan: bool = True
     path: str = ""
 
+    def fits(self, layout: str) -> bool:
+        """Whether it may be used in ``layout``: what runs in the default one runs in any."""
+        return "default" in self.modes or layout in self.modes
+
 
 @frozen(order=True)
 class Entry:

@@ -57,9 +57,9 @@ TERMS: tuple[tuple[str, str], ...] = (
     ),
     (
         "Rejected, undecided, not measured",
-        "A run during which the machine left its quiet mode is rejected and repeated. A point "
-        "with too few quiet runs is undecided. A point that was not run is not measured. Neither "
-        "is filled from its neighbours.",
+        "A window beside which the machine was off its quiet mode is left out and, within a "
+        "budget, measured again. A point without a set that kept quiet windows is undecided. A "
+        "point that was not run is not measured. Neither is filled from its neighbours.",
     ),
     (
         "ρ real, α real, overlap",

@@ -136,7 +136,7 @@ class Synthesiser:
         return self._pools[names]
 
     def _calibrated(self, fragment: Fragment) -> tuple[Entry, ...]:
-        if "default" not in fragment.modes:
+        if not fragment.fits(self._calibration.layout):
             return ()
         entries = (Entry(fragment.name, size) for size in fragment.sizes)
         return tuple(

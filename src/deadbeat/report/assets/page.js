@@ -388,7 +388,7 @@
     const where = pointWords(state.cores, rho, alpha), row = rowOf.get(keyOf(state.cores, rho, alpha));
     const status = data.metrics[0].grids[state.cores].states[state.rho][state.alpha];
     if (!row || status === "not measured") return `${where}: not measured.`;
-    if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of attempts rejected).`;
+    if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of the windows left out).`;
     const value = (metric, kind) => valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
     return `${where}: slowdown ${value(data.metrics[0], "ratio")}, delay ratio ${value(data.metrics[1], "ratio")}, ` +
       `deadline miss ratio ${value(data.metrics[2], "percent")}.`;
