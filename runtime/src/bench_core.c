@@ -11,6 +11,8 @@
 #define REPEATS_MAX 5000
 #define MEASURED_VISITS 4 /* of a group, after one that warms it up */
 #define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
+#define QUIET_TRIES 20
+#define QUIET_PART 50    /* within a fiftieth */
 #define CONTROL_LOOPS 10 /* about as long as a block */
 #define QUICK_YARDSTICK_LOOPS 3
 #define CALIBRATION_PRIORITY 70
@@ -25,6 +27,7 @@ struct bench_worker {
     uint32_t position;
     uint32_t passes;
     uint64_t random;
+    uint64_t quiet_ps;
     unsigned char *scrub;
     uint64_t thread;
 };
@@ -184,6 +187,21 @@ static void visit_group(struct bench_worker *w, const struct visit_item *group, 
     }
 }
 
+/* A visit beside a busy neighbour would be rejected: waits a little for a quiet moment instead.
+ * What quiet is, is the fastest yardstick of this core so far; if that was a rare state, the
+ * bound lets the visits go on. */
+static void await_quiet_moment(struct bench_worker *w)
+{
+    for (int tries = 0; tries < QUIET_TRIES; tries++) {
+        uint64_t now = yardstick_ps(QUICK_YARDSTICK_LOOPS);
+        if (now < w->quiet_ps || w->quiet_ps == 0)
+            w->quiet_ps = now;
+        if (now - w->quiet_ps <= w->quiet_ps / QUIET_PART)
+            return;
+        port_sleep_until_ns(port_now_ns() + DB_MILLISECOND);
+    }
+}
+
 static void visit(struct bench_worker *w)
 {
     struct visit_item group[GROUP_MAX];
@@ -192,6 +210,7 @@ static void visit(struct bench_worker *w)
     for (int i = 0; count && i < visits; i++) {
         /* at task cadence: 1 to 5 ms of sleep before each */
         port_sleep_until_ns(port_now_ns() + DB_MILLISECOND + (int64_t)(db_random(&w->random) % 4000000));
+        await_quiet_moment(w);
         visit_group(w, group, count, i > 0 || w->bench->options->cold);
         w->core->rounds++;
     }

@@ -134,8 +134,10 @@ static size_t lay_out_fixed(struct run *run, unsigned char *arena)
     run->plan = take(arena, &used, windows * sizeof *run->plan);
     windows += run->options->extra_windows;
     run->windows = take(arena, &used, windows * sizeof *run->windows);
-    /* at each boundary at most two sets of probes: a yardstick a core, a line a pair of neighbours */
-    run->probes = take(arena, &used, (windows + 1) * 4 * set->cores * sizeof *run->probes);
+    /* at each boundary at most two sets of probes: a yardstick a core, a line a pair of neighbours;
+     * in each window a witness a task */
+    size_t probes = (windows + 1) * 4 * set->cores + windows * set->task_count;
+    run->probes = take(arena, &used, probes * sizeof *run->probes);
     for (uint32_t t = 0; t < set->task_count; t++) {
         void *numbers = take(arena, &used, (set->tasks[t].context_count + 1u) * sizeof(uint32_t));
         if (arena)
@@ -224,7 +226,7 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .job_count = jobs,
         .epoch_ns = run->epoch_ns,
         .epoch_realtime_ns = run->epoch_realtime_ns,
-        .clock_cost_ps = clock_cost_ps(),
+        .clock_cost_ps = run->clock_cost_ps,
         .measured_ns = measured_ns,
         .setup_ns = (uint64_t)run->setup_ns,
         .waited_ns = run->waited_ns,

@@ -2,12 +2,13 @@
 #include "runtime.h"
 
 #define YARDSTICK_LOOPS 11
+#define YARDSTICK_TIMES 8000
 
 /* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
-static uint64_t yardstick_loop(uint64_t x)
+static inline uint64_t multiply(uint64_t x, int times)
 {
     uint64_t a = x, b = x + 1, c = x + 2, d = x + 3;
-    for (int i = 0; i < 8000; i++) {
+    for (int i = 0; i < times; i++) {
         a = a * UINT64_C(6364136223846793005) + 1;
         b = b * UINT64_C(6364136223846793005) + 3;
         c = c * UINT64_C(6364136223846793005) + 5;
@@ -15,6 +16,20 @@ static uint64_t yardstick_loop(uint64_t x)
         __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
     }
     return a ^ b ^ c ^ d;
+}
+
+static uint64_t yardstick_loop(uint64_t x)
+{
+    return multiply(x, YARDSTICK_TIMES);
+}
+
+int64_t witness_ns(void)
+{
+    int64_t start = port_now_ns();
+    uint64_t x = multiply((uint64_t)start, YARDSTICK_TIMES / DB_WITNESS_PART);
+    int64_t took = port_now_ns() - start;
+    db_keep(&x);
+    return took;
 }
 
 static void insert(int64_t *sorted, int count, int64_t value)

@@ -24,6 +24,7 @@ struct task_state {
     int policy;      /* read back */
     int priority;
     int cpu;
+    uint64_t witness_ps; /* of the last window; 0: none was taken */
     uint64_t record_count;
     uint64_t record_capacity;
     struct db_job_record *records;
@@ -50,6 +51,7 @@ struct run {
     int64_t setup_ns;
     int64_t bound_ns;
     int64_t waited_ns;
+    int64_t clock_cost_ps;
     uint64_t yardsticks_ps[DB_MAX_CORES]; /* the last ones */
     void *arena;
     size_t arena_bytes;

@@ -89,6 +89,8 @@ void watch_children(struct rendezvous *meeting);
 
 /* The median of `loops` loops, in ps. */
 uint64_t yardstick_ps(int loops);
+/* The DB_WITNESS_PART-th part of a loop, once, in ns, with the clock read it takes. */
+int64_t witness_ns(void);
 /* Time of so many loops together, in ns. */
 int64_t yardstick_block_ns(int loops);
 int64_t clock_cost_ps(void);

@@ -7,6 +7,8 @@
 
 /* From the announcement of a window to its first possible release: time to wake all tasks. */
 #define LEAD_NS (500 * INT64_C(1000))
+/* A witness is rougher than a yardstick: a clock tick of 10 to 20 ns in half a microsecond. */
+#define WITNESS_PERCENT 110
 /* How often a host that is not quiet is asked again: its states last from milliseconds to seconds. */
 #define QUIET_POLL_NS (5 * DB_MILLISECOND)
 
@@ -246,6 +248,33 @@ static bool await_quiet(struct run *run, const struct window *next)
     return true;
 }
 
+static void note_witnesses(struct run *run, uint32_t index)
+{
+    const struct window *window = &run->windows[index];
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        if ((window->kind == DB_WINDOW_TOGETHER || window->task == t) && run->tasks[t].witness_ps)
+            run->probes[run->probe_count++] = (struct db_probe_row){.boundary = (uint16_t)index,
+                                                                    .kind = DB_PROBE_WITNESS,
+                                                                    .core_a = run->set->tasks[t].core,
+                                                                    .core_b = (uint16_t)t,
+                                                                    .at_ns = window->end_ns - run->epoch_ns,
+                                                                    .value_ps = run->tasks[t].witness_ps};
+}
+
+/* Whether the witnesses inside the window agree with the quiet yardsticks. */
+static bool was_quiet(const struct run *run, uint32_t index)
+{
+    const struct window *window = &run->windows[index];
+    for (uint32_t t = 0; t < run->set->task_count; t++) {
+        uint64_t reference = run->options->quiet_ps[run->set->tasks[t].core];
+        uint64_t expected = reference / DB_WITNESS_PART + (uint64_t)run->clock_cost_ps;
+        if ((window->kind == DB_WINDOW_TOGETHER || window->task == t) && reference &&
+            run->tasks[t].witness_ps * 100 > expected * WITNESS_PERCENT)
+            return false;
+    }
+    return true;
+}
+
 static bool do_planned(struct run *run, const struct window *planned, uint32_t *extra)
 {
     for (;;) {
@@ -256,7 +285,8 @@ static bool do_planned(struct run *run, const struct window *planned, uint32_t *
         bool before = is_quiet(run, planned);
         if (!do_window(run, index) || !probe_boundary(run, run->window_count))
             return false;
-        run->windows[index].off = !before || !is_quiet(run, planned);
+        note_witnesses(run, index);
+        run->windows[index].off = !before || !is_quiet(run, planned) || !was_quiet(run, index);
         if (!run->windows[index].off || *extra == 0)
             return true;
         --*extra;
@@ -317,6 +347,7 @@ static bool measure(struct run *run, int64_t began)
     /* before the fork: what is set here is the same in every process */
     run->epoch_ns = port_now_ns();
     run->epoch_realtime_ns = port_realtime_ns();
+    run->clock_cost_ps = clock_cost_ps();
     watch_children(run->meeting);
     bool ok = start_cores(run, pids);
     run->setup_ns = port_now_ns() - began;

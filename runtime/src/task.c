@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Half a microsecond after every eighth job: what a burst of the host inside a window does to the
+ * core is seen, at 60 ns a job. */
+#define WITNESS_EVERY 8
+#define WITNESS_MAX 64
+
 struct resolved_use {
     void (*run)(struct db_context *context);
     struct db_context *context;
@@ -21,6 +26,9 @@ struct worker {
     int usage;
     struct db_usage before, after;
     int64_t inject_ns;
+    uint32_t jobs; /* run so far: every WITNESS_EVERYth is followed by a witness */
+    uint32_t witnesses;
+    int64_t witness[WITNESS_MAX];
 };
 
 static size_t contexts_bytes(const struct db_task *task)
@@ -155,6 +163,24 @@ static int64_t first_release(const struct db_task *task, const struct window *wi
     return aligned - (aligned - window->base_ns) / period * period;
 }
 
+static void witness(struct worker *w)
+{
+    if (w->jobs++ % WITNESS_EVERY == 0 && w->witnesses < WITNESS_MAX)
+        w->witness[w->witnesses++] = witness_ns();
+}
+
+static void note_witness(struct worker *w)
+{
+    for (uint32_t i = 1; i < w->witnesses; i++)
+        for (uint32_t k = i; k > 0 && w->witness[k - 1] > w->witness[k]; k--) {
+            int64_t kept = w->witness[k];
+            w->witness[k] = w->witness[k - 1];
+            w->witness[k - 1] = kept;
+        }
+    w->state->witness_ps = w->witnesses ? (uint64_t)w->witness[w->witnesses / 2] * 1000 : 0;
+    w->witnesses = 0;
+}
+
 /* Every release of the window leaves a record: run, skipped, or (late) never started. */
 static void run_window(struct worker *w, const struct window *window)
 {
@@ -170,6 +196,7 @@ static void run_window(struct worker *w, const struct window *window)
             continue;
         port_sleep_until_ns(release);
         int64_t finish = run_job(w, record);
+        witness(w);
         while (!late && release + period < finish && release + period < window->end_ns) {
             release += period;
             new_record(w, window, release)->flags |= DB_JOB_SKIPPED;
@@ -204,6 +231,7 @@ static void live(struct worker *w)
         if (state->window == STOP_WINDOW)
             return;
         run_window(w, &w->run->windows[state->window]);
+        note_witness(w);
         /* the coordinator is above all tasks: it must not wake while others still run theirs */
         port_sleep_until_ns(w->run->windows[state->window].end_ns);
         say_done(w->run->meeting);
@@ -254,8 +282,11 @@ static int64_t empty_job_ps(struct worker *w, const struct window *window)
     for (int done = 0; done < INSTRUMENTED_JOBS; done += INSTRUMENTED_BATCH) {
         w->state->record_count = 0;
         int64_t start = port_now_ns();
-        for (int i = 0; i < INSTRUMENTED_BATCH; i++)
+        for (int i = 0; i < INSTRUMENTED_BATCH; i++) {
             run_job(w, new_record(w, window, start));
+            witness(w);
+        }
+        w->witnesses = 0;
         int64_t took = port_now_ns() - start;
         best = took < best ? took : best;
     }

@@ -36,6 +36,7 @@ from deadbeat.model.jobs import (
     JOB_STARTED,
     NEVER,
     PROBE_CACHE_LINE,
+    PROBE_WITNESS,
     PROBE_YARDSTICK,
     RUN_LOCKED,
     RUN_ONE_PROCESS,
@@ -157,12 +158,22 @@ def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
     assert (starts[1:] > ends[:-1]).all()
     for boundary in range(len(table.windows) + 1):
         probes = table.probes[table.probes["boundary"] == boundary]
+        probes = probes[probes["kind"] != PROBE_WITNESS]
         assert sorted(probes["kind"].tolist()) == [PROBE_YARDSTICK] * 2 + [PROBE_CACHE_LINE]
         assert (probes["value_ps"] > 0).all()
         if boundary < len(table.windows):
             assert (probes["at_ns"] < starts[boundary]).all()
         if boundary:
             assert (probes["at_ns"] > ends[boundary - 1] - MS).all()
+
+
+def test_every_window_has_a_witness_of_each_task_that_ran_in_it() -> None:
+    table = measured(task_set(task("busy", 100)), settings())
+    witnesses = table.probes[table.probes["kind"] == PROBE_WITNESS]
+    assert sorted(witnesses["boundary"].tolist()) == list(range(len(table.windows)))
+    yardsticks = table.probes[table.probes["kind"] == PROBE_YARDSTICK]["value_ps"]
+    # a sixteenth of a yardstick and a clock read; a host that is busy makes either longer
+    assert (witnesses["value_ps"] > yardsticks.min() / 16 * 0.9).all()
 
 
 def test_the_split_accounts_for_a_span_of_pure_execution() -> None:

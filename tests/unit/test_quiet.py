@@ -8,7 +8,13 @@ import pytest
 from helpers.runs import Job, RunTask, Window, calibration, job_table, ran
 
 from deadbeat.analysis.quiet import is_quiet, only_quiet, window_states
-from deadbeat.model.jobs import JOB_COUNTED, PROBE_CACHE_LINE, PROBE_YARDSTICK, JobTable
+from deadbeat.model.jobs import (
+    JOB_COUNTED,
+    PROBE_CACHE_LINE,
+    PROBE_WITNESS,
+    PROBE_YARDSTICK,
+    JobTable,
+)
 
 QUIET_PS, LINE_PS = 1_000_000, 60_000
 Probe = tuple[int, int, int, int, int]
@@ -88,6 +94,14 @@ def test_where_the_runtime_waited_the_first_probe_ends_a_window_and_the_last_beg
 def test_the_other_state_of_a_cache_line_matters_to_windows_together() -> None:
     assert quiet_windows(run(line(1, 80_000), line(0, 325_000))) == [False, True, True, True]
     assert quiet_windows(run(line(2, 325_000))) == [True] * 4
+
+
+def test_a_burst_inside_a_window_is_seen_by_its_witness() -> None:
+    # a sixteenth of a yardstick is 62.5 ns; tables of this helper have a free clock
+    calm, busy = (1, PROBE_WITNESS, 0, 0, 66_000), (3, PROBE_WITNESS, 1, 1, 100_000)
+    assert quiet_windows(run(calm, busy)) == [True, True, True, False]
+    states = window_states(run(calm, busy), calibration())
+    np.testing.assert_allclose(states.inside, [0, 0.056, 0, 0.6])
 
 
 def test_a_run_counts_while_every_task_has_a_quiet_window_alone_and_together() -> None:

@@ -74,7 +74,7 @@ def test_a_valid_file_is_read() -> None:
         (patched(WINDOWS + 16, "<q", -1), "ends before it starts"),
         (patched(WINDOWS + 8, "<q", -(2**63)), "window's time is out of range"),
         (patched(PROBES, "<H", 2), "boundary that does not exist"),
-        (patched(PROBES + 2, "<H", 2), "unknown kind"),
+        (patched(PROBES + 2, "<H", 3), "unknown kind"),
         (patched(PROBES + 16, "<Q", 2**62), "probe's value"),
         (patched(JOBS, "<q", 2**62), "release is out of range"),
         (patched(JOBS + 8, "<q", -1), "starts before its release"),

@@ -80,9 +80,14 @@ struct db_window_row {
 };
 
 enum db_probe_kind {
-    DB_PROBE_YARDSTICK = 0, /* median of a few throughput-bound loops on core a, picoseconds */
-    DB_PROBE_CACHE_LINE = 1 /* one round trip of a cache line between cores a and b, picoseconds */
+    DB_PROBE_YARDSTICK = 0,  /* median of a few throughput-bound loops on core a, picoseconds */
+    DB_PROBE_CACHE_LINE = 1, /* one round trip of a cache line between cores a and b, picoseconds */
+    DB_PROBE_WITNESS = 2     /* median of short loops inside window `boundary`, after some of the jobs of
+                              * task b on core a: DB_WITNESS_PART of a yardstick and one clock read, ps */
 };
+
+/* A witness is a yardstick divided by this. */
+#define DB_WITNESS_PART 16
 
 /* Host state beside a window: probes with boundary w were taken after window w-1 and before window
  * w. A boundary has a second set of probes when the runtime waited there for the quiet mode: the

@@ -23,6 +23,8 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 
 TOLERANCE = 0.02
+#: A witness lasts half a microsecond, in which a clock tick of 10 to 20 ns is 4 %.
+WITNESS_TOLERANCE = 0.10
 #: A cache-line round trip is tens of nanoseconds and so rough; its other state is six times slower.
 LINE_TOLERANCE = 1.0
 _REASONS_MAX = 5
@@ -54,11 +56,13 @@ class WindowStates:
         worst: Per window, the yardstick furthest from its reference, as value / reference - 1;
             NaN where a core in use was not probed.
         line: Per window, the same of the cache-line round trips; 0 where there are none.
+        inside: Per window, the slowest witness inside it, as value / expected - 1; 0 without one.
     """
 
     quiet: NDArray[np.bool_]
     worst: NDArray[np.float64]
     line: NDArray[np.float64]
+    inside: NDArray[np.float64]
 
 
 def window_states(
@@ -83,9 +87,12 @@ def window_states(
     worst = np.take_along_axis(known, np.abs(known).argmax(axis=1)[:, None], axis=1)[:, 0]
     together = table.windows["kind"] == j.WINDOW_TOGETHER
     line = np.where(together, _lines(table, calibration, cores), 0.0)
+    inside = _witnesses(table, calibration)
     with np.errstate(invalid="ignore"):
         quiet = (np.abs(worst) <= tolerance) & (line <= line_tolerance)
-    return WindowStates(quiet=quiet, worst=worst, line=line)
+    return WindowStates(
+        quiet=quiet & (inside <= WITNESS_TOLERANCE), worst=worst, line=line, inside=inside
+    )
 
 
 def is_quiet(
@@ -192,6 +199,18 @@ def _lines(
     return slowest
 
 
+def _witnesses(table: JobTable, calibration: Calibration) -> NDArray[np.float64]:
+    """Per window, the slowest of the tasks' witnesses; 0 without one or without a reference."""
+    slowest = np.zeros(len(table.windows))
+    clock_ps = int(table.header["clock_cost_ps"])
+    for probe in table.probes[table.probes["kind"] == j.PROBE_WITNESS]:
+        core, window = int(probe["core_a"]), int(probe["boundary"])
+        if core < len(calibration.yardstick_ps) and window < len(slowest):
+            expected = calibration.yardstick_ps[core] / j.WITNESS_PART + clock_ps
+            slowest[window] = max(slowest[window], int(probe["value_ps"]) / expected - 1)
+    return slowest
+
+
 def _without_window(table: JobTable, quiet: NDArray[np.bool_]) -> list[str]:
     """What the run lacks to count, in words."""
     kinds, tasks = table.windows["kind"], table.windows["task"]
@@ -215,6 +234,8 @@ def _why(states: WindowStates) -> list[str]:
     if len(known):
         furthest = float(known[np.argmax(np.abs(known))])
         reasons.append(f"yardstick off by up to {furthest:+.1%}")
+    if len(states.inside) and states.inside.max() > WITNESS_TOLERANCE:
+        reasons.append(f"slower by up to {states.inside.max():.0%} inside a window")
     if len(states.line) and states.line.max() > 0:
         reasons.append(f"cache line slower by up to {states.line.max():.0%}")
     return reasons

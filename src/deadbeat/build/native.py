@@ -43,13 +43,16 @@ def native_root() -> Path:
 
 
 def cache_root() -> Path:
-    """Folder of the compile cache: DEADBEAT_CACHE, the clone's build/cache, or the user's cache."""
+    """Folder of the compile cache: DEADBEAT_CACHE, the clone's build/cache if it can be written, or
+    the user's cache."""
     chosen = os.environ.get("DEADBEAT_CACHE")
     if chosen:
         return Path(chosen)
-    root = native_root()
-    if root.name != "_native":
-        return root / "build" / "cache"
+    build = native_root() / "build"
+    if native_root().name != "_native" and os.access(
+        build if build.exists() else build.parent, os.W_OK
+    ):
+        return build / "cache"
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "deadbeat"
 
@@ -173,10 +176,7 @@ def _made(path: Path, argv: Sequence[str], what: str) -> Path:
             _call([*argv, "-o", str(temporary)], what)
             temporary.replace(path)
     except OSError as error:
-        raise BuildError(
-            f"cannot write {path.name} to the compile cache: {error.strerror}",
-            "free some space or set DEADBEAT_CACHE to a writable folder",
-        ) from error
+        raise _unwritable(path, error) from error
     return path
 
 
@@ -205,12 +205,23 @@ def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]
 
 def _text_source(text: str, stem: str) -> Path:
     path = cache_root() / "sources" / f"{stem}-{_key(text)}.c"
-    if not path.exists():
+    if path.exists():
+        return path
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}.part")
         temporary.write_text(text)
         temporary.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     return path
+
+
+def _unwritable(path: Path, error: OSError) -> BuildError:
+    return BuildError(
+        f"cannot write {path.name} to the compile cache: {error.strerror or error}",
+        "free some space or set DEADBEAT_CACHE to a writable folder",
+    )
 
 
 def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None) -> Path:

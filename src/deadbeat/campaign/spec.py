@@ -7,6 +7,7 @@ the campaign's folder; resuming compares against it.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -123,6 +124,10 @@ class QuietSpec:
     noise_seconds: Annotated[float, rules.Seconds("0", "3600")]
 
 
+#: Twenty times the paper's grid: more would take months and gigabytes of plan.
+RUNS_MAX = 400_000
+
+
 @frozen(kw_only=True)
 class CampaignSpec:
     """A campaign of Mode 1: M x rho x alpha with replicas.
@@ -163,6 +168,11 @@ class CampaignSpec:
         if self.tasks.segments_max < 2 and any(0 < s < 1000 for s in self.grid.sync_share):
             hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
             found.append(Problem("tasks.segments_max", "1 is too low for the grid", hint))
+        axes = (len(self.cores or (1,)), len(self.grid.sync_share), len(self.grid.contended_ratio))
+        runs = math.prod(axes) * self.grid.replicas
+        if runs > RUNS_MAX:
+            hint = "a coarser grid, fewer replicas or fewer cores"
+            found.append(Problem("grid", f"{runs} runs are more than {RUNS_MAX}", hint))
         lengths = {"seconds": self.run.seconds / self.run.windows}
         if self.run.solo_seconds is not None:
             tasks = max(self.cores or (1,)) * self.tasks.per_core

@@ -97,6 +97,10 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+#: Runs without a result that are named while a campaign runs; all of them are in the report.
+FAILURES_TOLD = 3
+
+
 @define
 class Watch:
     """Draws a campaign's progress on stderr when told of an event, never by itself.
@@ -109,6 +113,7 @@ class Watch:
     _progress: Progress | None = None
     _bar: TaskID | None = None
     _told: int = -1
+    _failures: int = 0
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -138,7 +143,11 @@ class Watch:
             case RunDone(done=done, total=total, eta_s=eta):
                 self._draw_runs(done, total, eta)
             case RunFailed(key=key, reason=reason):
-                self._note(f"run {key.text} failed: {reason}")
+                self._failures += 1
+                if self._failures <= FAILURES_TOLD:
+                    self._note(f"run {key.text} has no result: {reason}")
+                if self._failures == FAILURES_TOLD:
+                    self._note("further runs without a result are counted at the end")
             case RunRejected() | Finished():
                 pass  # repeated at once; counted at the end
 

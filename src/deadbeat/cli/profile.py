@@ -48,7 +48,12 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
     ("--classes-min", "tasks.classes_min", "N", "Fewest SY classes of a task set.  [1]"),
     ("--classes-max", "tasks.classes_max", "N", "Most SY classes of a task set.  [3]"),
     ("--priorities", "tasks.priorities", "NAME", "uniform, rate-monotonic, random."),
-    ("--fragments", "tasks.fragments", "LIST", "Use only these: matmul,mutex."),
+    (
+        "--fragments",
+        "tasks.fragments",
+        "LIST",
+        "Only these of their kind (NS or SY): matmul,futex.",
+    ),
     ("--pool", "calibration.pool", "full|quick", "Which entries are calibrated and used."),
     ("--calibration-seconds", "calibration.seconds", "S", "Time for the calibration."),
     ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),

@@ -34,8 +34,8 @@ LEAST_GROUPS = 6
 #: A use of this length must be known to within LARGEST_UNCERTAINTY of itself.
 REFERENCE_USE_PS = 10_000_000
 LARGEST_UNCERTAINTY = 0.10
-#: When less than this share of visits is quiet, the machine forbids an answer.
-LEAST_QUIET_SHARE = 0.2
+#: When less than this share of visits is quiet, even the mode is a guess.
+LEAST_QUIET_SHARE = 0.02
 
 CACHE_LINE_ENTRY = 0xFFFF
 
@@ -221,13 +221,13 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
 
 
 def _together_over_alone(rows: NDArray[Any], column: str, cores: int) -> NDArray[Any]:
-    """One ratio a core, by the lower quartiles of the rounds: what cores really do to one another
-    is there in every round, a stall of the host only in some."""
+    """One ratio a core, by the fastest rounds: what cores really do to one another is there in
+    every round, what the host does only in some."""
     ratios = []
     for core in range(cores):
         mine = rows[rows["core"] == core]
-        alone = np.quantile(mine[mine["together"] == 0][column], 0.25)
-        ratios.append(float(np.quantile(mine[mine["together"] == 1][column], 0.25) / alone))
+        alone = mine[mine["together"] == 0][column].min()
+        ratios.append(float(mine[mine["together"] == 1][column].min() / alone))
     return np.array(ratios)
 
 
@@ -289,7 +289,7 @@ def estimate_costs(
     if share < LEAST_QUIET_SHARE:
         raise CalibrationError(
             f"the machine was quiet in only {share:.0%} of the visits",
-            "stop other load, or calibrate for longer",
+            "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
         )
     costs: dict[str, tuple[Cost, ...]] = {}
     refused: dict[str, str] = {}
@@ -303,6 +303,13 @@ def estimate_costs(
             refused[str(entry)] = "; ".join(reasons)
         else:
             costs[str(entry)] = tuple(x for x in found if isinstance(x, Cost))
+    # with more refusals than answers, what is left is not the pool that was asked for
+    if len(costs) < len(entries) / 2:
+        raise CalibrationError(
+            f"only {len(costs)} of {len(entries)} entries got an answer; the machine was quiet in"
+            f" {share:.0%} of the visits",
+            "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
+        )
     parallel_ratio, compute_ratio = _parallel_ratios(samples, entries, cores)
     return Estimates(
         costs=costs,

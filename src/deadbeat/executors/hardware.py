@@ -262,7 +262,10 @@ class HardwareExecutor:
             )
         if code == "realtime-refused":
             diagnosis = diagnose_realtime(self._target.read_text)
-            return TargetError(f"SCHED_FIFO was refused: {diagnosis.cause}", diagnosis.cure)
+            return TargetError(
+                f"SCHED_FIFO was refused: {diagnosis.cause}",
+                f"{diagnosis.cure}; or measure without it: --policy other marks every result",
+            )
         if code == "memory-lock-refused":
             return TargetError(
                 f"memory cannot be locked: {text}",

@@ -86,7 +86,9 @@ JOB_DTYPE = np.dtype(
 )
 
 WINDOW_TOGETHER, WINDOW_SOLO = 0, 1
-PROBE_YARDSTICK, PROBE_CACHE_LINE = 0, 1
+PROBE_YARDSTICK, PROBE_CACHE_LINE, PROBE_WITNESS = 0, 1, 2
+#: A witness is a yardstick divided by this, and a clock read.
+WITNESS_PART = 16
 
 WINDOW_OFF = 1
 

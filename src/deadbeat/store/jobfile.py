@@ -207,7 +207,7 @@ def _window_problems(windows: NDArray[Any], task_count: int) -> Iterator[str]:
 def _probe_problems(probes: NDArray[Any], window_count: int) -> Iterator[str]:
     if (probes["boundary"] > window_count).any():
         yield "a probe names a boundary that does not exist"
-    if (probes["kind"] > j.PROBE_CACHE_LINE).any():
+    if (probes["kind"] > j.PROBE_WITNESS).any():
         yield "a probe is of an unknown kind"
     if (probes["value_ps"] >= LIMIT_NS).any():
         yield "a probe's value is out of range"
