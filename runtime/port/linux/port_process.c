@@ -70,12 +70,21 @@ void port_kill(int pid)
     kill(pid, SIGKILL);
 }
 
+/* Reaping removes the child's /proc entries, and the kernel (d_invalidate) spins while somebody
+ * still holds one of them. At a real-time priority it would keep that somebody, a kernel worker that
+ * closes a file of the child, from ever running on this CPU: seen to last for seconds. */
 int port_reap(int pid)
 {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
+    struct sched_param realtime, ordinary = {0};
+    int status = 0, result, policy = sched_getscheduler(0);
+    sched_getparam(0, &realtime);
+    sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    do
+        result = waitpid(pid, &status, 0);
+    while (result < 0 && errno == EINTR);
+    sched_setscheduler(0, policy, &realtime);
+    if (result < 0)
+        return -1;
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
