@@ -242,7 +242,8 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
     measured = spec.run.seconds + solo_seconds(spec)
     # a window done again is at most as long as the longest of them
-    longest = max(spec.run.seconds / spec.run.windows, solo_seconds(spec))
+    rounds = max(1, spec.run.windows - 1)
+    longest = max(spec.run.seconds / spec.run.windows, solo_seconds(spec) / rounds)
     again = spec.quiet.extra_windows * longest + spec.quiet.wait_seconds
     length = (measured + again) * (1 + _OVERHEAD)
     before = spec.quiet.noise_seconds + (0 if calibrated else spec.calibration.seconds)

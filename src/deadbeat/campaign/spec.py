@@ -240,17 +240,18 @@ _DEFAULT: dict[str, Any] = {
 }
 
 #: What a preset changes. quick on 2 cores: 20 s + 8 s + 108 sets of about 0.5 s, and on a host that
-#: is never quiet 0.65 s more for each and a tenth of the sets again. Many short sets rather than
-#: few long ones: sets differ by their classes far more than jobs do.
+#: is never quiet 0.7 s more for each and a tenth of the sets again. Many short sets rather than
+#: few long ones: sets differ by their classes far more than jobs do; and many short windows: a busy
+#: host spares some of them.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
-        "run": {"seconds": 0.3, "warmup_jobs": 1},
+        "run": {"seconds": 0.3, "windows": 4, "warmup_jobs": 1},
         "calibration": {"pool": "quick", "seconds": 20.0},
         "quiet": {
-            "extra_windows": 1,
-            "wait_seconds": 0.5,
+            "extra_windows": 4,
+            "wait_seconds": 0.4,
             "repeat_share": 0.1,
             "noise_seconds": 8.0,
         },
