@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +20,7 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED
 from deadbeat.model.results import Point, RunKey
+from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser, SynthesisParameters
 
@@ -44,24 +46,29 @@ def requests_of(
 
 
 def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> None:
-    """100 sets of 1 s together and half a second alone, as a campaign runs them. Nothing is
-    repeated or waited for: that is the host's doing, not the tool's."""
+    """100 sets of 1 s together and half a second alone, judged and committed as a campaign does.
+    Nothing is repeated or waited for: that is the host's doing, not the tool's."""
     requests = requests_of(
         calibration, cores=len(executor.cpus), shares=["0", "1/2"], count=SETS // 2
     )
     settings = RunSettings(seconds=1.0, solo_seconds=0.5, windows=2, warmup_jobs=1)
     measured_ns, setups = 0, []
-    with executor.open(requests, settings) as session:
+    with (
+        TemporaryDirectory() as folder,
+        executor.open(requests, settings) as session,
+    ):
+        store = CampaignStore.create(Path(folder) / "bench", {}, 1)
         session.run(requests[0].key)  # starts the program: part of a batch, not of a set
         began = perf_counter()
         for request in requests:
             outcome = session.run(request.key)
             if outcome.file is None:
                 sys.exit(f"a set failed: {outcome.error}")
-            header = read_job_table(outcome.file).header
-            measured_ns += int(header["measured_ns"])
-            setups.append(int(header["setup_ns"]))
-            outcome.file.unlink()
+            table = read_job_table(outcome.file)
+            is_quiet(table, calibration)  # what a campaign does with every run: judge and keep it
+            store.commit_file(request.key, outcome.file)
+            measured_ns += int(table.header["measured_ns"])
+            setups.append(int(table.header["setup_ns"]))
         wall = perf_counter() - began
     report(
         "seconds measuring (solo windows included) / wall seconds, 100 sets of 1 s",

@@ -251,7 +251,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "calibration": {"pool": "quick", "seconds": 20.0},
         "quiet": {
             "extra_windows": 4,
-            "wait_seconds": 0.4,
+            "wait_seconds": 0.35,
             "repeat_share": 0.1,
             "noise_seconds": 8.0,
         },
