@@ -146,6 +146,8 @@ def _find_problem(calibration: Calibration) -> str:
             return f"{entry} has no cost"
         if any(min(cost.first_ps, cost.again_ps, cost.repeat_ps) < 1 for cost in costs):
             return f"{entry} costs less than 1 ps"
+        if any(min(cost.samples, cost.rejected) < 0 for cost in costs):
+            return f"{entry} rests on fewer than no samples"
     references = (*calibration.yardstick_ps, *calibration.cache_line_ps.values())
     if any(reference < 1 for reference in references):
         return "a host reference is less than 1 ps"
