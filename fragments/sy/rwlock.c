@@ -11,7 +11,7 @@
  * blocking = true
  * hold = "readers compare, writers update a guarded counter"
  * parallel = true
- * mixed_priorities = true
+ * mixed_priorities = false
  * origin = "own; POSIX threads, writers preferred where the C library can"
  * tacle = ""
  * licence = "Apache-2.0"

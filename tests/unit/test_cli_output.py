@@ -46,7 +46,7 @@ def test_the_bar_is_drawn_by_no_thread_of_its_own() -> None:
     text, threads = watched(terminal=True)
     assert threads == before
     assert "50 of 100 runs, 50 s left" in text
-    assert "run m002-s0500-c1000-r0003 failed: it broke" in text
+    assert "run m002-s0500-c1000-r0003 has no result: it broke" in text
 
 
 def test_without_a_terminal_there_is_a_line_at_every_twentieth(
