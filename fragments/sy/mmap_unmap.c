@@ -5,7 +5,7 @@
  * resource_class = "address-space"
  * sizes = [1, 4, 16, 64]
  * size_unit = "pages"
- * quick = []
+ * quick = [1, 4]
  * requires = []
  * modes = ["shared-address-space"]
  * blocking = true
