@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -386,11 +387,18 @@ def test_code_lies_at_the_same_address_in_every_program() -> None:
     assert _code(empty) == _code(full)
 
 
-def test_the_template_port_declares_what_the_runtime_needs(tmp_path: Path) -> None:
-    template = Path(__file__).parents[2] / "runtime" / "port" / "template" / "port.c"
-    program = tmp_path / "uses_the_template.c"
-    program.write_text("int main(void) { return 0; }\n")
-    compile_program([program, template], tmp_path / "out", static=False)
+def test_the_template_port_defines_all_that_the_runtime_needs(tmp_path: Path) -> None:
+    runtime = Path(__file__).parents[2] / "runtime"
+    main = tmp_path / "main.c"
+    main.write_text("int main(void) { return 0; }\n")
+    program = compile_program(
+        [main, runtime / "port" / "template" / "port.c"], tmp_path / "out", static=False
+    )
+    defined = {line.split()[-1] for line in _code(program)}
+    header = (runtime / "include" / "deadbeat" / "port.h").read_text()
+    declared = set(re.findall(r"^[a-z_0-9 ]*?[ *](port_[a-z_]+)\(", header, re.MULTILINE | re.I))
+    assert len(declared) > 20
+    assert declared - defined == set()
 
 
 def test_a_compiler_that_is_not_there_is_a_build_error() -> None:

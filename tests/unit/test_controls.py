@@ -64,6 +64,15 @@ def test_a_control_passes_inside_its_range_and_is_undecided_without_a_value() ->
     assert [verdict(v) for v in (1.0, 0.98, 1.03, None)] == [True, True, False, None]
 
 
+def test_a_value_off_the_range_from_few_sets_is_undecided_not_a_failure() -> None:
+    def verdict(value: float, sets: int) -> object:
+        accepted = (0.98, 1.02)
+        row = control("x", "negative", value, accepted=accepted, unit="", message="", sets=sets)
+        return row["passed"]
+
+    assert [verdict(1.0, 3), verdict(1.1, 3), verdict(1.1, 5)] == [True, None, False]
+
+
 def test_the_smallest_effect_covers_bias_and_spread() -> None:
     effect, _ = _smallest_effect([1.01, 1.01, 1.01, 1.01])
     assert effect == pytest.approx(0.01)

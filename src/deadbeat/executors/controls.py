@@ -130,8 +130,8 @@ def observe(table: JobTable) -> Observed | None:
 
 
 def _median(values: Sequence[float]) -> float | None:
-    """None, for undecided, where too few were quiet."""
-    return float(np.median(values)) if len(values) >= LEAST_SETS else None
+    """None where nothing was quiet."""
+    return float(np.median(values)) if values else None
 
 
 def control(
@@ -142,12 +142,15 @@ def control(
     accepted: tuple[float, float],
     unit: str,
     message: str,
+    sets: int = LEAST_SETS,
 ) -> dict[str, Any]:
-    """One control as the executor protocol describes it."""
+    """One control as the executor protocol describes it; ``sets``: what its value rests on. A value
+    off the accepted range is a failure from LEAST_SETS on, and undecided below: it may be noise."""
+    inside = value is not None and accepted[0] <= value <= accepted[1]
     return {
         "name": name,
         "kind": kind,
-        "passed": None if value is None else accepted[0] <= value <= accepted[1],
+        "passed": True if inside else None if value is None or sets < LEAST_SETS else False,
         "value": None if value is None else round(value, 5),
         "low": accepted[0],
         "high": accepted[1],
@@ -235,6 +238,7 @@ def _flat_on_one_core(bench: Bench, replicas: int) -> tuple[dict[str, Any], list
             unit="ratio of spans",
             message="contended over core-local on one core, "
             f"median of {len(ratios)} quiet task sets",
+            sets=len(ratios),
         ),
         [o.slowdown for o in seen if o],
     )
@@ -257,6 +261,7 @@ def _local_on_all_cores(bench: Bench, replicas: int) -> tuple[dict[str, Any], li
             unit="slowdown",
             message=f"core-local objects on all cores over alone, "
             f"median of {len(seen)} quiet task sets",
+            sets=len(seen),
         ),
         [o.slowdown for o in seen],
     )
@@ -382,6 +387,7 @@ def _costs_hold(bench: Bench, replicas: int) -> list[dict[str, Any]]:
                 unit="span over C",
                 message=f"calibrated cost against measured span, sync share {share}, one core, "
                 f"median of {len(seen)} quiet task sets",
+                sets=len(seen),
             )
         )
     return rows
@@ -409,7 +415,7 @@ def selftest(
     noise = noise_floor(executor, known, seconds=max(4.0, seconds / 4))
     progress(0.75)
     run = 2 * RUN_SECONDS + RUN_OVERHEAD
-    replicas = max(3, int(seconds / 4 / (3 * run)))
+    replicas = max(LEAST_SETS, int(seconds / 4 / (3 * run)))
     checks = noise["controls"] + _costs_hold(Bench(executor, catalog, known), replicas)
     progress(1.0)
     return {
