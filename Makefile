@@ -2,10 +2,10 @@
 
 PYTHON := .venv/bin/python
 # Goldens are kept as the generator wrote them.
-C_FILES = $(shell find runtime fragments tests -name '*.[ch]' ! -path 'tests/golden/*')
+C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all setup setup-dev lint types bench format clean
+.PHONY: help run test test-all setup setup-dev setup-bench lint types bench format clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -25,6 +25,9 @@ setup: ## set up what `make run` needs, no more
 setup-dev: ## set up what the tests need too
 	@tools/setup dev
 
+setup-bench: ## set up what `make bench` compares with too
+	@tools/setup bench
+
 lint: setup-dev ## ruff, and the layout of Python and C
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -33,7 +36,7 @@ lint: setup-dev ## ruff, and the layout of Python and C
 types: setup-dev ## mypy, strict
 	$(PYTHON) -m mypy
 
-bench: setup-dev ## measure deadbeat's own speed, a line of JSON per figure
+bench: setup-bench ## measure deadbeat's own speed, a line of JSON per figure
 	@for file in bench/bench_*.py; do $(PYTHON) $$file || exit 1; done
 
 format: setup-dev ## lay out Python and C

@@ -14,12 +14,14 @@ LAYERS = (
     "cli",
     "report",
     "analysis",
+    "studies",
     "campaign",
     "executors",
     "targets",
     "build",
     "emit",
     "synthesis",
+    "sched",
     "store",
     "catalog",
     "model",
@@ -27,6 +29,7 @@ LAYERS = (
 MAY_PRINT = ("cli",)
 MAY_START_PROCESSES = ("targets", "build")
 MAY_WRITE_FILES = ("store", "build", "report")
+MAY_IMPORT_NATIVE = ("sched",)
 
 LINES_MAX = 600
 
@@ -110,6 +113,17 @@ def print_violations(path: str, source: str) -> list[str]:
         elif isinstance(node, ast.Raise) and "SystemExit" in ast.unparse(node):
             found.append(f"{path}:{node.lineno}: raises SystemExit outside cli")
     return found
+
+
+def native_violations(path: str, source: str) -> list[str]:
+    """The native module imported outside sched."""
+    if package_of(path) in MAY_IMPORT_NATIVE:
+        return []
+    return [
+        f"{path}:{line}: imports {name} outside sched"
+        for line, name in imported_modules(path, source)
+        if "_core" in name.split(".")
+    ]
 
 
 def process_violations(path: str, source: str) -> list[str]:
@@ -217,6 +231,9 @@ def make_targets(makefile: str) -> set[str]:
 
 def readme_violations(readme: str, makefile: str) -> list[str]:
     """``make`` commands of the front page that make does not know; the two that must be there."""
+    # Only `make bench` installs these; whoever uses them looks there for the reason.
+    bench = content["project"]["optional-dependencies"].get("bench", [])
+    found += [f"{line} is not pinned" for line in bench if not pins([line])]
     named = set(re.findall(r"\bmake ([a-z][a-z-]*)", readme))
     found = [f"README names `make {name}`, no target" for name in named - make_targets(makefile)]
     return found + [f"README lacks `make {name}`" for name in {"run", "test"} - named]
@@ -293,6 +310,9 @@ def lock_violations(pyproject: str, run_lock: str, dev_lock: str, decision: str)
     for name, wanted in (pins(run) | pins(dev) | run_pins).items():
         if dev_pins.get(name) != wanted:
             found.append(f"requirements-dev.lock: {name} is not {wanted}; run tools/lock")
+    # Only `make bench` installs these; whoever uses them looks there for the reason.
+    bench = content["project"]["optional-dependencies"].get("bench", [])
+    found += [f"{line} is not pinned" for line in bench if not pins([line])]
     named = set(re.findall(r"[\w-]+", decision))
-    reasonless = [name for name in pins(run) | pins(dev) if name not in named]
+    reasonless = [name for name in pins(run) | pins(dev) | pins(bench) if name not in named]
     return found + [f"decision 0002 gives no reason for {name}" for name in reasonless]

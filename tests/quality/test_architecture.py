@@ -22,6 +22,7 @@ EXCEPTIONS = {
 SOURCE_RULES: dict[str, Callable[[str, str], list[str]]] = {
     "layer": rules.layer_violations,
     "print": rules.print_violations,
+    "native": rules.native_violations,
     "process": rules.process_violations,
     "write": rules.write_violations,
 }

@@ -1,0 +1,55 @@
+// What the parts of the binding share: task systems come as int64 arrays of shape (tasks, 9).
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "deadbeat/sched/system.hpp"
+
+namespace deadbeat::bind {
+
+namespace nb = nanobind;
+
+using TaskArray = nb::ndarray<const std::int64_t, nb::shape<-1, 9>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Counts = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline sched::System system_of(std::int32_t processors, const TaskArray& tasks) {
+    // Arrays of int64 with the fields in the order of Task (static_assert in system.hpp).
+    return {processors, {reinterpret_cast<const sched::Task*>(tasks.data()), tasks.shape(0)}};
+}
+
+// ValueError with the first defect; Python reports all of them before it comes here.
+inline void require_sound(const sched::System& system) {
+    const auto found = sched::defects(system);
+    if (!found.empty()) {
+        throw std::invalid_argument(found.front());
+    }
+}
+
+// A numpy array that owns a copy of `count` values.
+template <class T>
+nb::object array_of(const T* values, std::size_t rows, std::size_t columns = 0) {
+    const std::size_t count = rows * (columns == 0 ? 1 : columns);
+    T* copy = new T[count == 0 ? 1 : count];
+    if (count > 0) {
+        std::memcpy(copy, values, count * sizeof(T));
+    }
+    nb::capsule owner(copy, [](void* data) noexcept { delete[] static_cast<T*>(data); });
+    if (columns == 0) {
+        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {rows}, owner));
+    }
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(copy, {rows, columns}, owner));
+}
+
+void bind_simulator(nb::module_& m);
+void bind_batch(nb::module_& m);
+void bind_tests(nb::module_& m);
+void bind_generators(nb::module_& m);
+
+}  // namespace deadbeat::bind

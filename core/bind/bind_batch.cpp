@@ -1,0 +1,115 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "deadbeat/sched/batch.hpp"
+#include "deadbeat/sched/policy.hpp"
+#include "deadbeat/sched/tests.hpp"
+#include "deadbeat/sched/ties.hpp"
+
+namespace deadbeat::bind {
+
+namespace {
+
+using namespace sched;
+
+Batch batch_of(const TaskArray& tasks, const Integers& starts, const Counts& processors) {
+    Batch batch{{reinterpret_cast<const Task*>(tasks.data()), tasks.shape(0)},
+                {starts.data(), starts.shape(0)},
+                {processors.data(), processors.shape(0)}};
+    if (batch.starts.size() != batch.size() + 1 || batch.starts.front() != 0 ||
+        batch.starts.back() != static_cast<std::int64_t>(batch.tasks.size())) {
+        throw std::invalid_argument("starts do not match the tasks and processors");
+    }
+    for (std::size_t i = 0; i < batch.size(); i++) {
+        if (batch.starts[i] > batch.starts[i + 1]) {
+            throw std::invalid_argument("starts must ascend");
+        }
+        const auto found = defects(batch.system(i));
+        if (!found.empty()) {
+            throw std::invalid_argument("system " + std::to_string(i) + ": " + found.front());
+        }
+    }
+    return batch;
+}
+
+// The integer fields of BatchRow in their order, then the real ones.
+constexpr const char* kIntegers[] = {"answer",        "proved",         "first_miss",  "until",
+                                     "placed",        "jobs",           "events",      "judged",
+                                     "missed",        "completed",      "preemptions", "migrations",
+                                     "cross_cluster", "task_migrations"};
+
+nb::dict columns_of(const std::vector<BatchRow>& rows) {
+    static_assert(sizeof(BatchRow) == 19 * 8);
+    nb::dict columns;
+    std::vector<std::int64_t> integers(rows.size());
+    std::vector<double> reals(rows.size());
+    std::size_t field = 0;
+    for (const char* name : kIntegers) {
+        for (std::size_t i = 0; i < rows.size(); i++) {
+            integers[i] = (&rows[i].answer)[field];
+        }
+        columns[name] = array_of(integers.data(), rows.size());
+        field++;
+    }
+    const auto put_real = [&](const char* name, double BatchRow::* member) {
+        for (std::size_t i = 0; i < rows.size(); i++) {
+            reals[i] = rows[i].*member;
+        }
+        columns[name] = array_of(reals.data(), rows.size());
+    };
+    const auto put = [&](const char* name, Time BatchRow::* member) {
+        for (std::size_t i = 0; i < rows.size(); i++) {
+            integers[i] = rows[i].*member;
+        }
+        columns[name] = array_of(integers.data(), rows.size());
+    };
+    put_real("slack_mean", &BatchRow::slack_mean);
+    put_real("slack_share_mean", &BatchRow::slack_share_mean);
+    put("slack_min", &BatchRow::slack_min);
+    put("response_max", &BatchRow::response_max);
+    put("tardiness_max", &BatchRow::tardiness_max);
+    return columns;
+}
+
+nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
+                     const Options& options, int model, int threads) {
+    const Batch batch = batch_of(tasks, starts, processors);
+    if (find_policy(options.policy) == nullptr) {
+        throw std::invalid_argument("unknown policy " + options.policy);
+    }
+    std::vector<BatchRow> rows;
+    {
+        nb::gil_scoped_release unlocked;
+        rows = decide_batch(batch, options, static_cast<Model>(model), threads);
+    }
+    return columns_of(rows);
+}
+
+nb::object test_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
+                     const std::vector<std::string>& names, const TestOptions& options,
+                     int threads) {
+    const Batch batch = batch_of(tasks, starts, processors);
+    for (const std::string& name : names) {
+        if (find_test(name) == nullptr) {
+            throw std::invalid_argument("unknown test " + name);
+        }
+    }
+    std::vector<std::int8_t> answers;
+    {
+        nb::gil_scoped_release unlocked;
+        answers = test_batch(batch, names, options, threads);
+    }
+    return array_of(answers.data(), batch.size(), names.empty() ? 1 : names.size());
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& m) {
+    m.def("decide_batch", &decide_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
+          nb::arg("options"), nb::arg("model"), nb::arg("threads") = 1);
+    m.def("test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
+          nb::arg("names"), nb::arg("options"), nb::arg("threads") = 1);
+}
+
+}  // namespace deadbeat::bind

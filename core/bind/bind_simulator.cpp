@@ -1,0 +1,161 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "deadbeat/sched/policy.hpp"
+#include "deadbeat/sched/ties.hpp"
+#include "deadbeat/sched/verdict.hpp"
+
+namespace deadbeat::bind {
+
+namespace {
+
+using namespace sched;
+
+constexpr Time none_as(Time value) { return value == kNever ? -1 : value; }
+
+// Columns of TaskMetrics, as the Python side names them. Sums as doubles: they are for means.
+nb::dict metrics_of(const Result& result) {
+    const std::size_t n = result.tasks.size();
+    nb::dict columns;
+    const auto integers = [&](const char* name, auto get) {
+        std::vector<std::int64_t> values(n);
+        for (std::size_t i = 0; i < n; i++) {
+            values[i] = get(result.tasks[i]);
+        }
+        columns[name] = array_of(values.data(), n);
+    };
+    const auto reals = [&](const char* name, auto get) {
+        std::vector<double> values(n);
+        for (std::size_t i = 0; i < n; i++) {
+            values[i] = static_cast<double>(get(result.tasks[i]));
+        }
+        columns[name] = array_of(values.data(), n);
+    };
+    using M = TaskMetrics;
+    integers("released", [](const M& m) { return m.released; });
+    integers("completed", [](const M& m) { return m.completed; });
+    integers("judged", [](const M& m) { return m.judged; });
+    integers("missed", [](const M& m) { return m.missed; });
+    integers("response_min", [](const M& m) { return none_as(m.response_min); });
+    integers("response_max", [](const M& m) { return m.response_max; });
+    integers("tardiness_max", [](const M& m) { return m.tardiness_max; });
+    integers("slack_min", [](const M& m) { return m.slack_min; });  // kNever: none completed
+    integers("preemptions", [](const M& m) { return m.preemptions; });
+    integers("migrations", [](const M& m) { return m.migrations; });
+    integers("cross_cluster", [](const M& m) { return m.cross_cluster; });
+    integers("task_migrations", [](const M& m) { return m.task_migrations; });
+    reals("response_sum", [](const M& m) { return m.response_sum; });
+    reals("tardiness_sum", [](const M& m) { return m.tardiness_sum; });
+    reals("slack_sum", [](const M& m) { return m.slack_sum; });
+    return columns;
+}
+
+nb::dict verdict_dict(const Verdict& verdict) {
+    static_assert(sizeof(JobRecord) == 6 * sizeof(std::int64_t));
+    static_assert(sizeof(Segment) == 5 * sizeof(std::int64_t));
+    const Result& result = verdict.result;
+    nb::dict answer;
+    answer["answer"] = static_cast<int>(verdict.answer);
+    answer["proved"] = verdict.proved;
+    answer["because"] = verdict.because;
+    answer["outcome"] = static_cast<int>(result.outcome);
+    answer["first_miss"] = none_as(result.first_miss);
+    answer["first_miss_task"] = result.first_miss_task;
+    answer["first_miss_job"] = result.first_miss_job;
+    answer["until"] = result.until;
+    answer["events"] = result.events;
+    answer["repeat_from"] = result.repeat_from;
+    answer["repeat_to"] = result.repeat_to;
+    answer["truncated"] = result.truncated;
+    answer["placed"] = array_of(result.placed.data(), result.placed.size());
+    answer["remarks"] = result.remarks;
+    answer["metrics"] = metrics_of(result);
+    answer["jobs"] =
+        array_of(reinterpret_cast<const std::int64_t*>(result.jobs.data()), result.jobs.size(), 6);
+    answer["segments"] = array_of(reinterpret_cast<const std::int64_t*>(result.segments.data()),
+                                  result.segments.size(), 5);
+    return answer;
+}
+
+nb::list policy_list() {
+    nb::list list;
+    for (const PolicyEntry& entry : policies()) {
+        const PolicyInfo& info = entry.info;
+        nb::dict d;
+        d["name"] = info.name;
+        d["title"] = info.title;
+        d["reference"] = info.reference;
+        d["memoryless"] = info.memoryless;
+        d["predictable"] = info.predictable;
+        d["predictable_reason"] = info.predictable_reason;
+        d["clusters"] = info.clusters;
+        d["partitions"] = info.partitions;
+        d["fixed_priority"] = info.fixed_priority;
+        d["implicit_only"] = info.implicit_only;
+        list.append(d);
+    }
+    return list;
+}
+
+nb::dict decide_one(std::int32_t processors, const TaskArray& tasks, const Options& options,
+                    int model, bool thesis) {
+    const System system = system_of(processors, tasks);
+    require_sound(system);
+    if (find_policy(options.policy) == nullptr) {
+        throw std::invalid_argument("unknown policy " + options.policy);
+    }
+    if (tie_rank(system, options.ties).empty()) {
+        throw std::invalid_argument("unknown tie rule " + options.ties);
+    }
+    Verdict verdict;
+    {
+        nb::gil_scoped_release unlocked;
+        verdict = thesis ? decide_by_thesis(system, options)
+                         : decide(system, options, static_cast<Model>(model));
+    }
+    return verdict_dict(verdict);
+}
+
+}  // namespace
+
+void bind_simulator(nb::module_& m) {
+    nb::class_<Costs>(m, "Costs")
+        .def(nb::init<>())
+        .def_rw("context_switch", &Costs::context_switch)
+        .def_rw("migration", &Costs::migration)
+        .def_rw("cache_reload", &Costs::cache_reload);
+    nb::enum_<Arrival>(m, "Arrival")
+        .value("periodic", Arrival::periodic)
+        .value("sporadic", Arrival::sporadic);
+    nb::class_<Options>(m, "Options")
+        .def(nb::init<>())
+        .def_rw("policy", &Options::policy)
+        .def_rw("ties", &Options::ties)
+        .def_rw("priorities", &Options::priorities)
+        .def_rw("partition", &Options::partition)
+        .def_rw("order", &Options::order)
+        .def_rw("admission", &Options::admission)
+        .def_rw("unplaced", &Options::unplaced)
+        .def_rw("balance", &Options::balance)
+        .def_rw("cluster_size", &Options::cluster_size)
+        .def_rw("threshold_numerator", &Options::threshold_numerator)
+        .def_rw("threshold_denominator", &Options::threshold_denominator)
+        .def_rw("costs", &Options::costs)
+        .def_rw("arrival", &Options::arrival)
+        .def_rw("seed", &Options::seed)
+        .def_rw("sporadic_delay", &Options::sporadic_delay)
+        .def_rw("stop_at_miss", &Options::stop_at_miss)
+        .def_rw("horizon", &Options::horizon)
+        .def_rw("budget", &Options::budget)
+        .def_rw("metrics", &Options::metrics)
+        .def_rw("record_jobs", &Options::record_jobs)
+        .def_rw("record_segments", &Options::record_segments)
+        .def_rw("record_max", &Options::record_max);
+    m.def("policies", &policy_list);
+    m.def("tie_rules", &tie_rules);
+    m.def("decide", &decide_one, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
+          nb::arg("model"), nb::arg("thesis") = false);
+}
+
+}  // namespace deadbeat::bind

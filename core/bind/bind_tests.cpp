@@ -1,0 +1,65 @@
+#include <nanobind/stl/string.h>
+
+#include "bind.hpp"
+#include "deadbeat/sched/tests.hpp"
+
+namespace deadbeat::bind {
+
+namespace {
+
+using namespace sched;
+
+nb::list test_list() {
+    nb::list list;
+    for (const TestEntry& entry : schedulability_tests()) {
+        const TestInfo& info = entry.info;
+        nb::dict d;
+        d["name"] = info.name;
+        d["title"] = info.title;
+        d["reference"] = info.reference;
+        d["scheduler"] = info.scheduler;
+        d["model"] = info.model;
+        d["ties"] = info.ties;
+        d["deadlines"] = info.deadlines;
+        d["kind"] = static_cast<int>(info.kind);
+        d["cost"] = info.cost;
+        list.append(d);
+    }
+    return list;
+}
+
+nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskArray& tasks,
+                   const TestOptions& options) {
+    const System system = system_of(processors, tasks);
+    require_sound(system);
+    const TestEntry* test = find_test(name);
+    if (test == nullptr) {
+        throw std::invalid_argument("unknown test " + name);
+    }
+    std::vector<Time> bounds(system.tasks.size(), kNever);
+    TestVerdict verdict;
+    {
+        nb::gil_scoped_release unlocked;
+        verdict = test->run(system, options, bounds);
+    }
+    return nb::make_tuple(static_cast<int>(verdict.answer), std::string(verdict.reason),
+                          array_of(bounds.data(), bounds.size()));
+}
+
+}  // namespace
+
+void bind_tests(nb::module_& m) {
+    nb::class_<TestOptions>(m, "TestOptions")
+        .def(nb::init<>())
+        .def_rw("priorities", &TestOptions::priorities)
+        .def_rw("ties", &TestOptions::ties)
+        .def_rw("partition", &TestOptions::partition)
+        .def_rw("order", &TestOptions::order)
+        .def_rw("blocking", &TestOptions::blocking)
+        .def_rw("budget", &TestOptions::budget);
+    m.def("tests", &test_list);
+    m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
+          nb::arg("options"));
+}
+
+}  // namespace deadbeat::bind

@@ -1,0 +1,12 @@
+// The Python module deadbeat.sched._core: one bind_*.cpp per part, all thin.
+#include <nanobind/nanobind.h>
+
+#include "bind.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.";
+    deadbeat::bind::bind_simulator(m);
+    deadbeat::bind::bind_batch(m);
+    deadbeat::bind::bind_tests(m);
+    deadbeat::bind::bind_generators(m);
+}

@@ -1,0 +1,49 @@
+// Verdicts of many task systems at once: the fast path of studies.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "deadbeat/sched/verdict.hpp"
+
+namespace deadbeat::sched {
+
+// Systems one after the other: system i has tasks [starts[i], starts[i + 1]).
+struct Batch {
+    std::span<const Task> tasks;
+    std::span<const std::int64_t> starts;  // systems + 1
+    std::span<const std::int32_t> processors;
+    std::size_t size() const { return processors.size(); }
+    System system(std::size_t i) const {
+        const auto from = static_cast<std::size_t>(starts[i]);
+        return {processors[i], tasks.subspan(from, static_cast<std::size_t>(starts[i + 1]) - from)};
+    }
+};
+
+// One row per system. Sums over its tasks; meaning as in TaskMetrics.
+struct BatchRow {
+    std::int64_t answer;  // Answer
+    std::int64_t proved;  // 0 or 1
+    Time first_miss;      // -1: none
+    Time until;
+    std::int64_t placed;  // 0: the partitioning heuristic found no place for a task
+    std::int64_t jobs;    // released in [0, until)
+    std::int64_t events;
+    // 0 unless options.metrics:
+    std::int64_t judged, missed, completed;
+    std::int64_t preemptions, migrations, cross_cluster, task_migrations;
+    // Means over completed jobs, and their extremes: slack = deadline - completion.
+    double slack_mean, slack_share_mean;  // the latter: slack / T
+    Time slack_min, response_max, tardiness_max;
+};
+
+// Equal, row by row, to decide() followed by summing; whatever of it can be done many systems at a
+// time is. `threads` of this process.
+std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, Model model,
+                                   int threads = 1);
+
+// Answers of every test of `names` for every system, [system][test], as TestAnswer.
+std::vector<std::int8_t> test_batch(const Batch& batch, const std::vector<std::string>& names,
+                                    const struct TestOptions& options, int threads = 1);
+
+}  // namespace deadbeat::sched

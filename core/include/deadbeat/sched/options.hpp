@@ -1,0 +1,48 @@
+// How a task system is simulated.
+#pragma once
+
+#include <string>
+
+#include "deadbeat/sched/time.hpp"
+
+namespace deadbeat::sched {
+
+struct Costs {
+    Time context_switch = 0;  // a processor takes up another job than it last ran
+    Time migration = 0;       // a job resumes, or a task continues, on another processor
+    Time cache_reload = 0;    // a job resumes on its processor after another job ran there
+    bool any() const { return context_switch > 0 || migration > 0 || cache_reload > 0; }
+};
+
+// When jobs are released.
+enum class Arrival : int {
+    periodic = 0,  // exactly T apart, from the offset
+    sporadic = 1,  // T plus a random delay apart, see `sporadic_delay`
+};
+
+struct Options {
+    std::string policy = "g-edf";
+    std::string ties = "index";              // see ties.hpp
+    std::string priorities = "rm";           // of fixed-priority policies: rm, dm, given
+    std::string partition = "first-fit";     // next-fit, first-fit, best-fit, worst-fit
+    std::string order = "utilisation-desc";  // in which tasks are placed; see partition.hpp
+    std::string admission = "utilisation";   // what a cluster can take: utilisation, density, exact
+    std::string unplaced = "reject";         // reject, or least-loaded
+    std::string balance = "both";   // loose clustered: none, offline, pull, both, sticky, release
+    std::int32_t cluster_size = 2;  // processors of a cluster, of clustered policies
+    std::int64_t threshold_numerator = 0;  // EDF-US: xi; 0: the policy's own, m/(2m-1)
+    std::int64_t threshold_denominator = 1;
+    Costs costs;
+    Arrival arrival = Arrival::periodic;
+    std::uint64_t seed = 0;             // of sporadic delays
+    double sporadic_delay = 0.5;        // the longest delay, as a share of T
+    bool stop_at_miss = true;           // else jobs that missed run on, with the priority they had
+    Time horizon = 0;                   // simulate [0, horizon); 0: as long as the verdict needs
+    std::int64_t budget = 100'000'000;  // events after which the answer is `undecided`
+    bool metrics = true;                // per-task figures
+    bool record_jobs = false;           // a JobRecord per job
+    bool record_segments = false;       // a Segment per stretch of execution
+    std::int64_t record_max = 10'000'000;  // of each; more are dropped and `truncated` is set
+};
+
+}  // namespace deadbeat::sched

@@ -1,0 +1,52 @@
+// Task systems: sporadic or periodic tasks on identical processors.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deadbeat/sched/time.hpp"
+
+namespace deadbeat::sched {
+
+// All fields 64-bit and in this order: a numpy array of shape (tasks, 9) is an array of these.
+struct Task {
+    Time wcet;      // C >= 1
+    Time period;    // T >= 1, the minimum distance of releases where they are sporadic
+    Time deadline;  // D >= 1, relative
+    Time offset;    // O >= 0, the first release
+    std::int64_t
+        priority;        // larger is more urgent, as in SCHED_FIFO; used where priorities are given
+    std::int64_t home;   // cluster it is bound to, or -1: a partitioning heuristic decides
+    Time budget;         // constant-bandwidth server: runtime (0: wcet),
+    Time server_period;  // period (0: period)
+    Time server_deadline;  // and relative deadline (0: deadline)
+};
+inline constexpr std::size_t kTaskFields = 9;
+static_assert(sizeof(Task) == kTaskFields * sizeof(Time));
+
+struct System {
+    std::int32_t processors;
+    std::span<const Task> tasks;
+};
+
+inline constexpr std::int32_t kProcessorsMax = 1024;
+inline constexpr std::size_t kTasksMax = 65535;
+
+// Every defect of `system`, one line each ("task 3: period is 0, must be 1 or more"); empty: sound.
+std::vector<std::string> defects(const System& system);
+
+// Least common multiple of the periods, or nothing when it is above kTimeMax.
+std::optional<Time> hyperperiod(const System& system);
+
+// Greatest common divisor of all parameters that are times (costs are the caller's matter).
+Time common_divisor(const System& system);
+
+// Sign of (sum of C/T) - bound, exact for whatever the parameters are.
+int compare_utilisation(const System& system, std::int64_t bound);
+
+bool constrained(const System& system);  // D <= T everywhere
+bool implicit(const System& system);     // D == T everywhere
+bool synchronous(const System& system);  // O == 0 everywhere
+
+}  // namespace deadbeat::sched

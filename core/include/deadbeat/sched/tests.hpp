@@ -1,0 +1,73 @@
+// Schedulability tests: one file under src/tests/ is one test, and registers itself.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deadbeat/sched/options.hpp"
+#include "deadbeat/sched/system.hpp"
+
+namespace deadbeat::sched {
+
+enum class TestAnswer : int {
+    not_accepted = 0,    // a sufficient test that does not accept says nothing
+    accepted = 1,        // proved schedulable (bounds: the bounds hold)
+    refuted = 2,         // proved not schedulable (exact and necessary tests only)
+    not_applicable = 3,  // outside what the test is for, `reason` says what
+    undecided = 4,       // the budget was used up, or a number does not fit
+};
+
+enum class TestKind : int {
+    sufficient = 0,  // accepted or not_accepted
+    exact = 1,       // accepted or refuted
+    necessary = 2,   // refuted or not_accepted
+    bound = 3,       // gives bounds, for example of tardiness
+};
+
+struct TestOptions {
+    std::string priorities = "rm";        // as in Options; fixed-priority tests
+    std::string ties = "index";           // equal priorities under FP are ordered by it
+    std::string partition = "first-fit";  // as in Options; partitioned tests
+    std::string order = "utilisation-desc";
+    Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
+    std::int64_t budget = 50'000'000;  // elementary steps after which it is `undecided`
+};
+
+struct TestInfo {
+    std::string name;       // gfb
+    std::string title;      // GFB / density bound
+    std::string reference;  // Goossens, Funk and Baruah, Real-Time Systems 25, 2003
+    std::string scheduler;  // the policy it is about: g-edf
+    std::string model;      // sporadic (implies periodic, any offsets), or periodic-sync
+    std::string ties;       // "any", or the rule it holds for
+    std::string deadlines;  // the widest class it takes: implicit, constrained, arbitrary
+    TestKind kind;
+    int cost;  // order of costs, cheapest first: 0 linear .. 100 exponential
+};
+
+struct TestVerdict {
+    TestAnswer answer = TestAnswer::not_accepted;
+    const char* reason = "";  // static text
+};
+
+// `bounds`: empty, or one place per task for a bound of its response time (or tardiness), kNever
+// where there is none. `system` is sound (defects() is empty). Exact arithmetic: doubles may only
+// decide where an error bound allows it.
+using TestFunction = TestVerdict (*)(const System& system, const TestOptions& options,
+                                     std::span<Time> bounds);
+
+struct TestEntry {
+    TestInfo info;
+    TestFunction run;
+};
+
+const std::vector<TestEntry>& schedulability_tests();  // by cost, then name
+const TestEntry* find_test(const std::string& name);
+
+// At namespace scope of a test's file: const TestRegistrar registrar({...}, run);
+struct TestRegistrar {
+    TestRegistrar(TestInfo info, TestFunction run);
+};
+
+}  // namespace deadbeat::sched

@@ -1,0 +1,98 @@
+#include "deadbeat/sched/batch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "deadbeat/sched/tests.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+BatchRow row_of(const System& system, const Verdict& verdict) {
+    BatchRow row{};
+    const Result& result = verdict.result;
+    row.answer = static_cast<std::int64_t>(verdict.answer);
+    row.proved = verdict.proved ? 1 : 0;
+    row.first_miss = result.first_miss == kNever ? -1 : result.first_miss;
+    row.until = result.until;
+    row.placed = result.outcome == Outcome::refused ? 0 : 1;
+    row.events = result.events;
+    row.slack_min = kNever;
+    for (const Task& task : system.tasks) {
+        row.jobs += task.offset < result.until
+                        ? (result.until - task.offset + task.period - 1) / task.period
+                        : 0;
+    }
+    Wide slack = 0;
+    double share = 0.0;
+    for (std::size_t i = 0; i < result.tasks.size(); i++) {
+        const TaskMetrics& metrics = result.tasks[i];
+        row.judged += metrics.judged;
+        row.missed += metrics.missed;
+        row.completed += metrics.completed;
+        row.preemptions += metrics.preemptions;
+        row.migrations += metrics.migrations;
+        row.cross_cluster += metrics.cross_cluster;
+        row.task_migrations += metrics.task_migrations;
+        row.slack_min = std::min(row.slack_min, metrics.slack_min);
+        row.response_max = std::max(row.response_max, metrics.response_max);
+        row.tardiness_max = std::max(row.tardiness_max, metrics.tardiness_max);
+        slack += metrics.slack_sum;
+        share +=
+            static_cast<double>(metrics.slack_sum) / static_cast<double>(system.tasks[i].period);
+    }
+    if (row.completed > 0) {
+        row.slack_mean = static_cast<double>(slack) / static_cast<double>(row.completed);
+        row.slack_share_mean = share / static_cast<double>(row.completed);
+    }
+    return row;
+}
+
+// Calls work(i) for every i below `count` on `threads` threads, in no order.
+template <class Work>
+void for_each(std::size_t count, int threads, Work work) {
+    std::atomic<std::size_t> next{0};
+    const auto loop = [&] {
+        for (std::size_t i = next++; i < count; i = next++) {
+            work(i);
+        }
+    };
+    std::vector<std::jthread> others;
+    for (int t = 1; t < threads; t++) {
+        others.emplace_back(loop);
+    }
+    loop();
+}
+
+}  // namespace
+
+std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, Model model,
+                                   int threads) {
+    std::vector<BatchRow> rows(batch.size());
+    for_each(batch.size(), threads, [&](std::size_t i) {
+        const System system = batch.system(i);
+        rows[i] = row_of(system, decide(system, options, model));
+    });
+    return rows;
+}
+
+std::vector<std::int8_t> test_batch(const Batch& batch, const std::vector<std::string>& names,
+                                    const TestOptions& options, int threads) {
+    std::vector<TestFunction> tests;
+    for (const std::string& name : names) {
+        tests.push_back(find_test(name)->run);
+    }
+    std::vector<std::int8_t> answers(batch.size() * tests.size());
+    for_each(batch.size(), threads, [&](std::size_t i) {
+        const System system = batch.system(i);
+        for (std::size_t t = 0; t < tests.size(); t++) {
+            answers[i * tests.size() + t] =
+                static_cast<std::int8_t>(tests[t](system, options, {}).answer);
+        }
+    });
+    return answers;
+}
+
+}  // namespace deadbeat::sched

@@ -1,0 +1,64 @@
+// The lists that policies and tests enter by themselves when the library is loaded.
+#include <algorithm>
+
+#include "deadbeat/sched/generators.hpp"
+#include "deadbeat/sched/policy.hpp"
+#include "deadbeat/sched/tests.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+// Functions, because registrars of other files may run before this file's own initialisers.
+template <class Entry>
+std::vector<Entry>& list() {
+    static std::vector<Entry> entries;
+    return entries;
+}
+
+template <class Entry, class Less>
+void insert(Entry entry, Less less) {
+    auto& entries = list<Entry>();
+    entries.insert(std::ranges::upper_bound(entries, entry, less), std::move(entry));
+}
+
+template <class Entry>
+bool by_name(const Entry& a, const Entry& b) {
+    return a.info.name < b.info.name;
+}
+
+template <class Entry>
+const Entry* find(const std::string& name) {
+    const auto& entries = list<Entry>();
+    const auto found =
+        std::ranges::find_if(entries, [&](const Entry& entry) { return entry.info.name == name; });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+PolicyRegistrar::PolicyRegistrar(PolicyInfo info, PolicyFactory make) {
+    insert(PolicyEntry{std::move(info), make}, by_name<PolicyEntry>);
+}
+const std::vector<PolicyEntry>& policies() { return list<PolicyEntry>(); }
+const PolicyEntry* find_policy(const std::string& name) { return find<PolicyEntry>(name); }
+
+TestRegistrar::TestRegistrar(TestInfo info, TestFunction run) {
+    insert(TestEntry{std::move(info), run}, [](const TestEntry& a, const TestEntry& b) {
+        return a.info.cost != b.info.cost ? a.info.cost < b.info.cost : by_name(a, b);
+    });
+}
+const std::vector<TestEntry>& schedulability_tests() { return list<TestEntry>(); }
+const TestEntry* find_test(const std::string& name) { return find<TestEntry>(name); }
+
+UtilisationRegistrar::UtilisationRegistrar(Sampler info, UtilisationSampler sample) {
+    insert(UtilisationEntry{std::move(info), sample}, by_name<UtilisationEntry>);
+}
+const std::vector<UtilisationEntry>& utilisation_samplers() { return list<UtilisationEntry>(); }
+
+PeriodRegistrar::PeriodRegistrar(Sampler info, PeriodSampler sample) {
+    insert(PeriodEntry{std::move(info), sample}, by_name<PeriodEntry>);
+}
+const std::vector<PeriodEntry>& period_samplers() { return list<PeriodEntry>(); }
+
+}  // namespace deadbeat::sched

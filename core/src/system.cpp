@@ -1,0 +1,163 @@
+#include "deadbeat/sched/system.hpp"
+
+#include <algorithm>
+
+#include "deadbeat/sched/ties.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+void check(std::vector<std::string>& found, std::size_t task, const char* what, Time value,
+           Time least) {
+    if (value < least) {
+        found.push_back("task " + std::to_string(task) + ": " + what + " is " +
+                        std::to_string(value) + ", must be " + std::to_string(least) + " or more");
+    } else if (value > kParameterMax) {
+        found.push_back("task " + std::to_string(task) + ": " + what + " is " +
+                        std::to_string(value) + ", must be at most 2^60");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> defects(const System& system) {
+    std::vector<std::string> found;
+    if (system.processors < 1 || system.processors > kProcessorsMax) {
+        found.push_back("processors is " + std::to_string(system.processors) + ", must be 1 to " +
+                        std::to_string(kProcessorsMax));
+    }
+    if (system.tasks.empty() || system.tasks.size() > kTasksMax) {
+        found.push_back("there are " + std::to_string(system.tasks.size()) +
+                        " tasks, must be 1 to " + std::to_string(kTasksMax));
+    }
+    for (std::size_t i = 0; i < system.tasks.size(); i++) {
+        const Task& task = system.tasks[i];
+        check(found, i, "wcet", task.wcet, 1);
+        check(found, i, "period", task.period, 1);
+        check(found, i, "deadline", task.deadline, 1);
+        check(found, i, "offset", task.offset, 0);
+        check(found, i, "home", task.home, -1);
+        check(found, i, "budget", task.budget, 0);
+        check(found, i, "server_period", task.server_period, 0);
+        check(found, i, "server_deadline", task.server_deadline, 0);
+    }
+    return found;
+}
+
+std::optional<Time> hyperperiod(const System& system) {
+    std::optional<Time> h = 1;
+    for (const Task& task : system.tasks) {
+        h = checked_lcm(*h, task.period);
+        if (!h) {
+            return std::nullopt;
+        }
+    }
+    return h;
+}
+
+Time common_divisor(const System& system) {
+    Time divisor = 0;
+    for (const Task& task : system.tasks) {
+        for (const Time value : {task.wcet, task.period, task.deadline, task.offset, task.budget,
+                                 task.server_period, task.server_deadline}) {
+            divisor = std::gcd(divisor, value);
+        }
+    }
+    return divisor;
+}
+
+namespace {
+
+// Sum of C/T as an exact fraction, or false where 128 bits do not hold it.
+bool exact_sum(const System& system, Wide& numerator, Wide& denominator) {
+    numerator = 0;
+    denominator = 1;
+    for (const Task& task : system.tasks) {
+        Wide a = denominator;
+        Wide b = task.period;
+        while (b != 0) {
+            const Wide rest = a % b;
+            a = b;
+            b = rest;
+        }
+        const Wide scale = task.period / a;  // the new denominator's factor
+        Wide next = 0;
+        Wide scaled = 0;
+        Wide part = 0;
+        if (__builtin_mul_overflow(denominator, scale, &next) ||
+            __builtin_mul_overflow(numerator, scale, &scaled) ||
+            __builtin_mul_overflow(static_cast<Wide>(task.wcet), next / task.period, &part) ||
+            __builtin_add_overflow(scaled, part, &numerator)) {
+            return false;
+        }
+        denominator = next;
+    }
+    return true;
+}
+
+}  // namespace
+
+int compare_utilisation(const System& system, std::int64_t bound) {
+    Wide numerator = 0;
+    Wide denominator = 1;
+    Wide right = 0;
+    if (exact_sum(system, numerator, denominator) &&
+        !__builtin_mul_overflow(denominator, static_cast<Wide>(bound), &right)) {
+        return numerator < right ? -1 : (numerator > right ? 1 : 0);
+    }
+    // Fractional parts digit by digit, base 2^32. After k digits the sum is known to n units of
+    // the last one; equality of sums this wide would need a denominator beyond 2^127, and then
+    // 4096 digits without a difference decide it: distinct values differ earlier than
+    // 1 / product of periods, and n * 60 bits <= 65535 * 60 bits bound how many digits that takes.
+    const std::size_t n = system.tasks.size();
+    std::vector<Wide> rest(n);
+    Wide whole = 0;
+    for (std::size_t i = 0; i < n; i++) {
+        whole += system.tasks[i].wcet / system.tasks[i].period;
+        rest[i] = system.tasks[i].wcet % system.tasks[i].period;
+    }
+    // target = bound - whole, as the running remainder in units of the current digit.
+    Wide missing = static_cast<Wide>(bound) - whole;
+    const std::size_t digits = (n * 60) / 32 + 4;
+    for (std::size_t digit = 0; digit <= digits; digit++) {
+        if (missing < 0) {
+            return 1;
+        }
+        if (missing > static_cast<Wide>(n)) {
+            return -1;  // what is left of the sum is below n units
+        }
+        missing <<= 32;
+        bool any = false;
+        for (std::size_t i = 0; i < n; i++) {
+            const Wide scaled = rest[i] << 32;
+            missing -= scaled / system.tasks[i].period;
+            rest[i] = scaled % system.tasks[i].period;
+            any = any || rest[i] != 0;
+        }
+        if (!any) {
+            return missing < 0 ? 1 : (missing > 0 ? -1 : 0);
+        }
+    }
+    return missing < 0 ? 1 : (missing > static_cast<Wide>(n) ? -1 : 0);
+}
+
+bool constrained(const System& system) {
+    return std::ranges::all_of(system.tasks, [](const Task& t) { return t.deadline <= t.period; });
+}
+
+bool implicit(const System& system) {
+    return std::ranges::all_of(system.tasks, [](const Task& t) { return t.deadline == t.period; });
+}
+
+bool synchronous(const System& system) {
+    return std::ranges::all_of(system.tasks, [](const Task& t) { return t.offset == 0; });
+}
+
+int compare_share(const Task& a, const Task& b) {
+    const Wide left = static_cast<Wide>(a.wcet) * b.period;
+    const Wide right = static_cast<Wide>(b.wcet) * a.period;
+    return left < right ? -1 : (left > right ? 1 : 0);
+}
+
+}  // namespace deadbeat::sched

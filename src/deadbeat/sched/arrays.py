@@ -1,0 +1,115 @@
+"""Task systems as the arrays the core takes: one row of nine integers per task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.systems import TaskSystem, TimedTask
+
+#: Columns of a row, in the order of ``Task`` in core/include/deadbeat/sched/system.hpp.
+FIELDS = (
+    "wcet",
+    "period",
+    "deadline",
+    "offset",
+    "priority",
+    "home",
+    "budget",
+    "server_period",
+    "server_deadline",
+)
+
+
+def task_rows(tasks: Iterable[TimedTask]) -> NDArray[np.int64]:
+    """Shape (tasks, 9). Raises OverflowError for what 64 bits do not hold."""
+    rows = [
+        (
+            task.wcet,
+            task.period,
+            task.deadline,
+            task.offset,
+            task.priority,
+            -1 if task.home is None else task.home,
+            task.budget or 0,
+            task.server_period or 0,
+            task.server_deadline or 0,
+        )
+        for task in tasks
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, len(FIELDS))
+
+
+def task_of(row: NDArray[np.int64]) -> TimedTask:
+    """The inverse of one row of ``task_rows``."""
+    wcet, period, deadline, offset, priority, home, budget, server_period, server_deadline = map(
+        int, row
+    )
+    return TimedTask(
+        wcet=wcet,
+        period=period,
+        deadline=deadline,
+        offset=offset,
+        priority=priority,
+        home=None if home < 0 else home,
+        budget=budget or None,
+        server_period=server_period or None,
+        server_deadline=server_deadline or None,
+    )
+
+
+@frozen(kw_only=True)
+class TaskBatch:
+    """Many task systems, one after the other.
+
+    Attributes:
+        tasks: int64, shape (total tasks, 9).
+        starts: int64, shape (systems + 1): system i has rows starts[i] to starts[i + 1].
+        processors: int32, shape (systems).
+    """
+
+    tasks: NDArray[np.int64] = field(eq=False)
+    starts: NDArray[np.int64] = field(eq=False)
+    processors: NDArray[np.int32] = field(eq=False)
+
+    def __len__(self) -> int:
+        return len(self.processors)
+
+    @classmethod
+    def of(cls, systems: Iterable[TaskSystem]) -> TaskBatch:
+        known = list(systems)
+        counts = [len(system.tasks) for system in known]
+        return cls(
+            tasks=task_rows(task for system in known for task in system.tasks),
+            starts=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),
+            processors=np.array([system.processors for system in known], dtype=np.int32),
+        )
+
+    @classmethod
+    def uniform(cls, tasks: NDArray[np.int64], *, count: int, processors: int) -> TaskBatch:
+        """Systems of ``count`` tasks each on ``processors``."""
+        systems = len(tasks) // count
+        return cls(
+            tasks=tasks,
+            starts=np.arange(systems + 1, dtype=np.int64) * count,
+            processors=np.full(systems, processors, dtype=np.int32),
+        )
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[TaskBatch]) -> TaskBatch:
+        known = list(batches)
+        lengths = np.concatenate([np.diff(batch.starts) for batch in known])
+        return cls(
+            tasks=np.concatenate([batch.tasks for batch in known]),
+            starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            processors=np.concatenate([batch.processors for batch in known]),
+        )
+
+    def system(self, index: int) -> TaskSystem:
+        rows = self.tasks[self.starts[index] : self.starts[index + 1]]
+        return TaskSystem(
+            processors=int(self.processors[index]), tasks=tuple(task_of(row) for row in rows)
+        )
