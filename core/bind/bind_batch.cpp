@@ -106,10 +106,20 @@ nb::object test_many(const TaskArray& tasks, const Integers& starts, const Count
 }  // namespace
 
 void bind_batch(nb::module_& m) {
-    m.def("decide_batch", &decide_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
-          nb::arg("options"), nb::arg("model"), nb::arg("threads") = 1);
-    m.def("test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
-          nb::arg("names"), nb::arg("options"), nb::arg("threads") = 1);
+    m.def(
+        "decide_batch", &decide_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
+        nb::arg("options"), nb::arg("model"), nb::arg("threads") = 1,
+        nb::sig("def decide_batch(tasks: numpy.typing.NDArray[numpy.int64], starts: "
+                "numpy.typing.NDArray[numpy.int64], processors: numpy.typing.NDArray[numpy.int32], "
+                "options: Options, model: int, threads: int = 1) -> dict[str, "
+                "numpy.typing.NDArray[typing.Any]]"));
+    m.def(
+        "test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
+        nb::arg("names"), nb::arg("options"), nb::arg("threads") = 1,
+        nb::sig("def test_batch(tasks: numpy.typing.NDArray[numpy.int64], starts: "
+                "numpy.typing.NDArray[numpy.int64], processors: numpy.typing.NDArray[numpy.int32], "
+                "names: collections.abc.Sequence[str], options: TestOptions, threads: int = 1) -> "
+                "numpy.typing.NDArray[numpy.int8]"));
 }
 
 }  // namespace deadbeat::bind

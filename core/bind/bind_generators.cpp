@@ -124,12 +124,21 @@ void bind_generators(nb::module_& m) {
         .def_rw("offsets", &GeneratorSpec::offsets)
         .def_rw("tolerance", &GeneratorSpec::tolerance)
         .def_rw("attempts", &GeneratorSpec::attempts);
-    m.def("utilisation_samplers", [] { return sampler_list(utilisation_samplers()); });
-    m.def("period_samplers", [] { return sampler_list(period_samplers()); });
+    m.def(
+        "utilisation_samplers", [] { return sampler_list(utilisation_samplers()); },
+        nb::sig("def utilisation_samplers() -> list[dict[str, typing.Any]]"));
+    m.def(
+        "period_samplers", [] { return sampler_list(period_samplers()); },
+        nb::sig("def period_samplers() -> list[dict[str, typing.Any]]"));
     m.def("generate", &generate_many, nb::arg("spec"), nb::arg("seed"), nb::arg("first"),
-          nb::arg("count"));
+          nb::arg("count"),
+          nb::sig("def generate(spec: GeneratorSpec, seed: int, first: int, count: int) -> "
+                  "tuple[numpy.typing.NDArray[numpy.int64], list[tuple[int, str]]]"));
     m.def("sample_utilisations", &sample_utilisations, nb::arg("spec"), nb::arg("seed"),
-          nb::arg("first"), nb::arg("count"));
+          nb::arg("first"), nb::arg("count"),
+          nb::sig(
+              "def sample_utilisations(spec: GeneratorSpec, seed: int, first: int, count: int) -> "
+              "numpy.typing.NDArray[numpy.float64]"));
 }
 
 }  // namespace deadbeat::bind

@@ -152,10 +152,13 @@ void bind_simulator(nb::module_& m) {
         .def_rw("record_jobs", &Options::record_jobs)
         .def_rw("record_segments", &Options::record_segments)
         .def_rw("record_max", &Options::record_max);
-    m.def("policies", &policy_list);
+    m.def("policies", &policy_list, nb::sig("def policies() -> list[dict[str, typing.Any]]"));
     m.def("tie_rules", &tie_rules);
     m.def("decide", &decide_one, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
-          nb::arg("model"), nb::arg("thesis") = false);
+          nb::arg("model"), nb::arg("thesis") = false,
+          nb::sig("def decide(processors: int, tasks: numpy.typing.NDArray[numpy.int64], options: "
+                  "Options, "
+                  "model: int, thesis: bool = False) -> dict[str, typing.Any]"));
 }
 
 }  // namespace deadbeat::bind

@@ -57,9 +57,12 @@ void bind_tests(nb::module_& m) {
         .def_rw("order", &TestOptions::order)
         .def_rw("blocking", &TestOptions::blocking)
         .def_rw("budget", &TestOptions::budget);
-    m.def("tests", &test_list);
+    m.def("tests", &test_list, nb::sig("def tests() -> list[dict[str, typing.Any]]"));
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
-          nb::arg("options"));
+          nb::arg("options"),
+          nb::sig(
+              "def run_test(name: str, processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
+              "options: TestOptions) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]"));
 }
 
 }  // namespace deadbeat::bind

@@ -231,9 +231,6 @@ def make_targets(makefile: str) -> set[str]:
 
 def readme_violations(readme: str, makefile: str) -> list[str]:
     """``make`` commands of the front page that make does not know; the two that must be there."""
-    # Only `make bench` installs these; whoever uses them looks there for the reason.
-    bench = content["project"]["optional-dependencies"].get("bench", [])
-    found += [f"{line} is not pinned" for line in bench if not pins([line])]
     named = set(re.findall(r"\bmake ([a-z][a-z-]*)", readme))
     found = [f"README names `make {name}`, no target" for name in named - make_targets(makefile)]
     return found + [f"README lacks `make {name}`" for name in {"run", "test"} - named]

@@ -1,10 +1,10 @@
-"""Task systems of the schedulability lab: tasks on identical processors, integer time of one unit."""
+"""Task systems of the schedulability lab: identical processors, integer time of one unit."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from attrs import field, frozen
+from attrs import frozen
 
 
 @frozen(kw_only=True)
@@ -48,7 +48,7 @@ class TaskSystem:
     """Tasks on ``processors`` identical processors. ``unit`` is what 1 means, for people."""
 
     processors: int
-    tasks: tuple[TimedTask, ...] = field(converter=tuple)
+    tasks: tuple[TimedTask, ...]
     name: str = ""
     unit: str = ""
 

@@ -4,10 +4,10 @@ Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched
 
 import enum
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Any
 
 import numpy
-from numpy.typing import NDArray
+import numpy.typing
 
 class Costs:
     def __init__(self) -> None: ...
@@ -120,45 +120,31 @@ class Options:
     @record_max.setter
     def record_max(self, arg: int, /) -> None: ...
 
-def policies() -> list: ...
+def policies() -> list[dict[str, Any]]: ...
 def tie_rules() -> list[str]: ...
 def decide(
     processors: int,
-    tasks: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, 9), order="C", device="cpu", writable=False)
-    ],
+    tasks: numpy.typing.NDArray[numpy.int64],
     options: Options,
     model: int,
     thesis: bool = False,
-) -> dict: ...
+) -> dict[str, Any]: ...
 def decide_batch(
-    tasks: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, 9), order="C", device="cpu", writable=False)
-    ],
-    starts: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    processors: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
+    tasks: numpy.typing.NDArray[numpy.int64],
+    starts: numpy.typing.NDArray[numpy.int64],
+    processors: numpy.typing.NDArray[numpy.int32],
     options: Options,
     model: int,
     threads: int = 1,
-) -> dict: ...
+) -> dict[str, numpy.typing.NDArray[Any]]: ...
 def test_batch(
-    tasks: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, 9), order="C", device="cpu", writable=False)
-    ],
-    starts: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    processors: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
+    tasks: numpy.typing.NDArray[numpy.int64],
+    starts: numpy.typing.NDArray[numpy.int64],
+    processors: numpy.typing.NDArray[numpy.int32],
     names: Sequence[str],
     options: TestOptions,
     threads: int = 1,
-) -> object: ...
+) -> numpy.typing.NDArray[numpy.int8]: ...
 
 class TestOptions:
     def __init__(self) -> None: ...
@@ -187,15 +173,10 @@ class TestOptions:
     @budget.setter
     def budget(self, arg: int, /) -> None: ...
 
-def tests() -> list: ...
+def tests() -> list[dict[str, Any]]: ...
 def run_test(
-    name: str,
-    processors: int,
-    tasks: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, 9), order="C", device="cpu", writable=False)
-    ],
-    options: TestOptions,
-) -> tuple: ...
+    name: str, processors: int, tasks: numpy.typing.NDArray[numpy.int64], options: TestOptions
+) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]: ...
 
 class GeneratorSpec:
     def __init__(self) -> None: ...
@@ -280,7 +261,11 @@ class GeneratorSpec:
     @attempts.setter
     def attempts(self, arg: int, /) -> None: ...
 
-def utilisation_samplers() -> list: ...
-def period_samplers() -> list: ...
-def generate(spec: GeneratorSpec, seed: int, first: int, count: int) -> tuple: ...
-def sample_utilisations(spec: GeneratorSpec, seed: int, first: int, count: int) -> object: ...
+def utilisation_samplers() -> list[dict[str, Any]]: ...
+def period_samplers() -> list[dict[str, Any]]: ...
+def generate(
+    spec: GeneratorSpec, seed: int, first: int, count: int
+) -> tuple[numpy.typing.NDArray[numpy.int64], list[tuple[int, str]]]: ...
+def sample_utilisations(
+    spec: GeneratorSpec, seed: int, first: int, count: int
+) -> numpy.typing.NDArray[numpy.float64]: ...
