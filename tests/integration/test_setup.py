@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-REAL = ("cat", "chmod", "cp", "cut", "dirname", "env", "find", "mkdir", "mktemp", "rm", "sh",
-        "sha256sum", "sort", "true")  # fmt: skip
+REAL = ("cat", "chmod", "cp", "cut", "dirname", "env", "find", "grep", "mkdir", "mktemp", "rm",
+        "sed", "sh", "sha256sum", "sort", "true")  # fmt: skip
 
 PYTHON = """
 if [ "$1" = -m ] && [ "$2" = venv ]; then
@@ -32,11 +32,13 @@ class Machine:
         self.stubs = folder / "stubs"
         self.log = folder / "log"
         self.stubs.mkdir()
-        for part in ("tools", "runtime/src", "fragments/ns", "src/deadbeat/build"):
+        for part in ("tools", "runtime/src", "fragments/ns", "src/deadbeat/build", "core/src"):
             (self.clone / part).mkdir(parents=True)
-        for name in ("tools/setup", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+        locks = ("requirements.lock", "requirements-dev.lock", "requirements-bench.lock")
+        for name in ("tools/setup", "pyproject.toml", "CMakeLists.txt", *locks):
             shutil.copy(ROOT / name, self.clone / name)
         (self.clone / "runtime/src/core.c").write_text("int x;\n")
+        (self.clone / "core/src/engine.cpp").write_text("int x;\n")
         for name in REAL:
             real = shutil.which(name)
             assert real, name
@@ -44,7 +46,7 @@ class Machine:
         self.add("python3", PYTHON)
         self.add("venv-python")
         self.add("id", "echo 0")
-        for name in ("gcc", "make", "apt-get", "chromium", "chromedriver"):
+        for name in ("gcc", "g++", "make", "apt-get", "chromium", "chromedriver"):
             self.add(name)
 
     def add(self, name: str, body: str = "") -> None:
@@ -87,11 +89,26 @@ def machine(tmp_path):
 
 
 PIP = "python -m pip install --quiet --disable-pip-version-check --no-input"
-FIRST_RUN = [
-    "python3 -m venv --clear .venv",
-    f"{PIP} -c requirements.lock -e .",
-    "python -m deadbeat.build",
-]
+
+
+def install(extra: str = ".", lock: str = "requirements.lock") -> list[str]:
+    """The tools that build our package, as the lock pins them, then the package with them."""
+    pins = (ROOT / lock).read_text().splitlines()
+    tools = [
+        pin
+        for name in ("scikit_build_core", "nanobind", "cmake", "ninja")
+        for pin in pins
+        if pin.startswith(f"{name}==")
+    ]
+    assert len(tools) == 4
+    return [
+        f"{PIP} -c {lock} {' '.join(tools)}",
+        f"{PIP} -c {lock} --no-build-isolation -e {extra}",
+    ]
+
+
+FIRST_RUN = ["python3 -m venv --clear .venv", *install(), "python -m deadbeat.build"]
+REBUILD = f"{PIP} -c requirements.lock --no-build-isolation --no-deps -e ."
 
 
 def test_a_fresh_clone_gets_everything_once(machine):
@@ -106,16 +123,22 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    assert machine.setup("dev")[2] == [f"{PIP} -c requirements-dev.lock -e .[dev]"]
+    assert machine.setup("dev")[2] == install(".[dev]", "requirements-dev.lock")
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
+
+
+def test_bench_adds_its_peers_and_contains_dev(machine):
+    machine.setup("dev")
+    assert machine.setup("bench")[2] == install(".[dev,bench]", "requirements-bench.lock")
+    assert [machine.setup(kind)[2] for kind in ("bench", "dev", "run")] == [[], [], []]
 
 
 def test_a_changed_pin_installs_again_into_the_same_environment(machine):
     machine.setup()
     with (machine.clone / "requirements.lock").open("a") as lock:
         lock.write("new==1\n")
-    assert machine.setup()[2] == [f"{PIP} -c requirements.lock -e ."]
+    assert machine.setup()[2] == install()
 
 
 def test_a_changed_source_builds_again(machine):
@@ -125,12 +148,31 @@ def test_a_changed_source_builds_again(machine):
     assert machine.setup()[2] == []
 
 
+def test_a_changed_core_is_built_again_and_nothing_else_is(machine):
+    machine.setup()
+    (machine.clone / "core/src/engine.cpp").write_text("int y;\n")
+    assert machine.setup()[2] == [REBUILD]
+    assert machine.setup()[2] == []
+
+
+def test_a_core_that_does_not_build_fails_the_set_up_every_time(machine):
+    machine.setup()
+    (machine.clone / "core/src/engine.cpp").write_text("int\n")
+    (machine.clone / ".venv/bin/python").write_text(
+        '#!/bin/sh\n[ "$1" = -c ] || [ "$3" != install ]\n'
+    )
+    for _ in range(2):
+        status, said, _ = machine.setup()
+        assert status == 1
+        assert "the scheduling core could not be built" in said
+
+
 def test_a_moved_clone_gets_a_new_environment(machine):
     machine.setup()
     moved = machine.clone.with_name("moved")
     machine.clone.rename(moved)
     machine.clone = moved
-    assert machine.setup()[2][:2] == FIRST_RUN[:2]
+    assert machine.setup()[2] == FIRST_RUN[:3]
 
 
 def test_a_failed_step_is_done_again(machine):
@@ -146,7 +188,7 @@ def test_a_failed_step_is_done_again(machine):
 def test_a_failed_build_fails_the_set_up_every_time(machine):
     machine.add("venv-python", '[ "$2" != deadbeat.build ]')
     assert machine.setup()[0] == 1
-    assert machine.setup()[::2] == (1, FIRST_RUN[2:])
+    assert machine.setup()[::2] == (1, FIRST_RUN[3:])
 
 
 INSTALL = "apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends -y"

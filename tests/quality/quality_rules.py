@@ -286,12 +286,16 @@ def licence_violations(licence: str, pyproject: str) -> list[str]:
 
 
 def pins(requirements: Sequence[str]) -> dict[str, str]:
-    """Name -> version of ``name==version`` lines; anything looser is left out."""
-    return dict(
+    """Name -> version of ``name==version`` lines; anything looser is left out.
+
+    Packagers write a hyphen or an underscore for the same name: here it is the hyphen.
+    """
+    pairs = (
         line.split("==")
         for line in (line.strip() for line in requirements)
         if re.fullmatch(r"[\w.-]+==[\w.]+", line)
     )
+    return {name.replace("_", "-"): version for name, version in pairs}
 
 
 def lock_violations(pyproject: str, run_lock: str, dev_lock: str, decision: str) -> list[str]:
