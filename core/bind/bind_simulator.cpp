@@ -98,9 +98,7 @@ nb::list policy_list() {
     return list;
 }
 
-nb::dict decide_one(std::int32_t processors, const TaskArray& tasks, const Options& options,
-                    int model, bool thesis) {
-    const System system = system_of(processors, tasks);
+void require_known(const System& system, const Options& options) {
     require_sound(system);
     if (find_policy(options.policy) == nullptr) {
         throw std::invalid_argument("unknown policy " + options.policy);
@@ -108,6 +106,28 @@ nb::dict decide_one(std::int32_t processors, const TaskArray& tasks, const Optio
     if (tie_rank(system, options.ties).empty()) {
         throw std::invalid_argument("unknown tie rule " + options.ties);
     }
+}
+
+// [0, horizon) as it comes, without a verdict: `answer` stays undecided.
+nb::dict simulate_span(std::int32_t processors, const TaskArray& tasks, const Options& options,
+                       Time horizon) {
+    const System system = system_of(processors, tasks);
+    require_known(system, options);
+    if (horizon < 1 || horizon > kTimeMax) {
+        throw std::invalid_argument("horizon must be 1 to 2^62");
+    }
+    Verdict verdict;
+    {
+        nb::gil_scoped_release unlocked;
+        verdict.result = simulate(system, options, {.horizon = horizon});
+    }
+    return verdict_dict(verdict);
+}
+
+nb::dict decide_one(std::int32_t processors, const TaskArray& tasks, const Options& options,
+                    int model, bool thesis) {
+    const System system = system_of(processors, tasks);
+    require_known(system, options);
     Verdict verdict;
     {
         nb::gil_scoped_release unlocked;
@@ -146,6 +166,7 @@ void bind_simulator(nb::module_& m) {
         .def_rw("seed", &Options::seed)
         .def_rw("sporadic_delay", &Options::sporadic_delay)
         .def_rw("stop_at_miss", &Options::stop_at_miss)
+        .def_rw("skip_overruns", &Options::skip_overruns)
         .def_rw("horizon", &Options::horizon)
         .def_rw("budget", &Options::budget)
         .def_rw("metrics", &Options::metrics)
@@ -154,6 +175,10 @@ void bind_simulator(nb::module_& m) {
         .def_rw("record_max", &Options::record_max);
     m.def("policies", &policy_list, nb::sig("def policies() -> list[dict[str, typing.Any]]"));
     m.def("tie_rules", &tie_rules);
+    m.def("simulate", &simulate_span, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
+          nb::arg("horizon"),
+          nb::sig("def simulate(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
+                  "options: Options, horizon: int) -> dict[str, typing.Any]"));
     m.def("decide", &decide_one, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
           nb::arg("model"), nb::arg("thesis") = false,
           nb::sig("def decide(processors: int, tasks: numpy.typing.NDArray[numpy.int64], options: "

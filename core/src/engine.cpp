@@ -18,6 +18,7 @@ class Engine {
         const std::size_t n = system.tasks.size();
         states_.resize(n);
         starts_.assign(n, kNever);
+        releases_.assign(n, 0);
         running_.assign(at(system.processors), -1);
         previous_.assign(at(system.processors), {-1, -1});
         segment_start_.assign(at(system.processors), 0);
@@ -119,11 +120,7 @@ class Engine {
     }
 
     void record_job(std::size_t i, const TaskState& state, Time finish) {
-        if (!options_.record_jobs) {
-            return;
-        }
-        if (static_cast<std::int64_t>(result_.jobs.size()) >= options_.record_max) {
-            result_.truncated = true;
+        if (!options_.record_jobs || !has_room(result_.jobs.size())) {
             return;
         }
         result_.jobs.push_back({static_cast<std::int64_t>(i), state.job, state.release, starts_[i],
@@ -131,11 +128,8 @@ class Engine {
     }
 
     void end_segment(std::size_t p, std::int32_t task) {
-        if (!options_.record_segments || segment_start_[p] == now_) {
-            return;
-        }
-        if (static_cast<std::int64_t>(result_.segments.size()) >= options_.record_max) {
-            result_.truncated = true;
+        if (!options_.record_segments || segment_start_[p] == now_ ||
+            !has_room(result_.segments.size())) {
             return;
         }
         result_.segments.push_back(
@@ -188,8 +182,14 @@ class Engine {
             if (options_.metrics) {
                 result_.tasks[i].released++;
             }
+            const std::int64_t index = releases_[i]++;
+            if (options_.skip_overruns && state.pending > 0) {
+                skip(i, index, released);
+                continue;
+            }
             state.pending++;
             if (state.pending == 1) {
+                state.job = index;
                 head(i, released);
                 policy_->woken(now_, static_cast<std::int32_t>(i), states_);
             } else if (options_.arrival == Arrival::sporadic) {
@@ -197,6 +197,24 @@ class Engine {
                 backlog_[i].push_back(released);
             }
         }
+    }
+
+    // A job that never runs has missed when its deadline passes; it is known now that it will.
+    void skip(std::size_t i, std::int64_t index, Time released) {
+        const Time deadline = released + system_.tasks[i].deadline;
+        skipped_.push_back({i, deadline});
+        if (options_.record_jobs && has_room(result_.jobs.size())) {
+            result_.jobs.push_back(
+                {static_cast<std::int64_t>(i), index, released, kNever, kNever, deadline});
+        }
+    }
+
+    bool has_room(std::size_t recorded) {
+        if (static_cast<std::int64_t>(recorded) < options_.record_max) {
+            return true;
+        }
+        result_.truncated = true;
+        return false;
     }
 
     Time delay(std::size_t i) {
@@ -422,6 +440,12 @@ class Engine {
 
     void finish() {
         result_.until = now_;
+        for (const Skipped& job : skipped_) {
+            if (options_.metrics && job.deadline <= now_) {
+                result_.tasks[job.task].judged++;
+                result_.tasks[job.task].missed++;
+            }
+        }
         for (std::size_t p = 0; p < running_.size(); p++) {
             if (running_[p] >= 0) {
                 end_segment(p, running_[p]);
@@ -460,6 +484,12 @@ class Engine {
     std::vector<Time> segment_start_;
     std::vector<Choice> choices_;
     std::vector<Random> random_;
+    std::vector<std::int64_t> releases_;
+    struct Skipped {
+        std::size_t task;
+        Time deadline;
+    };
+    std::vector<Skipped> skipped_;
     std::vector<std::vector<Time>> backlog_;
     Time checkpoint_ = 0;
     Time kept_at_ = -1;

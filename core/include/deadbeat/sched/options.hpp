@@ -34,14 +34,17 @@ struct Options {
     std::int64_t threshold_denominator = 1;
     Costs costs;
     Arrival arrival = Arrival::periodic;
-    std::uint64_t seed = 0;             // of sporadic delays
-    double sporadic_delay = 0.5;        // the longest delay, as a share of T
-    bool stop_at_miss = true;           // else jobs that missed run on, with the priority they had
-    Time horizon = 0;                   // simulate [0, horizon); 0: as long as the verdict needs
-    std::int64_t budget = 100'000'000;  // events after which the answer is `undecided`
-    bool metrics = true;                // per-task figures
-    bool record_jobs = false;           // a JobRecord per job
-    bool record_segments = false;       // a Segment per stretch of execution
+    std::uint64_t seed = 0;       // of sporadic delays
+    double sporadic_delay = 0.5;  // the longest delay, as a share of T
+    bool stop_at_miss = true;     // else jobs that missed run on, with the priority they had
+    // A release while the predecessor is unfinished: its job waits (false), or never runs and
+    // counts as a miss (true; what deadbeat's own runtime does by default).
+    bool skip_overruns = false;
+    Time horizon = 0;                      // simulate [0, horizon); 0: as long as the verdict needs
+    std::int64_t budget = 100'000'000;     // events after which the answer is `undecided`
+    bool metrics = true;                   // per-task figures
+    bool record_jobs = false;              // a JobRecord per job
+    bool record_segments = false;          // a Segment per stretch of execution
     std::int64_t record_max = 10'000'000;  // of each; more are dropped and `truncated` is set
 };
 
