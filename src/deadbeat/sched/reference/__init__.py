@@ -1,0 +1,13 @@
+"""The slow, obviously right twin of the simulator: one unit of time after the other.
+
+Written from the semantics (docs/reference/policies.md) and the papers each policy names, not from
+the core; tests/property/test_sched_twin.py keeps the two equal. Fit for systems whose hyper-period
+is some tens of units.
+"""
+
+from __future__ import annotations
+
+from deadbeat.sched.reference.policies import POLICIES, Policy, Refusal
+from deadbeat.sched.reference.simulator import Finding, Miss, decide, run
+
+__all__ = ["POLICIES", "Finding", "Miss", "Policy", "Refusal", "decide", "run"]
