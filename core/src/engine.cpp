@@ -19,6 +19,7 @@ class Engine {
         states_.resize(n);
         starts_.assign(n, kNever);
         releases_.assign(n, 0);
+        early_.resize(n);
         running_.assign(at(system.processors), -1);
         previous_.assign(at(system.processors), {-1, -1});
         segment_start_.assign(at(system.processors), 0);
@@ -117,14 +118,22 @@ class Engine {
         metrics.slack_sum += slack;
         metrics.judged++;
         metrics.missed += slack < 0 ? 1 : 0;
+        std::vector<Time>& early = early_[i];
+        std::erase_if(early, [&](Time deadline) { return deadline <= finish; });
+        if (slack > 0) {
+            early.push_back(state.deadline);
+        }
     }
 
     void record_job(std::size_t i, const TaskState& state, Time finish) {
-        if (!options_.record_jobs || !has_room(result_.jobs.size())) {
-            return;
+        record_job({static_cast<std::int64_t>(i), state.job, state.release, starts_[i], finish,
+                    state.deadline});
+    }
+
+    void record_job(const JobRecord& record) {
+        if (options_.record_jobs && has_room(result_.jobs.size())) {
+            result_.jobs.push_back(record);
         }
-        result_.jobs.push_back({static_cast<std::int64_t>(i), state.job, state.release, starts_[i],
-                                finish, state.deadline});
     }
 
     void end_segment(std::size_t p, std::int32_t task) {
@@ -203,10 +212,7 @@ class Engine {
     void skip(std::size_t i, std::int64_t index, Time released) {
         const Time deadline = released + system_.tasks[i].deadline;
         skipped_.push_back({i, deadline});
-        if (options_.record_jobs && has_room(result_.jobs.size())) {
-            result_.jobs.push_back(
-                {static_cast<std::int64_t>(i), index, released, kNever, kNever, deadline});
-        }
+        record_job({static_cast<std::int64_t>(i), index, released, kNever, kNever, deadline});
     }
 
     bool has_room(std::size_t recorded) {
@@ -462,11 +468,18 @@ class Engine {
                                    ? deadline + system_.tasks[i].period
                                    : backlog_[i][static_cast<std::size_t>(k - 1)] +
                                          system_.tasks[i].deadline;
+                    record_job({static_cast<std::int64_t>(i), state.job + k,
+                                deadline - system_.tasks[i].deadline, kNever, kNever, deadline});
                 }
                 if (options_.metrics && deadline <= now_) {
                     result_.tasks[i].judged++;
                     result_.tasks[i].missed++;
                 }
+            }
+            // Complete, but their deadlines are not within what was simulated.
+            if (options_.metrics) {
+                result_.tasks[i].judged -=
+                    std::ranges::count_if(early_[i], [&](Time due) { return due > now_; });
             }
         }
     }
@@ -491,6 +504,7 @@ class Engine {
     };
     std::vector<Skipped> skipped_;
     std::vector<std::vector<Time>> backlog_;
+    std::vector<std::vector<Time>> early_;  // deadlines to come of complete jobs
     Time checkpoint_ = 0;
     Time kept_at_ = -1;
     std::int64_t power_ = 1;

@@ -186,8 +186,8 @@ class _Run:
             job.remaining += self.costs.context_switch
             if before == processor and job.start is not None:
                 job.remaining += self.costs.cache_reload
-            if moved:
-                job.remaining += self.costs.migration
+        if moved:
+            job.remaining += self.costs.migration
         if job.start is None:
             job.start = now
         it.last_processor = processor
