@@ -3,12 +3,19 @@
 
 #include <algorithm>
 #include <compare>
+#include <limits>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "../fixed_priority.hpp"
+#include "clusters.hpp"
 #include "deadbeat/sched/policy.hpp"
 
 namespace deadbeat::sched {
+
+inline std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // Smaller is more urgent; the rank under the tie rule decides between equal ones.
 struct Key {
@@ -16,32 +23,149 @@ struct Key {
     std::int64_t minor;
     auto operator<=>(const Key&) const = default;
 };
+// Before every other key.
+inline constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
 
-// Appends the `capacity` ready tasks of `members` with the smallest keys, most urgent first.
-template <class KeyOf>
-void choose_most_urgent(const std::vector<TaskState>& states,
-                        const std::vector<std::int32_t>& members, std::int32_t first,
-                        std::int32_t capacity, KeyOf key_of, std::vector<Choice>& choices) {
-    thread_local std::vector<std::pair<Key, std::int32_t>> ready;
-    ready.clear();
-    for (const std::int32_t task : members) {
-        if (states[static_cast<std::size_t>(task)].ready()) {
-            ready.emplace_back(key_of(task), task);
+// The jobs with the smallest keys, kept sorted while they are offered; one buffer for all events.
+class Selection {
+  public:
+    void clear(std::int32_t capacity) {
+        best_.clear();
+        capacity_ = at(capacity);
+    }
+
+    // Insertion: m and the number of ready jobs are small, or most jobs offered are turned away.
+    void offer(Key key, std::int32_t task) {
+        if (best_.size() == capacity_) {
+            if (capacity_ == 0 || key >= best_.back().first) {
+                return;
+            }
+            best_.pop_back();
+        }
+        auto place = best_.end();
+        while (place != best_.begin() && key < (place - 1)->first) {
+            --place;
+        }
+        best_.insert(place, {key, task});
+    }
+
+    void append(std::int32_t first, std::int32_t count, std::int32_t tier,
+                std::vector<Choice>& choices) const {
+        for (const auto& [key, task] : best_) {
+            choices.push_back({task, first, count, tier});
         }
     }
-    const auto count = std::min(ready.size(), static_cast<std::size_t>(capacity));
-    std::ranges::partial_sort(ready, ready.begin() + static_cast<std::ptrdiff_t>(count));
-    for (std::size_t i = 0; i < count; i++) {
-        choices.push_back({ready[i].second, first, capacity, 0});
-    }
-}
 
-inline std::vector<std::int32_t> all_tasks(const System& system) {
-    std::vector<std::int32_t> tasks(system.tasks.size());
-    for (std::size_t i = 0; i < tasks.size(); i++) {
-        tasks[i] = static_cast<std::int32_t>(i);
+    const std::vector<std::pair<Key, std::int32_t>>& best() const { return best_; }
+
+  private:
+    std::vector<std::pair<Key, std::int32_t>> best_;
+    std::size_t capacity_ = 0;
+};
+
+// The keys of EDF: the absolute deadline of the head job.
+class DeadlineKeys {
+  public:
+    static constexpr bool fixed_priority = false;
+
+    std::string prepare(const Context& context) {
+        rank_ = context.rank;
+        return "";
     }
-    return tasks;
-}
+    Key operator()(const TaskState& state, std::int32_t task) const {
+        return {state.deadline, rank_[at(task)]};
+    }
+
+  private:
+    std::vector<std::int32_t> rank_;
+};
+
+// The keys of fixed priorities: rate monotonic, deadline monotonic or as given.
+class LevelKeys {
+  public:
+    static constexpr bool fixed_priority = true;
+
+    std::string prepare(const Context& context) {
+        const auto levels = priority_levels(context.system, context.options->priorities);
+        if (!levels) {
+            return unknown_priorities(context.options->priorities);
+        }
+        for (std::size_t i = 0; i < levels->size(); i++) {
+            keys_.push_back({(*levels)[i], context.rank[i]});
+        }
+        return "";
+    }
+    Key operator()(const TaskState&, std::int32_t task) const { return keys_[at(task)]; }
+
+  private:
+    std::vector<Key> keys_;
+};
+
+// EDF, but some tasks come before all others, among themselves by rank.
+class HeavyFirstKeys {
+  public:
+    static constexpr bool fixed_priority = false;
+
+    void prepare(const Context& context, std::vector<bool> heavy) {
+        rank_ = context.rank;
+        heavy_ = std::move(heavy);
+    }
+    Key operator()(const TaskState& state, std::int32_t task) const {
+        return {heavy_[at(task)] ? kFirst : state.deadline, rank_[at(task)]};
+    }
+
+  private:
+    std::vector<std::int32_t> rank_;
+    std::vector<bool> heavy_;
+};
+
+// In every cluster the ready jobs with the smallest keys run; where not preemptive, after those
+// that run already.
+template <class Keys, Scope scope, bool preemptive = true>
+class Ranked final : public Policy {
+  public:
+    std::string prepare(const Context& context) override {
+        std::string refusal = keys_.prepare(context);
+        return refusal.empty() ? clusters_.prepare(context, scope, Keys::fixed_priority)
+                               : std::move(refusal);
+    }
+
+    void choose(Time, const std::vector<TaskState>& states, std::vector<Choice>& choices) override {
+        for (std::int32_t k = 0; k < clusters_.count(); k++) {
+            selection_.clear(clusters_.size());
+            for (const std::int32_t task : clusters_.members(k)) {
+                const TaskState& state = states[at(task)];
+                if (state.ready()) {
+                    selection_.offer(key_of(state, task), task);
+                }
+            }
+            selection_.append(clusters_.first(k), clusters_.size(), 0, choices);
+        }
+    }
+
+    std::int32_t cluster_of(std::int32_t processor) const override {
+        return processor / clusters_.size();
+    }
+    std::vector<std::int32_t> placed() const override { return clusters_.placed(); }
+    std::vector<std::string> remarks() const override { return clusters_.remarks(); }
+
+  private:
+    Key key_of(const TaskState& state, std::int32_t task) const {
+        if constexpr (!preemptive) {
+            if (state.processor >= 0) {
+                return {kFirst, task};
+            }
+        }
+        return keys_(state, task);
+    }
+
+    Keys keys_;
+    Clusters clusters_;
+    Selection selection_;
+};
+
+inline constexpr const char* kFixedJobPriorities =
+    "preemptive, a job's priority does not change, identical processors: Ha and Liu, ICDCS 1994; "
+    "holds with backlog, as a task's later jobs are never more urgent";
 
 }  // namespace deadbeat::sched

@@ -10,19 +10,29 @@
 namespace deadbeat::sched {
 
 const std::vector<std::string>& partition_heuristics();  // next-fit, first-fit, best-fit, worst-fit
-// file, utilisation-desc, utilisation-asc, period-asc, period-desc, deadline-asc, density-desc
+// file, utilisation-desc, utilisation-asc, period-asc, period-desc, deadline-asc, density-desc;
+// equal tasks in the order of the file
 const std::vector<std::string>& partition_orders();
+const std::vector<std::string>& partition_admissions();  // utilisation, density, exact
 
 struct Partition {
     std::vector<std::int32_t> cluster;  // of every task, -1: fits nowhere
     std::int32_t first_unplaced = -1;  // the first task, in the order of placing, that fits nowhere
+    std::vector<std::int32_t> unplaced;  // all of them, in that order
+    // Why nothing was placed: an unknown option, a home that is not there, numbers out of reach.
+    std::string refusal;
 };
 
 // Places tasks on `clusters` clusters of `capacity` processors each. Tasks with home >= 0 are
-// placed there first. What fits: utilisation (sum of C/T <= capacity), density (C/min(D,T)), or
-// exact (capacity 1: EDF by processor demand, or response times where `fixed_priority`). Exact
-// arithmetic. With options.unplaced == "least-loaded" a task that fits nowhere goes to the least
-// utilised cluster (and is still named first_unplaced).
+// placed there first, unasked. What fits: utilisation (sum of C/T <= capacity), density
+// (C/min(D,T)), or exact (capacity 1: EDF by processor demand, or response times where
+// `fixed_priority`). Exact arithmetic. Next fit starts at the cluster that took the last task; best
+// fit takes the fullest cluster that fits, worst fit the emptiest, by what the admission adds up
+// (exact: utilisation), ties to the lowest. With options.unplaced == "least-loaded" a task that
+// fits nowhere goes to the least utilised cluster (and is still named unplaced).
+//
+// Sources: Johnson, Near-optimal bin packing algorithms, 1973; for tasks Dhall and Liu, Operations
+// Research 26(1), 1978.
 Partition place(const System& system, const Options& options, std::int32_t clusters,
                 std::int32_t capacity, bool fixed_priority);
 
