@@ -55,6 +55,7 @@ void bind_tests(nb::module_& m) {
         .def_rw("ties", &TestOptions::ties)
         .def_rw("partition", &TestOptions::partition)
         .def_rw("order", &TestOptions::order)
+        .def_rw("admission", &TestOptions::admission)
         .def_rw("blocking", &TestOptions::blocking)
         .def_rw("budget", &TestOptions::budget);
     m.def("tests", &test_list, nb::sig("def tests() -> list[dict[str, typing.Any]]"));

@@ -1,15 +1,51 @@
-// GFB and its generalisation to constrained deadlines, the density bound.
-#include <algorithm>
-
-#include "deadbeat/sched/tests.hpp"
+// GFB and its generalisation to any deadlines, the density bound:
+// sum d_i <= m - (m - 1) max d_i with d_i = C_i / min(D_i, T_i).
+//
+// Why it also holds for D > T, where jobs of a task wait for each other: on processors of speeds
+// d_1, ..., d_n, one per task, every job ends within min(D, T). Whenever the work done for a task
+// on m unit processors lags behind that, the task has a ready job, so either it runs (at speed
+// 1 >= d_i) or m processors do work with deadlines no later; hence no job of EDF lags at its
+// deadline (Funk, Goossens and Baruah, RTSS 2001, with tasks in place of jobs).
+#include "shared.hpp"
 
 namespace deadbeat::sched {
 
 namespace {
 
-// sum C/min(D,T) <= m - (m-1) max C/min(D,T). In doubles where the distance from equality is beyond
-// any rounding, else in fractions of 128 bits.
-TestVerdict run(const System& system, const TestOptions&, std::span<Time>) {
+using namespace analysis;
+
+TestVerdict exactly(const System& system) {
+    FractionSum sum;
+    const Task* densest = system.tasks.data();
+    for (const Task& task : system.tasks) {
+        const Time within = std::min(task.deadline, task.period);
+        sum.add(task.wcet, within);
+        if (compare_fractions(task.wcet, within, densest->wcet,
+                              std::min(densest->deadline, densest->period)) > 0) {
+            densest = &task;
+        }
+    }
+    sum.add(static_cast<Wide>(system.processors - 1) * densest->wcet,
+            std::min(densest->deadline, densest->period));
+    return sum.compare(system.processors) <= 0 ? kAccepted : not_accepted("");
+}
+
+const TestRegistrar registrar({.name = "gfb",
+                               .title = "GFB / density bound",
+                               .reference = "Goossens, Funk and Baruah, Real-Time Systems 25, 2003",
+                               .scheduler = "g-edf",
+                               .model = "sporadic",
+                               .ties = "any",
+                               .deadlines = "arbitrary",
+                               .kind = TestKind::sufficient,
+                               .cost = 0},
+                              analysis::gfb);
+
+}  // namespace
+
+namespace analysis {
+
+TestVerdict gfb(const System& system, const TestOptions&, std::span<Time>) {
     double sum = 0.0;
     double largest = 0.0;
     for (const Task& task : system.tasks) {
@@ -19,24 +55,14 @@ TestVerdict run(const System& system, const TestOptions&, std::span<Time>) {
         largest = std::max(largest, density);
     }
     const double m = system.processors;
-    const double room = m - (m - 1.0) * largest - sum;
-    if (room > 1e-9 * m) {
-        return {TestAnswer::accepted, ""};
+    const double lhs = sum + (m - 1.0) * largest;
+    const int sign = clear_sign(lhs, m, lhs * rounding(system.tasks.size()));
+    if (sign == 0) {
+        return exactly(system);
     }
-    return {TestAnswer::not_accepted, ""};
+    return sign < 0 ? kAccepted : not_accepted("");
 }
 
-const TestRegistrar registrar({.name = "gfb",
-                               .title = "GFB / density bound",
-                               .reference = "Goossens, Funk and Baruah, Real-Time Systems 25, 2003",
-                               .scheduler = "g-edf",
-                               .model = "sporadic",
-                               .ties = "any",
-                               .deadlines = "constrained",
-                               .kind = TestKind::sufficient,
-                               .cost = 0},
-                              run);
-
-}  // namespace
+}  // namespace analysis
 
 }  // namespace deadbeat::sched

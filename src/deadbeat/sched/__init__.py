@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.sched.analysis import (
+    Analysis,
+    SchedulerAnalysis,
+    TestFacts,
+    TestResult,
+    analyze,
+    test_batch,
+    tests,
+)
 from deadbeat.sched.arrays import TaskBatch
 from deadbeat.sched.simulator import (
     Costs,
@@ -16,15 +25,22 @@ from deadbeat.sched.simulator import (
 )
 
 __all__ = [
+    "Analysis",
     "Costs",
     "PolicyFacts",
     "Scheduler",
+    "SchedulerAnalysis",
     "TaskBatch",
     "TaskSystem",
+    "TestFacts",
+    "TestResult",
     "TimedTask",
     "Verdict",
+    "analyze",
     "policies",
     "simulate",
     "simulate_batch",
+    "test_batch",
+    "tests",
     "tie_rules",
 ]

@@ -30,6 +30,7 @@ struct TestOptions {
     std::string ties = "index";           // equal priorities under FP are ordered by it
     std::string partition = "first-fit";  // as in Options; partitioned tests
     std::string order = "utilisation-desc";
+    std::string admission = "utilisation";
     Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
     std::int64_t budget = 50'000'000;  // elementary steps after which it is `undecided`
 };
@@ -38,9 +39,9 @@ struct TestInfo {
     std::string name;       // gfb
     std::string title;      // GFB / density bound
     std::string reference;  // Goossens, Funk and Baruah, Real-Time Systems 25, 2003
-    std::string scheduler;  // the policy it is about: g-edf
+    std::string scheduler;  // the policy it is about: g-edf; "any": every one
     std::string model;      // sporadic (implies periodic, any offsets), or periodic-sync
-    std::string ties;       // "any", or the rule it holds for
+    std::string ties;       // "any", or "given": the rule of the options, which orders priorities
     std::string deadlines;  // the widest class it takes: implicit, constrained, arbitrary
     TestKind kind;
     int cost;  // order of costs, cheapest first: 0 linear .. 100 exponential

@@ -1,0 +1,327 @@
+"""Schedulability tests over a task system: which accept, who proves what, the cheapest proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from time import process_time
+from typing import Literal
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched import _core
+from deadbeat.sched.arrays import TaskBatch, task_rows
+
+TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
+TestKind = Literal["sufficient", "exact", "necessary", "bound"]
+
+#: By the number the core answers with.
+TEST_ANSWERS: tuple[TestAnswer, ...] = (
+    "not accepted",
+    "accepted",
+    "refuted",
+    "not applicable",
+    "undecided",
+)
+TEST_KINDS: tuple[TestKind, ...] = ("sufficient", "exact", "necessary", "bound")
+#: ``TestFacts.scheduler`` of a test that holds for every scheduler.
+ANY_SCHEDULER = "any"
+#: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
+GIVEN_TIES = "given"
+_HEURISTICS = ("next-fit", "first-fit", "best-fit", "worst-fit")
+_ORDERS = (
+    "file",
+    "utilisation-desc",
+    "utilisation-asc",
+    "period-asc",
+    "period-desc",
+    "deadline-asc",
+    "density-desc",
+)
+_NEVER = np.iinfo(np.int64).max
+
+
+@frozen(kw_only=True)
+class TestFacts:
+    """What a test declares of itself (core/include/deadbeat/sched/tests.hpp).
+
+    Attributes:
+        scheduler: The policy it is about, or ``any``.
+        model: ``sporadic`` (an acceptance then holds for periodic releases at any offsets).
+        ties: ``any``, or ``given``: the rule it was run with, which orders equal priorities.
+        deadlines: The widest class it takes: implicit, constrained or arbitrary.
+        cost: Order of costs, cheapest first.
+    """
+
+    __test__ = False  # not for pytest to collect
+
+    name: str
+    title: str
+    reference: str
+    scheduler: str
+    model: str
+    ties: str
+    deadlines: str
+    kind: TestKind
+    cost: int
+
+
+@frozen(kw_only=True)
+class TestResult:
+    """What one test says of one system.
+
+    Attributes:
+        answer: ``accepted`` and ``refuted`` are proofs, the others are not.
+        reason: Why it is neither; may be empty.
+        ties: The rule an acceptance holds for, or ``any``.
+        bounds: Per task the bound of its response time (of its tardiness, where the kind is
+            ``bound``), None where the test gives none.
+        seconds: CPU time it took.
+    """
+
+    __test__ = False
+
+    facts: TestFacts
+    answer: TestAnswer
+    reason: str
+    ties: str
+    bounds: tuple[int | None, ...]
+    seconds: float = field(eq=False)
+
+
+@frozen(kw_only=True)
+class SchedulerAnalysis:
+    """What the tests say together of one scheduler, under hard deadlines.
+
+    Attributes:
+        accepted, refuted: Names of the tests that prove it schedulable or not, cheapest first.
+        silent: Names of the tests that were applicable and proved nothing.
+        proof: The cheapest of ``accepted`` or ``refuted``; None: nothing is proved.
+    """
+
+    scheduler: str
+    schedulable: Literal["yes", "no", "undecided"]
+    proof: str | None
+    accepted: tuple[str, ...]
+    refuted: tuple[str, ...]
+    silent: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Analysis:
+    """Results by cost, cheapest first, and per scheduler what they come to."""
+
+    system: TaskSystem
+    ties: str
+    priorities: str
+    partition: str
+    order: str
+    admission: str
+    blocking: int
+    results: tuple[TestResult, ...]
+    schedulers: Mapping[str, SchedulerAnalysis]
+
+    def result(self, name: str) -> TestResult:
+        """Of the test called ``name``. Raises KeyError."""
+        for result in self.results:
+            if result.facts.name == name:
+                return result
+        raise KeyError(name)
+
+
+@cache
+def tests() -> Mapping[str, TestFacts]:
+    """Every schedulability test of the core by name, cheapest first."""
+    return {
+        entry["name"]: TestFacts(**{**entry, "kind": TEST_KINDS[entry["kind"]]})
+        for entry in _core.tests()
+    }
+
+
+def analyze(
+    system: TaskSystem,
+    *,
+    scheduler: str | None = None,
+    names: Sequence[str] | None = None,
+    ties: str = "index",
+    priorities: str = "rm",
+    partition: str = "first-fit",
+    order: str = "utilisation-desc",
+    admission: str = "utilisation",
+    blocking: int = 0,
+    budget: int = 50_000_000,
+) -> Analysis:
+    """Runs the tests of ``scheduler`` (a policy; None: of all), or those of ``names``.
+
+    Args:
+        ties: Decides between equal priorities, in tests of fixed priorities.
+        priorities: ``rm``, ``dm`` or ``given``, likewise.
+        partition, order, admission: How tasks are placed, in tests of partitioned schedulers.
+        blocking: The longest non-preemptive section, in tests of one processor.
+        budget: Elementary steps after which a test is ``undecided``.
+
+    Raises:
+        UsageError: An unknown test or option, or a scheduler that no test is about.
+        RuntimeError: Two tests contradict each other, which is a defect of deadbeat.
+    """
+    options = _options(
+        ties=ties,
+        priorities=priorities,
+        partition=partition,
+        order=order,
+        admission=admission,
+        blocking=blocking,
+        budget=budget,
+    )
+    results = tuple(_run(system, facts, options, ties) for facts in _chosen(scheduler, names))
+    return Analysis(
+        system=system,
+        ties=ties,
+        priorities=priorities,
+        partition=partition,
+        order=order,
+        admission=admission,
+        blocking=blocking,
+        results=results,
+        schedulers=_by_scheduler(results),
+    )
+
+
+def test_batch(
+    batch: TaskBatch,
+    names: Sequence[str],
+    *,
+    ties: str = "index",
+    priorities: str = "rm",
+    partition: str = "first-fit",
+    order: str = "utilisation-desc",
+    admission: str = "utilisation",
+    blocking: int = 0,
+    budget: int = 50_000_000,
+    threads: int = 1,
+) -> NDArray[np.int8]:
+    """Answers of the tests ``names``, shape (systems, tests), as indices of TEST_ANSWERS.
+
+    The options are those of ``analyze``. Raises UsageError as it does.
+    """
+    for name in names:
+        _facts(name)
+    options = _options(
+        ties=ties,
+        priorities=priorities,
+        partition=partition,
+        order=order,
+        admission=admission,
+        blocking=blocking,
+        budget=budget,
+    )
+    answers: NDArray[np.int8] = _core.test_batch(
+        batch.tasks, batch.starts, batch.processors, list(names), options, threads
+    )
+    return answers
+
+
+vars(test_batch)["__test__"] = False  # not for pytest to collect
+
+
+def _facts(name: str) -> TestFacts:
+    if name not in tests():
+        raise UsageError(
+            f'there is no schedulability test "{name}"', "one of " + ", ".join(tests())
+        )
+    return tests()[name]
+
+
+def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFacts]:
+    known = list(tests().values())
+    if names is not None:
+        wanted = {_facts(name).name for name in names}
+        known = [facts for facts in known if facts.name in wanted]
+    if scheduler is None:
+        return known
+    about = sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
+    if scheduler not in about:
+        raise UsageError(f'no test is about the policy "{scheduler}"', "one of " + ", ".join(about))
+    return [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
+
+
+def _options(
+    *,
+    ties: str,
+    priorities: str,
+    partition: str,
+    order: str,
+    admission: str,
+    blocking: int,
+    budget: int,
+) -> _core.TestOptions:
+    _one_of("tie rule", ties, _core.tie_rules())
+    _one_of("assignment of priorities", priorities, ["rm", "dm", "given"])
+    _one_of("admission", admission, ["utilisation", "density", "exact"])
+    _one_of("partitioning heuristic", partition, _HEURISTICS)
+    _one_of("order of placing", order, _ORDERS)
+    if blocking < 0:
+        raise UsageError(f"blocking is {blocking}", "a time, 0 or more")
+    options = _core.TestOptions()
+    options.ties = ties
+    options.priorities = priorities
+    options.partition = partition
+    options.order = order
+    options.admission = admission
+    options.blocking = blocking
+    options.budget = budget
+    return options
+
+
+def _one_of(what: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(f'there is no {what} "{value}"', "one of " + ", ".join(known))
+
+
+def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions, ties: str) -> TestResult:
+    rows = task_rows(system.tasks)
+    start = process_time()
+    answer, reason, bounds = _core.run_test(facts.name, system.processors, rows, options)
+    seconds = process_time() - start
+    return TestResult(
+        facts=facts,
+        answer=TEST_ANSWERS[answer],
+        reason=reason,
+        ties=ties if facts.ties == GIVEN_TIES else facts.ties,
+        bounds=tuple(None if bound == _NEVER else int(bound) for bound in bounds),
+        seconds=seconds,
+    )
+
+
+def _by_scheduler(results: Sequence[TestResult]) -> Mapping[str, SchedulerAnalysis]:
+    hard = [result for result in results if result.facts.kind != "bound"]
+    names = sorted({result.facts.scheduler for result in hard} - {ANY_SCHEDULER})
+    found = {}
+    for name in names or [ANY_SCHEDULER] * bool(hard):
+        mine = [result for result in hard if result.facts.scheduler in (name, ANY_SCHEDULER)]
+        found[name] = _combine(name, mine)
+    return found
+
+
+def _combine(scheduler: str, results: Sequence[TestResult]) -> SchedulerAnalysis:
+    def names(*answers: TestAnswer) -> tuple[str, ...]:
+        return tuple(result.facts.name for result in results if result.answer in answers)
+
+    accepted, refuted = names("accepted"), names("refuted")
+    if accepted and refuted:
+        raise RuntimeError(
+            f"{scheduler}: {', '.join(accepted)} accept what {', '.join(refuted)} refute"
+        )
+    proofs = accepted or refuted
+    return SchedulerAnalysis(
+        scheduler=scheduler,
+        schedulable="yes" if accepted else "no" if refuted else "undecided",
+        proof=proofs[0] if proofs else None,
+        accepted=accepted,
+        refuted=refuted,
+        silent=names("not accepted", "undecided"),
+    )
