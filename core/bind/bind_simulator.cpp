@@ -58,7 +58,13 @@ nb::dict verdict_dict(const Verdict& verdict) {
     nb::dict answer;
     answer["answer"] = static_cast<int>(verdict.answer);
     answer["proved"] = verdict.proved;
+    answer["execution"] =
+        verdict.execution == Execution::up_to_wcet ? "up-to-wcet" : "exactly-wcet";
     answer["because"] = verdict.because;
+    answer["proof"] = verdict.proof;
+    answer["reference"] = verdict.reference;
+    answer["pattern"] = verdict.pattern;
+    answer["states"] = verdict.states;
     answer["outcome"] = static_cast<int>(result.outcome);
     answer["first_miss"] = none_as(result.first_miss);
     answer["first_miss_task"] = result.first_miss_task;
@@ -175,6 +181,7 @@ void bind_simulator(nb::module_& m) {
         .def_rw("record_max", &Options::record_max);
     m.def("policies", &policy_list, nb::sig("def policies() -> list[dict[str, typing.Any]]"));
     m.def("tie_rules", &tie_rules);
+    m.def("option_words", &option_words, nb::arg("option"));
     m.def("simulate", &simulate_span, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
           nb::arg("horizon"),
           nb::sig("def simulate(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "

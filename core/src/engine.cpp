@@ -15,6 +15,8 @@ class Engine {
   public:
     Engine(const System& system, const Options& options, const Extent& extent)
         : system_(system), options_(options), extent_(extent) {
+        // Beyond kTimeMax an instant plus a parameter could overflow.
+        extent_.horizon = std::min(extent.horizon, kTimeMax);
         const std::size_t n = system.tasks.size();
         states_.resize(n);
         starts_.assign(n, kNever);
@@ -35,6 +37,7 @@ class Engine {
     Result run() {
         const PolicyEntry* entry = find_policy(options_.policy);
         policy_ = entry->make();
+        sticky_ = !entry->info.memoryless;
         Context context{system_, &options_, tie_rank(system_, options_.ties)};
         std::string refusal = policy_->prepare(context);
         result_.placed = policy_->placed();
@@ -59,7 +62,7 @@ class Engine {
             if (result_.outcome == Outcome::miss && options_.stop_at_miss) {
                 return;
             }
-            if (now_ >= extent_.horizon || repeats()) {
+            if (repeats() || now_ >= extent_.horizon) {
                 return;
             }
             if (result_.events >= options_.budget) {
@@ -348,14 +351,27 @@ class Engine {
         const Identity self{static_cast<std::int64_t>(i), state.job};
         const bool same_processor = state.last_processor == processor;
         if (previous_[at(processor)] != self) {
-            state.remaining += costs.context_switch;
+            lengthen(state, costs.context_switch);
             if (state.started && same_processor) {
-                state.remaining += costs.cache_reload;
+                lengthen(state, costs.cache_reload);
             }
         }
         if (state.last_processor >= 0 && !same_processor) {
-            state.remaining += costs.migration;
+            lengthen(state, costs.migration);
         }
+    }
+
+    // No deadline is further than 2^60 away: a job held at 2^61 has missed whatever it would need.
+    void lengthen(TaskState& state, Time cost) {
+        if (cost > kTimeMax / 2 - state.remaining) {
+            state.remaining = kTimeMax / 2;
+            if (!clipped_) {
+                result_.remarks.emplace_back("costs add up beyond 2^61: figures are too small");
+            }
+            clipped_ = true;
+            return;
+        }
+        state.remaining += cost;
     }
 
     // --- time
@@ -400,6 +416,11 @@ class Engine {
         }
         words_.clear();
         save(words_);
+        if (extent_.states != nullptr) {
+            extent_.states->push_back({now_, unfinished(), words_});
+            next_checkpoint();
+            return false;
+        }
         if (kept_at_ >= 0 && words_ == kept_) {
             result_.repeat_from = kept_at_;
             result_.repeat_to = now_;
@@ -412,19 +433,36 @@ class Engine {
             lap_ = 0;
         }
         lap_++;
-        checkpoint_ += extent_.check_every;
-        if (checkpoint_ > kTimeMax) {
-            checkpoint_ = kNever;
-        }
+        next_checkpoint();
         return false;
     }
 
+    void next_checkpoint() {
+        checkpoint_ = checkpoint_ > kTimeMax - extent_.check_every
+                          ? kNever
+                          : checkpoint_ + extent_.check_every;
+    }
+
+    std::int64_t unfinished() const {
+        std::int64_t jobs = 0;
+        for (const TaskState& state : states_) {
+            jobs += state.pending;
+        }
+        return jobs;
+    }
+
+    // Equal words mean equal futures. Deadlines and the releases of waiting jobs follow from these
+    // (arrivals are periodic wherever states are compared). A task not yet released is saved like
+    // one between jobs: what it does next is the same.
     void save(std::vector<std::int64_t>& words) const {
         for (const TaskState& state : states_) {
             words.push_back(state.pending);
             words.push_back(state.ready() ? state.remaining : 0);
             words.push_back(state.ready() ? state.release - now_ : 0);
             words.push_back(state.next_release - now_);
+            if (sticky_) {
+                words.push_back(state.processor);
+            }
             if (options_.costs.any()) {
                 words.push_back(state.last_processor);
                 words.push_back(state.started ? 1 : 0);
@@ -486,7 +524,7 @@ class Engine {
 
     const System system_;
     const Options& options_;
-    const Extent extent_;
+    Extent extent_;
     std::unique_ptr<Policy> policy_;
     Time now_ = 0;
     std::vector<TaskState> states_;
@@ -505,6 +543,8 @@ class Engine {
     std::vector<Skipped> skipped_;
     std::vector<std::vector<Time>> backlog_;
     std::vector<std::vector<Time>> early_;  // deadlines to come of complete jobs
+    bool sticky_ = false;   // the policy may look at who runs where
+    bool clipped_ = false;  // see lengthen()
     Time checkpoint_ = 0;
     Time kept_at_ = -1;
     std::int64_t power_ = 1;

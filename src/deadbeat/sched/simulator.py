@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
@@ -18,10 +18,14 @@ from deadbeat.sched.arrays import TaskBatch, task_rows
 Answer = Literal["yes", "no", "undecided"]
 Model = Literal["periodic-sync", "periodic-offset", "sporadic"]
 Method = Literal["exact", "thesis"]
+Execution = Literal["up-to-wcet", "exactly-wcet"]
+Robustness = Literal["robust", "fragile", "never", "undecided"]
 
 MODELS: tuple[Model, ...] = ("periodic-sync", "periodic-offset", "sporadic")
 _ANSWERS: tuple[Answer, ...] = ("no", "yes", "undecided")
 _NEVER = np.iinfo(np.int64).max
+#: Bound of every parameter, cost and horizon (kParameterMax in time.hpp).
+TIME_MAX = 1 << 60
 
 JOB_FIELDS = ("task", "job", "release", "start", "finish", "deadline")
 SEGMENT_FIELDS = ("task", "job", "processor", "start", "end")
@@ -85,7 +89,14 @@ class Verdict:
     Attributes:
         schedulable: The answer for ``model``; ``undecided`` is never a guess.
         proved: Whether it holds for the model, not only for what was simulated.
+        execution: The execution times the answer is for: any up to C where the policy is
+            predictable (no job finishes later when others need less), exactly C where it is not.
         because: The argument, or what one lacks; one line.
+        proof: What proves it, or "": one-hyper-period, repetition, thesis, miss, overload,
+            placement, one-processor, exploration, or the name of a schedulability test.
+        reference: Where that proof is from, where it needs a source.
+        pattern: Model sporadic: the releases that miss.
+        states: Model sporadic: how many states were explored.
         first_miss: The earliest deadline that a job missed, or None.
         first_miss_task, first_miss_job: Whose (indices from 0), or None.
         until: [0, until) was simulated.
@@ -99,7 +110,12 @@ class Verdict:
 
     schedulable: Answer
     proved: bool
+    execution: Execution
     because: str
+    proof: str
+    reference: str
+    pattern: str
+    states: int
     model: Model
     method: Method
     scheduler: Scheduler
@@ -118,6 +134,22 @@ class Verdict:
     segments: NDArray[np.int64] = field(eq=False, repr=False)
 
 
+@frozen(kw_only=True)
+class TiesVerdict:
+    """What is found under each tie rule, and what that says of the system.
+
+    Attributes:
+        answer: ``robust``: schedulable under every listed rule. ``fragile``: under some of them,
+            under others not. ``never``: under none. ``undecided``: the undecided ones among them
+            could still change the answer. Other ways to break ties are not covered.
+        rules: The listed rules, in the order of ``verdicts``.
+    """
+
+    answer: Robustness
+    rules: tuple[str, ...]
+    verdicts: Mapping[str, Verdict]
+
+
 @cache
 def policies() -> Mapping[str, PolicyFacts]:
     """Every policy of the core by name."""
@@ -127,6 +159,12 @@ def policies() -> Mapping[str, PolicyFacts]:
 @cache
 def tie_rules() -> tuple[str, ...]:
     return tuple(_core.tie_rules())
+
+
+@cache
+def option_words(option: str) -> tuple[str, ...]:
+    """The words that an option of ``Scheduler`` takes: priorities, partition, order, ..."""
+    return tuple(_core.option_words(option))
 
 
 def default_model(system: TaskSystem) -> Model:
@@ -161,16 +199,12 @@ def simulate(
     """
     known = scheduler or Scheduler()
     chosen = model or default_model(system)
-    if chosen == "periodic-sync":
-        late = next((i for i, task in enumerate(system.tasks) if task.offset), None)
-        if late is not None:
-            raise UsageError(
-                f"{system.label(late)} has an offset, the model periodic-sync has none",
-                "use the model periodic-offset",
-            )
-    options = core_options(known)
+    _require_time("the horizon", horizon if horizon is not None else 1, least=1)
+    _require_model(system, chosen, method)
+    require_sound(system)
+    options = core_options(known, system)
     options.horizon = horizon or 0
-    options.budget = budget
+    options.budget = _require_budget(budget)
     options.stop_at_miss = not run_on
     options.record_jobs = record_jobs
     options.record_segments = record_segments
@@ -182,6 +216,39 @@ def simulate(
         method == "thesis",
     )
     return _verdict(found, known, chosen, method)
+
+
+def simulate_ties(
+    system: TaskSystem,
+    scheduler: Scheduler | None = None,
+    *,
+    rules: Sequence[str] | None = None,
+    **arguments: Any,
+) -> TiesVerdict:
+    """The verdict under every tie rule of ``rules`` (by default all there are).
+
+    Args:
+        scheduler: As for ``simulate``; its tie rule is not looked at.
+        arguments: As for ``simulate``.
+
+    Raises:
+        UsageError: As ``simulate``.
+    """
+    listed = tie_rules() if rules is None else tuple(dict.fromkeys(rules))
+    if not listed:
+        raise UsageError("no tie rule is given", "one or more of " + ", ".join(tie_rules()))
+    known = scheduler or Scheduler()
+    verdicts = {rule: simulate(system, evolve(known, ties=rule), **arguments) for rule in listed}
+    answers = {verdict.schedulable for verdict in verdicts.values()}
+    return TiesVerdict(answer=_robustness(answers), rules=listed, verdicts=verdicts)
+
+
+def _robustness(answers: set[Answer]) -> Robustness:
+    if {"yes", "no"} <= answers:
+        return "fragile"
+    if "undecided" in answers:
+        return "undecided"
+    return "robust" if answers == {"yes"} else "never"
 
 
 def simulate_batch(
@@ -199,7 +266,7 @@ def simulate_batch(
     The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp.
     """
     options = core_options(scheduler or Scheduler())
-    options.budget = budget
+    options.budget = _require_budget(budget)
     options.stop_at_miss = not run_on
     options.metrics = metrics
     columns: dict[str, NDArray[Any]] = _core.decide_batch(
@@ -208,37 +275,107 @@ def simulate_batch(
     return columns
 
 
-def core_options(scheduler: Scheduler) -> _core.Options:
-    """The core's options of ``scheduler``. Raises UsageError for an unknown policy or tie rule."""
-    if scheduler.policy not in policies():
-        raise UsageError(
-            f'there is no policy "{scheduler.policy}"', "one of " + ", ".join(policies())
-        )
-    if scheduler.ties not in tie_rules():
-        raise UsageError(
-            f'there is no tie rule "{scheduler.ties}"', "one of " + ", ".join(tie_rules())
-        )
+_WORDS = ("priorities", "partition", "order", "admission", "unplaced", "balance")
+
+
+def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _core.Options:
+    """The core's options of ``scheduler``.
+
+    Args:
+        system: Where given, also what the policy can schedule is checked.
+
+    Raises:
+        UsageError: An unknown policy, rule or word; a number out of range; a system the policy is
+            not defined for.
+    """
+    _require_word("policy", scheduler.policy, tuple(policies()))
+    _require_word("tie rule", scheduler.ties, tie_rules())
+    for name in _WORDS:
+        _require_word(name, getattr(scheduler, name), option_words(name))
+    if scheduler.cluster_size < 1:
+        raise UsageError(f"the cluster size is {scheduler.cluster_size}", "1 or more processors")
+    if system is not None:
+        _require_defined(scheduler, system)
     options = _core.Options()
-    for name in (
-        "policy",
-        "ties",
-        "priorities",
-        "partition",
-        "order",
-        "admission",
-        "unplaced",
-        "balance",
-        "cluster_size",
-    ):
+    for name in ("policy", "ties", "cluster_size", *_WORDS):
         setattr(options, name, getattr(scheduler, name))
     if scheduler.threshold is not None:
-        options.threshold_numerator, options.threshold_denominator = scheduler.threshold
+        above, below = scheduler.threshold
+        if not (0 < above <= TIME_MAX and 0 < below <= TIME_MAX):
+            raise UsageError(
+                f"the threshold is {above}/{below}", "a fraction of two integers from 1 to 2^60"
+            )
+        options.threshold_numerator, options.threshold_denominator = above, below
     costs = _core.Costs()
-    costs.context_switch = scheduler.costs.context_switch
-    costs.migration = scheduler.costs.migration
-    costs.cache_reload = scheduler.costs.cache_reload
+    for name in ("context_switch", "migration", "cache_reload"):
+        value = getattr(scheduler.costs, name)
+        _require_time(f"the cost {name}", value, least=0)
+        setattr(costs, name, value)
     options.costs = costs
     return options
+
+
+def require_sound(system: TaskSystem) -> None:
+    """Raises UsageError, one line, for the first parameter out of range."""
+    if not 1 <= system.processors <= 1024:
+        raise UsageError(f"there are {system.processors} processors", "1 to 1024")
+    if not 1 <= len(system.tasks) <= 65535:
+        raise UsageError(f"there are {len(system.tasks)} tasks", "1 to 65535")
+    for index, task in enumerate(system.tasks):
+        for name in ("wcet", "period", "deadline"):
+            _require_time(f"{name} of {system.label(index)}", getattr(task, name), least=1)
+        for name in ("offset", "home", "budget", "server_period", "server_deadline"):
+            value = getattr(task, name)
+            if value is not None:
+                _require_time(f"{name} of {system.label(index)}", value, least=0)
+        if abs(task.priority) > TIME_MAX:
+            raise UsageError(f"the priority of {system.label(index)} is {task.priority}")
+
+
+def _require_model(system: TaskSystem, model: Model, method: Method) -> None:
+    _require_word("model", model, MODELS)
+    _require_word("method", method, get_args(Method))
+    late = next((i for i, task in enumerate(system.tasks) if task.offset), None)
+    if late is not None and model == "periodic-sync":
+        raise UsageError(
+            f"{system.label(late)} has an offset, the model periodic-sync has none",
+            "use the model periodic-offset",
+        )
+    if method == "thesis" and (model == "sporadic" or late is not None):
+        raise UsageError(
+            "the thesis's procedure is for periodic releases without offsets",
+            "use the method exact",
+        )
+
+
+def _require_defined(scheduler: Scheduler, system: TaskSystem) -> None:
+    facts = policies()[scheduler.policy]
+    if facts.clusters and system.processors % scheduler.cluster_size:
+        raise UsageError(
+            f"clusters of {scheduler.cluster_size} do not divide {system.processors} processors",
+            "the cluster size must divide the number of processors",
+        )
+    other = next((i for i, task in enumerate(system.tasks) if task.deadline != task.period), None)
+    if facts.implicit_only and other is not None:
+        raise UsageError(
+            f"{scheduler.policy} is defined for D = T, {system.label(other)} has another deadline"
+        )
+
+
+def _require_word(what: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        raise UsageError(f'there is no {what} "{word}"', "one of " + ", ".join(known))
+
+
+def _require_time(what: str, value: int, *, least: int) -> None:
+    if not least <= value <= TIME_MAX:
+        raise UsageError(f"{what} is {value}", f"{least} to 2^60")
+
+
+def _require_budget(budget: int) -> int:
+    if not 1 <= budget <= TIME_MAX:
+        raise UsageError(f"the budget is {budget} events", "1 to 2^60")
+    return budget
 
 
 def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: Method) -> Verdict:
@@ -248,7 +385,12 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
     return Verdict(
         schedulable=_ANSWERS[found["answer"]],
         proved=found["proved"],
+        execution=found["execution"],
         because=found["because"],
+        proof=found["proof"],
+        reference=found["reference"],
+        pattern=found["pattern"],
+        states=found["states"],
         model=model,
         method=method,
         scheduler=scheduler,

@@ -67,10 +67,19 @@ struct Result {
     std::vector<std::string> remarks;
 };
 
+// What there is at an instant after its completions and before its releases. Equal words: equal
+// futures.
+struct Checkpoint {
+    Time at;
+    std::int64_t unfinished;  // jobs released and not complete
+    std::vector<std::int64_t> words;
+};
+
 // How long to simulate.
 struct Extent {
-    Time horizon = kNever;  // stop here, without more ado
+    Time horizon = kNever;  // stop here, without more ado; at most kTimeMax is simulated
     Time check_every = 0;   // > 0: compare the state at multiples of this; stop when it repeats
+    std::vector<Checkpoint>* states = nullptr;  // rather keep those states, and do not stop
 };
 
 // Simulates `system`; `defects(system)` must be empty and the policy known. No exceptions but

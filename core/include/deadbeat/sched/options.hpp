@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "deadbeat/sched/time.hpp"
 
@@ -47,5 +48,9 @@ struct Options {
     bool record_segments = false;          // a Segment per stretch of execution
     std::int64_t record_max = 10'000'000;  // of each; more are dropped and `truncated` is set
 };
+
+// The words that an option takes: priorities, partition, order, admission, unplaced, balance. Empty
+// for another name.
+const std::vector<std::string>& option_words(const std::string& option);
 
 }  // namespace deadbeat::sched

@@ -37,7 +37,10 @@ struct Choice {
     std::int32_t tier;  // tiers are placed one after the other; order within a tier is priority
 };
 
-// What a policy may look at. `rank[i]` is the place of task i under the tie rule: lower wins.
+// What a policy may look at. Times come in any unit (decide() divides all of them by a common
+// divisor): a decision must not depend on it; a quantum is derived from common_divisor(system), and
+// remarks and refusals name no times. `rank[i]` is the place of task i under the tie rule: lower
+// wins.
 struct Context {
     System system;
     const Options* options;
@@ -104,7 +107,9 @@ class Policy {
     virtual void executed(Time now, std::int32_t task, Time amount) {
         (void)now, (void)task, (void)amount;
     }
-    // State beyond that of the jobs, relative to `now`, so that equal futures give equal words.
+    // State beyond that of the jobs, relative to `now`, so that equal futures give equal words. The
+    // engine saves pending, remaining, release and next_release of every task and, for a policy
+    // that is not memoryless, `processor`; what else decides (job, last_processor) is saved here.
     virtual void save_state(Time now, std::vector<std::int64_t>& words) const {
         (void)now, (void)words;
     }

@@ -1,0 +1,23 @@
+#include "deadbeat/sched/options.hpp"
+
+#include <map>
+
+namespace deadbeat::sched {
+
+const std::vector<std::string>& option_words(const std::string& option) {
+    static const std::map<std::string, std::vector<std::string>> words = {
+        {"priorities", {"rm", "dm", "given"}},
+        {"partition", {"next-fit", "first-fit", "best-fit", "worst-fit"}},
+        {"order",
+         {"file", "utilisation-desc", "utilisation-asc", "period-asc", "period-desc",
+          "deadline-asc", "density-desc"}},
+        {"admission", {"utilisation", "density", "exact"}},
+        {"unplaced", {"reject", "least-loaded"}},
+        {"balance", {"none", "offline", "pull", "both", "sticky", "release"}},
+    };
+    static const std::vector<std::string> none;
+    const auto found = words.find(option);
+    return found == words.end() ? none : found->second;
+}
+
+}  // namespace deadbeat::sched
