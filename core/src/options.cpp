@@ -2,16 +2,16 @@
 
 #include <map>
 
+#include "deadbeat/sched/partition.hpp"
+
 namespace deadbeat::sched {
 
 const std::vector<std::string>& option_words(const std::string& option) {
     static const std::map<std::string, std::vector<std::string>> words = {
         {"priorities", {"rm", "dm", "given"}},
-        {"partition", {"next-fit", "first-fit", "best-fit", "worst-fit"}},
-        {"order",
-         {"file", "utilisation-desc", "utilisation-asc", "period-asc", "period-desc",
-          "deadline-asc", "density-desc"}},
-        {"admission", {"utilisation", "density", "exact"}},
+        {"partition", partition_heuristics()},
+        {"order", partition_orders()},
+        {"admission", partition_admissions()},
         {"unplaced", {"reject", "least-loaded"}},
         {"balance", {"none", "offline", "pull", "both", "sticky", "release"}},
     };

@@ -36,6 +36,7 @@ std::string Clusters::prepare(const Context& context, Scope scope, bool fixed_pr
         return std::move(found.refusal);
     }
     if (found.first_unplaced >= 0 && options.unplaced == "reject") {
+        placed_ = std::move(found.cluster);  // -1 tells a verdict that this is a failed partition
         return "task " + std::to_string(found.first_unplaced) +
                (size_ == 1 ? " fits on no processor (" : " fits in no cluster (") +
                options.partition + ", " + options.order + ", " + options.admission + ")";

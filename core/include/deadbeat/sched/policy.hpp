@@ -82,7 +82,8 @@ class Policy {
         return 0;
     }
 
-    // Cluster every task was bound to, empty where there is no binding.
+    // Cluster every task was bound to, empty where there is no binding. After a refusal: with -1
+    // for tasks that found no place, which makes the verdict `no` rather than `undecided`.
     virtual std::vector<std::int32_t> placed() const { return {}; }
     // Remarks on the preparation a person should see ("task 3 fits nowhere: cluster 1 takes it").
     virtual std::vector<std::string> remarks() const { return {}; }
