@@ -73,7 +73,7 @@ nb::dict columns_of(const std::vector<BatchRow>& rows) {
 }
 
 nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
-                     const Options& options, int model, int threads) {
+                     const Options& options, int model, int threads, const std::string& lanes) {
     const Batch batch = batch_of(tasks, starts, processors);
     if (find_policy(options.policy) == nullptr) {
         throw std::invalid_argument("unknown policy " + options.policy);
@@ -81,7 +81,7 @@ nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Count
     std::vector<BatchRow> rows;
     {
         nb::gil_scoped_release unlocked;
-        rows = decide_batch(batch, options, static_cast<Model>(model), threads);
+        rows = decide_batch(batch, options, static_cast<Model>(model), threads, lanes);
     }
     return columns_of(rows);
 }
@@ -108,10 +108,10 @@ nb::object test_many(const TaskArray& tasks, const Integers& starts, const Count
 void bind_batch(nb::module_& m) {
     m.def(
         "decide_batch", &decide_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
-        nb::arg("options"), nb::arg("model"), nb::arg("threads") = 1,
+        nb::arg("options"), nb::arg("model"), nb::arg("threads") = 1, nb::arg("lanes") = "",
         nb::sig("def decide_batch(tasks: numpy.typing.NDArray[numpy.int64], starts: "
                 "numpy.typing.NDArray[numpy.int64], processors: numpy.typing.NDArray[numpy.int32], "
-                "options: Options, model: int, threads: int = 1) -> dict[str, "
+                "options: Options, model: int, threads: int = 1, lanes: str = '') -> dict[str, "
                 "numpy.typing.NDArray[typing.Any]]"));
     m.def(
         "test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "deadbeat/sched/tests.hpp"
+#include "fast/fast.hpp"
 
 namespace deadbeat::sched {
 
@@ -20,11 +21,7 @@ BatchRow row_of(const System& system, const Verdict& verdict) {
     row.placed = result.outcome == Outcome::refused ? 0 : 1;
     row.events = result.events;
     row.slack_min = kNever;
-    for (const Task& task : system.tasks) {
-        row.jobs += task.offset < result.until
-                        ? (result.until - task.offset + task.period - 1) / task.period
-                        : 0;
-    }
+    row.jobs = fast::jobs_before(system, row.until);
     Wide slack = 0;
     double share = 0.0;
     for (std::size_t i = 0; i < result.tasks.size(); i++) {
@@ -69,9 +66,14 @@ void for_each(std::size_t count, int threads, Work work) {
 }  // namespace
 
 std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, Model model,
-                                   int threads) {
+                                   int threads, const std::string& lanes) {
     std::vector<BatchRow> rows(batch.size());
+    std::vector<std::uint8_t> done(batch.size(), 0);
+    fast::decide_in_lanes(batch, options, model, threads, lanes, rows, done);
     for_each(batch.size(), threads, [&](std::size_t i) {
+        if (done[i] != 0) {
+            return;
+        }
         const System system = batch.system(i);
         rows[i] = row_of(system, decide(system, options, model));
     });

@@ -2,8 +2,8 @@
 Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.
 """
 
-import enum
 from collections.abc import Sequence
+import enum
 from typing import Any
 
 import numpy
@@ -144,6 +144,7 @@ def decide_batch(
     options: Options,
     model: int,
     threads: int = 1,
+    lanes: str = "",
 ) -> dict[str, numpy.typing.NDArray[Any]]: ...
 def test_batch(
     tasks: numpy.typing.NDArray[numpy.int64],

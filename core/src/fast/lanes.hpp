@@ -1,0 +1,62 @@
+// Many task systems at once, one per SIMD lane: what the kernels and their callers share.
+//
+// Kernels are compiled once per instruction set (lanes_*.cpp). Nothing here may instantiate a
+// template of the standard library in those files: the linker could keep a copy that was compiled
+// for an instruction set that the machine lacks.
+#pragma once
+
+#include <cstdint>
+
+namespace deadbeat::sched::fast {
+
+inline constexpr int kLanesMax = 16;
+inline constexpr int kUnrolledSlots = 8;
+
+// One group of lanes. Every array has a row per task (or slot) and a column per lane.
+//
+// An instant or duration t is stored as t << bits, `low` = (1 << bits) - 1; the low bits of a
+// key hold the task (0 is the one that wins ties), those of a finishing time the slot. So one
+// integer comparison orders keys, and a finishing time f is at most an instant t exactly if
+// f << bits | slot <= (t << bits | low).
+template <class I>
+struct Group {
+    int tasks = 0;         // rows of the tasks: the most of any lane
+    int slots = 0;         // processors of each lane
+    int waiting = 0;       // rows [waiting, ...) of wait_key hold no job in any lane
+    bool implicit = true;  // relative == period in all lanes
+    I* period = nullptr;
+    I* wcet = nullptr;
+    I* relative = nullptr;   // deadlines
+    I* release = nullptr;    // next releases (instant | task), ascending; tasks + 1 rows
+    I* wait_key = nullptr;   // keys of the jobs that wait, ascending, kNone behind; tasks + 2 rows
+    I* wait_rest = nullptr;  // and what they have left to execute
+    I* key = nullptr;        // of the job in each slot
+    I* finish = nullptr;     // when it finishes unless it is preempted | slot
+    I* stop = nullptr;  // one row: horizon | low, or, once a miss is certain, its deadline without
+    I* low = nullptr;   // one row
+    std::uint32_t active = 0;  // lanes in use
+};
+
+// Keys from kNone - 2^16 on are no jobs.
+template <class I>
+inline constexpr I kNone = static_cast<I>((std::uint64_t{1} << (8 * sizeof(I) - 1)) - 1);
+template <class I>
+inline constexpr I kNoJob = static_cast<I>(kNone<I> - (1 << 16));
+
+// Runs until a lane is done; returns these lanes.
+template <class I>
+using Kernel = std::uint32_t (*)(Group<I>&);
+
+// The kernels of one instruction set.
+struct InstructionSet {
+    const char* name;
+    int lanes32, lanes64;
+    Kernel<std::int32_t> (*verdict32)(int slots);
+    Kernel<std::int64_t> (*verdict64)(int slots);
+};
+
+const InstructionSet& baseline_kernels();
+const InstructionSet& avx2_kernels();
+const InstructionSet& avx512_kernels();
+
+}  // namespace deadbeat::sched::fast

@@ -1,0 +1,136 @@
+// Vectors of integers, one per lane, for the instruction set this file is compiled for.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// Functions differ between the instruction sets: each gets a namespace of its own.
+namespace deadbeat::sched::fast::DEADBEAT_LANES {
+
+// Any machine: GCC's vector extension. A mask is a vector of 0 and -1.
+template <class I, int N>
+struct Simd {
+    using Int = I;
+    using Vec [[gnu::vector_size(N * sizeof(I))]] = I;
+    using Mask = Vec;
+    static constexpr int lanes = N;
+
+    static Vec load(const I* from) { return *reinterpret_cast<const Vec*>(from); }
+    static void store(I* to, Vec value) { *reinterpret_cast<Vec*>(to) = value; }
+    static Vec all(I value) { return Vec{} + value; }
+    static Vec column() {
+        Vec value{};
+        for (int lane = 0; lane < N; lane++) {
+            value[lane] = static_cast<I>(lane);
+        }
+        return value;
+    }
+    static Vec add(Vec a, Vec b) { return a + b; }
+    static Vec sub(Vec a, Vec b) { return a - b; }
+    static Vec min(Vec a, Vec b) { return a < b ? a : b; }
+    static Vec max(Vec a, Vec b) { return a > b ? a : b; }
+    static Vec without(Vec a, Vec bits) { return a & ~bits; }
+    static Mask less(Vec a, Vec b) { return a < b; }
+    static Mask at_most(Vec a, Vec b) { return a <= b; }
+    static Mask equal(Vec a, Vec b) { return a == b; }
+    static Mask both(Mask a, Mask b) { return a & b; }
+    static Mask first_only(Mask a, Mask b) { return a & ~b; }
+    static Mask neither(Mask a, Mask b) { return ~(a | b); }
+    static Vec choose(Mask mask, Vec yes, Vec no) { return mask ? yes : no; }
+    static bool any(Mask mask) {
+        std::uint64_t words[sizeof(Vec) / 8];
+        std::memcpy(words, &mask, sizeof(Vec));
+        std::uint64_t found = 0;
+        for (const std::uint64_t word : words) {
+            found |= word;
+        }
+        return found != 0;
+    }
+    static std::uint32_t bits(Mask mask) {
+        std::uint32_t found = 0;
+        for (int lane = 0; lane < N; lane++) {
+            found |= mask[lane] != 0 ? std::uint32_t{1} << lane : 0;
+        }
+        return found;
+    }
+    // table[row of the lane][lane]
+    static Vec gather(const I* table, Vec row) {
+        Vec value{};
+        for (int lane = 0; lane < N; lane++) {
+            value[lane] = table[row[lane] * N + lane];
+        }
+        return value;
+    }
+};
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+template <>
+struct Simd<std::int32_t, 16> {
+    using Int = std::int32_t;
+    using Vec = __m512i;
+    using Mask = __mmask16;
+    static constexpr int lanes = 16;
+
+    static Vec load(const Int* from) { return _mm512_load_si512(from); }
+    static void store(Int* to, Vec value) { _mm512_store_si512(to, value); }
+    static Vec all(Int value) { return _mm512_set1_epi32(value); }
+    static Vec column() {
+        return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    }
+    static Vec add(Vec a, Vec b) { return _mm512_add_epi32(a, b); }
+    static Vec sub(Vec a, Vec b) { return _mm512_sub_epi32(a, b); }
+    static Vec min(Vec a, Vec b) { return _mm512_min_epi32(a, b); }
+    static Vec max(Vec a, Vec b) { return _mm512_max_epi32(a, b); }
+    static Vec without(Vec a, Vec bits) { return _mm512_andnot_si512(bits, a); }
+    static Mask less(Vec a, Vec b) { return _mm512_cmplt_epi32_mask(a, b); }
+    static Mask at_most(Vec a, Vec b) { return _mm512_cmple_epi32_mask(a, b); }
+    static Mask equal(Vec a, Vec b) { return _mm512_cmpeq_epi32_mask(a, b); }
+    static Mask both(Mask a, Mask b) { return _kand_mask16(a, b); }
+    static Mask first_only(Mask a, Mask b) { return _kandn_mask16(b, a); }
+    static Mask neither(Mask a, Mask b) { return _knot_mask16(_kor_mask16(a, b)); }
+    static Vec choose(Mask mask, Vec yes, Vec no) { return _mm512_mask_blend_epi32(mask, no, yes); }
+    static bool any(Mask mask) { return mask != 0; }
+    static std::uint32_t bits(Mask mask) { return mask; }
+    static Vec gather(const Int* table, Vec row) {
+        const Vec index = _mm512_add_epi32(_mm512_slli_epi32(row, 4), column());
+        return _mm512_i32gather_epi32(index, table, 4);
+    }
+};
+
+template <>
+struct Simd<std::int64_t, 8> {
+    using Int = std::int64_t;
+    using Vec = __m512i;
+    using Mask = __mmask8;
+    static constexpr int lanes = 8;
+
+    static Vec load(const Int* from) { return _mm512_load_si512(from); }
+    static void store(Int* to, Vec value) { _mm512_store_si512(to, value); }
+    static Vec all(Int value) { return _mm512_set1_epi64(value); }
+    static Vec column() { return _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0); }
+    static Vec add(Vec a, Vec b) { return _mm512_add_epi64(a, b); }
+    static Vec sub(Vec a, Vec b) { return _mm512_sub_epi64(a, b); }
+    static Vec min(Vec a, Vec b) { return _mm512_min_epi64(a, b); }
+    static Vec max(Vec a, Vec b) { return _mm512_max_epi64(a, b); }
+    static Vec without(Vec a, Vec bits) { return _mm512_andnot_si512(bits, a); }
+    static Mask less(Vec a, Vec b) { return _mm512_cmplt_epi64_mask(a, b); }
+    static Mask at_most(Vec a, Vec b) { return _mm512_cmple_epi64_mask(a, b); }
+    static Mask equal(Vec a, Vec b) { return _mm512_cmpeq_epi64_mask(a, b); }
+    static Mask both(Mask a, Mask b) { return static_cast<Mask>(a & b); }
+    static Mask first_only(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
+    static Mask neither(Mask a, Mask b) { return static_cast<Mask>(~(a | b)); }
+    static Vec choose(Mask mask, Vec yes, Vec no) { return _mm512_mask_blend_epi64(mask, no, yes); }
+    static bool any(Mask mask) { return mask != 0; }
+    static std::uint32_t bits(Mask mask) { return mask; }
+    static Vec gather(const Int* table, Vec row) {
+        const Vec index = _mm512_add_epi64(_mm512_slli_epi64(row, 3), column());
+        return _mm512_i64gather_epi64(index, table, 8);
+    }
+};
+#endif
+
+}  // namespace deadbeat::sched::fast::DEADBEAT_LANES
