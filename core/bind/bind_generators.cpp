@@ -1,4 +1,7 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 #include "bind.hpp"
 #include "deadbeat/sched/generators.hpp"
@@ -23,80 +26,67 @@ nb::list sampler_list(const Entries& entries) {
     return list;
 }
 
-void require_known(const GeneratorSpec& spec) {
-    const auto known = [](const auto& entries, const std::string& name) {
-        for (const auto& entry : entries) {
-            if (entry.info.name == name) {
-                return true;
-            }
-        }
-        return false;
-    };
-    if (!known(utilisation_samplers(), spec.utilisations)) {
-        throw std::invalid_argument("unknown distribution of utilisations " + spec.utilisations);
-    }
-    if (!known(period_samplers(), spec.periods)) {
-        throw std::invalid_argument("unknown distribution of periods " + spec.periods);
-    }
-    if (spec.tasks < 1 || spec.tasks > static_cast<std::int32_t>(kTasksMax)) {
-        throw std::invalid_argument("tasks must be 1 to 65535");
-    }
-}
-
-// Systems [first, first + count): an int64 array (count * tasks, 9), and why system i is missing.
-nb::tuple generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
-                        std::size_t count) {
-    require_known(spec);
-    const auto n = static_cast<std::size_t>(spec.tasks);
+// Systems [first, first + count): an int64 array (count * tasks, 9). ValueError and the reason with
+// the first system that does not exist.
+nb::object generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
+                         std::size_t count) {
     std::vector<Task> tasks;
-    std::vector<std::pair<std::uint64_t, std::string>> failed;
+    std::string reason;
     {
         nb::gil_scoped_release unlocked;
-        tasks.resize(count * n);
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < count; i++) {
-            std::string reason =
-                generate(spec, seed, first + i, std::span(tasks).subspan(kept * n, n));
-            if (reason.empty()) {
-                kept++;
-            } else {
-                failed.emplace_back(first + i, std::move(reason));
-            }
+        const Generator generator(spec);
+        reason = generator.reason();
+        const auto n = static_cast<std::size_t>(std::max(spec.tasks, 1));
+        if (reason.empty()) {
+            tasks.resize(count * n);
         }
-        tasks.resize(kept * n);
+        for (std::size_t i = 0; i < count && reason.empty(); i++) {
+            reason = generator.generate(seed, first + i, std::span(tasks).subspan(i * n, n));
+        }
     }
-    nb::list missing;
-    for (const auto& [index, reason] : failed) {
-        missing.append(nb::make_tuple(index, reason));
+    if (!reason.empty()) {
+        throw std::invalid_argument(reason);
     }
-    return nb::make_tuple(
-        array_of(reinterpret_cast<const std::int64_t*>(tasks.data()), tasks.size(), kTaskFields),
-        missing);
+    return array_of(reinterpret_cast<const std::int64_t*>(tasks.data()), tasks.size(), kTaskFields);
 }
 
 nb::object sample_utilisations(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
                                std::size_t count) {
-    require_known(spec);
-    const auto n = static_cast<std::size_t>(spec.tasks);
-    std::vector<double> values(count * n);
-    UtilisationSampler sample = nullptr;
-    for (const UtilisationEntry& entry : utilisation_samplers()) {
-        if (entry.info.name == spec.utilisations) {
-            sample = entry.sample;
-        }
-    }
-    bool found = true;
+    std::vector<double> values;
+    std::string reason;
+    const auto n = static_cast<std::size_t>(std::max(spec.tasks, 1));
     {
         nb::gil_scoped_release unlocked;
-        for (std::size_t i = 0; i < count && found; i++) {
-            Random random(seed, first + i);
-            found = sample(spec, random, std::span(values).subspan(i * n, n));
+        const Generator generator(spec);
+        reason = generator.reason();
+        if (reason.empty()) {
+            values.resize(count * n);
+        }
+        for (std::size_t i = 0; i < count && reason.empty(); i++) {
+            reason = generator.utilisations(seed, first + i, std::span(values).subspan(i * n, n));
         }
     }
-    if (!found) {
-        throw std::invalid_argument("no vector with these bounds and this sum was found");
+    if (!reason.empty()) {
+        throw std::invalid_argument(reason);
     }
     return array_of(values.data(), count, n);
+}
+
+nb::object cfs_vectors(const std::vector<double>& lower, const std::vector<double>& upper,
+                       double sum, std::uint64_t seed, std::size_t count, std::uint64_t first) {
+    if (lower.empty() || lower.size() != upper.size()) {
+        throw std::invalid_argument("lower and upper must be of one length, at least 1");
+    }
+    std::vector<double> vectors(count * lower.size());
+    std::string reason;
+    {
+        nb::gil_scoped_release unlocked;
+        reason = sample_cfs(lower, upper, sum, seed, first, vectors);
+    }
+    if (!reason.empty()) {
+        throw std::invalid_argument(reason);
+    }
+    return array_of(vectors.data(), count, lower.size());
 }
 
 }  // namespace
@@ -130,15 +120,22 @@ void bind_generators(nb::module_& m) {
     m.def(
         "period_samplers", [] { return sampler_list(period_samplers()); },
         nb::sig("def period_samplers() -> list[dict[str, typing.Any]]"));
+    m.def(
+        "recipe_defects", [](const GeneratorSpec& spec) { return defects(spec); }, nb::arg("spec"));
     m.def("generate", &generate_many, nb::arg("spec"), nb::arg("seed"), nb::arg("first"),
           nb::arg("count"),
           nb::sig("def generate(spec: GeneratorSpec, seed: int, first: int, count: int) -> "
-                  "tuple[numpy.typing.NDArray[numpy.int64], list[tuple[int, str]]]"));
+                  "numpy.typing.NDArray[numpy.int64]"));
     m.def("sample_utilisations", &sample_utilisations, nb::arg("spec"), nb::arg("seed"),
           nb::arg("first"), nb::arg("count"),
           nb::sig(
               "def sample_utilisations(spec: GeneratorSpec, seed: int, first: int, count: int) -> "
               "numpy.typing.NDArray[numpy.float64]"));
+    m.def("sample_cfs", &cfs_vectors, nb::arg("lower"), nb::arg("upper"), nb::arg("sum"),
+          nb::arg("seed"), nb::arg("count"), nb::arg("first") = 0,
+          nb::sig("def sample_cfs(lower: collections.abc.Sequence[float], upper: "
+                  "collections.abc.Sequence[float], sum: float, seed: int, count: int, first: int "
+                  "= 0) -> numpy.typing.NDArray[numpy.float64]"));
 }
 
 }  // namespace deadbeat::bind

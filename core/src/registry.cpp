@@ -51,14 +51,18 @@ TestRegistrar::TestRegistrar(TestInfo info, TestFunction run) {
 const std::vector<TestEntry>& schedulability_tests() { return list<TestEntry>(); }
 const TestEntry* find_test(const std::string& name) { return find<TestEntry>(name); }
 
-UtilisationRegistrar::UtilisationRegistrar(Sampler info, UtilisationSampler sample) {
-    insert(UtilisationEntry{std::move(info), sample}, by_name<UtilisationEntry>);
+UtilisationRegistrar::UtilisationRegistrar(Sampler info, decltype(UtilisationEntry::make) make) {
+    insert(UtilisationEntry{std::move(info), make}, by_name<UtilisationEntry>);
 }
 const std::vector<UtilisationEntry>& utilisation_samplers() { return list<UtilisationEntry>(); }
+const UtilisationEntry* find_utilisation_sampler(const std::string& name) {
+    return find<UtilisationEntry>(name);
+}
 
-PeriodRegistrar::PeriodRegistrar(Sampler info, PeriodSampler sample) {
-    insert(PeriodEntry{std::move(info), sample}, by_name<PeriodEntry>);
+PeriodRegistrar::PeriodRegistrar(Sampler info, decltype(PeriodEntry::make) make) {
+    insert(PeriodEntry{std::move(info), make}, by_name<PeriodEntry>);
 }
 const std::vector<PeriodEntry>& period_samplers() { return list<PeriodEntry>(); }
+const PeriodEntry* find_period_sampler(const std::string& name) { return find<PeriodEntry>(name); }
 
 }  // namespace deadbeat::sched

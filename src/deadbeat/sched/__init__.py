@@ -13,6 +13,15 @@ from deadbeat.sched.analysis import (
     tests,
 )
 from deadbeat.sched.arrays import TaskBatch
+from deadbeat.sched.generators import (
+    Recipe,
+    SamplerFacts,
+    generate,
+    period_samplers,
+    sample_cfs,
+    sample_utilisations,
+    utilisation_samplers,
+)
 from deadbeat.sched.simulator import (
     Costs,
     PolicyFacts,
@@ -31,6 +40,8 @@ __all__ = [
     "Analysis",
     "Costs",
     "PolicyFacts",
+    "Recipe",
+    "SamplerFacts",
     "Scheduler",
     "SchedulerAnalysis",
     "TaskBatch",
@@ -41,12 +52,17 @@ __all__ = [
     "TimedTask",
     "Verdict",
     "analyze",
+    "generate",
     "option_words",
+    "period_samplers",
     "policies",
+    "sample_cfs",
+    "sample_utilisations",
     "simulate",
     "simulate_batch",
     "simulate_ties",
     "test_batch",
     "tests",
     "tie_rules",
+    "utilisation_samplers",
 ]

@@ -2,8 +2,8 @@
 Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.
 """
 
-from collections.abc import Sequence
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -276,9 +276,18 @@ class GeneratorSpec:
 
 def utilisation_samplers() -> list[dict[str, Any]]: ...
 def period_samplers() -> list[dict[str, Any]]: ...
+def recipe_defects(spec: GeneratorSpec) -> list[str]: ...
 def generate(
     spec: GeneratorSpec, seed: int, first: int, count: int
-) -> tuple[numpy.typing.NDArray[numpy.int64], list[tuple[int, str]]]: ...
+) -> numpy.typing.NDArray[numpy.int64]: ...
 def sample_utilisations(
     spec: GeneratorSpec, seed: int, first: int, count: int
+) -> numpy.typing.NDArray[numpy.float64]: ...
+def sample_cfs(
+    lower: Sequence[float],
+    upper: Sequence[float],
+    sum: float,
+    seed: int,
+    count: int,
+    first: int = 0,
 ) -> numpy.typing.NDArray[numpy.float64]: ...

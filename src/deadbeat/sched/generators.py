@@ -1,0 +1,209 @@
+"""Random task systems: what to draw, and the systems drawn. The laws are in generators.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from attrs import fields, frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import SynthesisError, UsageError
+from deadbeat.sched import _core
+from deadbeat.sched.arrays import TaskBatch
+
+#: Allowed distance of the utilisation from the one asked for, per processor, unless given.
+TOLERANCE_PER_PROCESSOR = 0.02
+
+_SEEDS = 1 << 64
+
+
+@frozen(kw_only=True)
+class SamplerFacts:
+    """What a distribution says of itself.
+
+    Attributes:
+        fixed_sum: Of utilisations: the sum is the one asked for, not only within the tolerance.
+    """
+
+    name: str
+    title: str
+    reference: str
+    fixed_sum: bool
+
+
+@frozen(kw_only=True)
+class Recipe:
+    """What random task systems are drawn from; refused whole when a field is wrong.
+
+    Attributes:
+        processors: m.
+        tasks: n, of every system.
+        utilisation: Sum of C/T aimed at.
+        utilisations: Distribution of the tasks' utilisations: ``utilisation_samplers()``.
+        low, high: Bounds of each task's utilisation, within [0, 1].
+        mean: Of ``exponential``; None: utilisation / tasks.
+        heavy_share, split: Of ``bimodal``: a task is heavy, uniform in [split, high], with this
+            probability, else light, uniform in [low, split).
+        periods: Distribution of the periods: ``period_samplers()``.
+        period_low, period_high: Bounds of T, whole numbers.
+        granularity: Every T is a multiple of it.
+        lcm_limit: The hyper-period stays below it (``lcm-limited`` and ``goossens-macq``).
+        deadlines: ``implicit`` D = T; ``constrained`` uniform in [C, T]; ``arbitrary`` uniform in
+            [C, deadline_high T].
+        deadline_low, deadline_high: Place of D between C (0) and T (1), or, where arbitrary,
+            factors of T; None: 0 and 1, or 0 and 2.
+        offsets: ``zero``, or ``uniform`` over the integers of [0, T).
+        tolerance: Allowed |sum of C/T - utilisation| once C is whole; None:
+            ``TOLERANCE_PER_PROCESSOR`` times processors.
+        attempts: Draws of utilisations before a system is given up.
+
+    Raises:
+        UsageError: Of the constructor; names every wrong field.
+    """
+
+    processors: int = 4
+    tasks: int = 10
+    utilisation: float = 2.0
+    utilisations: str = "randfixedsum"
+    low: float = 0.0
+    high: float = 1.0
+    mean: float | None = None
+    heavy_share: float = 0.33
+    split: float = 0.5
+    periods: str = "lcm-limited"
+    period_low: int = 10
+    period_high: int = 250
+    granularity: int = 1
+    lcm_limit: int = 100_000
+    deadlines: str = "implicit"
+    deadline_low: float | None = None
+    deadline_high: float | None = None
+    offsets: str = "zero"
+    tolerance: float | None = None
+    attempts: int = 100_000
+
+    def __attrs_post_init__(self) -> None:
+        wrong = _wrong_types(self)
+        if not wrong:
+            wrong = _core.recipe_defects(_spec(self))
+        if wrong:
+            raise UsageError("recipe: " + "; ".join(wrong), "see docs/reference/generators.md")
+
+    @property
+    def sum_tolerance(self) -> float:
+        if self.tolerance is not None:
+            return self.tolerance
+        return TOLERANCE_PER_PROCESSOR * self.processors
+
+
+def generate(recipe: Recipe, *, seed: int, count: int, first: int = 0) -> TaskBatch:
+    """Systems ``first`` to ``first + count - 1`` of ``recipe`` and ``seed``.
+
+    System i is a function of the recipe, the seed and i: the same whatever else is drawn, and on
+    every machine.
+
+    Raises:
+        SynthesisError: No system of the recipe exists, or one was not found; says why.
+        UsageError: A number is out of range.
+    """
+    _check_numbers(seed, count, first)
+    try:
+        tasks = _core.generate(_spec(recipe), seed, first, count)
+    except ValueError as error:
+        raise _no_system(error) from error
+    return TaskBatch.uniform(tasks, count=recipe.tasks, processors=recipe.processors)
+
+
+def sample_utilisations(
+    recipe: Recipe, *, seed: int, count: int, first: int = 0
+) -> NDArray[np.float64]:
+    """The utilisations alone, before there are periods; shape (count, tasks). Raises as above."""
+    _check_numbers(seed, count, first)
+    try:
+        return _core.sample_utilisations(_spec(recipe), seed, first, count)
+    except ValueError as error:
+        raise _no_system(error) from error
+
+
+def sample_cfs(
+    lower: Sequence[float],
+    upper: Sequence[float],
+    total: float,
+    *,
+    seed: int,
+    count: int,
+    first: int = 0,
+) -> NDArray[np.float64]:
+    """Vectors uniform over {x: lower <= x <= upper, sum of x = total}; shape (count, tasks).
+
+    Bounds may be any finite numbers, of up to 128 tasks (common ones: of about 500).
+
+    Raises:
+        SynthesisError: There is no such vector; says why.
+    """
+    _check_numbers(seed, count, first)
+    try:
+        return _core.sample_cfs(list(lower), list(upper), total, seed, count, first)
+    except ValueError as error:
+        raise _no_system(error) from error
+
+
+@cache
+def utilisation_samplers() -> Mapping[str, SamplerFacts]:
+    """Every distribution of utilisations by name."""
+    return {entry["name"]: SamplerFacts(**entry) for entry in _core.utilisation_samplers()}
+
+
+@cache
+def period_samplers() -> Mapping[str, SamplerFacts]:
+    """Every distribution of periods by name."""
+    return {entry["name"]: SamplerFacts(**entry) for entry in _core.period_samplers()}
+
+
+_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float, type(None)), "a number"),
+    "str": (str, "a word"),
+}
+_INT64 = (1 << 63) - 1
+#: What the core's field holds, where it is no 64-bit integer; its bounds are tighter.
+_WIDTHS = {"processors": (1 << 31) - 1, "tasks": (1 << 31) - 1}
+
+
+def _wrong_types(recipe: Recipe) -> list[str]:
+    wrong = []
+    for attribute in fields(Recipe):
+        value: Any = getattr(recipe, attribute.name)
+        kind, wanted = _KINDS[str(attribute.type)]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            wrong.append(f"{attribute.name} is {value!r}, must be {wanted}")
+        elif isinstance(value, int) and abs(value) > _WIDTHS.get(attribute.name, _INT64):
+            wrong.append(f"{attribute.name} is {value}, which is too large")
+    return wrong
+
+
+def _spec(recipe: Recipe) -> _core.GeneratorSpec:
+    spec = _core.GeneratorSpec()
+    for attribute in fields(Recipe):
+        value = getattr(recipe, attribute.name)
+        if value is not None:
+            setattr(spec, attribute.name, value)
+    spec.tolerance = recipe.sum_tolerance
+    if recipe.deadlines == "arbitrary" and recipe.deadline_high is None:
+        spec.deadline_high = 2.0
+    return spec
+
+
+def _check_numbers(seed: int, count: int, first: int) -> None:
+    if not 0 <= seed < _SEEDS:
+        raise UsageError(f"seed is {seed}, must be 0 to 2^64 - 1")
+    if count < 0 or first < 0 or first + count > _SEEDS:
+        raise UsageError(f"systems {first} to {first} + {count} cannot be numbered")
+
+
+def _no_system(error: ValueError) -> SynthesisError:
+    return SynthesisError(str(error), "see docs/reference/generators.md")
