@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,9 +86,8 @@ class Recipe:
     attempts: int = 100_000
 
     def __attrs_post_init__(self) -> None:
-        wrong = _wrong_types(self)
-        if not wrong:
-            wrong = _core.recipe_defects(_spec(self))
+        foreign = _foreign(self)
+        wrong = [*foreign.values(), *_core.recipe_defects(_spec(self, without=foreign))]
         if wrong:
             raise UsageError("recipe: " + "; ".join(wrong), "see docs/reference/generators.md")
 
@@ -174,27 +173,30 @@ _INT64 = (1 << 63) - 1
 _WIDTHS = {"processors": (1 << 31) - 1, "tasks": (1 << 31) - 1}
 
 
-def _wrong_types(recipe: Recipe) -> list[str]:
-    wrong = []
+def _foreign(recipe: Recipe) -> dict[str, str]:
+    """Fields that the core cannot even hold, and what is wrong with each."""
+    wrong = {}
     for attribute in fields(Recipe):
-        value: Any = getattr(recipe, attribute.name)
+        name, value = attribute.name, getattr(recipe, attribute.name)
         kind, wanted = _KINDS[str(attribute.type)]
         if not isinstance(value, kind) or isinstance(value, bool):
-            wrong.append(f"{attribute.name} is {value!r}, must be {wanted}")
-        elif isinstance(value, int) and abs(value) > _WIDTHS.get(attribute.name, _INT64):
-            wrong.append(f"{attribute.name} is {value}, which is too large")
+            wrong[name] = f"{name} is {value!r}, must be {wanted}"
+        elif isinstance(value, int) and abs(value) > _WIDTHS.get(name, _INT64):
+            wrong[name] = f"{name} is {value}, which is too large"
     return wrong
 
 
-def _spec(recipe: Recipe) -> _core.GeneratorSpec:
+def _spec(recipe: Recipe, *, without: Container[str] = ()) -> _core.GeneratorSpec:
+    """The core's spec; fields of ``without`` keep its defaults."""
     spec = _core.GeneratorSpec()
-    for attribute in fields(Recipe):
-        value = getattr(recipe, attribute.name)
-        if value is not None:
-            setattr(spec, attribute.name, value)
-    spec.tolerance = recipe.sum_tolerance
+    values = {attribute.name: getattr(recipe, attribute.name) for attribute in fields(Recipe)}
     if recipe.deadlines == "arbitrary" and recipe.deadline_high is None:
-        spec.deadline_high = 2.0
+        values["deadline_high"] = 2.0
+    if recipe.tolerance is None and "processors" not in without:
+        values["tolerance"] = recipe.sum_tolerance
+    for name, value in values.items():
+        if value is not None and name not in without:
+            setattr(spec, name, value)
     return spec
 
 
