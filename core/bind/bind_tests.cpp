@@ -1,6 +1,8 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.hpp"
+#include "deadbeat/sched/partition.hpp"
 #include "deadbeat/sched/tests.hpp"
 
 namespace deadbeat::bind {
@@ -59,6 +61,9 @@ void bind_tests(nb::module_& m) {
         .def_rw("blocking", &TestOptions::blocking)
         .def_rw("budget", &TestOptions::budget);
     m.def("tests", &test_list, nb::sig("def tests() -> list[dict[str, typing.Any]]"));
+    m.def("partition_heuristics", &partition_heuristics);
+    m.def("partition_orders", &partition_orders);
+    m.def("partition_admissions", &partition_admissions);
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
           nb::arg("options"),
           nb::sig(

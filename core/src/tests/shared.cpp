@@ -1,6 +1,10 @@
 #include "shared.hpp"
 
 #include <numeric>
+#include <utility>
+
+#include "../fixed_priority.hpp"
+#include "deadbeat/sched/ties.hpp"
 
 namespace deadbeat::sched::analysis {
 
@@ -49,21 +53,15 @@ Fit demand_fits(std::span<const Task> tasks, Time numerator, Time denominator, T
 
 std::vector<std::int32_t> priority_order(const System& system, const TestOptions& options) {
     const std::vector<std::int32_t> rank = tie_rank(system, options.ties);
-    const auto key = [&](std::int32_t task) {
-        const Task& t = system.tasks[static_cast<std::size_t>(task)];
-        if (options.priorities == "given") {
-            return ~t.priority;  // larger is more urgent; no overflow
-        }
-        return options.priorities == "dm" ? t.deadline : t.period;
-    };
+    const auto levels = priority_levels(system, options.priorities);
+    if (rank.empty() || !levels) {
+        return {};
+    }
     std::vector<std::int32_t> order(system.tasks.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) {
-        const auto left = key(a);
-        const auto right = key(b);
-        return left != right
-                   ? left < right
-                   : rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)];
+    std::ranges::sort(order, {}, [&](std::int32_t task) {
+        const auto i = static_cast<std::size_t>(task);
+        return std::pair((*levels)[i], rank[i]);
     });
     return order;
 }
@@ -72,6 +70,18 @@ int compare_fractions(Time a, Time b, Time c, Time d) {
     const Wide left = static_cast<Wide>(a) * d;
     const Wide right = static_cast<Wide>(c) * b;
     return left < right ? -1 : (left > right ? 1 : 0);
+}
+
+Wide greatest_divisor(Wide a, Wide b) {
+    if (a < 0) {
+        return 1;
+    }
+    while (b != 0) {
+        const Wide rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a == 0 ? 1 : a;
 }
 
 Subsystem::Subsystem(const System& system, const std::vector<std::int32_t>& indices,

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "deadbeat/sched/tests.hpp"
-#include "deadbeat/sched/ties.hpp"
 
 namespace deadbeat::sched::analysis {
 
@@ -30,6 +29,7 @@ inline constexpr TestVerdict kNotImplicit = not_applicable("a deadline is not th
 inline constexpr TestVerdict kNotUni = not_applicable("more than one processor");
 inline constexpr TestVerdict kTooLong =
     not_accepted("a task needs more time than its deadline leaves");
+inline constexpr TestVerdict kUnknownOrder = not_applicable("unknown priorities or tie rule");
 inline constexpr TestVerdict kOverloaded = not_accepted("utilisation above the processors");
 
 // Elementary steps left.
@@ -173,6 +173,11 @@ inline std::optional<Time> period_limit(const System& system) {
     return h && *h <= (Time{1} << 61) - late ? std::optional(*h + late) : std::nullopt;
 }
 
+// What a horizon of demand may be taken as: the nearer of the two, if there is one.
+inline std::optional<Time> nearer(std::optional<Time> a, std::optional<Time> b) {
+    return a && b ? std::min(*a, *b) : (a ? a : b);
+}
+
 enum class Fit : int { fits, exceeds, budget };
 
 // Whether sum demand(t) + extra <= t * numerator / denominator for every t in [low, high]: quick
@@ -181,11 +186,13 @@ enum class Fit : int { fits, exceeds, budget };
 Fit demand_fits(std::span<const Task> tasks, Time numerator, Time denominator, Time low, Time high,
                 Time extra, Steps& steps);
 
-// Task indices by fixed priority, most urgent first; equal ones by the tie rule.
+// Task indices by fixed priority, most urgent first; equal ones by the tie rule. Empty:
+// an unknown rule.
 std::vector<std::int32_t> priority_order(const System& system, const TestOptions& options);
 
-// Sign of a.C / a.T - b.C / b.T and likewise of densities C / min(D, T).
-int compare_fractions(Time a, Time b, Time c, Time d);  // a/b against c/d
+// Sign of a / b - c / d.
+int compare_fractions(Time a, Time b, Time c, Time d);
+Wide greatest_divisor(Wide a, Wide b);  // of non-negative a and b, 1 for a = b = 0 or a < 0
 
 // System of the tasks at `indices`, and answers brought back to their places.
 class Subsystem {

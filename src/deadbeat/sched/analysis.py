@@ -32,16 +32,6 @@ TEST_KINDS: tuple[TestKind, ...] = ("sufficient", "exact", "necessary", "bound")
 ANY_SCHEDULER = "any"
 #: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
 GIVEN_TIES = "given"
-_HEURISTICS = ("next-fit", "first-fit", "best-fit", "worst-fit")
-_ORDERS = (
-    "file",
-    "utilisation-desc",
-    "utilisation-asc",
-    "period-asc",
-    "period-desc",
-    "deadline-asc",
-    "density-desc",
-)
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -261,9 +251,9 @@ def _options(
 ) -> _core.TestOptions:
     _one_of("tie rule", ties, _core.tie_rules())
     _one_of("assignment of priorities", priorities, ["rm", "dm", "given"])
-    _one_of("admission", admission, ["utilisation", "density", "exact"])
-    _one_of("partitioning heuristic", partition, _HEURISTICS)
-    _one_of("order of placing", order, _ORDERS)
+    _one_of("admission", admission, _core.partition_admissions())
+    _one_of("partitioning heuristic", partition, _core.partition_heuristics())
+    _one_of("order of placing", order, _core.partition_orders())
     if blocking < 0:
         raise UsageError(f"blocking is {blocking}", "a time, 0 or more")
     options = _core.TestOptions()

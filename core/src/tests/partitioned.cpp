@@ -1,0 +1,94 @@
+// Partitioned EDF and fixed priority: the tasks are placed as the policies p-edf and p-fp place
+// them, then each processor is tested exactly.
+//
+// Exact for the policy with these options of placing, not for partitioning as such: another order
+// or heuristic may succeed. Blocking, if any, is that of every processor.
+#include "deadbeat/sched/partition.hpp"
+#include "shared.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+using namespace analysis;
+
+TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds,
+                 bool fixed_priority) {
+    Options placing;
+    placing.partition = options.partition;
+    placing.order = options.order;
+    placing.admission = options.admission;
+    placing.priorities = options.priorities;
+    placing.ties = options.ties;
+    if (fixed_priority && priority_order(system, options).empty()) {
+        return kUnknownOrder;
+    }
+    const Partition partition = place(system, placing, system.processors, 1, fixed_priority);
+    if (!partition.refusal.empty()) {
+        return undecided(
+            "the tasks cannot be placed: an unknown option, a home that is not there, "
+            "or numbers out of reach");
+    }
+    if (partition.first_unplaced >= 0) {
+        return refuted("a task fits on no processor");
+    }
+    TestVerdict all = kAccepted;
+    for (std::int32_t p = 0; p < system.processors; p++) {
+        std::vector<std::int32_t> members;
+        for (std::size_t i = 0; i < partition.cluster.size(); i++) {
+            if (partition.cluster[i] == p) {
+                members.push_back(static_cast<std::int32_t>(i));
+            }
+        }
+        if (members.empty()) {
+            continue;
+        }
+        // Ties by the rule among all tasks: it compares tasks, or their order, which stays.
+        const TestVerdict found =
+            Subsystem(system, members, 1).run(fixed_priority ? uni_rta : qpa, options, bounds);
+        if (found.answer == TestAnswer::refuted) {
+            return found;
+        }
+        if (found.answer != TestAnswer::accepted) {
+            all = found;
+        }
+    }
+    return all;
+}
+
+TestVerdict p_edf(const System& system, const TestOptions& options, std::span<Time> bounds) {
+    return test(system, options, bounds, false);
+}
+
+TestVerdict p_fp(const System& system, const TestOptions& options, std::span<Time> bounds) {
+    return test(system, options, bounds, true);
+}
+
+constexpr const char* kPlacing = "Dhall and Liu, Operations Research 26(1), 1978; each processor: ";
+
+const TestRegistrar registrar_edf({.name = "p-edf",
+                                   .title = "Partitioned EDF, each processor by QPA",
+                                   .reference = std::string(kPlacing) + "Zhang and Burns, 2009",
+                                   .scheduler = "p-edf",
+                                   .model = "sporadic",
+                                   .ties = "any",
+                                   .deadlines = "arbitrary",
+                                   .kind = TestKind::exact,
+                                   .cost = 14},
+                                  p_edf);
+
+const TestRegistrar registrar_fp(
+    {.name = "p-fp",
+     .title = "Partitioned fixed priority, each processor by response times",
+     .reference = std::string(kPlacing) + "Joseph and Pandya, 1986; Lehoczky, 1990",
+     .scheduler = "p-fp",
+     .model = "sporadic",
+     .ties = "given",
+     .deadlines = "arbitrary",
+     .kind = TestKind::exact,
+     .cost = 14},
+    p_fp);
+
+}  // namespace
+
+}  // namespace deadbeat::sched
