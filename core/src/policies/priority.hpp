@@ -27,6 +27,7 @@ struct Key {
 inline constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
 
 // The jobs with the smallest keys, kept sorted while they are offered; one buffer for all events.
+template <class KeyType = Key>
 class Selection {
   public:
     void clear(std::int32_t capacity) {
@@ -35,7 +36,7 @@ class Selection {
     }
 
     // Insertion: m and the number of ready jobs are small, or most jobs offered are turned away.
-    void offer(Key key, std::int32_t task) {
+    void offer(const KeyType& key, std::int32_t task) {
         if (best_.size() == capacity_) {
             if (capacity_ == 0 || key >= best_.back().first) {
                 return;
@@ -56,10 +57,11 @@ class Selection {
         }
     }
 
-    const std::vector<std::pair<Key, std::int32_t>>& best() const { return best_; }
+    std::int32_t size() const { return static_cast<std::int32_t>(best_.size()); }
+    const std::vector<std::pair<KeyType, std::int32_t>>& best() const { return best_; }
 
   private:
-    std::vector<std::pair<Key, std::int32_t>> best_;
+    std::vector<std::pair<KeyType, std::int32_t>> best_;
     std::size_t capacity_ = 0;
 };
 
@@ -72,7 +74,7 @@ class DeadlineKeys {
         rank_ = context.rank;
         return "";
     }
-    Key operator()(const TaskState& state, std::int32_t task) const {
+    Key operator()(Time, const TaskState& state, std::int32_t task) const {
         return {state.deadline, rank_[at(task)]};
     }
 
@@ -95,28 +97,31 @@ class LevelKeys {
         }
         return "";
     }
-    Key operator()(const TaskState&, std::int32_t task) const { return keys_[at(task)]; }
+    Key operator()(Time, const TaskState&, std::int32_t task) const { return keys_[at(task)]; }
 
   private:
     std::vector<Key> keys_;
 };
 
-// EDF, but some tasks come before all others, among themselves by rank.
+// EDF, but the tasks that `mark` marks (std::string mark(context, marks)) come before all others,
+// among themselves by rank.
+template <auto mark>
 class HeavyFirstKeys {
   public:
     static constexpr bool fixed_priority = false;
 
-    void prepare(const Context& context, std::vector<bool> heavy) {
+    std::string prepare(const Context& context) {
         rank_ = context.rank;
-        heavy_ = std::move(heavy);
+        heavy_.assign(rank_.size(), 0);
+        return mark(context, heavy_);
     }
-    Key operator()(const TaskState& state, std::int32_t task) const {
-        return {heavy_[at(task)] ? kFirst : state.deadline, rank_[at(task)]};
+    Key operator()(Time, const TaskState& state, std::int32_t task) const {
+        return {heavy_[at(task)] != 0 ? kFirst : state.deadline, rank_[at(task)]};
     }
 
   private:
     std::vector<std::int32_t> rank_;
-    std::vector<bool> heavy_;
+    std::vector<char> heavy_;
 };
 
 // In every cluster the ready jobs with the smallest keys run; where not preemptive, after those
@@ -130,17 +135,26 @@ class Ranked final : public Policy {
                                : std::move(refusal);
     }
 
-    void choose(Time, const std::vector<TaskState>& states, std::vector<Choice>& choices) override {
+    void choose(Time now, const std::vector<TaskState>& states,
+                std::vector<Choice>& choices) override {
         for (std::int32_t k = 0; k < clusters_.count(); k++) {
             selection_.clear(clusters_.size());
             for (const std::int32_t task : clusters_.members(k)) {
                 const TaskState& state = states[at(task)];
                 if (state.ready()) {
-                    selection_.offer(key_of(state, task), task);
+                    selection_.offer(key_of(now, state, task), task);
                 }
             }
             selection_.append(clusters_.first(k), clusters_.size(), 0, choices);
         }
+    }
+
+    // Where keys change with time alone, they say when.
+    Time next_decision(Time now, const std::vector<TaskState>& states) override {
+        if constexpr (requires { keys_.next_decision(now, states); }) {
+            return keys_.next_decision(now, states);
+        }
+        return kNever;
     }
 
     std::int32_t cluster_of(std::int32_t processor) const override {
@@ -150,20 +164,23 @@ class Ranked final : public Policy {
     std::vector<std::string> remarks() const override { return clusters_.remarks(); }
 
   private:
-    Key key_of(const TaskState& state, std::int32_t task) const {
+    Key key_of(Time now, const TaskState& state, std::int32_t task) const {
         if constexpr (!preemptive) {
             if (state.processor >= 0) {
                 return {kFirst, task};
             }
         }
-        return keys_(state, task);
+        return keys_(now, state, task);
     }
 
     Keys keys_;
     Clusters clusters_;
-    Selection selection_;
+    Selection<> selection_;
 };
 
+inline constexpr const char* kNotPreemptive =
+    "a job that ends early can let a longer, less urgent one start before a more urgent release "
+    "(anomalies: Graham, SIAM Journal on Applied Mathematics 17(2), 1969)";
 inline constexpr const char* kFixedJobPriorities =
     "preemptive, a job's priority does not change, identical processors: Ha and Liu, ICDCS 1994; "
     "holds with backlog, as a task's later jobs are never more urgent";

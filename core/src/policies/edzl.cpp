@@ -1,0 +1,49 @@
+// EDZL: EDF until a job's laxity (deadline - now - remaining work) is 0; then it comes first.
+#include "priority.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+// Deadlines are never negative: those of jobs without laxity are moved below all others, and stay
+// in order among themselves. Late jobs have no laxity either.
+class Keys {
+  public:
+    static constexpr bool fixed_priority = false;
+
+    std::string prepare(const Context& context) {
+        rank_ = context.rank;
+        return "";
+    }
+    Key operator()(Time now, const TaskState& state, std::int32_t task) const {
+        const bool urgent = state.deadline - state.remaining <= now;
+        return {urgent ? state.deadline + kFirst : state.deadline, rank_[at(task)]};
+    }
+    // A running job keeps its laxity, a waiting one loses it.
+    Time next_decision(Time now, const std::vector<TaskState>& states) const {
+        Time next = kNever;
+        for (const TaskState& state : states) {
+            if (state.ready() && state.processor < 0) {
+                const Time instant = state.deadline - state.remaining;
+                next = instant > now ? std::min(next, instant) : next;
+            }
+        }
+        return next;
+    }
+
+  private:
+    std::vector<std::int32_t> rank_;
+};
+
+const PolicyRegistrar registrar(
+    {.name = "edzl",
+     .title = "EDZL, EDF until zero laxity",
+     .reference = "Lee, TENCON 1994; Cho, Lee, Han and Lin, IEICE Transactions E85-D, 2002",
+     .memoryless = true,
+     .predictable = true,
+     .predictable_reason = "Piao, Han, Kim, Park, Cho and Cho, ISORC 2006 (integer time)"},
+    make<Ranked<Keys, Scope::global>>);
+
+}  // namespace
+
+}  // namespace deadbeat::sched
