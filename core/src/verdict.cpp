@@ -16,7 +16,8 @@ std::string text(Time value) { return std::to_string(value); }
 class Scaled {
   public:
     Scaled(const System& system, const Options& options) : system_(system), options_(options) {
-        if (options.arrival == Arrival::sporadic) {
+        if (options.arrival == Arrival::sporadic ||
+            find_policy(options.policy)->info.unit_matters) {
             return;
         }
         unit_ = common_divisor(system);

@@ -12,7 +12,8 @@ const PolicyRegistrar registrar(
          "Abeni and Buttazzo, RTSS 1998; Linux, Documentation/scheduler/sched-deadline.rst",
      .memoryless = false,
      .predictable = false,
-     .predictable_reason = kServersRemember},
+     .predictable_reason = kServersRemember,
+     .unit_matters = true},
     make<ConstantBandwidth<Scope::global>>);
 
 }  // namespace

@@ -13,7 +13,8 @@ const PolicyRegistrar registrar(
      .memoryless = false,
      .predictable = false,
      .predictable_reason = kServersRemember,
-     .partitions = true},
+     .partitions = true,
+     .unit_matters = true},
     make<ConstantBandwidth<Scope::partitioned>>);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// PD2, a Pfair policy: optimal for implicit deadlines, sum of C/T <= m. The quantum is one unit of
-// time.
+// PD2, a Pfair policy: optimal for implicit deadlines, sum of C/T <= m. The quantum, the unit of
+// all below, is the greatest common divisor of the system's times.
 //
 // Srinivasan and Anderson, STOC 2002 and Journal of Computer and System Sciences 72(6), 2006; the
 // rules as in Anderson and Srinivasan, same journal 68(1), 2004. Job after job, as T divides into
@@ -56,6 +56,7 @@ class Pd2 final : public Policy {
   public:
     std::string prepare(const Context& context) override {
         tasks_ = context.system.tasks;
+        quantum_ = common_divisor(context.system);
         processors_ = context.system.processors;
         for (std::size_t i = 0; i < tasks_.size(); i++) {
             if (tasks_[i].deadline != tasks_[i].period) {
@@ -91,7 +92,7 @@ class Pd2 final : public Policy {
     }
 
     Time next_decision(Time now, const std::vector<TaskState>&) override {
-        return selection_.size() > 0 ? now + 1 : next_;
+        return selection_.size() > 0 ? (now / quantum_ + 1) * quantum_ : next_;
     }
 
   private:
@@ -110,21 +111,25 @@ class Pd2 final : public Policy {
             return subtask;
         }
         const Task& task = tasks_[i];
+        const Time c = task.wcet / quantum_;
+        const Time t = task.period / quantum_;
         // Costs can leave more than C to do: the first subtask's window then counts for longer.
-        const Time j = std::max<Time>(1, task.wcet - state.remaining + 1);
-        const Window window = task.period <= kNarrow ? window_of<Time>(task.wcet, task.period, j)
-                                                     : window_of<Wide>(task.wcet, task.period, j);
+        const Time done = std::max<Time>(0, task.wcet - state.remaining);
+        const Time j = done / quantum_ + 1;
+        const Window window = t <= kNarrow ? window_of<Time>(c, t, j) : window_of<Wide>(c, t, j);
         subtask.release = state.release;
         subtask.remaining = state.remaining;
-        subtask.begin = state.release + window.begin;
-        subtask.key = {state.release + window.end, window.overlap ? 0 : 1,
-                       window.group > 0 ? -(state.release + window.group) : 0, subtask.rank};
+        subtask.begin = state.release + window.begin * quantum_;
+        subtask.key = {state.release + window.end * quantum_, window.overlap ? 0 : 1,
+                       window.group > 0 ? -(state.release + window.group * quantum_) : 0,
+                       subtask.rank};
         return subtask;
     }
 
     static constexpr Time kNarrow = Time{1} << 30;  // T^2 and a little fit 64 bits
 
     std::span<const Task> tasks_;
+    Time quantum_ = 1;
     std::int32_t processors_ = 1;
     std::vector<Subtask> subtasks_;
     Selection<SubtaskKey> selection_;
@@ -133,7 +138,7 @@ class Pd2 final : public Policy {
 
 const PolicyRegistrar registrar(
     {.name = "pd2",
-     .title = "Pfair PD2, quantum 1",
+     .title = "Pfair PD2",
      .reference = "Srinivasan and Anderson, Journal of Computer and System Sciences 72(6), 2006",
      .memoryless = true,
      .predictable = true,

@@ -38,9 +38,9 @@ struct Choice {
 };
 
 // What a policy may look at. Times come in any unit (decide() divides all of them by a common
-// divisor): a decision must not depend on it; a quantum is derived from common_divisor(system), and
-// remarks and refusals name no times. `rank[i]` is the place of task i under the tie rule: lower
-// wins.
+// divisor, unless unit_matters): a decision must not depend on it; a quantum is derived from
+// common_divisor(system), and remarks and refusals name no times. `rank[i]` is the place of task i
+// under the tie rule: lower wins.
 struct Context {
     System system;
     const Options* options;
@@ -61,6 +61,8 @@ struct PolicyInfo {
     bool partitions = false;         // partition, order, admission matter
     bool fixed_priority = false;     // priorities matters
     bool implicit_only = false;      // refuses D != T
+    // Rounds to whole units of time: decide() leaves the unit alone.
+    bool unit_matters = false;
 };
 
 class Policy {
