@@ -36,7 +36,14 @@ def imported(*arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), (), ("profile", "--help"), ("fragments", "--help")]
+    "arguments",
+    [
+        ("--help",),
+        (),
+        ("profile", "--help"),
+        ("fragments", "--help"),
+        ("sched", "simulate", "--help"),
+    ],
 )
 def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     modules = imported(*arguments)

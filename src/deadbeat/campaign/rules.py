@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from deadbeat.model.words import nearest, shown
+
 UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _DURATION = re.compile(r" ?([0-9][0-9_]{0,20}(?:\.[0-9]{1,12})?) ?([A-Za-zµ]{1,8}) ?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LIST_LIMIT = 4096
-_SHOWN = 60
 
 
 @frozen
@@ -52,20 +52,6 @@ class Rule(Protocol):
 
 def refuse(found: str, hint: str = "", path: str = "") -> RefusedError:
     return RefusedError(Problem(path, found, hint))
-
-
-def shown(value: Any) -> str:
-    """A value as it is quoted in a message: one short line."""
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
-    text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-
-def nearest(word: str, choices: Mapping[str, Any] | tuple[str, ...] | list[str]) -> str:
-    """``did you mean X?``, or the list of what exists when nothing is near."""
-    known = list(choices)
-    close = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else "one of " + ", ".join(known)
 
 
 def _fraction(value: Any, what: str, example: str) -> Fraction:
@@ -196,7 +182,7 @@ class Choice:
     def parse(self, value: Any) -> str:
         if isinstance(value, str) and value in self.words:
             return value
-        raise refuse(f"{shown(value)} is not a choice", nearest(str(value)[:_SHOWN], self.words))
+        raise refuse(f"{shown(value)} is not a choice", nearest(str(value), self.words))
 
 
 @frozen

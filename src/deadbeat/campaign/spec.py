@@ -22,8 +22,9 @@ from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
 from deadbeat.campaign import rules
-from deadbeat.campaign.rules import Problem, RefusedError, nearest, refuse, shown
+from deadbeat.campaign.rules import Problem, RefusedError, refuse
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.words import nearest, shown
 
 Shares = Annotated[tuple[int, ...], rules.Shares()]
 Text = Annotated[str, rules.Name()]

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from deadbeat.campaign.place import LATEST, find_campaign, survey
-from deadbeat.campaign.rules import nearest
 from deadbeat.campaign.runner import Judge
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.words import nearest
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import read_calibration
 

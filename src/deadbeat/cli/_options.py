@@ -74,7 +74,7 @@ def choice(option: str, value: str | None, words: tuple[str, ...], default: str)
     """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
     if value is None or value in words:
         return value or default
-    from deadbeat.campaign.rules import nearest, shown  # noqa: PLC0415  heavy
     from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
+    from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
 
     raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))

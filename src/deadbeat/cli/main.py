@@ -97,15 +97,19 @@ def _run(words: list[str]) -> int:
     except click.ClickException as error:
         return _fail(*_explain(error), status=error.exit_code)
     except DeadbeatError as error:
-        return _fail(error.message, error.hint, status=error.exit_status)
+        return _fail(error.message, error.hint, error.details, status=error.exit_status)
 
 
-def _fail(message: str, hint: str, status: int = FAILURE) -> int:
-    """One line on stderr, whatever the message holds."""
-    line = f"{message} ({hint})" if hint else message
-    line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
-    click.echo(f"deadbeat: error: {line}", err=True)
+def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = FAILURE) -> int:
+    """One line on stderr, whatever the message holds; below it one for each of ``details``."""
+    click.echo(f"deadbeat: error: {_line(f'{message} ({hint})' if hint else message)}", err=True)
+    for detail in details:
+        click.echo(f"  {_line(detail)}", err=True)
     return status
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _explain(error: click.ClickException) -> tuple[str, str]:
@@ -124,13 +128,21 @@ def _explain(error: click.ClickException) -> tuple[str, str]:
         ]
         message = f"{name} has no option {error.option_name}"
         return message, _near(error.option_name, known) or see_help
-    if isinstance(error, click.UsageError) and context and context.command is root:
-        asked = next((word for word in context.obj or () if not word.startswith("-")), "")
-        verbs = root.list_commands(context)
+    if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
+        asked = _asked(context)
+        verbs = context.command.list_commands(context)
         if asked and asked not in verbs:
             near = _near(asked, verbs) or "one of " + ", ".join(verbs)
-            return f'there is no command "{asked}"', near
+            full = " ".join((*context.command_path.split()[1:], asked))
+            return f'there is no command "{full}"', near
     return message[:1].lower() + message[1:], see_help
+
+
+def _asked(context: click.Context) -> str:
+    """The word that should have been a command of the group of ``context``."""
+    words = [word for word in context.find_root().obj or () if not word.startswith("-")]
+    depth = len(context.command_path.split()) - 1
+    return words[depth] if depth < len(words) else ""
 
 
 def _near(word: str, known: Sequence[str]) -> str:

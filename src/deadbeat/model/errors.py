@@ -9,17 +9,20 @@ class DeadbeatError(Exception):
     Args:
         message: One line: what was found, and where.
         hint: One line: what to do next.
+        details: A line per defect, where there are several; the message then says how many.
     """
 
     exit_status = 1
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.details = details
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        head = f"{self.message} ({self.hint})" if self.hint else self.message
+        return "; ".join((head, *self.details))
 
 
 class UsageError(DeadbeatError):

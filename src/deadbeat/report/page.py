@@ -7,8 +7,6 @@ their hash, so neither a name with markup nor the plotting library can load or r
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -19,6 +17,7 @@ from string import Template
 from deadbeat.model.results import Finding, Summary
 from deadbeat.report import facts
 from deadbeat.report.data import encode, page_data
+from deadbeat.report.embed import asset, content_policy
 from deadbeat.report.glossary import TERMS
 from deadbeat.report.headline import CoreAnswer, headline
 
@@ -30,13 +29,13 @@ _SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
 
 def render(summary: Summary) -> str:
     """The page as text; the same summary gives the same page."""
-    script, plotly = _asset("page.js"), _plotly()
+    script, plotly = asset("page.js"), _plotly()
     answer = headline(summary)
     name = facts.campaign_name(summary)
-    return Template(_asset("page.html")).substitute(
-        policy=_policy(plotly, script),
+    return Template(asset("page.html")).substitute(
+        policy=content_policy(plotly, script),
         title=escape(f"{name} – deadbeat report"),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         name=escape(name),
         banner=_banner(facts.labels(summary)),
         head_facts=_pairs(facts.head_facts(summary)),
@@ -60,18 +59,6 @@ def render(summary: Summary) -> str:
     )
 
 
-def _policy(*scripts: str) -> str:
-    """Nothing from outside; of scripts only these. Plotly sets styles and draws to blobs."""
-    hashes = " ".join(
-        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-        for text in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
 @cache
 def _plotly() -> str:
     """The plotting library of the installed plotly package, in one line-ending convention."""
@@ -79,11 +66,6 @@ def _plotly() -> str:
     if "</script" in text.lower():
         raise ValueError("plotly.min.js holds an end tag and cannot be embedded as it is")
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("deadbeat.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
 def _banner(labels: Iterable[str]) -> str:

@@ -25,10 +25,14 @@ class SchedVerbs(click.Group):
 
 @click.group(
     cls=SchedVerbs,
+    invoke_without_command=True,
     short_help="Simulate and analyse schedulability; studies of random task systems.",
 )
-def command() -> None:
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Simulate and analyse schedulability; studies of random task systems.
 
     Start with: deadbeat sched simulate examples/sched/dhall.json
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,158 @@
+"""A verdict as plain values: what ``--json`` prints and the page shows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from attrs import asdict
+from numpy.typing import NDArray
+
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.picture import observe
+from deadbeat.sched.simulator import TiesVerdict, Verdict
+from deadbeat.sched.statistics import (
+    TaskStatistics,
+    relevant_options,
+    response_times,
+    task_statistics,
+    total,
+)
+
+#: Jobs up to which all are recorded for the sake of percentiles.
+JOBS_RECORDED = 1_000_000
+
+
+def responses_of(
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+) -> list[NDArray[np.int64]] | None:
+    """Response times of each task, ascending; None where the jobs are too many to record."""
+    plain = task_statistics(system, verdict)
+    if not plain or verdict.until < 1 or total(plain, "released") > JOBS_RECORDED:
+        return None
+    records = observe(
+        system,
+        verdict.scheduler,
+        horizon=verdict.until,
+        run_on=run_on,
+        budget=budget,
+        segments=False,
+    )
+    return response_times(records.jobs, len(system.tasks))
+
+
+def statistics_of(
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+) -> tuple[TaskStatistics, ...]:
+    """Figures per task; with percentiles where the jobs are few enough to record."""
+    responses = responses_of(system, verdict, run_on=run_on, budget=budget)
+    return task_statistics(system, verdict, responses)
+
+
+def answer_of(
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+) -> dict[str, Any]:
+    """Everything known of one simulation, of plain values; times in the system's unit."""
+    rows = statistics_of(system, verdict, run_on=run_on, budget=budget)
+    judged, missed = total(rows, "judged"), total(rows, "missed")
+    facts = verdict.facts
+    return {
+        "schedulable": verdict.schedulable,
+        "proved": verdict.proved,
+        "because": verdict.because,
+        "proof": verdict.proof or None,
+        "first_miss": verdict.first_miss,
+        "first_miss_task": verdict.first_miss_task,
+        "first_miss_job": verdict.first_miss_job,
+        "simulated": True,
+        "model": verdict.model,
+        "method": verdict.method,
+        "execution": verdict.execution,
+        "policy": verdict.scheduler.policy,
+        "policy_title": facts.title,
+        "ties": verdict.scheduler.ties,
+        "pattern": verdict.pattern or None,
+        "states": verdict.states,
+        "reference": verdict.reference or facts.reference,
+        "policy_reference": facts.reference,
+        "options": relevant_options(verdict),
+        "name": system.name,
+        "unit": system.unit,
+        "processors": system.processors,
+        "utilisation": float(system.utilisation),
+        "hyperperiod": math.lcm(*(task.period for task in system.tasks)),
+        "until": verdict.until,
+        "run_on": run_on,
+        "repeat": None if verdict.repeat is None else list(verdict.repeat),
+        "events": verdict.events,
+        "budget": budget,
+        "jobs": total(rows, "released"),
+        "judged": judged,
+        "misses": missed,
+        "miss_ratio": missed / judged if judged else None,
+        **_in_all(rows),
+        "placed": list(verdict.placed),
+        "remarks": list(verdict.remarks),
+        "tasks": [
+            {**asdict(row), "placed": verdict.placed[row.task] if verdict.placed else None}
+            for row in rows
+        ],
+    }
+
+
+def _in_all(rows: tuple[TaskStatistics, ...]) -> dict[str, Any]:
+    """Sums of counts, extremes of times, means over completed jobs."""
+    completed = total(rows, "completed")
+
+    def mean(name: str) -> float | None:
+        if not completed:
+            return None
+        return math.fsum((getattr(row, name) or 0.0) * row.completed for row in rows) / completed
+
+    def extreme(name: str, pick: Any) -> int | None:
+        values = [getattr(row, name) for row in rows if getattr(row, name) is not None]
+        return pick(values) if values else None
+
+    return {
+        "completed": completed,
+        "response_times": {
+            "min": extreme("response_min", min),
+            "mean": mean("response_mean"),
+            "max": extreme("response_max", max),
+        },
+        "tardiness": {"mean": mean("tardiness_mean"), "max": extreme("tardiness_max", max)},
+        "slack": {"mean": mean("slack_mean"), "min": extreme("slack_min", min)},
+        **{
+            name: total(rows, name)
+            for name in ("preemptions", "migrations", "cross_cluster", "task_migrations")
+        },
+    }
+
+
+def ties_answer(ties: TiesVerdict) -> dict[str, Any]:
+    """What the verdicts under several tie rules come to.
+
+    ``schedulable`` is then the answer to: whichever of these rules decides?
+    """
+    verdicts = list(ties.verdicts.values())
+    found = {verdict.schedulable for verdict in verdicts}
+    schedulable = "no" if "no" in found else "undecided" if "undecided" in found else "yes"
+    deciding = [verdict for verdict in verdicts if verdict.schedulable == schedulable]
+    proved = [verdict.proved for verdict in deciding]
+    return {
+        "ties": "all",
+        "robustness": ties.answer,
+        "schedulable": schedulable,
+        "proved": all(proved) if schedulable == "yes" else any(proved),
+        "shown_ties": deciding[0].scheduler.ties,
+        "by_ties": {
+            rule: {
+                "schedulable": verdict.schedulable,
+                "proved": verdict.proved,
+                "first_miss": verdict.first_miss,
+                "because": verdict.because,
+            }
+            for rule, verdict in ties.verdicts.items()
+        },
+    }

@@ -1,0 +1,329 @@
+"""From a document (what JSON can say) to a task system: every defect found, in words for people.
+
+The rules are those of ``task-system.schema.json``; what a schema cannot say is checked after it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module, resources
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.model.words import nearest, shown
+
+#: Bound of every time, kParameterMax of core/include/deadbeat/sched/time.hpp.
+TIME_MAX = 1 << 60
+#: Defects told of one file; a file with more is of another kind altogether.
+_DEFECTS_TOLD = 1000
+
+#: What people write for our keys: the field's letters and other tools' words.
+_SYNONYMS = {
+    **dict.fromkeys(("c", "wcet_ns", "execution", "execution_time", "cost", "e"), "wcet"),
+    **dict.fromkeys(("t", "period_ns", "p", "interarrival"), "period"),
+    **dict.fromkeys(("d", "deadline_ns", "relative_deadline"), "deadline"),
+    **dict.fromkeys(("o", "offset_ns", "phase", "release", "activation_date"), "offset"),
+    **dict.fromkeys(("cluster", "processor", "cpu", "core", "partition", "affinity"), "home"),
+    **dict.fromkeys(("runtime", "q"), "budget"),
+    **dict.fromkeys(("m", "cores", "cpus", "processor_count"), "processors"),
+    **dict.fromkeys(("taskset", "task_set", "task"), "tasks"),
+}
+
+
+@frozen
+class Defect:
+    """One thing wrong: where in the document, what was found, what to do."""
+
+    path: tuple[str | int, ...]
+    found: str
+    hint: str = ""
+
+
+@frozen
+class Literal:
+    """A number that no integer can stand for, as it was written."""
+
+    text: str
+    found: str
+    hint: str
+
+
+Where = Callable[[tuple[str | int, ...]], str]
+
+
+def path_text(path: tuple[str | int, ...]) -> str:
+    """``tasks[3].period``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{shown(part)[1:-1]}" if text else shown(part)[1:-1]
+    return text
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The published schema, JSON Schema 2020-12."""
+    file = resources.files("deadbeat.sched").joinpath("task-system.schema.json")
+    value: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return value
+
+
+def number(text: str) -> int | Literal:
+    """The integer that ``text`` (of a JSON number) is, exactly, or why it is none.
+
+    ``3.0`` and ``3e2`` are integers; ``1e999`` is one that no time can be.
+    """
+    match = re.fullmatch(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", text.strip())
+    if match is None or not (match[2] or match[3]):
+        return Literal(text, f"{shown(text)} is not a whole number", "write it like 250")
+    digits = (match[2] + (match[3] or "")).lstrip("0") or "0"
+    written = (match[4] or "0").lstrip("+")
+    exponent = int(written) if len(written) < 8 else 10**7 * (-1 if written[0] == "-" else 1)
+    exponent -= len(match[3] or "")
+    while exponent < 0 and digits.endswith("0") and digits != "0":
+        kept = digits.rstrip("0")
+        dropped = min(len(digits) - len(kept), -exponent)
+        digits, exponent = digits[: len(digits) - dropped], exponent + dropped
+    if digits == "0":
+        return 0
+    if exponent < 0:
+        hint = "choose a finer unit, so that every time is a whole number"
+        return Literal(text, f"{shown(text)[1:-1]} is not a whole number", hint)
+    if len(digits) + exponent > 40:
+        above = "below every minimum" if match[1] == "-" else "above the maximum of 2^60"
+        return Literal(text, f"{shown(text)[1:-1]} is {above}", "choose a coarser unit")
+    return int(digits + "0" * exponent) * (-1 if match[1] == "-" else 1)
+
+
+def build(
+    document: Any,
+    *,
+    source: str,
+    where: Where = path_text,
+    found: Iterable[Defect] = (),
+    processors: int | None = None,
+) -> TaskSystem:
+    """The task system that ``document`` describes.
+
+    Args:
+        source: Name of the file, for messages.
+        where: How a path in the document is shown: a CSV file has lines and columns.
+        found: Defects known already; others at their paths are not repeated.
+        processors: Wins over the document's.
+
+    Raises:
+        UsageError: All defects, a line each.
+    """
+    if processors is not None and isinstance(document, dict):
+        document = {**document, "processors": processors}
+    defects = list(found)
+    known = {defect.path for defect in defects}
+    document = _plain(document, (), defects)
+    known |= {defect.path for defect in defects}
+    for defect in _schema_defects(document):
+        if defect.path not in known:
+            known.add(defect.path)
+            defects.append(defect)
+    defects += [defect for defect in _other_defects(document) if defect.path not in known]
+    if defects:
+        raise refusal(source, [_told(defect, where) for defect in _ordered(defects)])
+    return _system(document)
+
+
+def refusal(source: str, lines: list[str]) -> UsageError:
+    """The error of a file with these defects, each a line."""
+    if len(lines) == 1:
+        return UsageError(f"{source}: {lines[0]}")
+    more = len(lines) - _DEFECTS_TOLD
+    told = (*lines[:_DEFECTS_TOLD], f"and {more} more") if more > 0 else tuple(lines)
+    return UsageError(f"{source}: {len(lines)} errors", details=told)
+
+
+def _told(defect: Defect, where: Where) -> str:
+    place = where(defect.path)
+    text = f"{place}: {defect.found}" if place else defect.found
+    return f"{text} ({defect.hint})" if defect.hint else text
+
+
+def _ordered(defects: list[Defect]) -> list[Defect]:
+    """In the order of the tasks; of equal paths in the order of finding."""
+
+    def key(defect: Defect) -> tuple[tuple[int, int, str], ...]:
+        return tuple(
+            (1, part, "") if isinstance(part, int) else (2 if part else 0, 0, part)
+            for part in defect.path
+        )
+
+    return sorted(defects, key=key)
+
+
+def _plain(value: Any, path: tuple[str | int, ...], defects: list[Defect]) -> Any:
+    """``value`` with every Literal told of and replaced by a number."""
+    if isinstance(value, Literal):
+        defects.append(Defect(path, value.found, value.hint))
+        return 1
+    if isinstance(value, dict):
+        return {key: _plain(item, (*path, key), defects) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, (*path, index), defects) for index, item in enumerate(value)]
+    return value
+
+
+# --- the schema's errors in our words -------------------------------------------------------------
+
+
+def _schema_defects(document: Any) -> Iterator[Defect]:
+    # By name: it has no types, and takes 0.1 s that --help must not pay.
+    jsonschema: Any = import_module("jsonschema")
+    validator = jsonschema.Draft202012Validator(schema())
+    for error in validator.iter_errors(document):
+        path = tuple(error.absolute_path)
+        rule = str(error.validator)
+        tell: _Rule = _RULES.get(rule, _other)
+        yield from tell(path, error.instance, error.validator_value, error)
+
+
+def _other(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
+    yield Defect(path, str(error.message))
+
+
+def _type(path: tuple[str | int, ...], value: Any, rule: Any, _: Any) -> Iterator[Defect]:
+    what = {"integer": "a whole number", "string": "text", "array": "a list", "object": "an object"}
+    hint = ""
+    if rule == "integer":
+        is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
+        hint = f"write {value}, without quotes" if is_digits else "write it like 250"
+    elif rule == "array":
+        hint = 'write "tasks": [{"wcet": 1, "period": 3}]'
+    elif rule == "object":
+        hint = 'write {"wcet": 1, "period": 3}'
+        if not path:
+            hint = 'write {"processors": 2, "tasks": [{"wcet": 1, "period": 3}]}'
+    if value is None:
+        hint = "leave the key out, or write a value"
+    yield Defect(path, f"{_kind(value)} is not {what[rule]}", hint)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    return "a list" if isinstance(value, list) else shown(value)
+
+
+def _required(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
+    # One error per missing key, and the key only in its text: each tells of all.
+    near = {_near(str(other), rule) for other in value if other not in rule}
+    for key in rule:
+        if key in value or key in near:
+            continue
+        hints = {
+            "processors": 'write "processors": 4, or give --processors 4',
+            "tasks": 'write "tasks": [{"wcet": 1, "period": 3}]',
+        }
+        yield Defect((*path, key), "missing", hints.get(key, "every task has a wcet and a period"))
+
+
+def _unknown(path: tuple[str | int, ...], value: Any, _: Any, error: Any) -> Iterator[Defect]:
+    known = error.schema["properties"]
+    for key in value:
+        if key not in known:
+            near = _near(key, known)
+            hint = f"did you mean {near}?" if near else nearest(key, known)
+            yield Defect((*path, key), "unknown key", hint)
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    """The known key that ``key`` may have been meant for, or ""."""
+    words = list(known)
+    synonym = _SYNONYMS.get(key.lower().strip())
+    if synonym in words:
+        return synonym
+    text = nearest(key, words)
+    return text[len("did you mean ") : -1] if text.startswith("did you mean ") else ""
+
+
+def _limit(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
+    low = error.validator == "minimum"
+    amount = "2^60" if rule == TIME_MAX else "-2^60" if rule == -TIME_MAX else str(rule)
+    hint = ""
+    if rule == TIME_MAX:
+        hint = "choose a coarser unit" if path[-1] != "priority" else "choose smaller numbers"
+    elif path == ("processors",):
+        hint = "1 to 1024 processors"
+    elif low:
+        hint = f"{rule} or more"
+    side = "below the minimum" if low else "above the maximum"
+    yield Defect(path, f"{shown(value)} is {side} of {amount}", hint)
+
+
+def _count(path: tuple[str | int, ...], value: Any, rule: Any, error: Any) -> Iterator[Defect]:
+    if isinstance(value, str):
+        yield Defect(path, f"{len(value)} characters", f"{rule} at most")
+    elif error.validator == "minItems":
+        yield Defect(path, "no task", 'write "tasks": [{"wcet": 1, "period": 3}]')
+    else:
+        yield Defect(path, f"{len(value)} tasks", f"{rule} at most")
+
+
+def _control(path: tuple[str | int, ...], value: Any, *_: Any) -> Iterator[Defect]:
+    yield Defect(path, f"{shown(value)} holds a control character", "write it in one line")
+
+
+_Rule = Callable[..., Iterator[Defect]]
+_RULES: Mapping[str, _Rule] = {
+    "type": _type,
+    "required": _required,
+    "additionalProperties": _unknown,
+    "minimum": _limit,
+    "maximum": _limit,
+    "minItems": _count,
+    "maxItems": _count,
+    "maxLength": _count,
+    "not": _control,
+}
+
+
+# --- what a schema cannot say ---------------------------------------------------------------------
+
+
+def _other_defects(document: Any) -> Iterator[Defect]:
+    """Of whatever the schema finds no fault with."""
+    if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
+        return
+    processors = document.get("processors")
+    for index, task in enumerate(document["tasks"]):
+        home = task.get("home") if isinstance(task, dict) else None
+        if type(home) is int and type(processors) is int and home >= processors > 0:
+            yield Defect(
+                ("tasks", index, "home"),
+                f"{home} with processors = {processors}",
+                f"clusters are counted from 0: at most {processors - 1}",
+            )
+
+
+def _system(document: dict[str, Any]) -> TaskSystem:
+    whole = ("wcet", "period", "deadline", "offset", "priority", "home", "budget")
+    keys = (*whole, "server_period", "server_deadline")
+    tasks = []
+    for entry in document["tasks"]:
+        values = {key: int(entry[key]) for key in keys if key in entry}
+        values.setdefault("deadline", values["period"])
+        tasks.append(TimedTask(name=entry.get("name", ""), **values))
+    return TaskSystem(
+        processors=int(document["processors"]),
+        tasks=tuple(tasks),
+        name=document.get("name", ""),
+        unit=document.get("unit", ""),
+    )

@@ -1,0 +1,191 @@
+"""SimSo's XML files: periodic tasks on identical processors, times in ms read exactly.
+
+The format is that of simso/configuration/parser.py (Cheramy, Hladik and Deplanche, WATERS 2014).
+What a question of schedulability does not use is named in a remark; what would change the answer
+is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+from xml.etree import ElementTree
+
+from attrs import frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import shown
+from deadbeat.sched.documents import path_text, refusal
+
+#: Attribute of a task -> our key.
+_TIMES = {"WCET": "wcet", "period": "period", "deadline": "deadline", "activationDate": "offset"}
+_UNITS = ((0, "ms"), (3, "us"), (6, "ns"), (9, "ps"))
+_DECIMAL = re.compile(
+    r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
+)
+#: Attributes that a file of SimSo has and that do not change its periodic tasks.
+_UNUSED = ("preemption_cost", "ACET", "et_stddev")
+
+Place = Callable[[tuple[str | int, ...]], str]
+
+
+@frozen
+class _Found:
+    errors: list[str]
+    remarks: list[str]
+
+
+def read_simso(
+    text: str, *, source: str, whole_cycles: bool = False
+) -> tuple[dict[str, Any], tuple[str, ...], Place]:
+    """A document for `documents.build`, remarks, and how places of the document are called.
+
+    Raises:
+        UsageError: Not XML, not SimSo's, or with what has no counterpart here: all of it named.
+    """
+    root = _root(text, source)
+    found = _Found([], [])
+    processors = _processors(root, found)
+    tasks = root.findall("./tasks/task")
+    if not tasks:
+        found.errors.append("tasks: no task (a file of SimSo has <tasks><task .../></tasks>)")
+    times = [_times(index, task, found) for index, task in enumerate(tasks)]
+    _model(root, found)
+    if found.errors:
+        raise refusal(source, found.errors)
+    scale, unit = _scale(root, times, found, whole_cycles=whole_cycles)
+    if found.errors:
+        raise refusal(source, found.errors)
+    entries = []
+    for task, values in zip(tasks, times, strict=True):
+        entry: dict[str, Any] = {key: int(value * scale) for key, value in values.items()}
+        entry["name"] = task.get("name", "")
+        entries.append(entry)
+    document = {"processors": processors, "unit": unit, "tasks": entries}
+    return document, tuple(dict.fromkeys(found.remarks)), _place
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    names = {ours: theirs for theirs, ours in _TIMES.items()}
+    match path:
+        case ("tasks", int(index), str(key)):
+            return f"tasks[{index}].{names.get(key, key)}"
+    return path_text(path)
+
+
+def _root(text: str, source: str) -> ElementTree.Element:
+    # Entities can expand without bound; no file of SimSo has a document type.
+    if "<!DOCTYPE" in text:
+        raise UsageError(f"{source}: it has a DOCTYPE, files of SimSo have none", "remove it")
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise UsageError(f"{source}: not XML: {error}", "export it from SimSo again") from None
+    if root.tag != "simulation":
+        hint = "a file of SimSo starts with <simulation>"
+        raise UsageError(f"{source}: {shown(root.tag)} is not a file of SimSo", hint)
+    return root
+
+
+def _processors(root: ElementTree.Element, found: _Found) -> int:
+    processors = root.findall("./processors/processor")
+    if not processors:
+        found.errors.append("processors: no processor (add <processor .../> in <processors>)")
+    for index, processor in enumerate(processors):
+        if _decimal(processor.get("speed", "1")) != 1:
+            speed = shown(processor.get("speed"))
+            found.errors.append(
+                f"processors[{index}].speed: {speed} (only identical processors, of speed 1)"
+            )
+        if any(_decimal(processor.get(key, "0")) for key in ("cs_overhead", "cl_overhead")):
+            found.remarks.append("overheads of processors are left out: see --cost-context-switch")
+    return len(processors)
+
+
+def _model(root: ElementTree.Element, found: _Found) -> None:
+    if root.get("etm", "wcet") != "wcet" or root.get("use_wcet", "yes") not in ("true", "yes"):
+        etm = shown(root.get("etm", "cache"))
+        found.remarks.append(f"execution-time model {etm} is left out: every job executes its WCET")
+    scheduler = root.find("./sched")
+    if scheduler is not None and any(
+        _decimal(scheduler.get(key, "0"))
+        for key in ("overhead", "overhead_activate", "overhead_terminate")
+    ):
+        found.remarks.append("overheads of the scheduler are left out")
+    chosen = "" if scheduler is None else scheduler.get("class") or scheduler.get("className") or ""
+    if chosen:
+        found.remarks.append(f"the scheduler {shown(chosen)} is left out: choose with --policy")
+
+
+def _times(index: int, task: ElementTree.Element, found: _Found) -> dict[str, Fraction]:
+    """Times of a task in ms; what cannot be used is added to ``found``."""
+    here = f"tasks[{index}]"
+    kind = task.get("task_type") or ("APeriodic" if task.get("periodic") == "no" else "Periodic")
+    if kind != "Periodic":
+        found.errors.append(
+            f"{here}.task_type: {shown(kind)} (only Periodic tasks; a sporadic task is a periodic"
+            " one under --model sporadic)"
+        )
+    if task.get("followed_by"):
+        successor = shown(task.get("followed_by"))
+        found.errors.append(f"{here}.followed_by: {successor} (tasks are independent here)")
+    for key in _UNUSED:
+        if _decimal(task.get(key, "0")):
+            found.remarks.append(f"{key} is left out: every job executes its WCET")
+    if task.get("abort_on_miss", "yes") == "yes":
+        found.remarks.append("abort_on_miss is left out: a late job ends the simulation or runs on")
+    values = {}
+    for theirs, ours in _TIMES.items():
+        text = task.get(theirs)
+        if text is None and theirs == "activationDate":
+            continue
+        value = None if text is None else _decimal(text)
+        if text is None:
+            found.errors.append(f"{here}.{theirs}: missing (a time in ms)")
+        elif value is None:
+            found.errors.append(f"{here}.{theirs}: {shown(text)} is no time in ms (like 2.5)")
+        else:
+            values[ours] = value
+    return values
+
+
+def _decimal(text: str) -> Fraction | None:
+    """The exact value of a decimal number, or None."""
+    return Fraction(text) if _DECIMAL.fullmatch(text.strip()) else None
+
+
+def _scale(
+    root: ElementTree.Element,
+    times: list[dict[str, Fraction]],
+    found: _Found,
+    *,
+    whole_cycles: bool,
+) -> tuple[int, str]:
+    """How many units a ms has, and the unit's name: the coarsest in which every time is whole."""
+    if whole_cycles:
+        cycles = _decimal(root.get("cycles_per_ms", "1000000"))
+        if cycles is None or cycles.denominator != 1 or cycles < 1:
+            wrong = shown(root.get("cycles_per_ms"))
+            found.errors.append(f"cycles_per_ms: {wrong} is not a whole number (like 1000)")
+            return 1, ""
+        if any((value * cycles).denominator != 1 for task in times for value in task.values()):
+            found.remarks.append("times were cut to whole cycles, as SimSo does")
+        return int(cycles), f"1/{int(cycles)} ms"
+    digits = max((_digits(value) for task in times for value in task.values()), default=0)
+    for places, name in _UNITS:
+        if digits <= places:
+            return 10**places, name
+    found.remarks.append(
+        f"times have {digits} decimals: convert --whole-cycles reads them as SimSo does"
+    )
+    return 10**digits, f"1e-{digits} ms"
+
+
+def _digits(value: Fraction) -> int:
+    """Decimals of an exact decimal number."""
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+    return places

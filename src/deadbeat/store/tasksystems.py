@@ -1,0 +1,79 @@
+"""Task systems as files: JSON, or CSV where the name ends so. Whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.store.files import atomic_write
+
+#: Columns of a CSV file; those that no task needs are left out. The name is last: it is text, and
+#: a line that began with # would be a comment.
+_COLUMNS = (
+    *("wcet", "period", "deadline", "offset", "priority", "home", "budget"),
+    *("server_period", "server_deadline", "name"),
+)
+
+
+def write_task_system(path: Path, system: TaskSystem) -> None:
+    """Writes ``system`` as ``path``, atomically: CSV where it ends in ``.csv``, else JSON.
+
+    Raises:
+        DeadbeatError: It cannot be written; nothing is left behind.
+    """
+    as_csv = path.suffix.lower() == ".csv"
+    atomic_write(path, csv_text(system) if as_csv else task_system_text(system))
+
+
+def task_system_text(system: TaskSystem) -> str:
+    """JSON, a line per task; what has its default is left out, but for the deadline."""
+    head = {key: value for key, value in (("name", system.name), ("unit", system.unit)) if value}
+    lines = [f"  {_json(key)}: {_json(value)}," for key, value in head.items()]
+    tasks = ",\n".join(f"    {_json(_entry(task))}" for task in system.tasks)
+    return "\n".join(
+        [
+            "{",
+            *lines,
+            f'  "processors": {system.processors},',
+            '  "tasks": [',
+            tasks,
+            "  ]",
+            "}",
+            "",
+        ]
+    )
+
+
+def csv_text(system: TaskSystem) -> str:
+    """CSV: comment lines with what is not a task's, a header, a line per task."""
+    entries = [_entry(task) for task in system.tasks]
+    used = [key for key in _COLUMNS if any(key in entry for entry in entries)]
+    out = io.StringIO(newline="")
+    for key in ("processors", "name", "unit"):
+        if value := getattr(system, key):
+            out.write(f"# {key}: {value}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(used)
+    writer.writerows([entry.get(key, "") for key in used] for entry in entries)
+    return out.getvalue()
+
+
+def _entry(task: TimedTask) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "wcet": task.wcet,
+        "period": task.period,
+        "deadline": task.deadline,
+    }
+    for key in _COLUMNS[3:]:
+        value = getattr(task, key)
+        if value not in (None, "") and (value != 0 or key not in ("offset", "priority")):
+            entry[key] = value
+    return entry
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
