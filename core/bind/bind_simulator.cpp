@@ -143,6 +143,18 @@ nb::dict decide_one(std::int32_t processors, const TaskArray& tasks, const Optio
     return verdict_dict(verdict);
 }
 
+nb::dict decide_sporadic_one(std::int32_t processors, const TaskArray& tasks,
+                             const Options& options, std::int64_t states, std::int32_t patterns) {
+    const System system = system_of(processors, tasks);
+    require_known(system, options);
+    Verdict verdict;
+    {
+        nb::gil_scoped_release unlocked;
+        verdict = decide_sporadic(system, options, {.states = states, .patterns = patterns});
+    }
+    return verdict_dict(verdict);
+}
+
 }  // namespace
 
 void bind_simulator(nb::module_& m) {
@@ -191,6 +203,11 @@ void bind_simulator(nb::module_& m) {
           nb::sig("def decide(processors: int, tasks: numpy.typing.NDArray[numpy.int64], options: "
                   "Options, "
                   "model: int, thesis: bool = False) -> dict[str, typing.Any]"));
+    m.def("decide_sporadic", &decide_sporadic_one, nb::arg("processors"), nb::arg("tasks"),
+          nb::arg("options"), nb::arg("states"), nb::arg("patterns"),
+          nb::sig("def decide_sporadic(processors: int, tasks: "
+                  "numpy.typing.NDArray[numpy.int64], options: Options, states: int, "
+                  "patterns: int) -> dict[str, typing.Any]"));
 }
 
 }  // namespace deadbeat::bind

@@ -543,8 +543,8 @@ class Engine {
     std::vector<Skipped> skipped_;
     std::vector<std::vector<Time>> backlog_;
     std::vector<std::vector<Time>> early_;  // deadlines to come of complete jobs
-    bool sticky_ = false;   // the policy may look at who runs where
-    bool clipped_ = false;  // see lengthen()
+    bool sticky_ = false;                   // the policy may look at who runs where
+    bool clipped_ = false;                  // see lengthen()
     Time checkpoint_ = 0;
     Time kept_at_ = -1;
     std::int64_t power_ = 1;

@@ -251,8 +251,7 @@ std::string overload(const System& system) {
 
 Verdict decide(const System& system, const Options& options, Model model) {
     if (model == Model::sporadic) {
-        return decide_without_end(system, options,
-                                  "periodic releases are one of infinitely many patterns");
+        return decide_sporadic(system, options);
     }
     if (options.arrival == Arrival::sporadic) {
         return decide_without_end(system, options,

@@ -137,6 +137,13 @@ def decide(
     model: int,
     thesis: bool = False,
 ) -> dict[str, Any]: ...
+def decide_sporadic(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    options: Options,
+    states: int,
+    patterns: int,
+) -> dict[str, Any]: ...
 def decide_batch(
     tasks: numpy.typing.NDArray[numpy.int64],
     starts: numpy.typing.NDArray[numpy.int64],

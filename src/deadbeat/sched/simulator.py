@@ -183,6 +183,9 @@ def simulate(
     run_on: bool = False,
     record_jobs: bool = False,
     record_segments: bool = False,
+    seed: int = 0,
+    patterns: int = 64,
+    states: int = 500_000,
 ) -> Verdict:
     """Simulates ``system`` as long as the verdict for ``model`` needs.
 
@@ -193,6 +196,9 @@ def simulate(
         horizon: Simulate no longer than this.
         budget: Events (scheduling points) after which the answer is ``undecided``.
         run_on: Go on after a miss, for figures; late jobs keep their priority.
+        seed: Model sporadic: number of the first random release pattern.
+        patterns: Model sporadic: how many of them are simulated.
+        states: Model sporadic: how many states are explored before it is ``undecided``; 0: none.
 
     Raises:
         UsageError: An unknown policy, rule or option, or a model the system does not fit.
@@ -204,17 +210,19 @@ def simulate(
     require_sound(system)
     options = core_options(known, system)
     options.horizon = horizon or 0
-    options.budget = _require_budget(budget)
+    options.budget = _require_count("the budget of events", budget, least=1)
     options.stop_at_miss = not run_on
     options.record_jobs = record_jobs
     options.record_segments = record_segments
-    found = _core.decide(
-        system.processors,
-        task_rows(system.tasks),
-        options,
-        MODELS.index(chosen),
-        method == "thesis",
-    )
+    rows = task_rows(system.tasks)
+    if chosen == "sporadic":
+        options.seed = _require_count("the seed", seed, least=0)
+        states = _require_count("the budget of states", states, least=0)
+        patterns = _require_count("the number of patterns", patterns, least=0, most=1_000_000)
+        found = _core.decide_sporadic(system.processors, rows, options, states, patterns)
+    else:
+        index = MODELS.index(chosen)
+        found = _core.decide(system.processors, rows, options, index, method == "thesis")
     return _verdict(found, known, chosen, method)
 
 
@@ -266,7 +274,7 @@ def simulate_batch(
     The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp.
     """
     options = core_options(scheduler or Scheduler())
-    options.budget = _require_budget(budget)
+    options.budget = _require_count("the budget of events", budget, least=1)
     options.stop_at_miss = not run_on
     options.metrics = metrics
     columns: dict[str, NDArray[Any]] = _core.decide_batch(
@@ -372,10 +380,10 @@ def _require_time(what: str, value: int, *, least: int) -> None:
         raise UsageError(f"{what} is {value}", f"{least} to 2^60")
 
 
-def _require_budget(budget: int) -> int:
-    if not 1 <= budget <= TIME_MAX:
-        raise UsageError(f"the budget is {budget} events", "1 to 2^60")
-    return budget
+def _require_count(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
+    if not least <= value <= most:
+        raise UsageError(f"{what} is {value}", f"{least} to {most}")
+    return value
 
 
 def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: Method) -> Verdict:

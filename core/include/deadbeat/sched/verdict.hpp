@@ -47,6 +47,20 @@ Verdict decide(const System& system, const Options& options, Model model);
 // its end. Synchronous systems; what it finds neither way is `undecided`.
 Verdict decide_by_thesis(const System& system, const Options& options);
 
+struct SporadicOptions {
+    std::int64_t states = 500'000;  // explored before it is `undecided`; 0: none
+    std::int32_t patterns = 64;     // random release patterns simulated, from options.seed on
+};
+
+// Any releases at least T apart, whatever the offsets of `system` are. `no` where a legal pattern
+// is found that misses: synchronous periodic, then any at integer instants (small systems), then
+// random offsets and delays. `yes` where a sufficient test accepts, each processor alone is
+// schedulable (partitioned: exact), or no pattern at integer instants misses (Baker and Cirinei,
+// OPODIS 2007; small systems). `result` is that of the pattern that misses, else of the synchronous
+// periodic one.
+Verdict decide_sporadic(const System& system, const Options& options,
+                        const SporadicOptions& how = {});
+
 // Why no policy meets all deadlines of `system`, whatever its releases are ("" where nothing says
 // so): sum of C/T above the processors, or C > D.
 std::string overload(const System& system);

@@ -1,0 +1,369 @@
+// The sporadic model: tests accept, patterns refute, states decide what is small.
+#include <algorithm>
+
+#include "deadbeat/sched/policy.hpp"
+#include "deadbeat/sched/random.hpp"
+#include "deadbeat/sched/tests.hpp"
+#include "deadbeat/sched/ties.hpp"
+#include "deadbeat/sched/verdict.hpp"
+#include "fixed_priority.hpp"
+#include "sporadic_states.hpp"
+#include "uniprocessor.hpp"
+
+namespace deadbeat::sched {
+
+namespace {
+
+constexpr std::int64_t kPatternEvents = 50'000;     // of each random pattern
+constexpr std::int64_t kPictureEvents = 1'000'000;  // simulated for figures, when it is decided
+
+// Tasks that share processors with no others: all of them under a global policy, those of a cluster
+// under a clustered one. The system is schedulable if and only if every part is.
+struct Part {
+    std::vector<std::int32_t> members;
+    std::vector<Task> tasks;
+    std::int32_t processors;
+    System system() const { return {processors, tasks}; }
+};
+
+// Why something is schedulable.
+struct Proof {
+    std::string name;  // "": there is none
+    std::string reference;
+    std::string argument;
+};
+
+bool is_edf(const std::string& policy) {
+    return policy == "g-edf" || policy == "p-edf" || policy == "c-edf";
+}
+bool is_fixed_priority(const std::string& policy) {
+    return policy == "g-fp" || policy == "p-fp" || policy == "c-fp";
+}
+
+std::vector<Part> parts_of(const System& system, const Options& options,
+                           const std::vector<std::int32_t>& placed) {
+    if (!is_edf(options.policy) && !is_fixed_priority(options.policy)) {
+        return {};
+    }
+    const bool partitioned = options.policy[0] == 'p';
+    const std::int32_t size =
+        placed.empty() ? system.processors : (partitioned ? 1 : options.cluster_size);
+    std::vector<Part> parts(static_cast<std::size_t>(system.processors / size));
+    for (Part& part : parts) {
+        part.processors = size;
+    }
+    for (std::size_t i = 0; i < system.tasks.size(); i++) {
+        Part& part = parts[placed.empty() ? 0 : static_cast<std::size_t>(placed[i])];
+        part.members.push_back(static_cast<std::int32_t>(i));
+        part.tasks.push_back(system.tasks[i]);
+    }
+    std::erase_if(parts, [](const Part& part) { return part.tasks.empty(); });
+    return parts;
+}
+
+bool covers_deadlines(const TestInfo& info, const System& system) {
+    return info.deadlines == "arbitrary" ||
+           (info.deadlines == "constrained" ? constrained(system) : implicit(system));
+}
+
+// A test of sporadic tasks under `policy` that accepts `system`.
+Proof accepting_test(const System& system, const std::string& policy, const Options& options) {
+    TestOptions how;
+    how.priorities = options.priorities;
+    how.ties = options.ties;
+    for (const TestEntry& test : schedulability_tests()) {
+        const TestInfo& info = test.info;
+        if (info.scheduler != policy || info.model != "sporadic" ||
+            (info.ties != "any" && info.ties != "given" && info.ties != options.ties) ||
+            (info.kind != TestKind::sufficient && info.kind != TestKind::exact) ||
+            !covers_deadlines(info, system)) {
+            continue;
+        }
+        if (test.run(system, how, {}).answer == TestAnswer::accepted) {
+            return {info.name, info.reference,
+                    "the test " + info.name + " (" + info.title + ") accepts"};
+        }
+    }
+    return {};
+}
+
+// One preemptive processor: the synchronous periodic pattern is the worst one for EDF (Baruah,
+// Rosier and Howell, Real-Time Systems 2, 1990) and for fixed priorities (Liu and Layland, JACM 20,
+// 1973; deadlines beyond periods: Lehoczky, RTSS 1990), at real-valued instants as well.
+Proof proof_of_processor(const Part& part, const Options& options) {
+    if (compare_utilisation(part.system(), 1) > 0) {
+        return {};
+    }
+    std::vector<Task> tasks = part.tasks;
+    Fits fits = Fits::undecided;
+    if (is_edf(options.policy)) {
+        fits = edf_fits(tasks);
+    } else {
+        const auto levels = *priority_levels(part.system(), options.priorities);
+        const auto rank = tie_rank(part.system(), options.ties);
+        std::vector<std::size_t> order(tasks.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(levels[i], rank[i]); });
+        std::ranges::transform(order, tasks.begin(), [&](std::size_t i) { return part.tasks[i]; });
+        fits = fixed_priority_fits(tasks);
+    }
+    if (fits != Fits::yes) {
+        return {};
+    }
+    return {"one-processor",
+            is_edf(options.policy) ? "Baruah, Rosier and Howell, Real-Time Systems 2, 1990"
+                                   : "Liu and Layland, JACM 20(1), 1973; Lehoczky, RTSS 1990",
+            "on one processor the synchronous periodic releases are the worst, and they meet all "
+            "deadlines"};
+}
+
+Proof proof_of_part(const Part& part, const Options& options) {
+    if (part.processors == 1) {
+        return proof_of_processor(part, options);
+    }
+    return accepting_test(part.system(), is_edf(options.policy) ? "g-edf" : "g-fp", options);
+}
+
+void add(Proof& all, const Proof& one) {
+    if (all.name.empty()) {
+        all = one;
+    } else if (all.name.find(one.name) == std::string::npos) {
+        all.name += ", " + one.name;
+        all.reference += "; " + one.reference;
+        all.argument += "; " + one.argument;
+    }
+}
+
+// --- patterns that miss --------------------------------------------------------------------------
+
+std::string listed(const std::vector<Time>& values) {
+    std::string text;
+    for (const Time value : values) {
+        text += ' ';
+        text += std::to_string(value);
+    }
+    return text;
+}
+
+// Pattern number `seed`: even ones are periodic from random offsets, odd ones add random delays.
+struct Pattern {
+    std::vector<Task> tasks;
+    Options options;
+    std::string text;
+
+    Pattern(const System& system, const Options& base, std::uint64_t seed)
+        : tasks(system.tasks.begin(), system.tasks.end()), options(base) {
+        Random random(seed, 0x6f666673);
+        std::vector<Time> offsets;
+        for (Task& task : tasks) {
+            task.offset = static_cast<Time>(random.below(static_cast<std::uint64_t>(task.period)));
+            offsets.push_back(task.offset);
+        }
+        text = "periodic from offsets" + listed(offsets);
+        if (seed % 2 == 1) {
+            constexpr double kShares[] = {0.1, 0.5, 1.0};
+            options.arrival = Arrival::sporadic;
+            options.sporadic_delay = kShares[seed / 2 % 3];
+            options.seed = seed;
+            text = "from offsets" + listed(offsets) + ", random delays";
+        }
+        text += " (seed " + std::to_string(seed) + ")";
+        options.budget = std::min(base.budget, kPatternEvents);
+    }
+};
+
+void deny(Verdict& verdict, const Options& options, Result result, std::string pattern) {
+    verdict.answer = Answer::no;
+    verdict.proved = !options.costs.any();
+    verdict.proof = verdict.proved ? "miss" : "";
+    verdict.reference = "";
+    verdict.because = "a job of task " + std::to_string(result.first_miss_task) +
+                      " misses its deadline at " + std::to_string(result.first_miss) +
+                      " when releases are " + pattern;
+    verdict.pattern = std::move(pattern);
+    verdict.result = std::move(result);
+}
+
+bool refuted_by_chance(const System& system, const Options& options, std::int32_t patterns,
+                       Verdict& verdict) {
+    for (std::int32_t k = 0; k < patterns; k++) {
+        Pattern pattern(system, options, options.seed + static_cast<std::uint64_t>(k));
+        Result result = simulate({system.processors, pattern.tasks}, pattern.options,
+                                 {.horizon = options.horizon > 0 ? options.horizon : kNever});
+        if (result.outcome == Outcome::miss) {
+            deny(verdict, options, std::move(result), pattern.text);
+            return true;
+        }
+    }
+    return false;
+}
+
+// --- exploration
+// ----------------------------------------------------------------------------------
+
+std::string releases_text(const Part& part, const Exploration& found) {
+    std::string text;
+    for (std::size_t i = 0; i < part.members.size(); i++) {
+        if (!found.releases[i].empty()) {
+            text += (text.empty() ? "task " : ", task ") + std::to_string(part.members[i]) + " at" +
+                    listed(found.releases[i]);
+        }
+    }
+    return text;
+}
+
+SporadicGlobal global_of(const Part& part, const Options& options) {
+    SporadicGlobal global{part.processors, part.tasks, {}, tie_rank(part.system(), options.ties)};
+    if (!is_edf(options.policy)) {
+        global.levels = *priority_levels(part.system(), options.priorities);
+    }
+    return global;
+}
+
+Time grain_of(const Part& part) {
+    Time grain = 0;
+    for (const Task& task : part.tasks) {
+        grain = std::gcd(grain, std::gcd(task.wcet, std::gcd(task.period, task.deadline)));
+    }
+    return grain;
+}
+
+// Explores `part`, `states` in all; adds to verdict.states. A miss on the grid of the parameters'
+// common divisor is a miss at integer instants; only all of these instants decide that there is
+// none.
+Exploration::Found explore_part(const Part& part, const Options& options, std::int64_t states,
+                                Verdict& verdict) {
+    using Found = Exploration::Found;
+    if (!constrained(part.system())) {
+        return Found::too_large;
+    }
+    const SporadicGlobal global = global_of(part, options);
+    std::vector<Time> grains = {grain_of(part)};
+    if (grains.front() > 1) {
+        grains.push_back(1);
+    }
+    Found found = Found::budget;
+    for (const Time grain : grains) {
+        Exploration seen = explore(global, grain, states - verdict.states);
+        verdict.states += seen.states;
+        found = seen.found;
+        if (found == Found::miss) {
+            Result result;
+            result.outcome = Outcome::miss;
+            result.first_miss = seen.first_miss;
+            result.first_miss_task = part.members[static_cast<std::size_t>(seen.task)];
+            result.first_miss_job = static_cast<std::int64_t>(
+                                        seen.releases[static_cast<std::size_t>(seen.task)].size()) -
+                                    1;
+            result.until = seen.first_miss;
+            result.placed = verdict.result.placed;
+            deny(verdict, options, std::move(result), releases_text(part, seen));
+            verdict.proof = "exploration";
+            verdict.reference = "Baker and Cirinei, OPODIS 2007";
+        }
+        if (found != Found::no_miss) {
+            return found;
+        }
+    }
+    return found;
+}
+
+void accept(Verdict& verdict, Proof proof) {
+    verdict.answer = Answer::yes;
+    verdict.proved = true;
+    verdict.execution = Execution::up_to_wcet;  // C bounds execution wherever tests speak of it
+    verdict.proof = std::move(proof.name);
+    verdict.reference = std::move(proof.reference);
+    verdict.because = std::move(proof.argument);
+}
+
+// Decides by exploring the parts that no test accepted, or returns what is missing.
+std::string explore_parts(const std::vector<Part>& open, const Options& options,
+                          std::int64_t states, Proof proof, Verdict& verdict) {
+    using Found = Exploration::Found;
+    for (const Part& part : open) {
+        switch (explore_part(part, options, states, verdict)) {
+            case Found::miss:
+                return "";
+            case Found::budget:
+                return "the budget of " + std::to_string(states) + " states was used up";
+            case Found::too_large:
+                return "deadlines beyond periods or systems this large are not explored";
+            case Found::no_miss:
+                break;
+        }
+    }
+    add(proof, {"exploration", "Baker and Cirinei, OPODIS 2007",
+                "no releases at integer instants miss, all of them were explored (" +
+                    std::to_string(verdict.states) + " states)"});
+    accept(verdict, std::move(proof));
+    return "";
+}
+
+// The synchronous periodic pattern: what it shows, its figures, and what refuses or overloads.
+Verdict synchronous_pattern(const System& system, const Options& options, bool accepted) {
+    std::vector<Task> tasks(system.tasks.begin(), system.tasks.end());
+    for (Task& task : tasks) {
+        task.offset = 0;
+    }
+    Options limited = options;
+    if (accepted) {
+        limited.budget = std::min(options.budget, kPictureEvents);
+    }
+    return decide({system.processors, tasks}, limited, Model::periodic_sync);
+}
+
+}  // namespace
+
+Verdict decide_sporadic(const System& system, const Options& options, const SporadicOptions& how) {
+    const PolicyEntry& policy = *find_policy(options.policy);
+    Options placing = options;
+    placing.metrics = placing.record_jobs = placing.record_segments = false;
+    const Result placed = simulate(system, placing, {.horizon = 1});
+    if (placed.outcome == Outcome::refused) {
+        return synchronous_pattern(system, options, false);
+    }
+    const std::vector<Part> parts = parts_of(system, options, placed.placed);
+    Proof proof;
+    std::vector<Part> open;
+    for (const Part& part : parts) {
+        const Proof one = proof_of_part(part, options);
+        if (one.name.empty()) {
+            open.push_back(part);
+        } else {
+            add(proof, one);
+        }
+    }
+    if (parts.empty() && !policy.info.partitions && options.threshold_numerator == 0) {
+        proof = accepting_test(system, options.policy, options);
+    }
+    const bool accepted = !proof.name.empty() && open.empty() && !options.costs.any();
+    Verdict verdict = synchronous_pattern(system, options, accepted);
+    if (verdict.answer == Answer::no) {
+        verdict.pattern = verdict.result.outcome == Outcome::miss ? "synchronous periodic" : "";
+        return verdict;
+    }
+    verdict.proved = false;
+    verdict.proof = verdict.reference = "";
+    verdict.answer = Answer::undecided;
+    verdict.because =
+        "no miss with synchronous periodic releases before " + std::to_string(verdict.result.until);
+    if (accepted) {
+        accept(verdict, std::move(proof));
+        return verdict;
+    }
+    std::string missing = "no exact procedure is known here for " + options.policy;
+    if (options.costs.any()) {
+        missing = "with costs nothing is proved";
+    } else if (!parts.empty()) {
+        missing = explore_parts(open, options, how.states, std::move(proof), verdict);
+    }
+    if (verdict.answer == Answer::undecided &&
+        !refuted_by_chance(system, options, how.patterns, verdict)) {
+        verdict.because +=
+            ", nor in " + std::to_string(how.patterns) + " random patterns; " + missing;
+    }
+    return verdict;
+}
+
+}  // namespace deadbeat::sched

@@ -1,0 +1,34 @@
+// Every sporadic arrival sequence of a small system, by exploring states.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deadbeat/sched/system.hpp"
+
+namespace deadbeat::sched {
+
+// Tasks with D <= T on identical processors, scheduled globally and preemptively by EDF or by fixed
+// priorities.
+struct SporadicGlobal {
+    std::int32_t processors = 1;
+    std::vector<Task> tasks;
+    std::vector<std::int64_t> levels;  // fixed priorities, smaller is more urgent; empty: EDF
+    std::vector<std::int32_t> rank;    // between equal deadlines or levels, lower wins
+};
+
+struct Exploration {
+    enum class Found : int { no_miss, miss, budget, too_large };
+    Found found = Found::budget;
+    std::int64_t states = 0;                  // kept
+    Time first_miss = kNever;                 // of the sequence found
+    std::int32_t task = -1;                   // whose
+    std::vector<std::vector<Time>> releases;  // of every task, in a sequence that misses then
+};
+
+// Releases at multiples of `grain`, which divides all parameters; at most `budget` states.
+Exploration explore(const SporadicGlobal& system, Time grain, std::int64_t budget);
+
+}  // namespace deadbeat::sched
