@@ -181,7 +181,7 @@ def test_coarse_grid_refutes_but_does_not_accept() -> None:
 
     refuted = simulate(hundreds(O4), model="sporadic", states=1000, patterns=0)
     assert (refuted.schedulable, refuted.first_miss) == ("no", 600)
-    fine = system(2, (1, 3, 3), (2, 4, 4), (3, 6, 6), (2, 9, 9))
+    fine = system(2, (3, 3, 3), (2, 4, 6), (2, 3, 3))  # U = m: beyond every sufficient test
     assert simulate(fine, model="sporadic", states=1000, patterns=0).proof == "exploration"
     open_ = simulate(hundreds(fine), model="sporadic", states=1000, patterns=0)
     assert open_.schedulable == "undecided"
