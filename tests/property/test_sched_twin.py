@@ -1,0 +1,109 @@
+"""The core decides and counts as its slow twin does (deadbeat.sched.reference)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from attrs import evolve
+from helpers.sched import (
+    BALANCES,
+    PRIORITIES,
+    TIES,
+    Draw,
+    compare_answers,
+    compare_runs,
+    missing_policies,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.sched import Costs, Scheduler, reference
+
+POLICIES = sorted(reference.POLICIES)
+
+#: Systems per policy that are decided, and of those how many are also run on past misses.
+QUICK, QUICK_RUNS = 400, 120
+MANY = 100_000
+
+
+def test_core_and_twin_know_the_same_policies() -> None:
+    assert missing_policies() == set()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_verdicts_equal_the_twins(policy: str) -> None:
+    draw = Draw(1, POLICIES.index(policy))
+    said = Counter(compare_answers(*draw.case(policy)).schedulable for _ in range(QUICK))
+    # Neither answer is rare, so that agreement means something.
+    assert said["yes"] > QUICK / 10 and said["no"] > QUICK / 10 and not said["undecided"], said
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_jobs_segments_and_figures_equal_the_twins(policy: str) -> None:
+    draw = Draw(2, POLICIES.index(policy))
+    late = 0
+    for _ in range(QUICK_RUNS):
+        system, scheduler = draw.case(policy)
+        late += compare_runs(system, scheduler, draw.between(1, 150)).first_miss is not None
+    assert late > QUICK_RUNS / 10, late
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_costs_are_charged_as_the_twin_charges_them(policy: str) -> None:
+    draw = Draw(3, POLICIES.index(policy))
+    for _ in range(QUICK_RUNS // 2):
+        system, scheduler = draw.case(policy)
+        compare_runs(system, evolve(scheduler, costs=draw.costs()), draw.between(1, 150))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("policy", POLICIES)
+def test_many_verdicts_and_runs_equal_the_twins(policy: str) -> None:
+    draw = Draw(4, POLICIES.index(policy))
+    for round_ in range(MANY):
+        system, scheduler = draw.case(policy)
+        compare_answers(system, scheduler)
+        if round_ % 10 == 0:
+            costs = draw.costs() if draw.chance(0.5) else Costs()
+            compare_runs(system, evolve(scheduler, costs=costs), draw.between(1, 150))
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> TaskSystem:
+    """Smallest first: one processor, one task, C = T = D = 1."""
+    hyperperiod = draw(st.sampled_from([1, 2, 4, 6, 12, 24]))
+    periods = [d for d in range(1, hyperperiod + 1) if hyperperiod % d == 0]
+    tasks = []
+    for _ in range(draw(st.integers(1, 6))):
+        period = draw(st.sampled_from(periods))
+        wcet = draw(st.integers(1, period))
+        tasks.append(
+            TimedTask(
+                wcet=wcet,
+                period=period,
+                deadline=draw(st.one_of(st.just(period), st.integers(1, 2 * period))),
+                offset=draw(st.integers(0, period)),
+                priority=draw(st.integers(0, 3)),
+            )
+        )
+    return TaskSystem(processors=draw(st.integers(1, 4)), tasks=tuple(tasks))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(system=systems(), data=st.data())
+def test_any_small_system_runs_as_in_the_twin(
+    policy: str, system: TaskSystem, data: st.DataObject
+) -> None:
+    scheduler = Scheduler(
+        policy=policy,
+        ties=data.draw(st.sampled_from(TIES)),
+        priorities=data.draw(st.sampled_from(PRIORITIES)),
+        unplaced=data.draw(st.sampled_from(["reject", "least-loaded"])),
+        balance=data.draw(st.sampled_from(BALANCES)),
+        cluster_size=data.draw(st.integers(1, 4)),
+    )
+    compare_answers(system, scheduler)
+    compare_runs(system, scheduler, data.draw(st.integers(1, 60)))
