@@ -61,19 +61,19 @@ class Pd2(ByKey):
                 raise Refusal(f"task {index}: PD2 needs utilisations of at most 1")
 
     def current(self, task: int) -> tuple[int, int]:
-        """Instant of the head job's release, and its next subtask."""
+        """Instant of the head job's release, and its next subtask. A quantum is ``unit`` long."""
         job = self.tasks[task].jobs[0]
-        return job.release, self.tasks[task].task.wcet - job.remaining + 1
+        return job.release, job.ran // self.unit + 1
 
     def eligible(self, now: int, task: int) -> bool:
         release, i = self.current(task)
-        return now >= release + subtask(self.tasks[task].task.utilisation, i).release
+        return now >= release + self.unit * subtask(self.tasks[task].task.utilisation, i).release
 
     def key(self, now: int, task: int) -> tuple[int, ...]:
         release, i = self.current(task)
         weight = self.tasks[task].task.utilisation
         it = subtask(weight, i)
-        group = group_deadline(weight, i)
+        group = self.unit * group_deadline(weight, i)
         # Light tasks (group deadline 0) lose to every heavy one; it is only looked at with b = 1.
         later = release + group if group else 0
-        return release + it.deadline, -it.b, -later if it.b else 0, self.rank[task]
+        return release + self.unit * it.deadline, -it.b, -later if it.b else 0, self.rank[task]

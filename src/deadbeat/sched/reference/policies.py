@@ -8,12 +8,20 @@ from typing import ClassVar, NamedTuple
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.reference.partition import place
-from deadbeat.sched.reference.state import Activity, tie_rank
+from deadbeat.sched.reference.state import Activity, common_divisor, tie_rank
 from deadbeat.sched.simulator import Scheduler
 
 
 class Refusal(Exception):  # noqa: N818 - the outcome is called so
-    """The policy cannot schedule the system; the message says why."""
+    """The policy is not defined for the system; the message says why."""
+
+
+class NoPlace(Refusal):
+    """A task fits on no cluster. ``placed`` has -1 for every such task."""
+
+    def __init__(self, placed: Sequence[int | None]) -> None:
+        super().__init__(f"task {list(placed).index(None)} fits nowhere")
+        self.placed = tuple(-1 if cluster is None else cluster for cluster in placed)
 
 
 class Choice(NamedTuple):
@@ -29,6 +37,7 @@ class Policy(ABC):
     Attributes:
         homes: Cluster of every task; empty where tasks are not bound.
         cluster_size: Processors of one cluster.
+        unit: Divides every time of the system; what a policy counts or rounds in.
     """
 
     #: One cluster per processor, whatever the options say.
@@ -42,6 +51,7 @@ class Policy(ABC):
         self.scheduler = scheduler
         self.tasks = [Activity(task) for task in system.tasks]
         self.rank = tie_rank(system, scheduler.ties)
+        self.unit = common_divisor(system)
         self.homes: list[int] = []
         self.cluster_size = system.processors
         if self.partitioned:
@@ -76,7 +86,7 @@ class Policy(ABC):
             priority=priority,
         )
         if unplaced is not None and self.scheduler.unplaced == "reject":
-            raise Refusal(f"task {unplaced} fits on no processor")
+            raise NoPlace(placed)
         self.homes = [home for home in placed if home is not None]
 
     def processors_of(self, cluster: int) -> range:

@@ -6,7 +6,9 @@ kernel/sched/deadline.c), with the revised wake-up rule of constrained servers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
+from fractions import Fraction
 
 from attrs import define
 
@@ -15,11 +17,15 @@ from deadbeat.sched.reference.policies import ByKey, Refusal, policy
 
 @define
 class Server:
-    """Runtime left ``q``, scheduling deadline ``d``, and until when it is throttled, if it is."""
+    """Runtime left ``q``, scheduling deadline ``d``, and until when it is throttled, if it is.
+
+    What the revised rule grants is rounded down to a multiple of ``unit``.
+    """
 
     budget: int
     period: int
     deadline: int
+    unit: int
     q: int = 0
     d: int = 0
     awake_before: bool = False
@@ -37,7 +43,8 @@ class Server:
             self.renew(now)
         elif self.q * self.deadline > (self.d - now) * self.budget:
             if constrained:
-                self.q = self.budget * (self.d - now) // self.deadline
+                granted = Fraction(self.budget * (self.d - now), self.deadline)
+                self.q = self.unit * math.floor(granted / self.unit)
             else:
                 self.renew(now)
 
@@ -68,6 +75,7 @@ class GlobalCbs(ByKey):
                 budget=it.budget or it.wcet,
                 period=it.server_period or it.period,
                 deadline=it.server_deadline or it.deadline,
+                unit=self.unit,
             )
             for it in self.system.tasks
         ]

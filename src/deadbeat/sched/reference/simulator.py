@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.reference import loose, pfair, priority, servers
-from deadbeat.sched.reference.policies import POLICIES, Choice, Policy, Refusal
+from deadbeat.sched.reference.policies import POLICIES, Choice, NoPlace, Policy, Refusal
 from deadbeat.sched.reference.state import Activity, Job
 from deadbeat.sched.simulator import Answer, Scheduler
 
@@ -34,14 +34,14 @@ class Finding:
     """What the twin saw in [0, until).
 
     Attributes:
-        schedulable: Of periodic releases: ``no`` on a miss or a refusal, ``yes`` where the schedule
-            repeats without one, else ``undecided``.
-        refused: Why the policy cannot schedule the system; empty where it can.
+        schedulable: Of periodic releases: ``no`` on a miss or where a task finds no place, ``yes``
+            where the schedule repeats without a miss, else ``undecided``.
+        refused: Why nothing was simulated; empty where something was.
         first_miss: The first miss, or None.
         figures: Per task the figures of ``TaskMetrics`` in core/include/deadbeat/sched/engine.hpp.
         jobs: Ascending (task, job, release, start, finish, deadline); -1 for what did not happen.
         segments: Ascending (task, job, processor, from, to), as long as they can be.
-        placed: Cluster of every task; empty where tasks are not bound.
+        placed: Cluster of every task, -1 where it found none; empty where tasks are not bound.
     """
 
     schedulable: Answer
@@ -67,8 +67,10 @@ def run(system: TaskSystem, scheduler: Scheduler, *, until: int) -> Finding:
 def _finding(system: TaskSystem, scheduler: Scheduler, *, until: int | None) -> Finding:
     try:
         policy = POLICIES[scheduler.policy](system, scheduler)
+    except NoPlace as refusal:
+        return Finding(schedulable="no", refused=str(refusal), placed=refusal.placed)
     except Refusal as refusal:
-        return Finding(schedulable="no", refused=str(refusal))
+        return Finding(schedulable="undecided", refused=str(refusal))
     return _Run(policy).go(until)
 
 
@@ -196,6 +198,7 @@ class _Run:
         for index, it in enumerate(self.tasks):
             if it.processor is not None:
                 it.jobs[0].remaining -= 1
+                it.jobs[0].ran += 1
                 self.units.append((index, it.jobs[0].index, it.processor, now))
                 self.policy.executed(index)
 

@@ -1,0 +1,308 @@
+"""What must stay equal, or only get better, when a question is asked in another way.
+
+Proofs are short or cited; nothing here is compared with stored answers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from helpers.sched import Draw
+
+from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.sched import Scheduler, Verdict, policies, simulate
+from deadbeat.sched.reference.partition import edf_fits, fixed_priority_fits
+from deadbeat.sched.reference.state import tie_rank
+
+SYSTEMS = 150
+
+TIMES = ("wcet", "period", "deadline", "offset", "budget", "server_period", "server_deadline")
+
+
+def decide(system: TaskSystem, scheduler: Scheduler, **arguments: Any) -> Verdict:
+    model = "periodic-offset" if any(task.offset for task in system.tasks) else None
+    return simulate(system, scheduler, model=model, **arguments)
+
+
+def scaled(task: TimedTask, factor: int) -> TimedTask:
+    times = {name: getattr(task, name) for name in TIMES}
+    return evolve(
+        task, **{name: None if time is None else time * factor for name, time in times.items()}
+    )
+
+
+def constrained(system: TaskSystem) -> TaskSystem:
+    return evolve(
+        system,
+        tasks=tuple(
+            evolve(task, deadline=min(task.deadline, task.period)) for task in system.tasks
+        ),
+    )
+
+
+def synchronous(system: TaskSystem) -> TaskSystem:
+    return evolve(system, tasks=tuple(evolve(task, offset=0) for task in system.tasks))
+
+
+def bound(system: TaskSystem, homes: tuple[int, ...]) -> TaskSystem:
+    """Every task where ``homes`` says."""
+    tasks = zip(system.tasks, homes, strict=True)
+    return evolve(system, tasks=tuple(evolve(task, home=home) for task, home in tasks))
+
+
+# --- another unit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", sorted(policies()))
+def test_scaling_all_times_scales_the_first_miss(policy: str) -> None:
+    """Also by a large prime; that PD2's quantum and servers' rounding follow is their contract."""
+    draw = Draw(20, sorted(policies()).index(policy))
+    missed = 0
+    for _ in range(SYSTEMS):
+        system, scheduler = draw.case(policy)
+        factor = draw.one_of([2, 7, 60, 1_000_003])
+        larger = evolve(system, tasks=tuple(scaled(task, factor) for task in system.tasks))
+        before, after = decide(system, scheduler), decide(larger, scheduler)
+        expected = before.first_miss and before.first_miss * factor
+        case = (system, scheduler, factor)
+        assert after.schedulable == before.schedulable, case
+        assert after.first_miss == expected, case
+        assert after.first_miss_task == before.first_miss_task, case
+        missed += before.first_miss is not None
+    assert missed > SYSTEMS / 10
+
+
+# --- another order of the file ---------------------------------------------------------------
+
+
+def distinct(draw: Draw) -> TaskSystem:
+    """Utilisations, and so ranks under utilisation-desc, that differ pairwise."""
+    while True:
+        system = draw.system()
+        if len({task.utilisation for task in system.tasks}) == len(system.tasks):
+            return system
+
+
+@pytest.mark.parametrize("policy", sorted(set(policies()) - {"pd2"}))
+def test_the_order_of_the_file_matters_only_through_ties(policy: str) -> None:
+    """Ties and placement by utilisation, which differ; PD2 has its own test of U <= m."""
+    draw = Draw(21, sorted(policies()).index(policy))
+    for _ in range(SYSTEMS):
+        system = distinct(draw)
+        _, scheduler = draw.case(policy)
+        size = draw.one_of([c for c in (1, 2, 3, 4) if system.processors % c == 0])
+        if policy.endswith("-cbs"):
+            system = draw.with_servers(system)
+        if policy == "lc-edf":
+            # Homes by hand: moves between clusters go to the earlier of equally good tasks.
+            clusters = system.processors // size
+            homes = tuple(draw.between(0, clusters - 1) for _ in system.tasks)
+            system = bound(system, homes)
+        scheduler = evolve(
+            scheduler,
+            ties="utilisation-desc",
+            order="utilisation-desc",
+            cluster_size=size,
+            # Jobs that wake at one instant join clusters in the order of the file.
+            balance=draw.one_of(["none", "offline", "pull", "both"]),
+        )
+        order = draw.rng.permutation(len(system.tasks))
+        shuffled = evolve(system, tasks=tuple(system.tasks[i] for i in order))
+        before, after = decide(system, scheduler), decide(shuffled, scheduler)
+        case = (system, scheduler, order)
+        assert after.schedulable == before.schedulable, case
+        assert after.first_miss == before.first_miss, case
+        assert after.placed == tuple(before.placed[i] for i in order if before.placed), case
+
+
+# --- less work, more freedom -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["g-edf", "g-fp", "c-edf", "c-fp", "p-edf", "p-fp"])
+def test_shorter_jobs_keep_a_system_schedulable(policy: str) -> None:
+    """Ha and Liu 1994: priorities fixed per job, preemption, independent jobs: predictable.
+
+    Jobs of one task are independent where D <= T and all is on time. Ties and clusters are those of
+    the longer jobs: index and homes.
+    """
+    draw = Draw(22, len(policy), ord(policy[0]))
+    kept = 0
+    while kept < SYSTEMS // 2:
+        system = constrained(draw.system())
+        size = draw.one_of([c for c in (1, 2, 3, 4) if system.processors % c == 0])
+        scheduler = Scheduler(
+            policy=policy,
+            ties=draw.one_of(["index", "reverse", "period-asc", "period-desc"]),
+            priorities=draw.one_of(["rm", "dm", "given"]),
+            unplaced="least-loaded",
+            cluster_size=size,
+        )
+        before = decide(system, scheduler)
+        if before.schedulable != "yes":
+            continue
+        kept += 1
+        assert before.facts.predictable
+        if before.placed:
+            system = bound(system, before.placed)
+        shorter = evolve(
+            system,
+            tasks=tuple(evolve(task, wcet=draw.between(1, task.wcet)) for task in system.tasks),
+        )
+        assert decide(shorter, scheduler).schedulable == "yes", (system, shorter, scheduler)
+
+
+@pytest.mark.parametrize(("loose", "bound_to"), [("pull", "none"), ("both", "offline")])
+def test_loose_clusters_do_what_clusters_do(loose: str, bound_to: str) -> None:
+    """What guests execute only shortens their jobs at home, and homes run as in clustered EDF.
+
+    So by predictability (above) every job ends no later than at home alone.
+    """
+    draw = Draw(23, len(loose))
+    kept = gained = 0
+    while kept < SYSTEMS:
+        system = constrained(draw.system())
+        scheduler = evolve(draw.case("lc-edf")[1], ties="index", unplaced="least-loaded")
+        size = draw.one_of([c for c in (1, 2, 3, 4) if system.processors % c == 0])
+        scheduler = evolve(scheduler, cluster_size=size)
+        strict = decide(system, evolve(scheduler, balance=bound_to))
+        free = decide(system, evolve(scheduler, balance=loose))
+        assert free.placed == strict.placed, (system, scheduler)
+        at_home = decide(bound(system, strict.placed), evolve(scheduler, policy="c-edf"))
+        assert (at_home.schedulable, at_home.first_miss) == (strict.schedulable, strict.first_miss)
+        kept += strict.schedulable == "yes"
+        gained += (strict.schedulable, free.schedulable) == ("no", "yes")
+        assert free.schedulable == "yes" or strict.schedulable == "no", (system, scheduler)
+    assert gained > 5
+
+
+# --- one and the same ------------------------------------------------------------------------
+
+
+def test_on_one_processor_every_kind_of_edf_is_the_optimal_one() -> None:
+    """Dertouzos 1974; and the demand-bound test of Baruah, Rosier and Howell 1990 is exact."""
+    draw = Draw(24)
+    said = set()
+    for _ in range(SYSTEMS):
+        system = synchronous(evolve(draw.system(), processors=1))
+        if not draw.chance(0.5):
+            system = evolve(system, tasks=system.tasks[:2])
+        fits = edf_fits(system.tasks)
+        expected = ("yes", None) if fits else ("no", decide(system, Scheduler()).first_miss)
+        said.add(fits)
+        for policy in ("g-edf", "p-edf", "c-edf", "lc-edf", "fpedf", "edf-us"):
+            scheduler = Scheduler(
+                policy=policy, cluster_size=1, unplaced="least-loaded", threshold=(1, 1)
+            )
+            verdict = decide(system, scheduler)
+            assert (verdict.schedulable, verdict.first_miss) == expected, (system, policy)
+        # A job at zero laxity that has to wait is late: only which one is first may differ.
+        assert decide(system, Scheduler(policy="edzl")).schedulable == expected[0], system
+    assert said == {True, False}
+
+
+@pytest.mark.parametrize("policy", ["g-fp", "p-fp", "c-fp"])
+def test_on_one_processor_fixed_priorities_are_as_response_times_say(policy: str) -> None:
+    """Lehoczky 1990: the synchronous release is the worst, also for D > T."""
+    draw = Draw(25, len(policy))
+    said = set()
+    for _ in range(SYSTEMS):
+        system = synchronous(evolve(draw.system(), processors=1))
+        system = evolve(system, tasks=system.tasks[: draw.between(1, 4)])
+        scheduler = Scheduler(
+            policy=policy,
+            ties=draw.one_of(["index", "reverse", "wcet-desc"]),
+            priorities=draw.one_of(["rm", "dm"]),
+            unplaced="least-loaded",
+            cluster_size=1,
+        )
+        key = "period" if scheduler.priorities == "rm" else "deadline"
+        rank = tie_rank(system, scheduler.ties)
+        order = sorted(
+            range(len(rank)),
+            key=lambda i: (getattr(system.tasks[i], key), rank[i]),
+        )
+        fits = fixed_priority_fits([system.tasks[i] for i in order])
+        said.add(fits)
+        answer = "yes" if fits else "no"
+        assert decide(system, scheduler).schedulable == answer, (system, scheduler)
+    assert said == {True, False}
+
+
+def test_pd2_schedules_what_any_policy_can() -> None:
+    """Implicit deadlines: schedulable if and only if U <= m and every u <= 1."""
+    draw = Draw(26)
+    said = set()
+    for _ in range(2 * SYSTEMS):
+        system, scheduler = draw.case("pd2")
+        fits = system.utilisation <= system.processors
+        said.add(fits)
+        assert decide(system, scheduler).schedulable == ("yes" if fits else "no"), system
+    assert said == {True, False}
+
+
+#: Policies and options of which the second is the first with nothing to choose.
+SAME = [
+    (Scheduler(policy="g-edf"), Scheduler(policy="c-edf"), "one cluster"),
+    (Scheduler(policy="g-edf"), Scheduler(policy="lc-edf", balance="pull"), "one cluster"),
+    (Scheduler(policy="g-fp"), Scheduler(policy="c-fp"), "one cluster"),
+    (Scheduler(policy="p-edf"), Scheduler(policy="c-edf"), "clusters of one"),
+    (Scheduler(policy="p-edf"), Scheduler(policy="lc-edf", balance="none"), "clusters of one"),
+    (Scheduler(policy="p-fp"), Scheduler(policy="c-fp"), "clusters of one"),
+    (Scheduler(policy="g-edf"), Scheduler(policy="edf-us", threshold=(1, 1)), ""),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "clusters"), SAME)
+def test_a_policy_without_a_choice_is_the_simpler_one(
+    first: Scheduler, second: Scheduler, clusters: str
+) -> None:
+    draw = Draw(27, SAME.index((first, second, clusters)))
+    for _ in range(SYSTEMS):
+        system = draw.system()
+        options = {"ties": draw.case("g-edf")[1].ties, "unplaced": "least-loaded"}
+        size = system.processors if clusters == "one cluster" else 1
+        ran = [
+            simulate(
+                system,
+                evolve(scheduler, **options, cluster_size=size),
+                horizon=draw_horizon,
+                run_on=True,
+                record_segments=True,
+            )
+            for draw_horizon in [draw.between(1, 120)]
+            for scheduler in (first, second)
+        ]
+        assert ran[0].segments.tolist() == ran[1].segments.tolist(), (system, options)
+        assert ran[0].first_miss == ran[1].first_miss
+
+
+def test_servers_with_what_their_tasks_need_are_plain_edf() -> None:
+    """Q = C, P = T: every job finds a full runtime, and its own deadline as the server's."""
+    draw = Draw(28)
+    for _ in range(SYSTEMS):
+        system = constrained(draw.system())
+        ties = draw.one_of(["index", "reverse"])
+        for served, plain in (("g-cbs", "g-edf"), ("p-cbs", "p-edf")):
+            verdicts = [
+                decide(system, Scheduler(policy=policy, ties=ties, unplaced="least-loaded"))
+                for policy in (served, plain)
+            ]
+            assert verdicts[0].first_miss == verdicts[1].first_miss, (system, served)
+            assert verdicts[0].schedulable == verdicts[1].schedulable, (system, served)
+
+
+def test_fifo_of_distinct_levels_is_fixed_priority() -> None:
+    draw = Draw(29)
+    for _ in range(SYSTEMS):
+        system = draw.system()
+        levels = draw.rng.permutation(len(system.tasks))
+        tasks = zip(system.tasks, levels, strict=True)
+        system = evolve(
+            system, tasks=tuple(evolve(task, priority=int(level)) for task, level in tasks)
+        )
+        options = {"priorities": "given", "unplaced": "least-loaded"}
+        fifo = decide(system, Scheduler(policy="p-fifo", **options))
+        fixed = decide(system, Scheduler(policy="p-fp", **options))
+        assert fifo.first_miss == fixed.first_miss, system
