@@ -281,15 +281,14 @@ def test_abeni_and_buttazzo_1998_a_server_that_overruns_harms_only_itself() -> N
 def test_linux_revised_wake_up_rule_of_constrained_servers() -> None:
     """Runtime 4, deadline 8, period 16: back at 6 with 2 left, (8 - 6) * 4 / 8 = 1 is granted.
 
-    The rest of that job, and the job of 12 behind it, run on the next period's runtime. (D = 101
-    keeps the common divisor of all times, what grants are rounded to, at 1.)
+    The rest of that job, and the job of 12 behind it, run on the next period's runtime.
     """
     server: dict[str, list[Any]] = {
         "budget": [4],
         "server_period": [16],
         "server_deadline": [8],
     }
-    verdict = observe(system_of(1, (2, 6, 101), **server), "g-cbs", 18)
+    verdict = observe(system_of(1, (2, 6, 100), **server), "g-cbs", 18)
     assert stretches(verdict, 0) == [(0, 2), (6, 7), (16, 18)]
 
 

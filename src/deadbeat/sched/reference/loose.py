@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from attrs import evolve
+
 from deadbeat.sched.reference.partition import equalise
 from deadbeat.sched.reference.policies import Choice, Policy, Refusal, policy
 
@@ -23,6 +25,9 @@ class LooseClusteredEdf(Policy):
         if self.balance == "release":
             self.homes = [0] * len(self.tasks)  # of the head job, set when it gets ready
             return
+        # Homes are where to look first, not all there is: a task that fits nowhere is no reason to
+        # refuse.
+        self.scheduler = evolve(self.scheduler, unplaced="least-loaded")
         super().prepare()
         if self.balance in ("offline", "both"):
             self.homes = equalise(self.system, self.homes, self.clusters)
@@ -54,6 +59,10 @@ class LooseClusteredEdf(Policy):
             idle = self.system.processors - len(taken)
             new = [Choice(i, range(self.system.processors)) for i in waiting[:idle]]
         return [stay, at_home, new]
+
+    @property
+    def placed(self) -> tuple[int, ...]:
+        return () if self.balance == "release" else super().placed
 
     def join(self, task: int) -> None:
         """The head job of ``task`` joins the cluster with the least work left of ready jobs."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from deadbeat.sched.reference.policies import ByKey, Refusal, policy
+from deadbeat.model.systems import TimedTask
+from deadbeat.sched.reference.policies import ByKey, Choice, Refusal, policy
 
 
 class Subtask(NamedTuple):
@@ -49,9 +51,19 @@ def group_deadline(weight: Fraction, i: int) -> int:
         k += 1
 
 
+def times(task: TimedTask) -> tuple[int, ...]:
+    """All there are, also those that only other policies look at; 0 where there is none."""
+    server = (task.budget or 0, task.server_period or 0, task.server_deadline or 0)
+    return (task.wcet, task.period, task.deadline, task.offset, *server)
+
+
 @policy("pd2")
 class Pd2(ByKey):
-    """Earliest pseudo-deadline; then b = 1 before 0; then the later group deadline."""
+    """Earliest pseudo-deadline; then b = 1 before 0; then the later group deadline.
+
+    The quantum is the greatest common divisor of all times. Costs are ours to define: a charged job
+    repeats the window it is in, and who runs is decided anew at whole quanta and completions.
+    """
 
     def prepare(self) -> None:
         for index, task in enumerate(self.system.tasks):
@@ -59,21 +71,35 @@ class Pd2(ByKey):
                 raise Refusal(f"task {index}: PD2 needs deadlines equal to periods")
             if task.wcet > task.period:
                 raise Refusal(f"task {index}: PD2 needs utilisations of at most 1")
+        self.quantum = math.gcd(*(time for it in self.system.tasks for time in times(it)))
+        self.chosen: Sequence[Sequence[Choice]] = []
+        self.renew = True
+
+    def choose(self, now: int) -> Sequence[Sequence[Choice]]:
+        if self.renew or now % self.quantum == 0:
+            self.chosen = super().choose(now)
+        self.renew = False
+        return self.chosen
+
+    def completed(self, now: int, task: int) -> None:
+        self.renew = True
 
     def current(self, task: int) -> tuple[int, int]:
-        """Instant of the head job's release, and its next subtask. A quantum is ``unit`` long."""
+        """Instant of the head job's release, and its next subtask."""
         job = self.tasks[task].jobs[0]
-        return job.release, job.ran // self.unit + 1
+        done = max(0, self.tasks[task].task.wcet - job.remaining)
+        return job.release, done // self.quantum + 1
 
     def eligible(self, now: int, task: int) -> bool:
         release, i = self.current(task)
-        return now >= release + self.unit * subtask(self.tasks[task].task.utilisation, i).release
+        window = subtask(self.tasks[task].task.utilisation, i)
+        return now >= release + self.quantum * window.release
 
     def key(self, now: int, task: int) -> tuple[int, ...]:
         release, i = self.current(task)
         weight = self.tasks[task].task.utilisation
         it = subtask(weight, i)
-        group = self.unit * group_deadline(weight, i)
+        group = group_deadline(weight, i)
         # Light tasks (group deadline 0) lose to every heavy one; it is only looked at with b = 1.
-        later = release + group if group else 0
-        return release + self.unit * it.deadline, -it.b, -later if it.b else 0, self.rank[task]
+        later = release + self.quantum * group if group and it.b else 0
+        return release + self.quantum * it.deadline, -it.b, -later, self.rank[task]

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.reference.partition import place
-from deadbeat.sched.reference.state import Activity, common_divisor, tie_rank
+from deadbeat.sched.reference.state import Activity, tie_rank
 from deadbeat.sched.simulator import Scheduler
 
 
@@ -37,7 +37,6 @@ class Policy(ABC):
     Attributes:
         homes: Cluster of every task; empty where tasks are not bound.
         cluster_size: Processors of one cluster.
-        unit: Divides every time of the system; what a policy counts or rounds in.
     """
 
     #: One cluster per processor, whatever the options say.
@@ -51,7 +50,6 @@ class Policy(ABC):
         self.scheduler = scheduler
         self.tasks = [Activity(task) for task in system.tasks]
         self.rank = tie_rank(system, scheduler.ties)
-        self.unit = common_divisor(system)
         self.homes: list[int] = []
         self.cluster_size = system.processors
         if self.partitioned:
@@ -79,7 +77,7 @@ class Policy(ABC):
             order = sorted(range(len(self.tasks)), key=self.fixed_key)
             priority = [order.index(i) for i in range(len(order))]
         placed, unplaced = place(
-            self.system,
+            self.to_place(),
             self.scheduler,
             clusters=self.clusters,
             capacity=self.cluster_size,
@@ -88,6 +86,15 @@ class Policy(ABC):
         if unplaced is not None and self.scheduler.unplaced == "reject":
             raise NoPlace(placed)
         self.homes = [home for home in placed if home is not None]
+
+    def to_place(self) -> TaskSystem:
+        """What the tasks ask for when they are placed."""
+        return self.system
+
+    @property
+    def placed(self) -> tuple[int, ...]:
+        """Clusters that tasks are bound to for good; empty where they are not."""
+        return tuple(self.homes)
 
     def processors_of(self, cluster: int) -> range:
         first = cluster * self.cluster_size

@@ -6,45 +6,43 @@ kernel/sched/deadline.c), with the revised wake-up rule of constrained servers.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable
-from fractions import Fraction
+from collections.abc import Hashable, Sequence
 
-from attrs import define
+from attrs import define, evolve
 
-from deadbeat.sched.reference.policies import ByKey, Refusal, policy
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.reference.policies import ByKey, Choice, Refusal, policy
 
 
 @define
 class Server:
-    """Runtime left ``q``, scheduling deadline ``d``, and until when it is throttled, if it is.
-
-    What the revised rule grants is rounded down to a multiple of ``unit``.
-    """
+    """Runtime left ``q``, scheduling deadline ``d``, and until when it is throttled, if it is."""
 
     budget: int
     period: int
     deadline: int
-    unit: int
     q: int = 0
     d: int = 0
     awake_before: bool = False
     throttled_until: int | None = None
 
     def wake(self, now: int) -> None:
-        constrained = self.deadline < self.period
         if not self.awake_before:
             self.awake_before = True
             self.renew(now)
-        elif constrained and self.d < now < self.next_period:
+            return
+        self.settle(now)
+        if self.throttled_until is not None:
+            return
+        constrained = self.deadline < self.period
+        if constrained and self.d <= now < self.next_period:
+            # At now == d Linux's revised rule (below) grants nothing, which comes to the same.
             self.q = 0
-            self.throttled_until = self.next_period
         elif now >= self.d:
             self.renew(now)
         elif self.q * self.deadline > (self.d - now) * self.budget:
             if constrained:
-                granted = Fraction(self.budget * (self.d - now), self.deadline)
-                self.q = self.unit * math.floor(granted / self.unit)
+                self.q = self.budget * (self.d - now) // self.deadline
             else:
                 self.renew(now)
 
@@ -57,14 +55,19 @@ class Server:
         return self.d - self.deadline + self.period
 
     def settle(self, now: int) -> None:
-        """Throttles the server of an unfinished job without runtime, and ends throttling."""
-        if self.throttled_until is None and self.q == 0:
+        """Throttles an exhausted server, with or without a job, and ends throttling.
+
+        Where that leaves a deadline in the past the server begins anew (replenish_dl_entity).
+        """
+        if self.throttled_until is None and self.q == 0 and self.awake_before:
             self.throttled_until = self.next_period
         if self.throttled_until is not None and self.throttled_until <= now:
             self.throttled_until = None
             while self.q <= 0:
                 self.q += self.budget
                 self.d += self.period
+            if self.d < now:
+                self.renew(now)
 
 
 @policy("g-cbs")
@@ -75,13 +78,12 @@ class GlobalCbs(ByKey):
                 budget=it.budget or it.wcet,
                 period=it.server_period or it.period,
                 deadline=it.server_deadline or it.deadline,
-                unit=self.unit,
             )
             for it in self.system.tasks
         ]
         for index, server in enumerate(self.servers):
-            if server.deadline > server.period:
-                raise Refusal(f"task {index}: server deadline above server period")
+            if not server.budget <= server.deadline <= server.period:
+                raise Refusal(f"task {index}: not runtime <= deadline <= period")
         super().prepare()
 
     def woken(self, now: int, task: int) -> None:
@@ -90,8 +92,12 @@ class GlobalCbs(ByKey):
     def executed(self, task: int) -> None:
         self.servers[task].q -= 1
 
+    def choose(self, now: int) -> Sequence[Sequence[Choice]]:
+        for server in self.servers:
+            server.settle(now)
+        return super().choose(now)
+
     def eligible(self, now: int, task: int) -> bool:
-        self.servers[task].settle(now)
         return self.servers[task].throttled_until is None
 
     def key(self, now: int, task: int) -> tuple[int, ...]:
@@ -111,4 +117,16 @@ class GlobalCbs(ByKey):
 
 @policy("p-cbs")
 class PartitionedCbs(GlobalCbs):
+    """Placed by their servers, as Linux admits them."""
+
     partitioned = True
+
+    def to_place(self) -> TaskSystem:
+        tasks = zip(self.system.tasks, self.servers, strict=True)
+        return evolve(
+            self.system,
+            tasks=tuple(
+                evolve(it, wcet=server.budget, period=server.period, deadline=server.deadline)
+                for it, server in tasks
+            ),
+        )

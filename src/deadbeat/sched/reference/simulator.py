@@ -198,7 +198,6 @@ class _Run:
         for index, it in enumerate(self.tasks):
             if it.processor is not None:
                 it.jobs[0].remaining -= 1
-                it.jobs[0].ran += 1
                 self.units.append((index, it.jobs[0].index, it.processor, now))
                 self.policy.executed(index)
 
@@ -223,7 +222,7 @@ class _Run:
                 for index, job in everything
             ),
             segments=merged(self.units),
-            placed=tuple(self.policy.homes),
+            placed=self.policy.placed,
         )
 
     def figures(self, jobs: Sequence[tuple[int, Job]], until: int) -> dict[str, list[int]]:

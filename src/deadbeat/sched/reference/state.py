@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,14 +12,13 @@ from deadbeat.model.systems import TaskSystem, TimedTask
 class Job:
     """One job, from its release to its completion."""
 
-    __slots__ = ("deadline", "finish", "index", "ran", "release", "remaining", "start")
+    __slots__ = ("deadline", "finish", "index", "release", "remaining", "start")
 
     def __init__(self, task: TimedTask, index: int) -> None:
         self.index = index
         self.release = task.offset + index * task.period
         self.deadline = self.release + task.deadline
         self.remaining = task.wcet
-        self.ran = 0
         self.start: int | None = None
         self.finish: int | None = None
 
@@ -46,25 +44,6 @@ class Activity:
     @property
     def next_release(self) -> int:
         return self.task.offset + self.released * self.task.period
-
-
-def common_divisor(system: TaskSystem) -> int:
-    """Greatest common divisor of all times."""
-    return math.gcd(
-        *(
-            time or 0
-            for it in system.tasks
-            for time in (
-                it.wcet,
-                it.period,
-                it.deadline,
-                it.offset,
-                it.budget,
-                it.server_period,
-                it.server_deadline,
-            )
-        )
-    )
 
 
 #: A tie rule's key: smaller is preferred, the index decides what is left.
