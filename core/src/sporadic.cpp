@@ -124,6 +124,19 @@ Proof proof_of_part(const Part& part, const Options& options) {
     return accepting_test(part.system(), is_edf(options.policy) ? "g-edf" : "g-fp", options);
 }
 
+// Of policies whose tasks are not bound to parts.
+Proof proof_of_whole(const System& system, const Options& options) {
+    if (options.policy == "pd2" && implicit(system) &&
+        compare_utilisation(system, system.processors) <= 0) {
+        return {"utilisation", "Srinivasan and Anderson, STOC 2002",
+                "PD2 is optimal for sporadic tasks with D = T released at quanta, and the "
+                "utilisation is at most the number of processors"};
+    }
+    // The bounds of EDF-US are for its own threshold.
+    const bool own = options.threshold_numerator == 0;
+    return own ? accepting_test(system, options.policy, options) : Proof{};
+}
+
 void add(Proof& all, const Proof& one) {
     if (all.name.empty()) {
         all = one;
@@ -160,7 +173,8 @@ struct Pattern {
             offsets.push_back(task.offset);
         }
         text = "periodic from offsets" + listed(offsets);
-        if (seed % 2 == 1) {
+        // PD2's quantum divides the offsets too; delays would release jobs between two quanta.
+        if (seed % 2 == 1 && base.policy != "pd2") {
             constexpr double kShares[] = {0.1, 0.5, 1.0};
             options.arrival = Arrival::sporadic;
             options.sporadic_delay = kShares[seed / 2 % 3];
@@ -334,8 +348,8 @@ Verdict decide_sporadic(const System& system, const Options& options, const Spor
             add(proof, one);
         }
     }
-    if (parts.empty() && !policy.info.partitions && options.threshold_numerator == 0) {
-        proof = accepting_test(system, options.policy, options);
+    if (parts.empty() && !policy.info.partitions) {
+        proof = proof_of_whole(system, options);
     }
     const bool accepted = !proof.name.empty() && open.empty() && !options.costs.any();
     Verdict verdict = synchronous_pattern(system, options, accepted);

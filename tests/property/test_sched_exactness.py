@@ -88,3 +88,19 @@ def test_unit_of_time_changes_nothing(policy: str) -> None:
             None if small.first_miss is None else small.first_miss * factor
         )
         assert scaled.events == small.events
+
+
+@pytest.mark.parametrize("policy", sorted(policies()))
+def test_sporadic_yes_covers_every_periodic_pattern(policy: str) -> None:
+    draw = random.Random(4)
+    for drawn in constrained_systems(seed=4, count=25):
+        system = applicable(policy, drawn)
+        scheduler = Scheduler(policy=policy)
+        sporadic = simulate(system, scheduler, model="sporadic", patterns=2, states=2000)
+        assert simulate(system, scheduler).schedulable in (sporadic.schedulable, "yes")
+        late = evolve(
+            system,
+            tasks=tuple(evolve(t, offset=draw.randrange(t.period)) for t in system.tasks),
+        )
+        if sporadic.schedulable == "yes":
+            assert simulate(late, scheduler, budget=20_000).schedulable != "no"

@@ -166,6 +166,19 @@ def test_random_offsets_that_miss_do_so_as_a_periodic_system() -> None:
     assert (periodic.schedulable, periodic.first_miss) == ("no", found.first_miss)
 
 
+def test_pd2_schedules_whatever_the_processors_can_carry() -> None:
+    """Srinivasan and Anderson, STOC 2002: optimal up to U = m; no random pattern refutes it."""
+    full = system(2, (2, 3, 3), (2, 3, 3), (2, 3, 3))
+    verdict = simulate(full, Scheduler(policy="pd2"), model="sporadic")
+    assert (verdict.schedulable, verdict.proof) == ("yes", "utilisation")
+    assert simulate(full, model="sporadic").schedulable == "no"
+
+
+def test_policy_without_a_procedure_is_undecided() -> None:
+    verdict = simulate(system(2, (1, 4, 4)), Scheduler(policy="g-np-fp"), model="sporadic")
+    assert (verdict.schedulable, verdict.proved) == ("undecided", False)
+
+
 def test_without_budget_it_is_undecided() -> None:
     verdict = simulate(O4, model="sporadic", states=3, patterns=0)
     assert (verdict.schedulable, verdict.proved) == ("undecided", False)
