@@ -84,6 +84,19 @@ def test_lanes_equal_the_engine(metrics: bool, stop_at_miss: bool) -> None:
     assert_equal(batch, metrics=metrics, stop_at_miss=stop_at_miss)
 
 
+@pytest.mark.parametrize("policy", ["g-fp", "p-edf", "c-edf", "p-fp", "c-fp"])
+@pytest.mark.parametrize("stop_at_miss", [False, True], ids=["run-on", "stop"])
+def test_lanes_follow_the_policy(policy: str, stop_at_miss: bool) -> None:
+    batch = random_batch(8, 500)
+    for metrics in (False, True):
+        assert_equal(batch, policy=policy, metrics=metrics, stop_at_miss=stop_at_miss)
+
+
+@pytest.mark.parametrize("priorities", ["dm", "given"])
+def test_lanes_follow_the_priorities(priorities: str) -> None:
+    assert_equal(random_batch(9, 300), policy="g-fp", priorities=priorities)
+
+
 @pytest.mark.parametrize("ties", ["reverse", "utilisation-desc", "wcet-asc"])
 def test_lanes_follow_the_tie_rule(ties: str) -> None:
     assert_equal(random_batch(2, 400), ties=ties, metrics=True)
@@ -120,9 +133,10 @@ def test_offsets_and_late_deadlines_are_left_to_the_engine() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(10, 20))
-def test_lanes_equal_the_engine_on_many_systems(seed: int) -> None:
-    batch = random_batch(seed, 12_000)
+@pytest.mark.parametrize("policy", ["g-edf", "g-fp", "p-edf", "c-edf", "p-fp", "c-fp"])
+@pytest.mark.parametrize("seed", range(10, 13))
+def test_lanes_equal_the_engine_on_many_systems(seed: int, policy: str) -> None:
+    batch = random_batch(seed, 6_000)
     for metrics in (False, True):
         for stop_at_miss in (False, True):
-            assert_equal(batch, metrics=metrics, stop_at_miss=stop_at_miss)
+            assert_equal(batch, policy=policy, metrics=metrics, stop_at_miss=stop_at_miss)

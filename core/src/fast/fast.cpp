@@ -1,11 +1,12 @@
 #include "fast.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <span>
 #include <thread>
+#include <tuple>
 
-#include "lanes.hpp"
+#include "group.hpp"
 #include "pieces.hpp"
 
 namespace deadbeat::sched::fast {
@@ -28,172 +29,46 @@ const InstructionSet* find_lanes(const std::string& name) {
     return name.empty() || name == "baseline" ? &baseline_kernels() : nullptr;
 }
 
-// Pieces that share a kernel; threads take them one by one.
-struct Bucket {
-    std::vector<Piece*> pieces;  // most tasks first, of these the longest first
-    std::atomic<std::size_t> next{0};
-    Piece* take() {
-        const std::size_t i = next++;
-        return i < pieces.size() ? pieces[i] : nullptr;
-    }
-};
+bool same_kernel(const Piece& a, const Piece& b) {
+    return a.metrics == b.metrics && a.kind == b.kind && a.wide == b.wide &&
+           a.processors == b.processors;
+}
 
-// The memory of a group, and how pieces get into it and out again.
-template <class I>
-class Lanes {
-  public:
-    Lanes(int lanes, int slots, int tasks) : lanes_(lanes), rows_(tasks) {
-        const auto row = static_cast<std::size_t>(lanes);
-        const auto rows = static_cast<std::size_t>(tasks);
-        const std::size_t total = row * (3 * rows + (rows + 1) + 2 * (rows + 3) +
-                                         2 * static_cast<std::size_t>(slots) + 2);
-        memory_ = std::make_unique<Line[]>((total * sizeof(I) + sizeof(Line) - 1) / sizeof(Line));
-        I* at = reinterpret_cast<I*>(memory_.get());
-        const auto part = [&](std::size_t count) {
-            I* const from = at;
-            at += count * row;
-            return from;
-        };
-        group_.slots = slots;
-        group_.tasks = tasks;
-        group_.period = part(rows);
-        group_.wcet = part(rows);
-        group_.relative = part(rows);
-        group_.release = part(rows + 1);
-        group_.wait_key = part(rows + 3);
-        group_.wait_rest = part(rows + 3);
-        group_.key = part(static_cast<std::size_t>(slots));
-        group_.finish = part(static_cast<std::size_t>(slots));
-        group_.stop = part(1);
-        group_.low = part(1);
-        for (int lane = 0; lane < lanes; lane++) {
-            clear(lane);
-        }
-    }
-
-    void run(Kernel<I> kernel, const Pieces& all, Bucket& bucket) {
-        for (int lane = 0; lane < lanes_; lane++) {
-            fill(lane, all, bucket.take());
-        }
-        while (group_.active != 0) {
-            const std::uint32_t done = kernel(group_);
-            for (int lane = 0; lane < lanes_; lane++) {
-                if ((done >> lane & 1) != 0) {
-                    harvest(lane);
-                    fill(lane, all, bucket.take());
-                }
-            }
-        }
-    }
-
-  private:
-    struct alignas(64) Line {
-        std::byte bytes[64];
-    };
-
-    I& cell(I* table, int row, int lane) {
-        return table[static_cast<std::ptrdiff_t>(row) * lanes_ + lane];
-    }
-
-    // Nothing is released before the horizon, 0.
-    void clear(int lane) {
-        group_.active &= ~(std::uint32_t{1} << lane);
-        implicit_[lane] = true;
-        tasks_[lane] = 1;
-        for (int i = 0; i < rows_; i++) {
-            cell(group_.period, i, lane) = 0;
-            cell(group_.wcet, i, lane) = 0;
-            cell(group_.relative, i, lane) = 0;
-            cell(group_.release, i, lane) = i == 0 ? 0 : kNone<I>;
-        }
-        for (int i = 0; i < rows_ + 3; i++) {
-            cell(group_.wait_key, i, lane) = kNone<I>;
-            cell(group_.wait_rest, i, lane) = 0;
-        }
-        for (int s = 0; s < group_.slots; s++) {
-            cell(group_.key, s, lane) = static_cast<I>(kNone<I> - s);
-            cell(group_.finish, s, lane) = static_cast<I>(s);
-        }
-        group_.low[lane] = 1;
-        group_.stop[lane] = 0;
-    }
-
-    void fill(int lane, const Pieces& all, Piece* piece) {
-        clear(lane);
-        pieces_[lane] = piece;
-        if (piece != nullptr) {
-            group_.active |= std::uint32_t{1} << lane;
-            const I one = static_cast<I>(I{1} << piece->bits);
-            group_.low[lane] = static_cast<I>(one - 1);
-            group_.stop[lane] = static_cast<I>(static_cast<I>(piece->horizon) * one + one - 1);
-            tasks_[lane] = piece->tasks;
-            for (int i = 0; i < piece->tasks; i++) {
-                const Parameters& p = all.parameters[piece->first + static_cast<std::size_t>(i)];
-                cell(group_.period, i, lane) = static_cast<I>(static_cast<I>(p.period) * one);
-                cell(group_.wcet, i, lane) = static_cast<I>(static_cast<I>(p.wcet) * one);
-                cell(group_.relative, i, lane) = static_cast<I>(static_cast<I>(p.relative) * one);
-                cell(group_.release, i, lane) = static_cast<I>(i);
-                implicit_[lane] = implicit_[lane] && p.relative == p.period;
-            }
-        }
-        group_.tasks = *std::max_element(tasks_, tasks_ + lanes_);
-        group_.implicit = std::all_of(implicit_, implicit_ + lanes_, [](bool yes) { return yes; });
-    }
-
-    void harvest(int lane) {
-        Piece& piece = *pieces_[lane];
-        const I stop = group_.stop[lane];
-        const I low = group_.low[lane];
-        piece.miss = (stop & low) == low ? -1 : static_cast<Time>(stop >> piece.bits);
-    }
-
-    int lanes_;
-    int rows_;
-    std::unique_ptr<Line[]> memory_;
-    Group<I> group_;
-    Piece* pieces_[kLanesMax] = {};
-    int tasks_[kLanesMax] = {};
-    bool implicit_[kLanesMax] = {};
-};
-
-// Buckets in a fixed order: narrow before wide, by processors.
-std::vector<std::unique_ptr<Bucket>> sorted(Pieces& pieces) {
-    std::vector<Piece*> order;
-    for (Piece& piece : pieces.list) {
-        order.push_back(&piece);
-    }
+std::vector<std::unique_ptr<Bucket>> sorted(std::vector<Piece*> order) {
     std::ranges::sort(order, [](const Piece* a, const Piece* b) {
-        return std::tie(a->wide, a->processors, b->tasks, b->work, a->system, a->first) <
-               std::tie(b->wide, b->processors, a->tasks, a->work, b->system, b->first);
+        return std::tie(a->metrics, a->kind, a->wide, a->processors, b->tasks, b->work, a->first) <
+               std::tie(b->metrics, b->kind, b->wide, b->processors, a->tasks, a->work, b->first);
     });
     std::vector<std::unique_ptr<Bucket>> buckets;
-    const Piece* last = nullptr;
     for (Piece* piece : order) {
-        if (last == nullptr || last->wide != piece->wide || last->processors != piece->processors) {
+        if (buckets.empty() || !same_kernel(*buckets.back()->pieces.front(), *piece)) {
             buckets.push_back(std::make_unique<Bucket>());
         }
         buckets.back()->pieces.push_back(piece);
-        last = piece;
     }
     return buckets;
 }
 
-void run_bucket(const InstructionSet& set, const Pieces& all, Bucket& bucket) {
+void run_bucket(const InstructionSet& set, Pieces& all, Bucket& bucket) {
     const Piece& first = *bucket.pieces.front();
-    const int slots = first.processors;
     if (first.wide) {
-        Lanes<std::int64_t>(set.lanes64, slots, first.tasks).run(set.verdict64(slots), all, bucket);
+        const auto kernel = first.metrics ? set.metrics64(first.processors, first.kind)
+                                          : set.verdict64(first.processors);
+        Lanes<std::int64_t>(set.lanes64, first).run(kernel, all, bucket);
     } else {
-        Lanes<std::int32_t>(set.lanes32, slots, first.tasks).run(set.verdict32(slots), all, bucket);
+        const auto kernel = first.metrics ? set.metrics32(first.processors, first.kind)
+                                          : set.verdict32(first.processors);
+        Lanes<std::int32_t>(set.lanes32, first).run(kernel, all, bucket);
     }
 }
 
-void run_all(const InstructionSet& set, Pieces& pieces, int threads) {
-    const auto buckets = sorted(pieces);
+// Every piece is simulated by itself: the threads only share the work out.
+void run_all(const InstructionSet& set, Pieces& all, std::vector<Piece*> order, int threads) {
+    const auto buckets = sorted(std::move(order));
     const auto work = [&] {
         for (const auto& bucket : buckets) {
             if (bucket->next < bucket->pieces.size()) {
-                run_bucket(set, pieces, *bucket);
+                run_bucket(set, all, *bucket);
             }
         }
     };
@@ -204,20 +79,105 @@ void run_all(const InstructionSet& set, Pieces& pieces, int threads) {
     work();
 }
 
-BatchRow row_of(const System& system, const Piece& piece, const Options& options, bool whole) {
+// The pieces of one system.
+using Parts = std::span<const Piece>;
+
+Time first_miss(Parts parts) {
+    Time miss = kNever;
+    for (const Piece& piece : parts) {
+        miss = piece.miss < 0 ? miss : std::min(miss, piece.miss * piece.unit);
+    }
+    return miss;
+}
+
+void add_metrics(const System& system, const Pieces& all, Parts parts, BatchRow& row) {
+    std::vector<Time> slack(system.tasks.size());
+    for (const Piece& piece : parts) {
+        row.missed += piece.missed;
+        row.completed += piece.completed;
+        row.preemptions += piece.preemptions;
+        row.migrations += piece.migrations;
+        row.task_migrations += piece.task_migrations;
+        if (piece.completed > 0) {
+            row.slack_min = std::min(row.slack_min, piece.slack_min * piece.unit);
+        }
+        row.response_max = std::max(row.response_max, piece.response_max * piece.unit);
+        for (std::int32_t i = 0; i < piece.tasks; i++) {
+            const Member& member = all.members[piece.first + static_cast<std::size_t>(i)];
+            slack[static_cast<std::size_t>(member.task)] = member.slack * piece.unit;
+        }
+    }
+    row.tardiness_max = row.completed > 0 ? std::max<Time>(0, -row.slack_min) : 0;
+    // As the row of a verdict is summed (batch.cpp): equal to the last bit.
+    Wide sum = 0;
+    double share = 0.0;
+    for (std::size_t i = 0; i < slack.size(); i++) {
+        const Task& task = system.tasks[i];
+        // All jobs due by then, complete or not: D <= T, so they were released before.
+        row.judged += row.until < task.deadline ? 0 : (row.until - task.deadline) / task.period + 1;
+        sum += slack[i];
+        share += static_cast<double>(slack[i]) / static_cast<double>(task.period);
+    }
+    if (row.completed > 0) {
+        row.slack_mean = static_cast<double>(sum) / static_cast<double>(row.completed);
+        row.slack_share_mean = share / static_cast<double>(row.completed);
+    }
+}
+
+BatchRow row_of(const System& system, const Options& options, const Pieces& all, Parts parts) {
     BatchRow row{};
-    const bool missed = piece.miss >= 0;
-    row.answer = static_cast<std::int64_t>(missed  ? Answer::no
-                                           : whole ? Answer::yes
-                                                   : Answer::undecided);
-    row.proved = missed || whole ? 1 : 0;
-    row.first_miss = missed ? piece.miss * piece.unit : -1;
-    row.until = missed && options.stop_at_miss ? row.first_miss : piece.horizon * piece.unit;
+    const Time miss = first_miss(parts);
+    const Time h = *hyperperiod(system);
+    const Time horizon = options.horizon > 0 ? std::min(options.horizon, h) : h;
+    Answer answer = miss < kNever ? Answer::no : Answer::yes;
+    if (answer == Answer::yes && horizon < h) {
+        answer = overload(system).empty() ? Answer::undecided : Answer::no;
+    }
+    row.answer = static_cast<std::int64_t>(answer);
+    row.proved = answer == Answer::undecided ? 0 : 1;
+    row.first_miss = miss < kNever ? miss : -1;
+    row.until = miss < kNever && options.stop_at_miss ? miss : horizon;
     row.placed = 1;
     row.jobs = jobs_before(system, row.until);
     row.events = row.jobs;
     row.slack_min = kNever;
+    if (options.metrics) {
+        add_metrics(system, all, parts, row);
+    }
     return row;
+}
+
+// Metrics beyond a miss: from the start again, to the horizon. Returns whether the lanes could.
+bool goes_on(const Options& options, Pieces& all, std::span<Piece> parts,
+             std::vector<Piece*>& again) {
+    if (!options.metrics || first_miss(parts) == kNever) {
+        return true;
+    }
+    if (options.stop_at_miss) {
+        return parts.size() == 1;  // else the clusters stop together, at the first miss of any
+    }
+    for (Piece& piece : parts) {
+        if (piece.miss >= 0) {
+            if (options.skip_overruns || !make_run_on(piece, all)) {
+                return false;
+            }
+            again.push_back(&piece);
+        }
+    }
+    return true;
+}
+
+std::vector<std::span<Piece>> by_system(Pieces& pieces) {
+    std::vector<std::span<Piece>> systems;
+    for (std::size_t i = 0; i < pieces.list.size();) {
+        std::size_t end = i;
+        while (end < pieces.list.size() && pieces.list[end].system == pieces.list[i].system) {
+            end++;
+        }
+        systems.push_back(std::span(pieces.list).subspan(i, end - i));
+        i = end;
+    }
+    return systems;
 }
 
 }  // namespace
@@ -241,12 +201,24 @@ void decide_in_lanes(const Batch& batch, const Options& options, Model model, in
     for (std::size_t i = 0; i < batch.size(); i++) {
         done[i] = add_pieces(batch, i, options, pieces) ? 1 : 0;
     }
-    run_all(*set, pieces, threads);
-    for (const Piece& piece : pieces.list) {
-        const System system = batch.system(piece.system);
-        const bool whole =
-            options.horizon <= 0 || piece.horizon * piece.unit == hyperperiod(system);
-        rows[piece.system] = row_of(system, piece, options, whole);
+    std::vector<Piece*> order;
+    for (Piece& piece : pieces.list) {
+        order.push_back(&piece);
+    }
+    run_all(*set, pieces, std::move(order), threads);
+    std::vector<Piece*> again;
+    const auto systems = by_system(pieces);
+    for (const auto& parts : systems) {
+        if (!goes_on(options, pieces, parts, again)) {
+            done[parts.front().system] = 0;
+        }
+    }
+    run_all(*set, pieces, std::move(again), threads);
+    for (const auto& parts : systems) {
+        const std::size_t i = parts.front().system;
+        if (done[i] != 0) {
+            rows[i] = row_of(batch.system(i), options, pieces, parts);
+        }
     }
 }
 

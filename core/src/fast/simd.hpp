@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,6 +17,7 @@ template <class I, int N>
 struct Simd {
     using Int = I;
     using Vec [[gnu::vector_size(N * sizeof(I))]] = I;
+    using Unsigned [[gnu::vector_size(N * sizeof(I))]] = std::make_unsigned_t<I>;
     using Mask = Vec;
     static constexpr int lanes = N;
 
@@ -57,6 +59,23 @@ struct Simd {
         }
         return found;
     }
+    static Mask either(Mask a, Mask b) { return a | b; }
+    static Mask opposite(Mask a) { return ~a; }
+    static Mask common(Vec a, Vec b) { return (a & b) != 0; }
+    static Mask zero(Vec a) { return a == 0; }
+    static Vec half(Vec a) { return a >> 1; }
+    static Vec lowest_bit(Vec a) {
+        const auto bits = reinterpret_cast<Unsigned>(a);
+        return a & reinterpret_cast<Vec>(~bits + 1);
+    }
+    // table[row of the lane][lane] = value, where `mask`
+    static void scatter(I* table, Vec row, Vec value, Mask mask) {
+        for (int lane = 0; lane < N; lane++) {
+            if (mask[lane] != 0) {
+                table[row[lane] * N + lane] = value[lane];
+            }
+        }
+    }
     // table[row of the lane][lane]
     static Vec gather(const I* table, Vec row) {
         Vec value{};
@@ -95,6 +114,16 @@ struct Simd<std::int32_t, 16> {
     static Vec choose(Mask mask, Vec yes, Vec no) { return _mm512_mask_blend_epi32(mask, no, yes); }
     static bool any(Mask mask) { return mask != 0; }
     static std::uint32_t bits(Mask mask) { return mask; }
+    static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+    static Mask opposite(Mask a) { return static_cast<Mask>(~a); }
+    static Mask common(Vec a, Vec b) { return _mm512_test_epi32_mask(a, b); }
+    static Mask zero(Vec a) { return _mm512_testn_epi32_mask(a, a); }
+    static Vec half(Vec a) { return _mm512_srli_epi32(a, 1); }
+    static Vec lowest_bit(Vec a) { return a & sub(_mm512_setzero_si512(), a); }
+    static void scatter(Int* table, Vec row, Vec value, Mask mask) {
+        const Vec index = _mm512_add_epi32(_mm512_slli_epi32(row, 4), column());
+        _mm512_mask_i32scatter_epi32(table, mask, index, value, 4);
+    }
     static Vec gather(const Int* table, Vec row) {
         const Vec index = _mm512_add_epi32(_mm512_slli_epi32(row, 4), column());
         return _mm512_i32gather_epi32(index, table, 4);
@@ -126,6 +155,16 @@ struct Simd<std::int64_t, 8> {
     static Vec choose(Mask mask, Vec yes, Vec no) { return _mm512_mask_blend_epi64(mask, no, yes); }
     static bool any(Mask mask) { return mask != 0; }
     static std::uint32_t bits(Mask mask) { return mask; }
+    static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+    static Mask opposite(Mask a) { return static_cast<Mask>(~a); }
+    static Mask common(Vec a, Vec b) { return _mm512_test_epi64_mask(a, b); }
+    static Mask zero(Vec a) { return _mm512_testn_epi64_mask(a, a); }
+    static Vec half(Vec a) { return _mm512_srli_epi64(a, 1); }
+    static Vec lowest_bit(Vec a) { return a & sub(_mm512_setzero_si512(), a); }
+    static void scatter(Int* table, Vec row, Vec value, Mask mask) {
+        const Vec index = _mm512_add_epi64(_mm512_slli_epi64(row, 3), column());
+        _mm512_mask_i64scatter_epi64(table, mask, index, value, 8);
+    }
     static Vec gather(const Int* table, Vec row) {
         const Vec index = _mm512_add_epi64(_mm512_slli_epi64(row, 3), column());
         return _mm512_i64gather_epi64(index, table, 8);
