@@ -16,6 +16,7 @@ from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.analysis.predict import prediction_figures
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -65,6 +66,8 @@ class Attempts:
         text = repr(
             (
                 FORMAT,
+                SUMMARY_COLUMNS,
+                SET_COLUMNS,
                 tool_version(),
                 resamples,
                 sorted(key.text for key in self.committed | self.planned),
@@ -213,6 +216,7 @@ class RunReader:
             "rejected": self._rejected.get(key, 0),
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
         }
+        row |= prediction_figures(table, columns)
         row |= self._plan_figures(key, table, columns)
         return row
 
@@ -281,7 +285,12 @@ def point_row(
     intervals = {"delay_ratio": delay_ci, "slowdown": slowdown_ci, "deadline_miss": miss_ci}
     for name, interval in intervals.items():
         row[f"{name}_ci_low"], row[f"{name}_ci_high"] = interval or (None, None)
-    for column in ("response_ratio_mean", "sync_share_real", "contended_ratio_real"):
+    for column in (
+        "response_ratio_mean",
+        "response_ratio_predicted",
+        "sync_share_real",
+        "contended_ratio_real",
+    ):
         row[column] = _mean(_known(sets, column))
     row["overlap_real"] = _mean(_known(sets, "overlap_real"))
     for column in ("miss_episodes", "released", "overruns"):

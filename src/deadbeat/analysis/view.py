@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import JobColumns, job_columns
+from deadbeat.analysis.predict import TaskPrediction, predict_tasks, why_not
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.analysis.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
@@ -138,6 +139,22 @@ class CampaignView:
             self.store.table(_key(key)), self._calibration, tolerance_of(self.store.spec)
         )
         return Columns(_columns(table, job_columns(table)))
+
+    def predict(self, key: RunKey | str) -> tuple[TaskPrediction, ...]:
+        """Predicted (simulated) and measured response times of every task of a run.
+
+        Raises:
+            UsageError: There is no such run.
+            DataError: Its file is damaged.
+            DeadbeatError: It ran under a policy that is not modelled.
+        """
+        table, _ = only_quiet(
+            self.store.table(_key(key)), self._calibration, tolerance_of(self.store.spec)
+        )
+        reason = why_not(table)
+        if reason:
+            raise DeadbeatError(f"{key} is not predicted: {reason}", "profile with --policy fifo")
+        return predict_tasks(table, job_columns(table))
 
     def all_jobs(self) -> Columns:
         """Counted jobs of the together windows of all runs: about 150 bytes a job in memory.

@@ -32,8 +32,13 @@ def make_executor(text: str, *, simulated: bool, cpus: Sequence[int] | None) -> 
         from deadbeat.executors.fake import parse_fake  # noqa: PLC0415  not for hardware
 
         return parse_fake(text if kind == "fake" else "fake")
+    if kind == "sim":
+        from deadbeat.executors.sim import parse_sim  # noqa: PLC0415  not for hardware
+
+        return parse_sim(text)
     if kind != "hardware":
-        raise UsageError(f'--executor: "{kind}" is unknown', nearest(kind, ("hardware", "fake")))
+        known_kinds = ("hardware", "sim", "fake")
+        raise UsageError(f'--executor: "{kind}" is unknown', nearest(kind, known_kinds))
     from deadbeat.executors.hardware import HardwareExecutor  # noqa: PLC0415  not for the fake
 
     allowed = sorted(os.sched_getaffinity(0))

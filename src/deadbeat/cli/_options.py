@@ -36,8 +36,8 @@ def machine_options(function: F) -> F:
         "--executor",
         "executor_text",
         default="hardware",
-        hidden=True,
-        help="hardware, or fake[:KEY=VALUE,...].",
+        metavar="NAME",
+        help="hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
     )(function)
     return click.option(
         "--simulated",

@@ -18,11 +18,11 @@ from typing import Any, Self
 import attrs
 import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.tables import plan_windows, probe_rows, releases_in, task_rows
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError
@@ -34,7 +34,6 @@ from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
-_BETWEEN_WINDOWS_NS = 200_000
 _OFF_QUIET = (137, 100)
 
 
@@ -293,7 +292,7 @@ def simulate(
     shared = task_set.sync_share_real * task_set.contended_ratio_real
     slowdown = 1.0 + (task_set.cores - 1) * (0.01 + contention * shared)
     state = _OFF_QUIET if off_quiet else (1, 1)
-    windows = _windows(task_set, settings)
+    windows = plan_windows(task_set, settings)
     rows: list[tuple[int, ...]] = []
     for row in windows:
         kind, alone = int(row["kind"]), int(row["task"])
@@ -315,28 +314,11 @@ def simulate(
             measured_ns=int((windows["end_ns"] - windows["start_ns"]).sum()),
             setup_ns=1_000_000,
         ),
-        tasks=_task_rows(task_set, settings, jobs),
+        tasks=task_rows(task_set, settings, jobs),
         windows=windows,
-        probes=_probes(windows, cores, state),
+        probes=probe_rows(windows, cores, state),
         jobs=jobs,
     )
-
-
-def _windows(task_set: TaskSet, settings: RunSettings) -> NDArray[Any]:
-    """Each together window is followed by a solo window of every task."""
-    count = len(task_set.tasks)
-    together_ns = round(settings.seconds * 1e9 / settings.windows)
-    solo_ns = round(settings.solo_seconds * 1e9 / (settings.windows * count))
-    plan = [(j.WINDOW_TOGETHER, 0xFFFF, together_ns)]
-    plan += [(j.WINDOW_SOLO, task, solo_ns) for task in range(count)]
-    rows = np.zeros(settings.windows * len(plan), dtype=j.WINDOW_DTYPE)
-    at_ns = _BETWEEN_WINDOWS_NS
-    for index, row in enumerate(rows):
-        kind, task, length_ns = plan[index % len(plan)]
-        row["window"], row["kind"], row["task"] = index, kind, task
-        row["start_ns"], row["end_ns"] = at_ns, at_ns + length_ns
-        at_ns += length_ns + _BETWEEN_WINDOWS_NS
-    return rows
 
 
 def _core_jobs(
@@ -350,7 +332,7 @@ def _core_jobs(
     start_ns, end_ns = int(window["start_ns"]), int(window["end_ns"])
     releases = merge(
         *(
-            [(release, index, nth, task) for nth, release in enumerate(_releases(task, window))]
+            [(release, index, nth, task) for nth, release in enumerate(releases_in(task, window))]
             for index, task in tasks
         )
     )
@@ -373,43 +355,6 @@ def _core_jobs(
         flags |= j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
         rows.append((release, begin, begin + span, *split, index, int(window["window"]), flags))
     return rows
-
-
-def _releases(task: Task, window: Any) -> range:
-    first = int(window["start_ns"]) + task.offset_ns % task.period_ns
-    return range(first, int(window["end_ns"]), task.period_ns)
-
-
-def _task_rows(task_set: TaskSet, settings: RunSettings, jobs: NDArray[Any]) -> NDArray[Any]:
-    rows = np.zeros(len(task_set.tasks), dtype=j.TASK_DTYPE)
-    realtime = settings.policy == "fifo"
-    for index, (row, task) in enumerate(zip(rows, task_set.tasks, strict=True)):
-        row["task"], row["core"], row["cpu"] = index, task.core, task.core
-        row["policy"], row["priority"] = (1, task.priority) if realtime else (0, 0)
-        row["wcet_ns"], row["period_ns"] = task.wcet_ns, task.period_ns
-        row["deadline_ns"], row["offset_ns"] = task.deadline_ns, task.offset_ns
-        row["first_job"] = np.searchsorted(jobs["task"], index)
-        row["job_count"] = np.count_nonzero(jobs["task"] == index)
-    return rows
-
-
-def _probes(windows: NDArray[Any], cores: int, state: tuple[int, int]) -> NDArray[Any]:
-    """The references of the calibration at every boundary, times the host's state."""
-    reference = example_calibration({}, cores=cores)
-    kinds = [(j.PROBE_YARDSTICK, c, c, ps) for c, ps in enumerate(reference.yardstick_ps)]
-    for pair, ps in reference.cache_line_ps.items():
-        low, high = pair.split("-")
-        kinds.append((j.PROBE_CACHE_LINE, int(low), int(high), ps))
-    ends = [int(start) - _BETWEEN_WINDOWS_NS // 2 for start in windows["start_ns"]]
-    ends.append(int(windows["end_ns"][-1]) + _BETWEEN_WINDOWS_NS // 2)
-    return np.array(
-        [
-            (boundary, kind, a, b, at_ns, ps * state[0] // state[1])
-            for boundary, at_ns in enumerate(ends)
-            for kind, a, b, ps in kinds
-        ],
-        dtype=j.PROBE_DTYPE,
-    )
 
 
 _COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-after")

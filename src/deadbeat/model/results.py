@@ -77,6 +77,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "slowdown_ci_low",
     "slowdown_ci_high",
     "response_ratio_mean",
+    "response_ratio_predicted",
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",

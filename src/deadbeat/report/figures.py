@@ -19,7 +19,7 @@ from attrs import frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
-from deadbeat.report import facts, grids
+from deadbeat.report import facts, grids, predicted
 from deadbeat.report.grids import MEASURED, METRICS, NOT_MEASURED, UNDECIDED, Grid, Scale
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class _Words:
 def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
     """Yields file name and content of every figure, one at a time.
 
-    Names: ``overview-METRIC``, ``METRIC-mNNN`` (surface and heat map), ``distributions-mNNN``.
+    Names: ``overview-METRIC``, ``METRIC-mNNN`` (surface and heat map), ``distributions-mNNN``,
+    ``predicted``.
 
     Raises:
         UsageError: A format is not one of FORMATS.
@@ -106,6 +107,9 @@ def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
     for m in cores:
         if any(int(item["cores"]) == m for item in summary.distributions):
             yield f"distributions-m{m:03d}", lambda m=m: _distributions(summary, m, words)
+    both = predicted.pairs(summary)
+    if both:
+        yield "predicted", lambda: _predicted(both, words)
 
 
 def _content(figure: Figure, kind: str) -> bytes:
@@ -342,6 +346,13 @@ def _distributions(summary: Summary, cores: int, words: _Words) -> Figure:
             handles, names, loc="lower center", bbox_to_anchor=(0.5, 0.055), ncols=len(names),
             frameon=False, fontsize=8,
         )  # fmt: skip
+    return figure
+
+
+def _predicted(both: Sequence[predicted.PointPair], words: _Words) -> Figure:
+    figure = _new_figure(5.6, 5.4, "Predicted beside measured response times", words)
+    axis = figure.add_axes((0.13, 0.2, 0.83, 0.65))
+    predicted.draw(axis, both)
     return figure
 
 

@@ -15,7 +15,7 @@ from importlib import metadata, resources
 from string import Template
 
 from deadbeat.model.results import Finding, Summary
-from deadbeat.report import facts
+from deadbeat.report import facts, predicted
 from deadbeat.report.data import encode, page_data
 from deadbeat.report.embed import asset, content_policy
 from deadbeat.report.glossary import TERMS
@@ -46,6 +46,7 @@ def render(summary: Summary) -> str:
         ),
         noise=_noise(facts.noise_floor(summary)),
         findings=_findings(summary.findings),
+        predicted=predicted.section(summary),
         calibration=_folded(facts.calibration(summary)),
         sessions="".join(_session(session) for session in facts.sessions(summary)) or _missing(),
         failed=_table(facts.failed_runs(summary)) if summary.meta.get("failed") else _none(),

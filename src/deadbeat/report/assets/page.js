@@ -432,7 +432,7 @@
     ["M", "cores", "integer"], ["ρ", "sync_share", "text"], ["α", "contended_ratio", "text"], ["task sets", "task_sets", "integer"], ["jobs", "jobs", "integer"],
     ["slowdown", "slowdown_mean", "ratio", "slowdown_ci_low", "slowdown_ci_high"], ["slowdown p50", "slowdown_p50", "ratio"],
     ["delay ratio", "delay_ratio_mean", "ratio", "delay_ratio_ci_low", "delay_ratio_ci_high"], ["delay p50", "delay_ratio_p50", "ratio"],
-    ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"],
+    ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"], ["predicted (simulated)", "response_ratio_predicted", "ratio"],
     ["miss ratio", "deadline_miss_ratio", "percent", "deadline_miss_ci_low", "deadline_miss_ci_high"], ["miss episodes", "miss_episodes", "integer"],
     ["released", "released", "integer"], ["overruns", "overruns", "integer"], ["rejected", "rejected_share", "percent"],
     ["ρ real", "sync_share_real", "share"], ["α real", "contended_ratio_real", "share"], ["overlap", "overlap_real", "percent"],

@@ -1,0 +1,116 @@
+"""``deadbeat sched predict``: a campaign's task sets, simulated, beside what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deadbeat.cli._options import json_option, runs_option
+
+if TYPE_CHECKING:
+    from deadbeat.analysis.predict import TaskPrediction
+    from deadbeat.analysis.view import CampaignView
+
+_COLUMNS = (
+    "task",
+    "core",
+    "priority",
+    "C us",
+    "T us",
+    "jobs",
+    "predicted p50 us",
+    "measured p50 us",
+    "predicted max us",
+    "measured max us",
+    "misses predicted",
+    "misses measured",
+)
+
+
+@click.command(short_help="Predicted beside measured response times of a campaign.")
+@click.argument("run", default="latest", metavar="[RUN]")
+@click.argument("key", default="", metavar="[SET]")
+@runs_option
+@json_option
+def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
+    """Simulate the task sets of a campaign under the policy they ran with.
+
+    RUN is a path, or a name under the folder of campaigns; the latest by default. With SET (a key
+    of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
+    simulated: partitioned SCHED_FIFO, every job taking exactly its C.
+    """
+    from deadbeat.analysis.view import open_campaign  # noqa: PLC0415  heavy
+    from deadbeat.campaign.place import find_campaign  # noqa: PLC0415  heavy
+    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415  heavy
+
+    view = open_campaign(find_campaign(runs, run))
+    if key:
+        tasks = view.predict(key)
+        if as_json:
+            print_json({"set": key, "simulated": True, "tasks": [_plain(task) for task in tasks]})
+        else:
+            title = f"{key}: predicted (simulated, partitioned SCHED_FIFO) beside measured"
+            print_table(_COLUMNS, [_row(task) for task in tasks], title=title, numeric=_COLUMNS)
+        return
+    _overview(view, as_json=as_json)
+
+
+def _overview(view: CampaignView, *, as_json: bool) -> None:
+    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415  heavy
+
+    columns = (
+        "key",
+        "response_ratio_predicted",
+        "response_ratio_mean",
+        "deadline_misses_predicted",
+        "deadline_misses",
+    )
+    rows = [{name: row.get(name) for name in columns} for row in view.summary.sets]
+    if as_json:
+        print_json({"simulated": True, "sets": rows})
+        return
+    headings = (
+        "set",
+        "predicted response / C",
+        "measured response / C",
+        "misses predicted",
+        "misses measured",
+    )
+    texts = [[_text(row[name]) for name in columns] for row in rows]
+    title = "predicted (simulated, partitioned SCHED_FIFO) beside measured"
+    print_table(headings, texts, title=title, numeric=headings[1:])
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not predicted"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value / 1000:.1f}"
+
+
+def _row(task: TaskPrediction) -> list[str]:
+    return [
+        str(task.task),
+        str(task.core),
+        str(task.priority),
+        _us(task.wcet_ns),
+        _us(task.period_ns),
+        str(task.jobs),
+        _us(task.predicted_p50_ns),
+        _us(task.measured_p50_ns),
+        _us(task.predicted_max_ns),
+        _us(task.measured_max_ns),
+        str(task.predicted_misses),
+        str(task.measured_misses),
+    ]
+
+
+def _plain(task: TaskPrediction) -> dict[str, Any]:
+    import attrs  # noqa: PLC0415  heavy
+
+    return attrs.asdict(task)

@@ -1,0 +1,147 @@
+"""Truth: schedules drawn by hand, the record format, and that a simulation predicts itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers.campaigns import example_catalog
+
+from deadbeat.analysis.metrics import job_columns
+from deadbeat.analysis.predict import predict_tasks, predicted_response_ns, why_not
+from deadbeat.executors.base import RunRequest, RunSettings
+from deadbeat.executors.sim import SimExecutor, parse_sim, simulate_run
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import UsageError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import TaskSet
+from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.store.jobfile import find_inconsistency
+from deadbeat.synthesis import SynthesisParameters, synthesise
+
+CALIBRATION = SimExecutor().calibrate(
+    example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
+)
+
+
+def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:
+    return synthesise(
+        SynthesisParameters(
+            cores=cores,
+            tasks=tasks,
+            sync_share=Fraction(1, 2),
+            contended_ratio=Fraction(1),
+            deadline_factor=Fraction(factor),
+        ),
+        example_catalog(),
+        CALIBRATION,
+        seed=5,
+    )
+
+
+def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTable:
+    settings = {"seconds": 0.2, "solo_seconds": 0.1, "windows": 2, "warmup_jobs": 1} | options
+    return simulate_run(
+        task_set(cores, tasks, factor),
+        RunSettings(**settings),  # type: ignore[arg-type]
+        cores=cores,
+        policy="p-fifo",
+    )
+
+
+def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> BoundTask:
+    return BoundTask(
+        core=core,
+        priority=priority,
+        wcet_ns=wcet,
+        period_ns=period,
+        deadline_ns=period,
+        offset_ns=offset,
+    )
+
+
+def test_two_tasks_of_one_core_drawn_by_hand() -> None:
+    # low:  0 [==  ==] 6    high at 2: [==]
+    # time  0  2  4  6
+    found = simulate_jobs(
+        [bound(0, 1, 4, 20), bound(0, 2, 2, 20, offset=2), bound(1, 1, 9, 20)],
+        cores=2,
+        horizon_ns=20,
+        skip_overruns=True,
+    )
+    assert found[:, [0, 2, 3, 4]].tolist() == [[0, 0, 0, 6], [1, 2, 2, 4], [2, 0, 0, 9]]
+
+
+def test_a_release_that_finds_its_predecessor_running_is_skipped_or_waits() -> None:
+    # C = 5, T = 4: the jobs of 0, 8, 16 run, those of 4 and 12 find their predecessor at work.
+    tasks = [bound(0, 1, 5, 4)]
+    skipped = simulate_jobs(tasks, cores=1, horizon_ns=24, skip_overruns=True)
+    assert [int(row[4]) for row in skipped if row[2] < 20] == [5, -1, 13, -1, 21]
+    late = simulate_jobs(tasks, cores=1, horizon_ns=24, skip_overruns=False)
+    assert [int(row[4]) for row in late if row[2] < 16] == [5, 10, 15, 20]
+
+
+@pytest.mark.parametrize("overrun", ["skip", "late"])
+@pytest.mark.parametrize(("cores", "tasks", "factor"), [(1, 1, 10), (2, 6, 10), (1, 8, 4)])
+def test_tables_are_consistent(cores: int, tasks: int, factor: int, overrun: str) -> None:
+    found = table(cores, tasks, factor, overrun=overrun, split=True)
+    assert find_inconsistency(found) == ""
+    assert len(found.jobs) > 20
+
+
+def test_alone_a_job_takes_its_cost() -> None:
+    found = table(2, 6)
+    solo = found.jobs[found.jobs["flags"] & j.JOB_SOLO > 0]
+    spans = solo["finish_ns"] - solo["start_ns"]
+    assert len(solo) > 10
+    costs = np.array([round(task.cost_ps / 1000) for task in task_set(2, 6).tasks])
+    assert (spans == costs[solo["task"]]).all()
+
+
+@pytest.mark.parametrize(("cores", "tasks", "factor"), [(2, 6, 10), (1, 8, 4)])
+def test_a_simulated_run_is_predicted_exactly(cores: int, tasks: int, factor: int) -> None:
+    found = table(cores, tasks, factor)
+    # Predictions use C in whole ns; the run used the realised cost, which may differ from it.
+    found.tasks["wcet_ns"] = [
+        max(1, round(task.cost_ps / 1000)) for task in task_set(cores, tasks, factor).tasks
+    ]
+    columns = job_columns(found)
+    predicted = predicted_response_ns(found, columns)
+    compared = ~columns.solo & columns.counted & columns.finished
+    assert compared.sum() > 20
+    assert (predicted[compared] == columns.response_ns[compared]).all()
+    for task in predict_tasks(found, columns):
+        assert task.predicted_p50_ns == task.measured_p50_ns
+        assert task.predicted_misses == task.measured_misses
+
+
+def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
+    found = table(2, 2)
+    found.jobs["start_ns"] += 5_000
+    found.jobs["finish_ns"] += 25_000
+    task = predict_tasks(found, job_columns(found))[0]
+    assert task.measured_p50_ns is not None and task.predicted_p50_ns is not None
+    assert task.measured_p50_ns - task.predicted_p50_ns == pytest.approx(25_000, abs=1_000)
+
+
+def test_sched_other_is_not_predicted() -> None:
+    assert why_not(table(1, 1)) == ""
+    assert "SCHED_OTHER" in why_not(table(1, 1, policy="other"))
+
+
+def test_the_session_runs_by_key() -> None:
+    key = RunKey(Point(2, 500, 1000), 0)
+    settings = RunSettings(seconds=0.1, solo_seconds=0.1, windows=1, warmup_jobs=0)
+    executor = SimExecutor(cores=2, policy="g-edf")
+    assert executor.describe().kind == "simulated"
+    with executor.open([RunRequest(key, task_set(2, 4))], settings) as session:
+        outcome = session.run(key)
+    assert outcome.table is not None and len(outcome.table.jobs) > 0
+
+
+@pytest.mark.parametrize("text", ["sim:cores=0", "sim:policy=edff", "sim:speed=2"])
+def test_wrong_words_are_usage_errors(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_sim(text)
