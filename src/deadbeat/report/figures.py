@@ -107,9 +107,9 @@ def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
     for m in cores:
         if any(int(item["cores"]) == m for item in summary.distributions):
             yield f"distributions-m{m:03d}", lambda m=m: _distributions(summary, m, words)
-    both = predicted.pairs(summary)
-    if both:
-        yield "predicted", lambda: _predicted(both, words)
+    ratios = predicted.set_ratios(summary)
+    if ratios:
+        yield "predicted", lambda: _predicted(ratios, words)
 
 
 def _content(figure: Figure, kind: str) -> bytes:
@@ -349,10 +349,11 @@ def _distributions(summary: Summary, cores: int, words: _Words) -> Figure:
     return figure
 
 
-def _predicted(both: Sequence[predicted.PointPair], words: _Words) -> Figure:
-    figure = _new_figure(5.6, 5.4, "Predicted beside measured response times", words)
-    axis = figure.add_axes((0.13, 0.2, 0.83, 0.65))
-    predicted.draw(axis, both)
+def _predicted(ratios: Mapping[int, list[tuple[float, float]]], words: _Words) -> Figure:
+    figure = _new_figure(7.4, 4.8, "Measured beside predicted response times", words)
+    axis = figure.add_axes((0.1, 0.22, 0.87, 0.61))
+    predicted.draw(axis, ratios)
+    _log_axis(axis, *predicted.ratio_range(ratios), vertical=True)
     return figure
 
 
@@ -386,13 +387,15 @@ def _cdf_panel(axis: Axes, lines: Sequence[Mapping[str, Any]]) -> None:
         axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color="#59616b")
 
 
-def _log_axis(axis: Axes, low: float, high: float) -> None:
+def _log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:
     """Logarithmic, with plain numbers at 1, 2, 5 steps, or finer where the range is short."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415
 
     low, high = min(low, 0.97), max(high, 1.03)
-    axis.set_xscale("log")
-    axis.set_xlim(low, high)
+    which = axis.yaxis if vertical else axis.xaxis
+    axis.set(yscale="log", ylim=(low, high)) if vertical else axis.set(
+        xscale="log", xlim=(low, high)
+    )
     if high / low < 12:
         step = grids.nice_step((high - low) / 6)
         ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
@@ -406,6 +409,6 @@ def _log_axis(axis: Axes, low: float, high: float) -> None:
         factors = (1, 2, 5) if high / low < 500 else (1,)
         kept = [f * 10.0**power for power in powers for f in factors]
         kept = [tick for tick in kept if low <= tick <= high]
-    axis.xaxis.set_major_locator(FixedLocator(kept))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_minor_locator(NullLocator())
+    which.set_major_locator(FixedLocator(kept))
+    which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    which.set_minor_locator(NullLocator())

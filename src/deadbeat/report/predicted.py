@@ -114,27 +114,38 @@ def _line(pair: PointPair) -> str:
     )
 
 
-def draw(axis: Axes, found: Iterable[PointPair]) -> None:
-    """Measured against predicted response, a mark per point, the diagonal where both agree."""
+def set_ratios(summary: Summary) -> Mapping[int, list[tuple[float, float]]]:
+    """Per M, (predicted response / C, measured / predicted) of every set with both sides."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for row in summary.sets:
+        if _has_both(row):
+            predicted = float(row["response_ratio_predicted"])
+            measured = float(row["response_ratio_mean"])
+            found.setdefault(int(row["cores"]), []).append((predicted, measured / predicted))
+    return dict(sorted(found.items()))
+
+
+def draw(axis: Axes, ratios: Mapping[int, list[tuple[float, float]]]) -> None:
+    """Measured / predicted over predicted, a mark per task set, and the line where they agree."""
     markers = "osD^v<>P*X"
-    known = list(found)
-    for index, cores in enumerate(sorted({pair.cores for pair in known})):
-        own = [pair for pair in known if pair.cores == cores]
+    for index, (cores, pairs_of) in enumerate(ratios.items()):
         axis.scatter(
-            [pair.predicted for pair in own],
-            [pair.measured for pair in own],
+            [predicted for predicted, _ in pairs_of],
+            [ratio for _, ratio in pairs_of],
             marker=markers[index % len(markers)],
-            s=26,
-            alpha=0.75,
+            s=24,
+            alpha=0.6,
             label=f"M = {cores}",
+            zorder=3,
         )
-    low = min(min(pair.predicted, pair.measured) for pair in known) / 1.05
-    high = max(max(pair.predicted, pair.measured) for pair in known) * 1.05
-    axis.plot([low, high], [low, high], color="#59616b", linewidth=1, label="as predicted")
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.set_xlim(low, high)
-    axis.set_ylim(low, high)
-    axis.set_xlabel("predicted response / C (simulated)")
-    axis.set_ylabel("measured response / C")
-    axis.legend(loc="upper left", fontsize=8)
+    axis.axhline(1.0, color="#59616b", linewidth=1, label="as predicted")
+    axis.grid(visible=True, color="#e3e6ea", linewidth=0.6)
+    axis.set_xlabel("predicted (simulated) response / C of a task set")
+    axis.set_ylabel("measured / predicted")
+    axis.legend(loc="upper right", fontsize=8)
+
+
+def ratio_range(ratios: Mapping[int, list[tuple[float, float]]]) -> tuple[float, float]:
+    """Smallest and largest ratio, with 1 between them."""
+    every = [ratio for pairs_of in ratios.values() for _, ratio in pairs_of]
+    return min(1.0, *every) / 1.15, max(1.0, *every) * 1.15
