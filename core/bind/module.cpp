@@ -5,6 +5,8 @@
 
 NB_MODULE(_core, m) {
     m.doc() = "Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.";
+    // An interrupted command leaves a thread in the core behind, and with it live objects.
+    nanobind::set_leak_warnings(false);
     deadbeat::bind::bind_simulator(m);
     deadbeat::bind::bind_batch(m);
     deadbeat::bind::bind_tests(m);

@@ -371,7 +371,7 @@ def _axis(picture: Picture, frame: _Frame) -> Iterator[str]:
         )
     yield "</g>"
     yield (
-        f'<text x="{_LEFT - 12}" y="{y + 18:g}" text-anchor="end" fill="{_SOFT}">'
+        f'<text x="{_LEFT - 34}" y="{y + 18:g}" text-anchor="end" fill="{_SOFT}">'
         f"time in {escape(unit_words(picture.system))}</text>"
     )
 

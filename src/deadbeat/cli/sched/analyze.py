@@ -55,12 +55,16 @@ def command(
     accepted and refuted are proofs; not accepted says nothing. A test that holds for sporadic
     releases holds for periodic ones at any offsets.
     """
-    from deadbeat.cli._output import interruptible, print_json  # noqa: PLC0415
+    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
+    from deadbeat.cli.sched._background import patiently  # noqa: PLC0415  heavy
 
     system = load(file, processors).system
-    with interruptible():
+
+    def work() -> tuple[Analysis, dict[str, Verdict]]:
         analysis = _analyze(system, options)
-        verdicts = _simulated(system, analysis) if simulate else {}
+        return analysis, _simulated(system, analysis) if simulate else {}
+
+    analysis, verdicts = patiently(work, "analyzing")
     if as_json:
         print_json(_plain(analysis, verdicts))
     else:

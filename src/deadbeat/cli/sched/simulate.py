@@ -97,21 +97,27 @@ def command(file: Path, *, processors: int | None, as_json: bool, **options: Any
 
     Exit status 0 whatever the answer, 3 with --fail-on.
     """
-    from deadbeat.cli._output import interruptible  # noqa: PLC0415  --help must not import it
+    from deadbeat.cli.sched._background import patiently  # noqa: PLC0415  heavy
 
     wanted = choice("--fail-on", options["fail_on"], _FAIL_ON, "nothing")
     loaded = load(file, processors)
-    with interruptible():
-        verdict, ties = _simulate(loaded.system, options)
-        answer = _answer(loaded.system, verdict, ties, options)
-        title = loaded.system.name or ("standard input" if str(file) == "-" else file.name)
-        written = _write(loaded.system, verdict, answer, title, options)
+    system = loaded.system
+    title = system.name or ("standard input" if str(file) == "-" else file.name)
+
+    def work() -> tuple[dict[str, Any], dict[str, str]]:
+        verdict, ties = _simulate(system, options)
+        answer = _answer(system, verdict, ties, options)
+        return answer, _write(system, verdict, answer, title, options)
+
+    answer, written = patiently(
+        work, f"simulating, at most {options['budget']} scheduling points: --budget"
+    )
     if as_json:
         _print_json(answer, written)
     else:
         from deadbeat.cli.sched._print import print_answer  # noqa: PLC0415
 
-        print_answer(loaded.system, answer, written)
+        print_answer(system, answer, written)
     return FAILED if _fails(answer, wanted) else 0
 
 

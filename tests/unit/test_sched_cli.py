@@ -1,0 +1,332 @@
+"""Truth: issue 3, item 4: what ``deadbeat sched`` answers, and how wrong input is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.sched.files import read_task_system
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
+DHALL, TIES = str(EXAMPLES / "dhall.json"), str(EXAMPLES / "ties.json")
+SIMULATE = ("sched", "simulate")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> dict:
+    assert main((*arguments, "--json")) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert main(arguments) == status
+    return capsys.readouterr().out
+
+
+# --- simulate -------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_issue(capsys):
+    arguments = (*SIMULATE, DHALL, "--policy", "g-edf", "--ties", "index")
+    found = answer(capsys, *arguments)
+    assert found["schedulable"] == "no"
+    assert found["proved"] is True
+    assert found["first_miss"] == 22
+    assert found["first_miss_task"] == 2
+    assert (found["model"], found["policy"], found["ties"]) == ("periodic-sync", "g-edf", "index")
+    assert found["reference"]
+    assert found["hyperperiod"] == 220
+    assert found["simulated"] is True
+
+
+def test_a_schedulable_system_misses_nothing(capsys):
+    found = answer(capsys, *SIMULATE, DHALL, "--policy", "p-edf")
+    assert (found["schedulable"], found["proved"], found["first_miss"]) == ("yes", True, None)
+    assert found["misses"] == 0 and found["miss_ratio"] == 0
+    assert found["jobs"] == found["completed"] == 11 + 11 + 10
+    assert found["migrations"] == 0
+    assert found["options"]["partition"] == "first-fit"
+    assert [task["placed"] for task in found["tasks"]] == found["placed"]
+
+
+def test_figures_of_a_schedule_done_by_hand(capsys, tmp_path):
+    """Two tasks on one processor, by hand: task 1 runs 1..3, is preempted at 4 and ends at 6."""
+    file = tmp_path / "two.json"
+    tasks = [{"wcet": 1, "period": 4}, {"wcet": 4, "period": 12}]
+    file.write_text(json.dumps({"processors": 1, "tasks": tasks}))
+    found = answer(capsys, *SIMULATE, str(file), "--policy", "g-edf")
+    first, second = found["tasks"]
+    assert (first["response_min"], first["response_mean"], first["response_max"]) == (1, 1, 1)
+    assert second["response_percentiles"] == {"p50": 6, "p90": 6, "p95": 6, "p99": 6}
+    assert (second["response_max"], second["slack_min"], second["preemptions"]) == (6, 6, 1)
+    assert found["response_times"] == {"min": 1, "mean": (1 + 1 + 1 + 6) / 4, "max": 6}
+    assert found["tardiness"] == {"mean": 0, "max": 0}
+    assert found["preemptions"] == 1 and found["migrations"] == 0
+    assert found["until"] == found["hyperperiod"] == 12
+
+
+def test_run_on_past_the_first_miss(capsys, tmp_path):
+    """C = 3, T = 2 on one processor: job k ends at 3(k + 1), due at 2(k + 1)."""
+    file = tmp_path / "over.json"
+    file.write_text('{"processors": 1, "tasks": [{"wcet": 3, "period": 2, "deadline": 3}]}')
+    found = answer(capsys, *SIMULATE, str(file), "--run-on", "--horizon", "30")
+    assert found["schedulable"] == "no"
+    assert found["first_miss"] == 5
+    assert found["completed"] == 10
+    assert found["tardiness"]["max"] == 30 - (2 * 9 + 3)
+    assert found["misses"] > 1
+
+
+def test_standard_input_and_the_processors_option(capsys, monkeypatch):
+    data = b"wcet,period\n1,2\n1,2\n2,2\n"
+    for processors, schedulable in (("2", "no"), ("3", "yes")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        found = answer(capsys, *SIMULATE, "-", "--processors", processors)
+        assert (found["schedulable"], found["processors"]) == (schedulable, int(processors))
+
+
+def test_all_ties(capsys):
+    found = answer(capsys, *SIMULATE, TIES, "--ties", "all")
+    assert (found["ties"], found["robustness"], found["schedulable"]) == ("all", "fragile", "no")
+    assert found["by_ties"]["index"]["first_miss"] == 2
+    assert found["by_ties"]["reverse"]["schedulable"] == "yes"
+    assert found["shown_ties"] == "index"
+    robust = answer(capsys, *SIMULATE, DHALL, "--policy", "p-edf", "--ties", "all")
+    assert (robust["robustness"], robust["schedulable"], robust["proved"]) == (
+        "robust",
+        "yes",
+        True,
+    )
+    never = answer(capsys, *SIMULATE, DHALL, "--ties", "all")
+    assert (never["robustness"], never["schedulable"]) == ("never", "no")
+
+
+def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
+    primes = [10**15 + 37, 10**15 + 91, 10**15 + 159, 10**15 + 187]
+    file = tmp_path / "large.json"
+    tasks = [{"wcet": 10**14, "period": period} for period in primes]
+    file.write_text(json.dumps({"processors": 2, "tasks": tasks}))
+    found = answer(capsys, *SIMULATE, str(file), "--budget", "1000")
+    product = primes[0] * primes[1] * primes[2] * primes[3]
+    assert found["hyperperiod"] == product
+    assert found["schedulable"] == "undecided" and found["proved"] is False
+    assert "of about 60 digits" in told(capsys, *SIMULATE, str(file), "--budget", "1000")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ((DHALL, "--fail-on", "miss"), 3),
+        ((DHALL, "--policy", "p-edf", "--fail-on", "miss"), 0),
+        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "miss"), 0),
+        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "undecided"), 3),
+        ((DHALL, "--policy", "p-edf", "--budget", "1", "--fail-on", "not-proved"), 3),
+        ((DHALL, "--policy", "p-edf", "--fail-on", "undecided"), 0),
+        ((DHALL, "--policy", "p-edf", "--fail-on", "not-proved"), 0),
+        ((DHALL, "--policy", "p-edf", "--cost-migration", "1", "--fail-on", "not-proved"), 3),
+        ((TIES, "--ties", "reverse", "--fail-on", "miss"), 0),
+        ((TIES, "--ties", "all", "--fail-on", "miss"), 3),
+        ((DHALL,), 0),
+    ],
+)
+def test_fail_on(arguments, status, capsys):
+    assert main((*SIMULATE, *arguments)) == status
+    assert main((*SIMULATE, *arguments, "--json")) == status
+
+
+def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
+    lines = told(capsys, *SIMULATE, DHALL).splitlines()
+    assert lines[0].startswith("schedulable: no, proved (a job of task 2 misses its deadline at 22")
+    assert lines[1] == "policy: Global EDF (g-edf), ties by index"
+    assert lines[2].startswith(
+        "model: periodic-sync, method exact, 2 processors, utilisation 1.155"
+    )
+    assert any(line.startswith("reference: Dhall and Liu") for line in lines)
+    assert sum(line.startswith("simulated: ") for line in lines) == 2
+    assert any("Simulated, per task, in units" in line for line in lines)
+    assert any("heavy" in line for line in lines)
+
+
+# --- wrong input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("simulat",), 'there is no command "sched simulat" (did you mean simulate?)'),
+        (("simulate",), "missing argument 'FILE' (see deadbeat sched simulate --help)"),
+        (("simulate", "no.json"), "cannot read no.json: No such file or directory (name a JSON, C"),
+        (("simulate", "."), "cannot read .: Is a directory (name a JSON, CSV or SimSo XML file, o"),
+        (("simulate", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 (1 or"),
+        (("simulate", "s.csv"), "s.csv: processors: missing (write"),
+        (("simulate", DHALL, "--policy", "g-ed"), '--policy: "g-ed" is not a choice (did you mean'),
+        (("simulate", DHALL, "--ties", "idx"), '--ties: "idx" is not a choice (did you mean ind'),
+        (("simulate", DHALL, "--model", "sync"), '--model: "sync" is not a choice (one of per'),
+        (("simulate", DHALL, "--method", "x"), '--method: "x" is not a choice (one of exact, the'),
+        (("simulate", DHALL, "--priorities", "rms"), '--priorities: "rms" is not a choice (did yo'),
+        (("simulate", DHALL, "--partition", "best"), '--partition: "best" is not a choice (did yo'),
+        (("simulate", DHALL, "--order", "asc"), '--order: "asc" is not a choice ('),
+        (("simulate", DHALL, "--admission", "u"), '--admission: "u" is not a choice ('),
+        (("simulate", DHALL, "--unplaced", "drop"), '--unplaced: "drop" is not a choice ('),
+        (("simulate", DHALL, "--balance", "all"), '--balance: "all" is not a choice ('),
+        (("simulate", DHALL, "--fail-on", "mis"), '--fail-on: "mis" is not a choice (did you mea'),
+        (("simulate", DHALL, "--threshold", "1/0"), '--threshold: "1/0" is no share above 0 (writ'),
+        (("simulate", DHALL, "--threshold", "2"), '--threshold: "2" is no share above 0 (write'),
+        (("simulate", DHALL, "--processors", "0"), "invalid value for '--processors': 0 is not in"),
+        (("simulate", DHALL, "--budget", "0"), "invalid value for '--budget': 0 is not in the ra"),
+        (("simulate", DHALL, "--horizon", "1e9"), "invalid value for '--horizon': '1e9' is not a"),
+        (("simulate", DHALL, "--cost-migration", "-1"), "invalid value for '--cost-migration'"),
+        (("simulate", DHALL, "--polcy", "x"), "sched simulate has no option --polcy (did you mea"),
+        (("simulate", DHALL, "--from", "3"), "--from and --to need something to draw (add --gantt"),
+        (
+            ("simulate", DHALL, "--gantt", "x.svg", "--from", "5", "--to", "5"),
+            "--from 5 is not before --to 5 (",
+        ),
+        (("analyze", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 ("),
+        (("analyze", DHALL, "--scheduler", "g-ed"), '--scheduler: "g-ed" is not a choice (did y'),
+        (("analyze", DHALL, "--test", "gbf"), '--test: "gbf" is not a choice (did you mean gfb?'),
+        (("convert", DHALL), "missing argument 'OUT' (see deadbeat sched convert --help)"),
+        (("convert", DHALL, "x.xml"), "x.xml: not a format to write (end OUT in .json or .csv)"),
+        (("convert", DHALL, "bad.json"), "bad.json exists (choose another name, or give --force)"),
+        (("policies", "x"), "got unexpected extra argument (x) (see deadbeat sched policies"),
+    ],
+)
+def test_wrong_input_is_one_line_with_a_hint_and_status_2(
+    arguments, line, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.json").write_text('{"processors": 2, "tasks": [{"wcet": 1, "period": 0}]}')
+    Path("s.csv").write_text("wcet,period\n1,2\n")
+    assert main(("sched", *arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("deadbeat: error: ")
+    assert err.count("\n") == 1
+    assert line in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.json", "s.csv"]
+
+
+def test_several_defects_are_a_line_each(capsys, tmp_path):
+    file = tmp_path / "bad.json"
+    file.write_text('{"processors": 0, "tasks": [{"wcet": 1, "period": 0, "x\\n\\u001b[1m": 1}]}')
+    assert main((*SIMULATE, str(file), "--json")) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[0] == f"deadbeat: error: {file}: 3 errors"
+    assert [line.split(":")[0] for line in lines[1:]] == [
+        "  processors",
+        "  tasks[0].period",
+        "  tasks[0].x??[1m",
+    ]
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_drawings_are_written_and_named(capsys, tmp_path):
+    files = {"gantt": "new/a.svg", "trace": "a.json", "report": "a.html"}
+    options = [word for kind, name in files.items() for word in (f"--{kind}", str(tmp_path / name))]
+    found = answer(capsys, *SIMULATE, DHALL, *options)
+    assert found["files"] == {kind: str(tmp_path / name) for kind, name in files.items()}
+    for name in files.values():
+        assert "simulated" in (tmp_path / name).read_text("utf-8")
+
+
+def test_a_window_that_is_not_all_is_said(capsys, tmp_path):
+    arguments = (*SIMULATE, str(EXAMPLES / "vehicle.json"), "--gantt", str(tmp_path / "a.svg"))
+    assert main(arguments) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("deadbeat: gantt: cut: shown is [0, ") and err.count("\n") == 1
+    assert main((*arguments, "--from", "100000", "--to", "110000")) == 0
+    assert "shown is [100000, 110000) of [0, 200000) simulated" in capsys.readouterr().err
+    assert 'data-start="100000"' in (tmp_path / "a.svg").read_text("utf-8")
+
+
+def test_a_drawing_that_cannot_be_written(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert main((*SIMULATE, DHALL, "--gantt", str(tmp_path / "file" / "a.svg"))) == 1
+    err = capsys.readouterr().err
+    assert "cannot write" in err and err.count("\n") == 1
+
+
+def test_convert_there_and_back(capsys, tmp_path):
+    source, csv, back = EXAMPLES / "vehicle.json", tmp_path / "v.csv", tmp_path / "v.json"
+    assert "12 tasks on 4 processors" in told(capsys, "sched", "convert", str(source), str(csv))
+    assert "12 tasks" in told(capsys, "sched", "convert", str(csv), str(back))
+    assert read_task_system(back) == read_task_system(source) == read_task_system(csv)
+    assert json.loads(told(capsys, "sched", "convert", str(csv), "-"))["unit"] == "us"
+
+
+# --- analyze and lists ----------------------------------------------------------------------------
+
+
+def test_analyze_tells_who_proves_what_and_the_cheapest_proof(capsys, tmp_path):
+    file = tmp_path / "light.json"
+    file.write_text('{"processors": 2, "tasks": [{"wcet": 1, "period": 10}]}')
+    found = answer(capsys, "sched", "analyze", str(file), "--scheduler", "g-edf", "--simulate")
+    entry = found["schedulers"]["g-edf"]
+    assert (entry["schedulable"], entry["proof"]) == ("yes", entry["accepted"][0])
+    assert "gfb" in entry["accepted"]
+    assert entry["simulation"]["schedulable"] == "yes"
+    assert {test["answer"] for test in found["tests"]} <= {
+        *("accepted", "not accepted", "refuted", "not applicable", "undecided")
+    }
+    assert all(test["reference"] for test in found["tests"])
+    text = told(capsys, "sched", "analyze", str(file), "--simulate")
+    assert f"g-edf: schedulable, proved by {entry['proof']}; also" in text
+    assert "; simulated (periodic-sync, ties by index): yes, proved" in text
+
+
+def test_no_test_accepts_what_simulation_refutes(capsys):
+    found = answer(capsys, "sched", "analyze", DHALL, "--simulate")
+    entry = found["schedulers"]["g-edf"]
+    assert entry["accepted"] == [] and entry["simulation"]["schedulable"] == "no"
+
+
+def test_lists_say_what_there_is(capsys):
+    policies = answer(capsys, "sched", "policies")
+    names = [entry["name"] for entry in policies["policies"]]
+    assert {"g-edf", "p-edf", "c-edf", "g-fp"} <= set(names)
+    assert policies["ties"][0] == "index"
+    assert "first-fit" in policies["options"]["partition"]
+    text = told(capsys, "sched", "policies")
+    assert all(name in text for name in names)
+    tests = [entry["name"] for entry in answer(capsys, "sched", "tests")["tests"]]
+    assert {"gfb", "rta-edf"} <= set(tests)
+    text = told(capsys, "sched", "tests")
+    assert all(name in text for name in tests)
+
+
+def test_help_of_the_group(capsys):
+    assert "Commands:" in told(capsys, "sched")
+
+
+# --- long work ------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_ends_long_work_at_once(tmp_path):
+    """The core itself would go on for as many scheduling points as the budget allows."""
+    file = tmp_path / "long.json"
+    tasks = [{"wcet": 1, "period": period} for period in (1000003, 1000033, 1000037)]
+    file.write_text(json.dumps({"processors": 1, "tasks": tasks}))
+    command = ("sched", "simulate", str(file), "--budget", str(10**15))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deadbeat", *command], stdout=PIPE, stderr=PIPE, text=True
+    )
+    try:
+        assert "simulating, at most" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, "", "deadbeat: interrupted\n")
