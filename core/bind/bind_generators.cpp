@@ -50,8 +50,14 @@ nb::object generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uin
     return array_of(reinterpret_cast<const std::int64_t*>(tasks.data()), tasks.size(), kTaskFields);
 }
 
-nb::object sample_utilisations(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
+// Periods play no part: any recipe's utilisations can be looked at.
+nb::object sample_utilisations(GeneratorSpec spec, std::uint64_t seed, std::uint64_t first,
                                std::size_t count) {
+    spec.periods = "uniform";
+    spec.period_low = spec.granularity = 1;
+    spec.period_high = kParameterMax;
+    spec.deadlines = "implicit";
+    spec.deadline_low = spec.deadline_high = 1.0;
     std::vector<double> values;
     std::string reason;
     const auto n = static_cast<std::size_t>(std::max(spec.tasks, 1));

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from attrs import fields, frozen
