@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
-from math import comb, sqrt
+from math import comb, lcm, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,24 +32,28 @@ def marginal(n: int, total: Fraction, low: Fraction, high: Fraction, x: Fraction
 def marginal_of_task(
     task: int, lower: Sequence[float], upper: Sequence[float], total: float, xs: Sequence[float]
 ) -> list[float]:
-    """The same with bounds of their own, over all corners of the box; a dozen tasks at most."""
-    widths = [Fraction(high) - Fraction(low) for low, high in zip(lower, upper, strict=True)]
-    others = [width for i, width in enumerate(widths) if i != task and width]
-    rest = Fraction(total) - sum(map(Fraction, lower))
-    corners = [
-        ((-1) ** sum(corner), sum(w for w, taken in zip(others, corner, strict=True) if taken))
-        for corner in product((0, 1), repeat=len(others))
-    ]
+    """The same with bounds of their own, over all corners of the box.
 
-    def volume(s: Fraction) -> Fraction:
-        return sum(
-            (sign * (s - edge) ** len(others) for sign, edge in corners if s > edge),
-            start=Fraction(0),
-        )
+    Numbers are taken as they are written: corners of decimals share few places, and are counted.
+    """
+    low, high, at = ([Fraction(repr(float(x))) for x in values] for values in (lower, upper, xs))
+    widths = [b - a for a, b in zip(low, high, strict=True)]
+    others = [width for i, width in enumerate(widths) if i != task and width]
+    rest = Fraction(repr(float(total))) - sum(low)
+    corners = {Fraction(0): 1}
+    for width in others:
+        for edge, sign in [*corners.items()]:
+            corners[edge + width] = corners.get(edge + width, 0) - sign
+    # Whole multiples of one unit, so that powers are of integers.
+    unit = lcm(*(x.denominator for x in (*widths, *at, *low, rest)))
+    places = [(int(edge * unit), sign) for edge, sign in corners.items() if sign]
+
+    def volume(s: Fraction) -> int:
+        end, power = int(s * unit), len(others)
+        return sum(sign * (end - edge) ** power for edge, sign in places if edge < end)
 
     above, below = volume(rest), volume(rest - widths[task])
-    origin = Fraction(lower[task])
-    return [float((above - volume(rest - Fraction(x) + origin)) / (above - below)) for x in xs]
+    return [float(Fraction(above - volume(rest - x + low[task]), above - below)) for x in at]
 
 
 def distance(sample: Floats, grid: Sequence[float], law: Sequence[float]) -> float:
