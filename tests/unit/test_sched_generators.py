@@ -25,6 +25,7 @@ from helpers.fixed_sum import (
     marginal_of_task,
 )
 
+from deadbeat.cli.main import main
 from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.sched import (
     Recipe,
@@ -35,6 +36,7 @@ from deadbeat.sched import (
     sample_utilisations,
     utilisation_samplers,
 )
+from deadbeat.sched.files import read_task_system
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cfs-2.0.1.json"
 #: Standard deviations; a true law is beyond once in 15,000 times.
@@ -508,3 +510,39 @@ def test_large_systems_and_periods():
                   tolerance=1.0)  # fmt: skip
     drawn = columns(generate(long, seed=22, count=300), 10)
     assert drawn["period"].max() > 1 << 55 and (drawn["wcet"] <= drawn["period"]).all()
+
+
+def test_generate_writes_files_that_simulate_reads(tmp_path, capsys):
+    words = ("sched", "generate", "--processors", "4", "--tasks", "8", "--utilisation", "3.2")
+    out = tmp_path / "systems"
+    assert main((*words, "--count", "3", "--seed", "5", "--out", str(out))) == 0
+    assert capsys.readouterr().out == f"{out}: system-00000.json to system-00002.json\n"
+    expected = generate(Recipe(tasks=8, utilisation=3.2), seed=5, count=3)
+    for i in range(3):
+        system = read_task_system(out / f"system-{i:05d}.json")
+        assert evolve(system, name="") == expected.system(i)
+        assert system.name == f"randfixedsum, lcm-limited, U 3.2, seed 5, system {i}"
+    assert main((*words, "--out", str(out))) == 2
+    assert "1 of the files exist" in capsys.readouterr().err
+    assert main((*words, "--seed", "5", "--first", "2", "--count", "2", "--out", str(out),
+                 "--force")) == 0  # fmt: skip
+    assert evolve(read_task_system(out / "system-00002.json"), name="") == expected.system(2)
+
+
+def test_generate_prints_one_system_as_a_file_and_several_as_lines(capsys):
+    assert main(("sched", "generate", "--seed", "5")) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert main(("sched", "generate", "--seed", "5", "--count", "4")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and json.loads(lines[0]) == one
+
+
+def test_generate_lists_distributions_and_says_what_is_wrong_in_one_line(capsys):
+    assert main(("sched", "generate", "--list")) == 0
+    out = capsys.readouterr().out
+    assert all(f" {name} " in out for name in (*utilisation_samplers(), *period_samplers()))
+    assert main(("sched", "generate", "--tasks", "4", "--utilisation", "9")) == 1
+    assert "utilisation 9 of 4 tasks needs tasks above 1" in capsys.readouterr().err
+    assert main(("sched", "generate", "--tasks", "0", "--low", "2")) == 2
+    error = capsys.readouterr().err
+    assert "tasks is 0, must be 1 to 65535" in error and "low is 2" in error

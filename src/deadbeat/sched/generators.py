@@ -17,6 +17,7 @@ from deadbeat.sched.arrays import TaskBatch
 TOLERANCE_PER_PROCESSOR = 0.02
 
 _SEEDS = 1 << 64
+_HINT = "see docs/reference/generators.md"
 
 
 @frozen(kw_only=True)
@@ -87,8 +88,10 @@ class Recipe:
     def __attrs_post_init__(self) -> None:
         foreign = _foreign(self)
         wrong = [*foreign.values(), *_core.recipe_defects(_spec(self, without=foreign))]
+        if len(wrong) == 1:
+            raise UsageError(wrong[0], _HINT)
         if wrong:
-            raise UsageError("recipe: " + "; ".join(wrong), "see docs/reference/generators.md")
+            raise UsageError(f"{len(wrong)} parameters are wrong", _HINT, tuple(wrong))
 
     @property
     def sum_tolerance(self) -> float:
@@ -207,4 +210,4 @@ def _check_numbers(seed: int, count: int, first: int) -> None:
 
 
 def _no_system(error: ValueError) -> SynthesisError:
-    return SynthesisError(str(error), "see docs/reference/generators.md")
+    return SynthesisError(str(error), _HINT)
