@@ -61,7 +61,7 @@ class Draw:
         count = self.between(1, 6)
         hyperperiod = self.one_of(HYPERPERIODS)
         periods = [d for d in range(2, hyperperiod + 1) if hyperperiod % d == 0]
-        shares = self.rng.dirichlet(np.ones(count)) * self.rng.uniform(0.4, 1.1) * processors
+        shares = self.rng.dirichlet(np.ones(count)) * self.rng.uniform(0.5, 1.2) * processors
         deadlines = "implicit" if implicit else self.one_of(("implicit", "short", "any"))
         moved = offsets and self.chance(0.35)
         tasks = []

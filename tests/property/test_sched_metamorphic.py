@@ -5,6 +5,8 @@ Proofs are short or cited; nothing here is compared with stored answers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,11 +14,11 @@ from attrs import evolve
 from helpers.sched import Draw, joined
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Scheduler, Verdict, policies, simulate
+from deadbeat.sched import Scheduler, Verdict, policies, reference, simulate
 from deadbeat.sched.reference.partition import edf_fits, fixed_priority_fits
 from deadbeat.sched.reference.state import tie_rank
 
-SYSTEMS = 150
+SYSTEMS = 100
 
 TIMES = ("wcet", "period", "deadline", "offset", "budget", "server_period", "server_deadline")
 
@@ -153,6 +155,67 @@ def test_shorter_jobs_keep_a_system_schedulable(policy: str) -> None:
         assert decide(shorter, scheduler).schedulable == "yes", (system, shorter, scheduler)
 
 
+def finishes(finding: reference.Finding) -> dict[tuple[int, ...], int]:
+    """By (task, job): when it ended, -1 where it did not."""
+    return {row[:2]: row[4] for row in finding.jobs}
+
+
+def later(before: dict[tuple[int, ...], int], after: dict[tuple[int, ...], int]) -> list[Any]:
+    """Jobs that ended before and end later now, or not at all."""
+    return [job for job, end in before.items() if end >= 0 and not 0 <= after[job] <= end]
+
+
+def early(draw: Draw, system: TaskSystem) -> Callable[[int, int], int]:
+    """Execution times of jobs: some of C, some of less, each the same whenever asked for."""
+    share = draw.one_of([0.3, 0.6, 0.9])
+
+    @cache
+    def execution(task: int, job: int) -> int:
+        wcet = system.tasks[task].wcet
+        return wcet if draw.chance(share) else draw.between(1, wcet)
+
+    return execution
+
+
+@pytest.mark.parametrize(
+    "policy", [name for name, facts in sorted(policies().items()) if facts.predictable]
+)
+def test_no_job_of_a_predictable_policy_ends_later_when_jobs_need_less(policy: str) -> None:
+    """What the answers for execution times up to C rest on; whatever the deadlines, also late."""
+    draw = Draw(31, sorted(policies()).index(policy))
+    kept = 0
+    while kept < SYSTEMS:
+        system, scheduler = draw.case(policy)
+        full = reference.run(system, scheduler, until=90)
+        if full.refused:
+            continue
+        kept += 1
+        less = reference.run(system, scheduler, until=90, execution=early(draw, system))
+        assert not later(finishes(full), finishes(less)), (system, scheduler)
+
+
+@pytest.mark.parametrize("balance", ["none", "offline", "pull", "both"])
+def test_loose_clusters_are_predictable_where_they_say_so(balance: str) -> None:
+    draw = Draw(32, len(balance))
+    for _ in range(SYSTEMS // 2):
+        system, scheduler = draw.case("lc-edf")
+        scheduler = evolve(scheduler, balance=balance)
+        full = reference.run(system, scheduler, until=90)
+        less = reference.run(system, scheduler, until=90, execution=early(draw, system))
+        assert not later(finishes(full), finishes(less)), (system, scheduler)
+
+
+def test_no_job_ends_later_in_loose_clusters_than_in_clusters() -> None:
+    draw = Draw(33)
+    for _ in range(SYSTEMS):
+        system, scheduler = draw.case("lc-edf")
+        at_home = reference.run(system, evolve(scheduler, balance="none"), until=90)
+        loose = reference.run(
+            bound(system, at_home.placed), evolve(scheduler, balance="pull"), until=90
+        )
+        assert not later(finishes(at_home), finishes(loose)), (system, scheduler)
+
+
 @pytest.mark.parametrize(("loose", "bound_to"), [("pull", "none"), ("both", "offline")])
 def test_loose_clusters_do_what_clusters_do(loose: str, bound_to: str) -> None:
     """What guests execute only shortens their jobs at home, and homes run as in clustered EDF.
@@ -162,10 +225,10 @@ def test_loose_clusters_do_what_clusters_do(loose: str, bound_to: str) -> None:
     draw = Draw(23, len(loose))
     kept = gained = 0
     while kept < SYSTEMS:
-        system = constrained(draw.system())
-        scheduler = evolve(draw.case("lc-edf")[1], ties="index", unplaced="least-loaded")
-        size = draw.one_of([c for c in (1, 2, 3, 4) if system.processors % c == 0])
-        scheduler = evolve(scheduler, cluster_size=size)
+        system = evolve(constrained(draw.system()), processors=draw.one_of([2, 3, 4]))
+        scheduler = evolve(draw.case("lc-edf")[1], unplaced="least-loaded")
+        clusters = draw.one_of([k for k in (2, 3, 4) if system.processors % k == 0])
+        scheduler = evolve(scheduler, cluster_size=system.processors // clusters)
         strict = decide(system, evolve(scheduler, balance=bound_to))
         free = decide(system, evolve(scheduler, balance=loose))
         assert free.placed == strict.placed, (system, scheduler)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from attrs import field, frozen
 
@@ -15,6 +15,9 @@ from deadbeat.sched.simulator import Answer, Scheduler
 
 #: The files that register policies; named so that importing this one is enough.
 POLICY_FILES = (loose, pfair, priority, servers)
+
+#: Execution time of a job, at least 1, by its task and its index.
+Execution = Callable[[int, int], int]
 
 #: What is counted per task while it runs, beside what follows from the jobs.
 COUNTED = ("preemptions", "migrations", "cross_cluster", "task_migrations")
@@ -59,26 +62,43 @@ def decide(system: TaskSystem, scheduler: Scheduler) -> Finding:
     return _finding(system, scheduler, until=None)
 
 
-def run(system: TaskSystem, scheduler: Scheduler, *, until: int) -> Finding:
-    """[0, until), also past misses; never ``yes``."""
-    return _finding(system, scheduler, until=until)
+def run(
+    system: TaskSystem,
+    scheduler: Scheduler,
+    *,
+    until: int,
+    execution: Execution | None = None,
+) -> Finding:
+    """[0, until), also past misses; never ``yes``.
+
+    Args:
+        execution: What each job needs, at most its task's C; all of it unless given.
+    """
+    return _finding(system, scheduler, until=until, execution=execution)
 
 
-def _finding(system: TaskSystem, scheduler: Scheduler, *, until: int | None) -> Finding:
+def _finding(
+    system: TaskSystem,
+    scheduler: Scheduler,
+    *,
+    until: int | None,
+    execution: Execution | None = None,
+) -> Finding:
     try:
         policy = POLICIES[scheduler.policy](system, scheduler)
     except NoPlace as refusal:
         return Finding(schedulable="no", refused=str(refusal), placed=refusal.placed)
     except Refusal as refusal:
         return Finding(schedulable="undecided", refused=str(refusal))
-    return _Run(policy).go(until)
+    return _Run(policy, execution).go(until)
 
 
 class _Run:
     """One simulation. Processors and tasks by index."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, execution: Execution | None) -> None:
         self.policy = policy
+        self.execution = execution
         self.system = policy.system
         self.tasks = policy.tasks
         self.costs = policy.scheduler.costs
@@ -135,7 +155,7 @@ class _Run:
 
     def completions(self, now: int) -> None:
         for index, it in enumerate(self.tasks):
-            if it.jobs and it.jobs[0].remaining == 0:
+            if it.jobs and it.jobs[0].remaining == it.jobs[0].unused:
                 job = it.jobs.popleft()
                 job.finish = now
                 it.processor = None
@@ -154,7 +174,8 @@ class _Run:
     def releases(self, now: int) -> None:
         for index, it in enumerate(self.tasks):
             if it.next_release == now:
-                it.jobs.append(Job(it.task, it.released))
+                need = self.execution(index, it.released) if self.execution else it.task.wcet
+                it.jobs.append(Job(it.task, it.released, it.task.wcet - need))
                 it.released += 1
                 if len(it.jobs) == 1:
                     self.policy.woken(now, index)

@@ -10,15 +10,21 @@ from deadbeat.model.systems import TaskSystem, TimedTask
 
 
 class Job:
-    """One job, from its release to its completion."""
+    """One job, from its release to its completion.
 
-    __slots__ = ("deadline", "finish", "index", "release", "remaining", "start")
+    Attributes:
+        remaining: Of C, costs included; what a policy knows.
+        unused: Of C; the job completes with so much remaining.
+    """
 
-    def __init__(self, task: TimedTask, index: int) -> None:
+    __slots__ = ("deadline", "finish", "index", "release", "remaining", "start", "unused")
+
+    def __init__(self, task: TimedTask, index: int, unused: int) -> None:
         self.index = index
         self.release = task.offset + index * task.period
         self.deadline = self.release + task.deadline
         self.remaining = task.wcet
+        self.unused = unused
         self.start: int | None = None
         self.finish: int | None = None
 
