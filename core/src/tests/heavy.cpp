@@ -85,6 +85,7 @@ Split split(const System& system, Time numerator, Time denominator, std::size_t 
             compare_fractions(share(left).wcet, share(left).period, share(found.heavy.back()).wcet,
                               share(found.heavy.back()).period) == 0;
     }
+    std::ranges::sort(found.light);
     return found;
 }
 
@@ -99,9 +100,9 @@ TestVerdict by_light(const System& system, const TestOptions& options, std::span
     if (tasks.ambiguous) {
         return not_accepted("which of equal tasks run first depends on ties");
     }
-    const auto left = system.processors - static_cast<std::int32_t>(tasks.heavy.size());
-    if (left < 1 && !tasks.light.empty()) {
-        return not_accepted("no processor is left to the light tasks");
+    const auto m = static_cast<std::size_t>(system.processors);
+    if (tasks.heavy.size() > m || (tasks.heavy.size() == m && !tasks.light.empty())) {
+        return not_accepted("the heavy tasks leave no processor");
     }
     if (!bounds.empty()) {
         for (const std::int32_t i : tasks.heavy) {
@@ -111,7 +112,7 @@ TestVerdict by_light(const System& system, const TestOptions& options, std::span
     if (tasks.light.empty()) {
         return kAccepted;
     }
-    const Subsystem rest(system, tasks.light, left);
+    const Subsystem rest(system, tasks.light, static_cast<std::int32_t>(m - tasks.heavy.size()));
     const TestVerdict quick = rest.run(gfb, options, {});
     if (quick.answer == TestAnswer::accepted && bounds.empty()) {
         return quick;
@@ -123,9 +124,6 @@ TestVerdict by_light(const System& system, const TestOptions& options, std::span
 TestVerdict edf_us_light(const System& system, const TestOptions& options, std::span<Time> bounds) {
     const Time m = system.processors;
     const Split tasks = split(system, m, 2 * m - 1, system.tasks.size());
-    if (tasks.heavy.size() > static_cast<std::size_t>(m)) {
-        return not_accepted("more heavy tasks than processors");
-    }
     return by_light(system, options, bounds, tasks);
 }
 

@@ -4,7 +4,9 @@
 // job ends by the release of the next.
 //
 // Exact for sporadic tasks and for periodic ones released together, where nothing blocks (B = 0).
-// Blocking by a non-preemptive section of less urgent work need not occur: then only sufficient.
+// Blocking by a non-preemptive section of less urgent work need not occur: then only sufficient. It
+// also makes a busy period endless where the tasks of a level use all of the processor; both sides
+// of the equation then grow by the hyper-period H with q T_k, so that the jobs of one H decide.
 #include "shared.hpp"
 
 namespace deadbeat::sched {
@@ -15,8 +17,9 @@ using namespace analysis;
 
 enum class Found : int { meets, misses, budget, too_large };
 
-Found respond(const Task& task, const std::vector<Task>& above, Time blocking, Steps& steps,
-              Time& response) {
+// Jobs released from `last` on need not be looked at.
+Found respond(const Task& task, const std::vector<Task>& above, Time blocking, Time last,
+              Steps& steps, Time& response) {
     response = 0;
     Wide finish = blocking;
     for (Wide job = 0;; job++) {
@@ -42,17 +45,10 @@ Found respond(const Task& task, const std::vector<Task>& above, Time blocking, S
             finish = next;
         }
         response = std::max(response, static_cast<Time>(finish - job * task.period));
-        if (finish <= (job + 1) * task.period) {
+        if (finish <= (job + 1) * task.period || (job + 1) * task.period >= last) {
             return Found::meets;
         }
     }
-}
-
-// The utilisation of the tasks is above 1: some job of the last is late some day.
-bool overloaded(const std::vector<Task>& above, const Task& task) {
-    std::vector<Task> all = above;
-    all.push_back(task);
-    return compare_utilisation({1, all}, 1) > 0;
 }
 
 const TestRegistrar registrar(
@@ -92,11 +88,15 @@ TestVerdict uni_rta(const System& system, const TestOptions& options, std::span<
         const Task& task = system.tasks[k];
         // The least urgent task has no one to block it.
         const Time blocking = place + 1 < order.size() ? options.blocking : 0;
-        if (overloaded(above, task)) {
+        above.push_back(task);
+        const int load = compare_utilisation({1, above}, 1);
+        if (load > 0) {
             return options.blocking > 0 ? late : refuted("utilisation above 1");
         }
+        const Time last = load == 0 ? hyperperiod({1, above}).value_or(kNever) : kNever;
+        above.pop_back();
         Time response = 0;
-        switch (respond(task, above, blocking, steps, response)) {
+        switch (respond(task, above, blocking, last, steps, response)) {
             case Found::meets:
                 break;
             case Found::misses:
