@@ -10,7 +10,7 @@ namespace deadbeat::sched {
 namespace {
 
 UtilisationLaw make(const GeneratorSpec& spec, std::string&) {
-    return [=, sum = spec.utilisation - spec.tasks * spec.low, low = spec.low, high = spec.high](
+    return [sum = spec.utilisation - spec.tasks * spec.low, low = spec.low, high = spec.high](
                Random& random, std::span<double> values, std::int64_t& attempts) -> std::string {
         const std::int64_t begin = attempts;
         while (attempts > 0) {
