@@ -14,7 +14,7 @@ from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.report.sched_gantt import colour, gantt_svg, ink_on, ticks
 from deadbeat.report.sched_page import render_schedule
 from deadbeat.report.sched_trace import trace_text
-from deadbeat.sched import simulate
+from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
 from deadbeat.sched.files import read_task_system
 from deadbeat.sched.picture import Picture, picture, window
@@ -103,6 +103,28 @@ def test_releases_and_deadlines_are_arrows_and_misses_are_red(tmp_path):
     ]
     assert text.count('class="miss"') == 1
     assert "first miss: heavy at 22" in text
+
+
+def test_a_miss_that_these_releases_do_not_lead_to_is_not_drawn():
+    system = read_task_system(EXAMPLES / "sporadic-not-sync.json")
+    verdict = simulate(system, model="sporadic")
+    shot = picture(system, verdict, start=0, end=6)
+    text = gantt_svg(shot)
+    assert verdict.first_miss is not None
+    assert "first miss" not in text and 'class="miss"' not in text
+    assert "one of the release patterns the model allows: periodic; the releases that" in text
+
+
+def test_a_system_that_a_policy_cannot_place_is_drawn_empty():
+    task = TimedTask(wcet=2, period=3, deadline=3)
+    system = TaskSystem(processors=2, tasks=(task,) * 3)
+    verdict = simulate(system, Scheduler(policy="p-edf"))
+    shot = picture(system, verdict, start=0, end=9)
+    assert bars(drawn(shot)) == []
+    answer = answer_of(system, verdict)
+    assert answer["placed"].count(None) == 1
+    page = render_schedule(shot, answer, responses_of(system, verdict), title="t")
+    assert "Not schedulable, proved." in page and "No job was simulated" in page
 
 
 def test_late_execution_is_outlined():

@@ -330,7 +330,9 @@ def _arrow(frame: _Frame, time: int, *, y_from: float, y_to: float, stroke: str,
 def _first_miss(picture: Picture, frame: _Frame) -> Iterator[str]:
     verdict = picture.verdict
     miss = verdict.first_miss
-    if miss is None or not frame.start <= miss <= frame.end:
+    # A proof without a schedule names a miss that these releases need not lead to.
+    late = {row[5] for row in _rows(picture) if _missed(picture, row)}
+    if miss is None or miss not in late or not frame.start <= miss <= frame.end:
         return
     yield (
         f'<line x1="{frame.x(miss):.2f}" x2="{frame.x(miss):.2f}" y1="{_TOP - 6}"'

@@ -58,7 +58,7 @@ def render_schedule(
         facts=_facts(answer, unit),
         gantt=gantt_svg(picture, title=title, interactive=True),
         note=escape(f"{_capital(picture.note)}." if picture.note else ""),
-        histograms=_histograms(picture, responses),
+        histograms=_histograms(picture, responses, jobs=answer["jobs"]),
         table=_table(picture, answer),
         until=shown_time(answer["until"]),
         unit=escape(unit),
@@ -130,7 +130,11 @@ def _ties(answer: Mapping[str, Any]) -> str:
     )
 
 
-def _histograms(picture: Picture, responses: Sequence[NDArray[np.int64]] | None) -> str:
+def _histograms(
+    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, *, jobs: int
+) -> str:
+    if not jobs:
+        return "<p>No job was simulated: the answer needed no schedule.</p>"
     if responses is None:
         return "<p>There are too many jobs to keep the response time of each.</p>"
     shown = list(enumerate(responses))[:_HISTOGRAMS]
@@ -173,7 +177,7 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
 
 
 def _table(picture: Picture, answer: Mapping[str, Any]) -> str:
-    if not answer["tasks"]:
+    if not answer["jobs"]:
         return "<p>Nothing was simulated.</p>"
     head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
     lines = "".join(_row(picture, row) for row in answer["tasks"])

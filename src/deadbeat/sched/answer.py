@@ -57,6 +57,7 @@ def answer_of(
     rows = statistics_of(system, verdict, run_on=run_on, budget=budget)
     judged, missed = total(rows, "judged"), total(rows, "missed")
     facts = verdict.facts
+    placed = [None if cluster < 0 else cluster for cluster in verdict.placed]
     return {
         "schedulable": verdict.schedulable,
         "proved": verdict.proved,
@@ -92,12 +93,9 @@ def answer_of(
         "misses": missed,
         "miss_ratio": missed / judged if judged else None,
         **_in_all(rows),
-        "placed": list(verdict.placed),
+        "placed": placed,
         "remarks": list(verdict.remarks),
-        "tasks": [
-            {**asdict(row), "placed": verdict.placed[row.task] if verdict.placed else None}
-            for row in rows
-        ],
+        "tasks": [{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
     }
 
 

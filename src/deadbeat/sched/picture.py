@@ -131,7 +131,8 @@ def _note(verdict: Verdict, found: Records, start: int, end: int) -> str:
     if found.truncated:
         return "records were cut off: choose an earlier window"
     if verdict.model == "sporadic":
-        return "one of the arrival sequences the model allows: periodic"
+        other = "; the releases that miss are others" if verdict.pattern else ""
+        return f"one of the release patterns the model allows: periodic{other}"
     if start > 0 or end < verdict.until:
         return f"cut: shown is [{start}, {end}) of [0, {verdict.until}) simulated"
     return ""

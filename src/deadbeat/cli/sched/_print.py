@@ -48,9 +48,10 @@ def verdict_lines(answer: Mapping[str, Any]) -> list[str]:
         ]
         return lines
     lines = [f"schedulable: {found}{how} ({answer['because']})"]
-    if found == "yes":
-        lines[0] += f", {_EXECUTION.get(answer['execution'], answer['execution'])}"
-    if answer["pattern"]:
+    execution = _EXECUTION.get(answer["execution"], answer["execution"])
+    if found == "yes" and execution not in answer["because"]:
+        lines[0] += f", {execution}"
+    if answer["pattern"] and answer["pattern"] not in answer["because"]:
         lines.append(f"releases that miss: {answer['pattern']}")
     return lines
 
@@ -65,12 +66,14 @@ def circumstances(system: TaskSystem, answer: Mapping[str, Any]) -> list[str]:
     unit = f" {answer['unit']}" if answer["unit"] else ""
     lines = [
         f"policy: {answer['policy_title']} ({answer['policy']}), ties by {ties}{options}",
-        f"model: {answer['model']}, method {answer['method']}, {answer['processors']} processors,"
+        f"model: {answer['model']}, method {answer['method']}, {_count(answer['processors'])},"
         f" utilisation {answer['utilisation']:.4g}, hyper-period"
         f" {short(answer['hyperperiod'])}{unit}",
         f"reference: {answer['reference']}",
     ]
-    if answer["until"] > 0:
+    if answer["jobs"] == 0:
+        lines.append("simulated: nothing, the answer needed no schedule")
+    else:
         ratio = answer["miss_ratio"]
         missed = f"{answer['misses']} of {answer['judged']} deadlines missed" + (
             f" ({ratio:.3%})" if ratio else ""
@@ -85,6 +88,10 @@ def circumstances(system: TaskSystem, answer: Mapping[str, Any]) -> list[str]:
             " of tasks"
         )
     return lines
+
+
+def _count(processors: int) -> str:
+    return "1 processor" if processors == 1 else f"{processors} processors"
 
 
 def _option(value: Any) -> str:
