@@ -113,6 +113,7 @@ void bind_batch(nb::module_& m) {
                 "numpy.typing.NDArray[numpy.int64], processors: numpy.typing.NDArray[numpy.int32], "
                 "options: Options, model: int, threads: int = 1, lanes: str = '') -> dict[str, "
                 "numpy.typing.NDArray[typing.Any]]"));
+    m.def("lane_kinds", &lane_kinds);
     m.def(
         "test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
         nb::arg("names"), nb::arg("options"), nb::arg("threads") = 1,

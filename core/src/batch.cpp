@@ -80,6 +80,8 @@ std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, M
     return rows;
 }
 
+std::vector<std::string> lane_kinds() { return fast::lane_names(); }
+
 std::vector<std::int8_t> test_batch(const Batch& batch, const std::vector<std::string>& names,
                                     const TestOptions& options, int threads) {
     std::vector<TestFunction> tests;

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from deadbeat.sched import TaskBatch, _core
 
-#: "" is the widest the machine has, the others run the general engine where it lacks them.
-LANES = ("", "avx512", "avx2", "baseline")
+#: What this machine has; the widest is also the default, "".
+LANES = tuple(_core.lane_kinds())
 #: Of few small numbers, so that instants and keys coincide often.
 PERIODS = ((2, 3, 4, 6, 12), (4, 5, 8, 10, 20), (6, 9, 12, 18), (7, 10, 15, 30), (1, 2, 3))
 #: The last one has no common divisor with the others' C, and does not fit 32 bits.
@@ -117,6 +117,10 @@ def test_lanes_keep_the_budget(budget: int) -> None:
 def test_lanes_equal_the_engine_on_many_processors(metrics: bool) -> None:
     batch = random_batch(5, 60, most_processors=80, most_tasks=100)
     assert_equal(batch, metrics=metrics)
+
+
+def test_every_machine_has_the_baseline() -> None:
+    assert LANES[-1] == "baseline"
 
 
 def test_rows_do_not_depend_on_threads() -> None:

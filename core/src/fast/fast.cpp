@@ -13,20 +13,31 @@ namespace deadbeat::sched::fast {
 
 namespace {
 
-const InstructionSet* find_lanes(const std::string& name) {
-#if defined(__x86_64__) && defined(DEADBEAT_LANES_X86)
+// What this machine has, widest first.
+std::vector<const InstructionSet*> instruction_sets() {
+    std::vector<const InstructionSet*> found;
+#if defined(DEADBEAT_LANES_X86)
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2");
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (avx512 && (name.empty() || name == "avx512")) {
-        return &avx512_kernels();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("bmi2")) {
+        found.push_back(&avx512_kernels());
     }
-    if (avx2 && (name.empty() || name == "avx2")) {
-        return &avx2_kernels();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+        found.push_back(&avx2_kernels());
     }
 #endif
-    return name.empty() || name == "baseline" ? &baseline_kernels() : nullptr;
+    found.push_back(&baseline_kernels());
+    return found;
+}
+
+const InstructionSet* find_lanes(const std::string& name) {
+    for (const InstructionSet* set : instruction_sets()) {
+        if (name.empty() || name == set->name) {
+            return set;
+        }
+    }
+    return nullptr;
 }
 
 bool same_kernel(const Piece& a, const Piece& b) {
@@ -181,6 +192,14 @@ std::vector<std::span<Piece>> by_system(Pieces& pieces) {
 }
 
 }  // namespace
+
+std::vector<std::string> lane_names() {
+    std::vector<std::string> names;
+    for (const InstructionSet* set : instruction_sets()) {
+        names.emplace_back(set->name);
+    }
+    return names;
+}
 
 std::int64_t jobs_before(const System& system, Time until) {
     std::int64_t jobs = 0;

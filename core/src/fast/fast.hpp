@@ -13,6 +13,9 @@ void decide_in_lanes(const Batch& batch, const Options& options, Model model, in
                      const std::string& lanes, std::vector<BatchRow>& rows,
                      std::vector<std::uint8_t>& done);
 
+// Names of what decide_in_lanes() takes on this machine, widest first.
+std::vector<std::string> lane_names();
+
 // Jobs released before `until`.
 std::int64_t jobs_before(const System& system, Time until);
 

@@ -21,8 +21,14 @@ struct Simd {
     using Mask = Vec;
     static constexpr int lanes = N;
 
-    static Vec load(const I* from) { return *reinterpret_cast<const Vec*>(from); }
-    static void store(I* to, Vec value) { *reinterpret_cast<Vec*>(to) = value; }
+    static Vec load(const I* from) {
+        Vec value;
+        std::memcpy(&value, __builtin_assume_aligned(from, sizeof(Vec)), sizeof(Vec));
+        return value;
+    }
+    static void store(I* to, Vec value) {
+        std::memcpy(__builtin_assume_aligned(to, sizeof(Vec)), &value, sizeof(Vec));
+    }
     static Vec all(I value) { return Vec{} + value; }
     static Vec column() {
         Vec value{};
@@ -31,8 +37,13 @@ struct Simd {
         }
         return value;
     }
-    static Vec add(Vec a, Vec b) { return a + b; }
-    static Vec sub(Vec a, Vec b) { return a - b; }
+    // Unsigned: what lanes that do nothing compute may wrap.
+    static Vec add(Vec a, Vec b) {
+        return reinterpret_cast<Vec>(reinterpret_cast<Unsigned>(a) + reinterpret_cast<Unsigned>(b));
+    }
+    static Vec sub(Vec a, Vec b) {
+        return reinterpret_cast<Vec>(reinterpret_cast<Unsigned>(a) - reinterpret_cast<Unsigned>(b));
+    }
     static Vec min(Vec a, Vec b) { return a < b ? a : b; }
     static Vec max(Vec a, Vec b) { return a > b ? a : b; }
     static Vec without(Vec a, Vec bits) { return a & ~bits; }

@@ -2,8 +2,8 @@
 Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.
 """
 
-import enum
 from collections.abc import Sequence
+import enum
 from typing import Any
 
 import numpy
@@ -153,6 +153,7 @@ def decide_batch(
     threads: int = 1,
     lanes: str = "",
 ) -> dict[str, numpy.typing.NDArray[Any]]: ...
+def lane_kinds() -> list[str]: ...
 def test_batch(
     tasks: numpy.typing.NDArray[numpy.int64],
     starts: numpy.typing.NDArray[numpy.int64],

@@ -43,6 +43,9 @@ struct BatchRow {
 std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, Model model,
                                    int threads = 1, const std::string& lanes = "");
 
+// The `lanes` this machine has, widest first, without none.
+std::vector<std::string> lane_kinds();
+
 // Answers of every test of `names` for every system, [system][test], as TestAnswer.
 std::vector<std::int8_t> test_batch(const Batch& batch, const std::vector<std::string>& names,
                                     const struct TestOptions& options, int threads = 1);
