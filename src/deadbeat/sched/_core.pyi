@@ -2,8 +2,8 @@
 Scheduling core: simulator, schedulability tests, generators. Use deadbeat.sched.
 """
 
-from collections.abc import Sequence
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
