@@ -84,7 +84,9 @@ def test_lanes_equal_the_engine(metrics: bool, stop_at_miss: bool) -> None:
     assert_equal(batch, metrics=metrics, stop_at_miss=stop_at_miss)
 
 
-@pytest.mark.parametrize("policy", ["g-fp", "p-edf", "c-edf", "p-fp", "c-fp"])
+@pytest.mark.parametrize(
+    "policy", ["g-fp", "p-edf", "c-edf", "p-fp", "c-fp", "edf-us", "fpedf", "edzl"]
+)
 @pytest.mark.parametrize("stop_at_miss", [False, True], ids=["run-on", "stop"])
 def test_lanes_follow_the_policy(policy: str, stop_at_miss: bool) -> None:
     batch = random_batch(8, 500)
@@ -137,7 +139,9 @@ def test_offsets_and_late_deadlines_are_left_to_the_engine() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("policy", ["g-edf", "g-fp", "p-edf", "c-edf", "p-fp", "c-fp"])
+@pytest.mark.parametrize(
+    "policy", ["g-edf", "g-fp", "p-edf", "c-edf", "p-fp", "c-fp", "edf-us", "fpedf"]
+)
 @pytest.mark.parametrize("seed", range(10, 13))
 def test_lanes_equal_the_engine_on_many_systems(seed: int, policy: str) -> None:
     batch = random_batch(seed, 6_000)

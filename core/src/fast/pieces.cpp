@@ -5,32 +5,14 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
 
-#include "../fixed_priority.hpp"
-#include "../policies/clusters.hpp"
+#include "deadbeat/sched/policy.hpp"
 #include "deadbeat/sched/ties.hpp"
 
 namespace deadbeat::sched::fast {
 
 namespace {
-
-// Policies that the lanes know, and how.
-struct Known {
-    const char* policy;
-    Scope scope;
-    bool fixed_priority;
-};
-constexpr Known kKnown[] = {
-    {"g-edf", Scope::global, false},    {"p-edf", Scope::partitioned, false},
-    {"c-edf", Scope::clustered, false}, {"g-fp", Scope::global, true},
-    {"p-fp", Scope::partitioned, true}, {"c-fp", Scope::clustered, true},
-};
-
-const Known* find_known(const std::string& policy) {
-    const auto* const found =
-        std::ranges::find_if(kKnown, [&](const Known& known) { return policy == known.policy; });
-    return found == std::end(kKnown) ? nullptr : found;
-}
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
@@ -49,53 +31,37 @@ bool fits(Wide latest, std::int32_t bits) {
     return latest < static_cast<Wide>(kNoJob<I> >> bits);
 }
 
-// The tasks of a scheduler in the order that wins ties.
-struct Division {
-    std::vector<std::vector<std::int32_t>> members;  // of each cluster
-    std::int32_t processors = 0;                     // of each cluster
-};
-
-std::optional<Division> divide(const System& system, const Options& options, const Known& known) {
+// What the policy does with the system, the members of each cluster in the order that wins ties;
+// nothing where only the general engine can tell.
+std::optional<JobOrder> order_of(const System& system, const Options& options) {
     const Context context{system, &options, tie_rank(system, options.ties)};
-    if (context.rank.empty()) {
+    const std::unique_ptr<Policy> policy = find_policy(options.policy)->make();
+    if (context.rank.empty() || !policy->prepare(context).empty()) {
         return std::nullopt;
     }
-    Clusters clusters;
-    if (!clusters.prepare(context, known.scope, known.fixed_priority).empty()) {
+    std::optional<JobOrder> order = policy->order();
+    if (!order) {
         return std::nullopt;
     }
-    std::vector<std::int64_t> levels(system.tasks.size(), 0);
-    if (known.fixed_priority) {
-        auto found = priority_levels(system, options.priorities);
-        if (!found) {
-            return std::nullopt;
-        }
-        levels = std::move(*found);
+    std::erase_if(order->members, [](const auto& tasks) { return tasks.empty(); });
+    const auto key = [&](std::int32_t task) {
+        const std::optional<std::int64_t> level = order->level[at(task)];
+        return std::tuple(!level, level.value_or(0), context.rank[at(task)]);
+    };
+    for (auto& tasks : order->members) {
+        std::ranges::sort(tasks, {}, key);
     }
-    Division division;
-    division.processors = clusters.size();
-    for (std::int32_t k = 0; k < clusters.count(); k++) {
-        const auto members = clusters.members(k);
-        std::vector<std::int32_t> tasks(members.begin(), members.end());
-        std::ranges::sort(tasks, [&](std::int32_t a, std::int32_t b) {
-            return std::pair(levels[at(a)], context.rank[at(a)]) <
-                   std::pair(levels[at(b)], context.rank[at(b)]);
-        });
-        if (!tasks.empty()) {
-            division.members.push_back(std::move(tasks));
-        }
-    }
-    return division;
+    return order;
 }
 
 bool add_piece(const System& system, std::size_t index, std::span<const std::int32_t> tasks,
-               std::int32_t processors, const Options& options, bool fixed, Time horizon,
-               Pieces& pieces) {
+               const JobOrder& order, const Options& options, Time horizon, Pieces& pieces) {
     Piece piece{};
+    const bool fixed = order.level[at(tasks.front())].has_value();  // those come first
     piece.system = index;
     piece.first = pieces.members.size();
     piece.tasks = static_cast<std::int32_t>(tasks.size());
-    piece.processors = std::min(processors, piece.tasks);
+    piece.processors = std::min(order.processors, piece.tasks);
     piece.metrics = options.metrics || fixed;
     piece.kind = fixed ? Kind::stop_fixed : Kind::stop;
     piece.bits = static_cast<std::int32_t>(std::bit_width(at(piece.tasks - 1)));
@@ -122,8 +88,9 @@ bool add_piece(const System& system, std::size_t index, std::span<const std::int
     piece.work = static_cast<double>(releases(system, tasks, horizon));
     for (const std::int32_t task : tasks) {
         const Task& t = system.tasks[at(task)];
-        pieces.members.push_back(
-            {t.period / piece.unit, t.wcet / piece.unit, t.deadline / piece.unit, task, fixed});
+        pieces.members.push_back({t.period / piece.unit, t.wcet / piece.unit,
+                                  t.deadline / piece.unit, task,
+                                  order.level[at(task)].has_value()});
     }
     pieces.list.push_back(piece);
     return true;
@@ -132,8 +99,7 @@ bool add_piece(const System& system, std::size_t index, std::span<const std::int
 }  // namespace
 
 bool suits_lanes(const Options& options, Model model) {
-    return model != Model::sporadic && options.arrival == Arrival::periodic &&
-           !options.costs.any() && find_known(options.policy) != nullptr;
+    return model != Model::sporadic && options.arrival == Arrival::periodic && !options.costs.any();
 }
 
 bool add_pieces(const Batch& batch, std::size_t i, const Options& options, Pieces& pieces) {
@@ -142,7 +108,6 @@ bool add_pieces(const Batch& batch, std::size_t i, const Options& options, Piece
     if (!constrained(system) || !synchronous(system) || !h) {
         return false;
     }
-    const Known& known = *find_known(options.policy);
     const Time horizon = options.horizon > 0 ? std::min(options.horizon, *h) : *h;
     std::vector<std::int32_t> all(system.tasks.size());
     std::iota(all.begin(), all.end(), 0);
@@ -151,15 +116,15 @@ bool add_pieces(const Batch& batch, std::size_t i, const Options& options, Piece
     if (3 * releases(system, all, horizon) + 3 > options.budget) {
         return false;
     }
-    const std::optional<Division> division = divide(system, options, known);
-    if (!division) {
-        return false;  // refused, or unknown: the general engine says why
+    const std::optional<JobOrder> order = order_of(system, options);
+    if (!order) {
+        return false;
     }
     const std::size_t pieces_before = pieces.list.size();
     const std::size_t members_before = pieces.members.size();
-    for (const auto& tasks : division->members) {
+    for (const auto& tasks : order->members) {
         Time end = horizon;
-        if (!options.metrics && division->members.size() > 1) {
+        if (!options.metrics && order->members.size() > 1) {
             // A cluster without a miss in its own hyper-period has none later.
             Time own = 1;
             for (const std::int32_t task : tasks) {
@@ -167,8 +132,7 @@ bool add_pieces(const Batch& batch, std::size_t i, const Options& options, Piece
             }
             end = std::min(end, own);
         }
-        if (!add_piece(system, i, tasks, division->processors, options, known.fixed_priority, end,
-                       pieces)) {
+        if (!add_piece(system, i, tasks, *order, options, end, pieces)) {
             pieces.list.resize(pieces_before);
             pieces.members.resize(members_before);
             return false;

@@ -77,6 +77,7 @@ class DeadlineKeys {
     Key operator()(Time, const TaskState& state, std::int32_t task) const {
         return {state.deadline, rank_[at(task)]};
     }
+    std::optional<std::int64_t> level(std::int32_t) const { return std::nullopt; }
 
   private:
     std::vector<std::int32_t> rank_;
@@ -98,6 +99,7 @@ class LevelKeys {
         return "";
     }
     Key operator()(Time, const TaskState&, std::int32_t task) const { return keys_[at(task)]; }
+    std::optional<std::int64_t> level(std::int32_t task) const { return keys_[at(task)].major; }
 
   private:
     std::vector<Key> keys_;
@@ -117,6 +119,9 @@ class HeavyFirstKeys {
     }
     Key operator()(Time, const TaskState& state, std::int32_t task) const {
         return {heavy_[at(task)] != 0 ? kFirst : state.deadline, rank_[at(task)]};
+    }
+    std::optional<std::int64_t> level(std::int32_t task) const {
+        return heavy_[at(task)] != 0 ? std::optional(kFirst) : std::nullopt;
     }
 
   private:
@@ -162,6 +167,24 @@ class Ranked final : public Policy {
     }
     std::vector<std::int32_t> placed() const override { return clusters_.placed(); }
     std::vector<std::string> remarks() const override { return clusters_.remarks(); }
+
+    std::optional<JobOrder> order() const override {
+        if constexpr (preemptive && requires { keys_.level(0); }) {
+            JobOrder order;
+            order.processors = clusters_.size();
+            std::size_t tasks = 0;
+            for (std::int32_t k = 0; k < clusters_.count(); k++) {
+                const auto members = clusters_.members(k);
+                order.members.emplace_back(members.begin(), members.end());
+                tasks += members.size();
+            }
+            for (std::size_t i = 0; i < tasks; i++) {
+                order.level.push_back(keys_.level(static_cast<std::int32_t>(i)));
+            }
+            return order;
+        }
+        return std::nullopt;
+    }
 
   private:
     Key key_of(Time now, const TaskState& state, std::int32_t task) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,14 @@ struct PolicyInfo {
     bool unit_matters = false;
 };
 
+// A policy under which in every cluster the ready jobs with the smallest keys run, and a job keeps
+// its key: the level of its task, or behind all of these its absolute deadline; then the rank.
+struct JobOrder {
+    std::int32_t processors = 0;                     // of each cluster
+    std::vector<std::vector<std::int32_t>> members;  // tasks of each cluster
+    std::vector<std::optional<std::int64_t>> level;  // of each task; lower wins
+};
+
 class Policy {
   public:
     virtual ~Policy() = default;
@@ -89,6 +98,10 @@ class Policy {
     virtual std::vector<std::int32_t> placed() const { return {}; }
     // Remarks on the preparation a person should see ("task 3 fits nowhere: cluster 1 takes it").
     virtual std::vector<std::string> remarks() const { return {}; }
+
+    // After prepare(), where the policy is no more than that: batches are then simulated many
+    // systems at a time (src/fast). Must say the same as choose().
+    virtual std::optional<JobOrder> order() const { return std::nullopt; }
 
     // --- policies with instants or state of their own --------------------------------------------
 
