@@ -64,11 +64,11 @@ void run_bucket(const InstructionSet& set, Pieces& all, Bucket& bucket) {
     const Piece& first = *bucket.pieces.front();
     if (first.wide) {
         const auto kernel = first.metrics ? set.metrics64(first.processors, first.kind)
-                                          : set.verdict64(first.processors);
+                                          : set.verdict64(first.processors, first.kind);
         Lanes<std::int64_t>(set.lanes64, first).run(kernel, all, bucket);
     } else {
         const auto kernel = first.metrics ? set.metrics32(first.processors, first.kind)
-                                          : set.verdict32(first.processors);
+                                          : set.verdict32(first.processors, first.kind);
         Lanes<std::int32_t>(set.lanes32, first).run(kernel, all, bucket);
     }
 }

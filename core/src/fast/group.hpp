@@ -73,14 +73,18 @@ class Lanes {
         }
         part(g.stop, 1);
         part(g.low, 1);
+        if (largest.metrics || largest.kind == Kind::stop_fixed) {
+            part(g.wait_due, rows_ + 3);
+            part(g.due, g.slots);
+            part(g.fixed, rows_);
+        }
         if (!largest.metrics) {
             return;
         }
-        part(g.wait_due, rows_ + 3);
-        for (I** array : {&g.due, &g.place, &g.home}) {
+        for (I** array : {&g.place, &g.home}) {
             part(*array, g.slots);
         }
-        for (I** array : {&g.fixed, &g.last, &g.state, &g.slack}) {
+        for (I** array : {&g.last, &g.state, &g.slack}) {
             part(*array, rows_);
         }
         for (I** array : {&g.free, &g.now, &g.missed, &g.late, &g.slack_min, &g.response_max,
@@ -92,7 +96,8 @@ class Lanes {
     I& cell(I* table, int row, int lane) const {
         return table[static_cast<std::ptrdiff_t>(row) * lanes_ + lane];
     }
-    bool metrics() const { return group_.due != nullptr; }
+    bool metrics() const { return group_.place != nullptr; }
+    bool dues() const { return group_.due != nullptr; }
 
     // Nothing is released before the horizon, 0.
     void clear(int lane) {
@@ -115,8 +120,23 @@ class Lanes {
         }
         group_.low[lane] = 1;
         group_.stop[lane] = 0;
+        if (dues()) {
+            clear_dues(lane);
+        }
         if (metrics()) {
             clear_metrics(lane);
+        }
+    }
+
+    void clear_dues(int lane) {
+        for (int i = 0; i < rows_; i++) {
+            cell(group_.fixed, i, lane) = kNone<I>;
+        }
+        for (int i = 0; i < rows_ + 3; i++) {
+            cell(group_.wait_due, i, lane) = kNone<I>;
+        }
+        for (int s = 0; s < group_.slots; s++) {
+            cell(group_.due, s, lane) = kNone<I>;
         }
     }
 
@@ -125,16 +145,11 @@ class Lanes {
             for (I* table : {group_.last, group_.state, group_.slack}) {
                 cell(table, i, lane) = 0;
             }
-            cell(group_.fixed, i, lane) = kNone<I>;
-        }
-        for (int i = 0; i < rows_ + 3; i++) {
-            cell(group_.wait_due, i, lane) = kNone<I>;
         }
         std::uint64_t free = 0;
         for (int s = 0; s < group_.slots; s++) {
             free |= std::uint64_t{1} << s;
             cell(group_.finish, s, lane) = kNone<I>;
-            cell(group_.due, s, lane) = kNone<I>;
             cell(group_.place, s, lane) = 0;
             cell(group_.home, s, lane) = 0;
         }
@@ -167,7 +182,7 @@ class Lanes {
                 implicit_[lane] = implicit_[lane] && member.relative == member.period;
                 const auto index = static_cast<I>(metrics() ? 2 * i : i);
                 cell(group_.release, i, lane) = index;
-                if (metrics() && member.fixed) {
+                if (dues() && member.fixed) {
                     cell(group_.fixed, i, lane) = index;
                 }
             }

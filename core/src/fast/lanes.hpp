@@ -35,10 +35,11 @@ struct Group {
     I* stop = nullptr;  // one row: horizon | low, or, once a miss is certain, its deadline without
     I* low = nullptr;   // one row
     std::uint32_t active = 0;  // lanes in use
+    // Only of fixed keys (or with metrics):
+    I* wait_due = nullptr;  // deadlines (without low bits), kNone: no job
+    I* due = nullptr;       // of the jobs in the slots, likewise
+    I* fixed = nullptr;     // key of every task, kNone: its deadline
     // Only with metrics, where the low bits of a key are task << 1 | the job has run before:
-    I* wait_due = nullptr;   // deadlines (without low bits), kNone: no job; only of fixed keys
-    I* due = nullptr;        // of the jobs in the slots, likewise
-    I* fixed = nullptr;      // key of every task, kNone: its deadline; only of fixed keys
     I* place = nullptr;      // processor (1 << its number) of the job in each slot, 0: none yet
     I* home = nullptr;       // where the slot's task ran last, 0: nowhere
     I* last = nullptr;       // the same of every task
@@ -65,15 +66,15 @@ inline constexpr I kNoJob = static_cast<I>(kNone<I> - (1 << 16));
 template <class I>
 using Kernel = std::uint32_t (*)(Group<I>&);
 
-// How far a simulation with metrics goes, and what orders the jobs.
+// How far a simulation goes, and what orders the jobs.
 enum class Kind : int { stop, stop_fixed, run_on, run_on_fixed };
 
 // The kernels of one instruction set.
 struct InstructionSet {
     const char* name;
     int lanes32, lanes64;
-    Kernel<std::int32_t> (*verdict32)(int slots);
-    Kernel<std::int64_t> (*verdict64)(int slots);
+    Kernel<std::int32_t> (*verdict32)(int slots, Kind kind);  // not for run_on
+    Kernel<std::int64_t> (*verdict64)(int slots, Kind kind);
     Kernel<std::int32_t> (*metrics32)(int slots, Kind kind);  // not for run_on
     Kernel<std::int64_t> (*metrics64)(int slots, Kind kind);
 };

@@ -62,7 +62,7 @@ bool add_piece(const System& system, std::size_t index, std::span<const std::int
     piece.first = pieces.members.size();
     piece.tasks = static_cast<std::int32_t>(tasks.size());
     piece.processors = std::min(order.processors, piece.tasks);
-    piece.metrics = options.metrics || fixed;
+    piece.metrics = options.metrics;
     piece.kind = fixed ? Kind::stop_fixed : Kind::stop;
     piece.bits = static_cast<std::int32_t>(std::bit_width(at(piece.tasks - 1)));
     piece.bits = std::max(1, piece.bits) + (piece.metrics ? 1 : 0);

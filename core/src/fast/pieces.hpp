@@ -23,7 +23,7 @@ struct Piece {
     std::int32_t tasks;
     std::int32_t processors;  // no more than tasks
     std::int32_t bits;        // below a time in a key
-    bool metrics;             // else only the first miss is found, and all is by deadline
+    bool metrics;             // else only the first miss is found
     Kind kind;
     bool wide;     // needs 64-bit lanes
     Time unit;     // common divisor of all parameters

@@ -1,4 +1,4 @@
-// Global EDF in lanes, verdict only.
+// Global scheduling in lanes, verdict only.
 //
 // The m slots hold the jobs that run, in no order; the others wait, sorted by key. A job in a slot
 // carries the instant at which it will finish, so that time passes without touching it; a waiting
@@ -6,7 +6,8 @@
 // as free from then on. A job certainly misses as soon as it enters a slot that it would leave too
 // late, since a preemption can only delay it; the first miss is the earliest deadline of such jobs.
 // That finds every miss: while a job waits, the slots hold jobs with deadlines no later than its
-// own, so that it enters a slot at its deadline at the latest or one of those misses.
+// own, so that it enters a slot at its deadline at the latest or one of those misses. With fixed
+// keys that does not hold: there the deadlines of the waiting ones are instants to look at, too.
 #pragma once
 
 #include "lanes.hpp"
@@ -15,7 +16,7 @@
 namespace deadbeat::sched::fast::DEADBEAT_LANES {
 
 // M slots, held in registers; 0: as many as the group says, in memory.
-template <class S, int M>
+template <class S, int M, bool Fixed>
 struct VerdictKernel {
     using I = typename S::Int;
     using Vec = typename S::Vec;
@@ -24,8 +25,9 @@ struct VerdictKernel {
     static constexpr int kHeld = M == 0 ? 1 : M;
 
     Group<I>& group;
-    Vec key[kHeld], finish[kHeld];
+    Vec key[kHeld], finish[kHeld], due[Fixed ? kHeld : 1];
     Vec low, stop, earliest;
+    Vec behind_due;  // the earliest deadline of those that wait but the first, kNone: none
 
     int slots() const { return M == 0 ? group.slots : M; }
     Vec key_of(int s) const { return M == 0 ? S::load(group.key + s * L) : key[s]; }
@@ -35,6 +37,14 @@ struct VerdictKernel {
             S::store(group.key + s * L, value);
         } else {
             key[s] = value;
+        }
+    }
+    Vec due_of(int s) const { return M == 0 ? S::load(group.due + s * L) : due[s]; }
+    void set_due(int s, Vec value) {
+        if constexpr (M == 0) {
+            S::store(group.due + s * L, value);
+        } else {
+            due[s] = value;
         }
     }
     void set_finish(int s, Vec value) {
@@ -53,8 +63,17 @@ struct VerdictKernel {
             if constexpr (M != 0) {
                 key[s] = S::load(group.key + s * L);
                 finish[s] = S::load(group.finish + s * L);
+                if constexpr (Fixed) {
+                    due[s] = S::load(group.due + s * L);
+                }
             }
             earliest = S::min(earliest, finish_of(s));
+        }
+        behind_due = S::all(kNone<I>);
+        if constexpr (Fixed) {
+            for (int j = 1; j < group.waiting; j++) {
+                behind_due = S::min(behind_due, S::load(group.wait_due + j * L));
+            }
         }
     }
 
@@ -64,6 +83,9 @@ struct VerdictKernel {
             for (int s = 0; s < M; s++) {
                 S::store(group.key + s * L, key[s]);
                 S::store(group.finish + s * L, finish[s]);
+                if constexpr (Fixed) {
+                    S::store(group.due + s * L, due[s]);
+                }
             }
         }
     }
@@ -76,7 +98,9 @@ struct VerdictKernel {
         const Vec first = S::load(group.wait_key);
         const Vec second = S::load(group.wait_key + L);
         // A job finishes for which another waits: that one takes the slot.
-        const Vec until = S::min(next, stop) | low;
+        const Vec first_due = Fixed ? S::load(group.wait_due) : S::without(first, low);
+        const Vec end = Fixed ? S::min(stop, S::min(first_due, behind_due)) : stop;
+        const Vec until = S::min(next, end) | low;
         const Mask taken = S::both(S::less(first, no_job), S::at_most(earliest, until));
         const Vec taken_finish = S::add(earliest, S::load(group.wait_rest));
         const Vec next_low = next | low;
@@ -90,19 +114,30 @@ struct VerdictKernel {
             const Vec seen = S::choose(S::at_most(f, next_low), free, k);
             set_finish(s, f);
             set_key(s, seen);
+            if constexpr (Fixed) {
+                set_due(s, S::choose(here, first_due, due_of(s)));
+            }
             soonest = S::min(soonest, f);
             victim = S::max(victim, seen);
         }
-        const Mask late = S::both(taken, S::less(first, S::without(taken_finish, low)));
-        stop = S::choose(late, S::min(stop, S::without(first, low)), stop);
+        const Mask late = S::both(taken, S::less(first_due, S::without(taken_finish, low)));
+        stop = S::choose(late, S::min(stop, first_due), stop);
         // Unless another one waits for a completion before it, the next job is released.
         const Vec head = S::choose(taken, second, first);
+        Vec last = stop;
+        if constexpr (Fixed) {
+            last = S::min(last, S::min(S::choose(taken, none, first_due), behind_due));
+        }
         const Mask more =
-            S::both(S::less(head, no_job), S::at_most(soonest, S::min(next, stop) | low));
-        const Mask in_time = S::less(next, S::without(stop, low));
+            S::both(S::less(head, no_job), S::at_most(soonest, S::min(next, last) | low));
+        const Mask in_time = S::less(next, S::without(last, low));
         const Mask go = S::first_only(in_time, more);
         release(next, go, victim, taken);
-        return S::neither(in_time, more);
+        const Mask done = S::neither(in_time, more);
+        if constexpr (Fixed) {
+            stop = S::choose(done, last, stop);
+        }
+        return done;
     }
 
     void release(Vec next, Mask go, Vec victim, Mask taken) {
@@ -110,10 +145,17 @@ struct VerdictKernel {
         const Vec now = S::without(next, low);
         const Vec period = S::gather(group.period, task);
         const Vec wcet = S::gather(group.wcet, task);
-        const Vec k = S::add(next, group.implicit ? period : S::gather(group.relative, task));
+        const Vec deadline =
+            S::add(next, group.implicit ? period : S::gather(group.relative, task));
+        Vec k = deadline;
+        if constexpr (Fixed) {
+            const Vec fixed = S::gather(group.fixed, task);
+            k = S::choose(S::less(fixed, S::all(kNoJob<I>)), fixed, k);
+        }
         const Vec f = S::add(now, wcet);
         const Mask enters = S::both(go, S::less(k, victim));
         Vec victim_finish = S::all(0);
+        Vec victim_due = S::all(kNone<I>);
         earliest = S::all(kNone<I>);
         for (int s = 0; s < slots(); s++) {
             const Mask here = S::both(enters, S::equal(key_of(s), victim));
@@ -123,22 +165,30 @@ struct VerdictKernel {
             set_finish(s, fresh);
             set_key(s, S::choose(here, k, key_of(s)));
             earliest = S::min(earliest, fresh);
+            if constexpr (Fixed) {
+                victim_due = S::choose(here, due_of(s), victim_due);
+                set_due(s, S::choose(here, S::without(deadline, low), due_of(s)));
+            }
         }
-        const Mask late = S::both(enters, S::less(k, f));
-        stop = S::choose(late, S::min(stop, S::without(k, low)), stop);
+        const Mask late = S::both(enters, S::less(deadline, f));
+        stop = S::choose(late, S::min(stop, S::without(deadline, low)), stop);
         const Vec rest = S::sub(S::without(victim_finish, low), now);
-        wait(taken, S::choose(go, S::max(k, victim), S::all(kNone<I>)),
-             S::choose(enters, rest, wcet));
+        const Vec loser = S::choose(go, S::max(k, victim), S::all(kNone<I>));
+        const Vec loser_due = S::choose(enters, victim_due, S::without(deadline, low));
+        wait(taken, loser, S::choose(enters, rest, wcet),
+             S::choose(S::less(loser, S::all(kNoJob<I>)), loser_due, S::all(kNone<I>)));
         reschedule(S::choose(go, S::add(next, period), next));
     }
 
-    // Removes the first that waits where `taken`, inserts (k, rest); k = kNone inserts nothing.
-    void wait(Mask taken, Vec k, Vec rest) {
+    // Removes the first that waits where `taken`, inserts (k, rest, due); k = kNone: nothing.
+    void wait(Mask taken, Vec k, Vec rest, Vec due_in) {
         I* keys = group.wait_key;
         I* rests = group.wait_rest;
+        I* dues = group.wait_due;
         const int count = group.waiting;
         Vec here_key = S::load(keys);
         Vec here_rest = S::load(rests);
+        Vec least = S::all(kNone<I>);
         for (int j = 0; j < count; j++) {
             const Vec next_key = S::load(keys + (j + 1) * L);
             const Vec next_rest = S::load(rests + (j + 1) * L);
@@ -151,15 +201,28 @@ struct VerdictKernel {
             rest = S::choose(before, old_rest, rest);
             here_key = next_key;
             here_rest = next_rest;
+            if constexpr (Fixed) {
+                const Vec old_due =
+                    S::choose(taken, S::load(dues + (j + 1) * L), S::load(dues + j * L));
+                const Vec fresh = S::choose(before, due_in, old_due);
+                S::store(dues + j * L, fresh);
+                due_in = S::choose(before, old_due, due_in);
+                least = j == 0 ? least : S::min(least, fresh);
+            }
         }
         const Vec no_job = S::all(kNoJob<I>);
         if (S::any(S::less(k, no_job))) {
             S::store(keys + count * L, k);
             S::store(rests + count * L, rest);
+            if constexpr (Fixed) {
+                S::store(dues + count * L, due_in);
+                least = count == 0 ? least : S::min(least, due_in);
+            }
             group.waiting = count + 1;
         } else if (count > 0 && !S::any(S::less(S::load(keys + (count - 1) * L), no_job))) {
             group.waiting = count - 1;
         }
+        behind_due = least;
     }
 
     // Replaces the head of the release queue by `k`, which is not smaller, and sorts it in.
@@ -174,7 +237,7 @@ struct VerdictKernel {
     }
 
     static std::uint32_t run(Group<I>& group) {
-        VerdictKernel kernel{group, {}, {}, {}, {}, {}};
+        VerdictKernel kernel{group, {}, {}, {}, {}, {}, {}, {}};
         kernel.load();
         std::uint32_t done = 0;
         do {
@@ -185,24 +248,30 @@ struct VerdictKernel {
     }
 };
 
-template <class S>
-Kernel<typename S::Int> verdict_kernel(int slots) {
+template <class S, bool Fixed>
+Kernel<typename S::Int> verdict_kernel_of(int slots) {
     switch (slots) {
         case 1:
-            return VerdictKernel<S, 1>::run;
+            return VerdictKernel<S, 1, Fixed>::run;
         case 2:
-            return VerdictKernel<S, 2>::run;
+            return VerdictKernel<S, 2, Fixed>::run;
         case 3:
-            return VerdictKernel<S, 3>::run;
+            return VerdictKernel<S, 3, Fixed>::run;
         case 4:
-            return VerdictKernel<S, 4>::run;
+            return VerdictKernel<S, 4, Fixed>::run;
         case 6:
-            return VerdictKernel<S, 6>::run;
+            return VerdictKernel<S, 6, Fixed>::run;
         case 8:
-            return VerdictKernel<S, 8>::run;
+            return VerdictKernel<S, 8, Fixed>::run;
         default:
-            return VerdictKernel<S, 0>::run;
+            return VerdictKernel<S, 0, Fixed>::run;
     }
+}
+
+template <class S>
+Kernel<typename S::Int> verdict_kernel(int slots, Kind kind) {
+    return kind == Kind::stop_fixed ? verdict_kernel_of<S, true>(slots)
+                                    : verdict_kernel_of<S, false>(slots);
 }
 
 }  // namespace deadbeat::sched::fast::DEADBEAT_LANES
