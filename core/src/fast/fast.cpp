@@ -158,14 +158,22 @@ BatchRow row_of(const System& system, const Options& options, const Pieces& all,
     return row;
 }
 
-// Metrics beyond a miss: from the start again, to the horizon. Returns whether the lanes could.
+// With metrics a piece with a miss runs on; or it stops the others at that instant. Both from the
+// start again. Returns whether the lanes can.
 bool goes_on(const Options& options, Pieces& all, std::span<Piece> parts,
              std::vector<Piece*>& again) {
-    if (!options.metrics || first_miss(parts) == kNever) {
+    const Time miss = first_miss(parts);
+    if (!options.metrics || miss == kNever) {
         return true;
     }
     if (options.stop_at_miss) {
-        return parts.size() == 1;  // else the clusters stop together, at the first miss of any
+        for (Piece& piece : parts) {
+            if (piece.miss < 0 || piece.miss * piece.unit > miss) {
+                piece.horizon = miss / piece.unit;  // a sum of parameters: no remainder
+                again.push_back(&piece);
+            }
+        }
+        return true;
     }
     for (Piece& piece : parts) {
         if (piece.miss >= 0) {

@@ -71,8 +71,7 @@ bool add_piece(const System& system, std::size_t index, std::span<const std::int
     }
     Time longest = 0;
     piece.unit = horizon;
-    for (const std::int32_t task : tasks) {
-        const Task& t = system.tasks[at(task)];
+    for (const Task& t : system.tasks) {
         for (const Time value : {t.period, t.wcet, t.deadline}) {
             piece.unit = piece.unit == 1 ? 1 : std::gcd(piece.unit, value);
             longest = std::max(longest, value);

@@ -26,7 +26,7 @@ struct Piece {
     bool metrics;             // else only the first miss is found
     Kind kind;
     bool wide;     // needs 64-bit lanes
-    Time unit;     // common divisor of all parameters
+    Time unit;     // common divisor of the system's parameters
     Time horizon;  // in units
     double work;   // about the releases before the horizon
     // Found, times in units:
