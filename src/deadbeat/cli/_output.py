@@ -139,9 +139,9 @@ class Watch:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
             case Started(total=total, done=done, eta_s=eta):
-                self._draw_runs(done, total, eta)
+                self.count(done, total, eta, unit="runs")
             case RunDone(done=done, total=total, eta_s=eta):
-                self._draw_runs(done, total, eta)
+                self.count(done, total, eta, unit="runs")
             case RunFailed(key=key, reason=reason):
                 self._failures += 1
                 if self._failures <= FAILURES_TOLD:
@@ -155,9 +155,10 @@ class Watch:
         """Progress of something that is no campaign."""
         self._draw(self.label, done, "", tell=done == 0)
 
-    def _draw_runs(self, done: int, total: int, eta_s: float) -> None:
+    def count(self, done: int, total: int, eta_s: float, *, unit: str) -> None:
+        """Progress of something that is counted in ``unit``."""
         share = done / total if total else 1.0
-        left = f"{done} of {total} runs, {duration(eta_s)} left"
+        left = f"{done} of {total} {unit}, {duration(eta_s)} left"
         twentieth = int(share * 20)
         self._draw(self.label, share, left, tell=twentieth != self._told)
         self._told = twentieth

@@ -8,50 +8,21 @@ of the files.
 from __future__ import annotations
 
 import importlib
-import io
 import math
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, grids, predicted
+from deadbeat.report.canvas import COLOURS, FORMATS, STYLE, Words, content, new_figure, printable
 from deadbeat.report.grids import MEASURED, METRICS, NOT_MEASURED, UNDECIDED, Grid, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
-
-#: Pixels per inch of PNG figures.
-_DPI = 150
-
-#: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
-_COLOURS = "viridis"
-
-_STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 9.0,
-    "svg.hashsalt": "deadbeat",
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-    "hatch.linewidth": 0.6,
-    "text.parse_math": False,
-}
-
-#: Fields that would carry the date of drawing into a file.
-_METADATA: Mapping[str, Mapping[str, Any]] = {
-    "png": {"Software": "deadbeat"},
-    "svg": {"Date": None, "Creator": "deadbeat"},
-    "pdf": {"CreationDate": None, "Creator": "deadbeat", "Producer": "deadbeat"},
-}
 
 #: Metric of a distribution, heading of its panel, axis label.
 _PANELS: tuple[tuple[str, str, str], ...] = (
@@ -59,14 +30,6 @@ _PANELS: tuple[tuple[str, str, str], ...] = (
     ("delay_ratio", "Delay ratio", "delay ratio of a job (span / C)"),
     ("response_ratio", "Response ratio", "response ratio of a job ((f − r) / C)"),
 )
-
-
-@frozen(kw_only=True)
-class _Words:
-    """What stands on every figure."""
-
-    labels: str
-    caption: str
 
 
 def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
@@ -87,13 +50,13 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 
     words = _words(summary)
     for name, build in _plan(summary, words):
-        with mpl.rc_context(_STYLE):
+        with mpl.rc_context(STYLE):
             figure = build()
             for kind in formats:
-                yield f"{name}.{kind}", _content(figure, kind)
+                yield f"{name}.{kind}", content(figure, kind)
 
 
-def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
+def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
     """Name and builder of every figure; nothing is drawn before the builder is called."""
     cores = grids.cores_of(summary)
     floor = facts.noise_floor(summary)
@@ -112,13 +75,7 @@ def _plan(summary: Summary, words: _Words) -> Iterator[tuple[str, Any]]:
         yield "predicted", lambda: _predicted(ratios, words)
 
 
-def _content(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=_DPI, metadata=dict(_METADATA[kind]))
-    return buffer.getvalue()
-
-
-def _words(summary: Summary) -> _Words:
+def _words(summary: Summary) -> Words:
     machine = facts.platform(summary)
     origin = [facts.campaign_name(summary)]
     origin += [str(machine[key]) for key in ("name", "soc", "kernel") if machine.get(key)]
@@ -126,52 +83,16 @@ def _words(summary: Summary) -> _Words:
         # An unknown model carries its reason behind a colon; the page has room for it.
         origin.append(f"preemption {str(machine['preemption']).split(':')[0]}")
     floor = facts.noise_floor(summary).text
-    return _Words(
-        labels=_printable(", ".join(facts.labels(summary))),
-        caption=_printable(f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}"),
+    return Words(
+        labels=printable(", ".join(facts.labels(summary))),
+        caption=printable(f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}"),
     )
 
 
-def _printable(text: str) -> str:
-    """Without control characters and lone surrogates, which no SVG may hold."""
-    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
-
-
-def _new_figure(width: float, height: float, title: str, words: _Words) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - see above
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
-    left = 0.15 / width
-    figure.text(left, 1 - 0.12 / height, title, va="top", fontsize=11.5, fontweight="bold")
-    if words.labels:
-        figure.text(
-            1 - left,
-            1 - 0.12 / height,
-            words.labels,
-            va="top",
-            ha="right",
-            fontsize=9.5,
-            fontweight="bold",
-            bbox={"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"},
-        )
-    figure.text(
-        left, 0.1 / height, _fitted(words.caption, width), va="bottom", fontsize=8, color="#444444"
-    )
-    return figure
-
-
-def _fitted(text: str, width_inches: float) -> str:
-    """Cut to one line of about 15.5 characters an inch at 8 points."""
-    room = int(15.5 * width_inches)
-    return text if len(text) <= room else text[: room - 1] + "…"
-
-
-def _pair(grid: Grid, scale: Scale, words: _Words) -> Figure:
+def _pair(grid: Grid, scale: Scale, words: Words) -> Figure:
     """Surface (left) and heat map with contours (right) of one metric at one M."""
     importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
-    figure = _new_figure(11.0, 5.2, f"{grid.metric.name}, M = {grid.cores}", words)
+    figure = new_figure(11.0, 5.2, f"{grid.metric.name}, M = {grid.cores}", words)
     surface = figure.add_axes((0.0, 0.05, 0.46, 0.86), projection="3d")
     _surface(surface, grid, scale)
     heat = figure.add_axes((0.53, 0.15, 0.37, 0.72))
@@ -181,12 +102,12 @@ def _pair(grid: Grid, scale: Scale, words: _Words) -> Figure:
     return figure
 
 
-def _overview(all_grids: Sequence[Grid], scale: Scale, words: _Words) -> Figure:
+def _overview(all_grids: Sequence[Grid], scale: Scale, words: Words) -> Figure:
     """The heat maps of every M side by side, on one colour scale."""
     columns = min(4, len(all_grids))
     lines = math.ceil(len(all_grids) / columns)
     width, height = max(6.5, 3.0 * columns + 1.1), 2.9 * lines + 1.2
-    figure = _new_figure(width, height, f"{all_grids[0].metric.name} by cores M", words)
+    figure = new_figure(width, height, f"{all_grids[0].metric.name} by cores M", words)
     left, right, bottom, top = 0.65 / width, 1 - 1.1 / width, 0.8 / height, 1 - 0.75 / height
     axes = figure.subplots(
         lines,
@@ -221,7 +142,7 @@ def _surface(axis: Any, grid: Grid, scale: Scale) -> None:
     x, y = np.meshgrid(grid.contended_ratios, grid.sync_shares)
     if min(grid.values.shape) > 1 and not np.all(np.isnan(grid.values)):
         axis.plot_surface(
-            x, y, grid.values, cmap=_COLOURS, vmin=scale.low, vmax=scale.high,
+            x, y, grid.values, cmap=COLOURS, vmin=scale.low, vmax=scale.high,
             rstride=1, cstride=1, edgecolor="white", linewidth=0.35, alpha=0.92,
         )  # fmt: skip
     for line in (*zip(x, y, grid.values, strict=True), *zip(x.T, y.T, grid.values.T, strict=True)):
@@ -238,7 +159,7 @@ def _heat(axis: Axes, grid: Grid, scale: Scale, *, numbers: bool) -> Any:
     """Cells with their value, contour lines between them, hatching where there is no value."""
     x_edges, y_edges = grids.edges(grid.contended_ratios), grids.edges(grid.sync_shares)
     image = axis.pcolormesh(
-        x_edges, y_edges, np.ma.masked_invalid(grid.values), cmap=_COLOURS,
+        x_edges, y_edges, np.ma.masked_invalid(grid.values), cmap=COLOURS,
         vmin=scale.low, vmax=scale.high, edgecolors="white", linewidth=0.5 if numbers else 0.2,
     )  # fmt: skip
     _contours(axis, grid, scale)
@@ -304,7 +225,7 @@ def _number(axis: Axes, grid: Grid, scale: Scale, row: int, column: int) -> None
 
     share = (grid.values[row, column] - scale.low) / (scale.high - scale.low)
     # A patch in the colour of the cell keeps contour lines off the number.
-    patch = {"facecolor": mpl.colormaps[_COLOURS](share), "edgecolor": "none", "pad": 0.6}
+    patch = {"facecolor": mpl.colormaps[COLOURS](share), "edgecolor": "none", "pad": 0.6}
     axis.text(
         grid.contended_ratios[column],
         grid.sync_shares[row],
@@ -324,13 +245,13 @@ def _ticks(axis: Any, values: Sequence[float]) -> None:
     axis.set_ticks(kept, labels=[f"{value:g}" for value in kept])
 
 
-def _distributions(summary: Summary, cores: int, words: _Words) -> Figure:
+def _distributions(summary: Summary, cores: int, words: Words) -> Figure:
     """CDFs at the largest rho, for alpha from lowest to highest, one panel a metric."""
     items = [item for item in summary.distributions if int(item["cores"]) == cores]
     rho = max(float(item["sync_share"]) for item in items)
     items = [item for item in items if float(item["sync_share"]) == rho]
     title = f"Distributions over jobs, M = {cores}, ρ = {rho:g}"
-    figure = _new_figure(11.0, 4.3, title, words)
+    figure = new_figure(11.0, 4.3, title, words)
     axes = figure.subplots(
         1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "bottom": 0.25, "top": 0.81}
     )
@@ -349,8 +270,8 @@ def _distributions(summary: Summary, cores: int, words: _Words) -> Figure:
     return figure
 
 
-def _predicted(ratios: Mapping[int, list[tuple[float, float]]], words: _Words) -> Figure:
-    figure = _new_figure(7.4, 4.8, "Measured beside predicted response times", words)
+def _predicted(ratios: Mapping[int, list[tuple[float, float]]], words: Words) -> Figure:
+    figure = new_figure(7.4, 4.8, "Measured beside predicted response times", words)
     axis = figure.add_axes((0.1, 0.22, 0.87, 0.61))
     predicted.draw(axis, ratios)
     _log_axis(axis, *predicted.ratio_range(ratios), vertical=True)
@@ -368,7 +289,7 @@ def _spread(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _cdf_panel(axis: Axes, lines: Sequence[Mapping[str, Any]]) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - see draw_figures
 
-    colours = mpl.colormaps[_COLOURS](np.linspace(0.0, 0.85, max(1, len(lines))))
+    colours = mpl.colormaps[COLOURS](np.linspace(0.0, 0.85, max(1, len(lines))))
     dashes = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
     low, high = math.inf, -math.inf
     for item, colour, dash in zip(lines, colours, dashes, strict=False):

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from html import escape
-from importlib import metadata, resources
+from importlib import metadata
 from string import Template
 
 from deadbeat.model.results import Finding, Summary
 from deadbeat.report import facts, predicted
 from deadbeat.report.data import encode, page_data
-from deadbeat.report.embed import asset, content_policy
+from deadbeat.report.embed import asset, content_policy, plotly
 from deadbeat.report.glossary import TERMS
 from deadbeat.report.headline import CoreAnswer, headline
 
@@ -29,11 +28,11 @@ _SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
 
 def render(summary: Summary) -> str:
     """The page as text; the same summary gives the same page."""
-    script, plotly = asset("page.js"), _plotly()
+    script, library = asset("page.js"), plotly()
     answer = headline(summary)
     name = facts.campaign_name(summary)
     return Template(asset("page.html")).substitute(
-        policy=content_policy(plotly, script),
+        policy=content_policy(library, script),
         title=escape(f"{name} – deadbeat report"),
         style=asset("page.css"),
         name=escape(name),
@@ -55,18 +54,9 @@ def render(summary: Summary) -> str:
         glossary=_pairs(TERMS, "terms"),
         version=escape(metadata.version("deadbeat")),
         data=encode(page_data(summary)),
-        plotly=plotly,
+        plotly=library,
         script=script,
     )
-
-
-@cache
-def _plotly() -> str:
-    """The plotting library of the installed plotly package, in one line-ending convention."""
-    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
-    if "</script" in text.lower():
-        raise ValueError("plotly.min.js holds an end tag and cannot be embedded as it is")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _banner(labels: Iterable[str]) -> str:

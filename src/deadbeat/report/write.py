@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deadbeat.model.results import Summary
-from deadbeat.report.figures import FORMATS, draw_figures
+from deadbeat.report.canvas import FORMATS
+from deadbeat.report.figures import draw_figures
 from deadbeat.report.page import render
 from deadbeat.store.files import atomic_write, storing
 

@@ -1,0 +1,155 @@
+"""What ``deadbeat sched study`` does; apart from its options: ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from deadbeat.cli._output import Watch, interruptible, print_json, print_table, say
+from deadbeat.model.errors import UsageError
+from deadbeat.report.study import StudyReport, write_study
+from deadbeat.report.study_words import ANSWER_COLUMNS
+from deadbeat.store.study import StudyStore
+from deadbeat.studies.chunks import chunk_count
+from deadbeat.studies.cluster import Cluster
+from deadbeat.studies.judge import Judgement
+from deadbeat.studies.place import choose, open_store
+from deadbeat.studies.presets import presets
+from deadbeat.studies.runner import Computer, Threads, run_study
+from deadbeat.studies.spec import StudySpec
+from deadbeat.studies.sweep import read_study_file, specify
+
+_INTERRUPTED = 130
+
+
+def list_presets(*, as_json: bool) -> None:
+    """Name, size and title of every preset."""
+    known = [(preset, preset.build().total) for preset in presets().values()]
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": preset.name,
+                    "sets": total,
+                    "title": preset.title,
+                    "about": preset.about,
+                    "conclusions": [item.id for item in preset.conclusions],
+                }
+                for preset, total in known
+            ]
+        )
+        return
+    print_table(
+        ["preset", "sets", "title", "conclusions"],
+        (
+            [preset.name, str(total), preset.title, str(len(preset.conclusions))]
+            for preset, total in known
+        ),
+        numeric=["sets", "conclusions"],
+    )
+
+
+def study(
+    options: Mapping[str, Any],
+    *,
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    """Runs the study the command line asks for; returns the exit status.
+
+    Args:
+        options: Those that are no part of the specification.
+        layer, names: Those that are, and what they are called.
+        words: The command as typed, to be named where it can be repeated.
+    """
+    if not layer and options["study_file"] is None:
+        raise UsageError(
+            "neither a preset nor a sweep is named",
+            "deadbeat sched study --list shows the presets; a sweep needs --processors, --tasks,"
+            " --utilisation and a --policy or --test",
+        )
+    file = options["study_file"]
+    spec = specify(*(() if file is None else (read_study_file(file),)), layer, names=names)
+    computer: Computer = (
+        Cluster(options["scheduler"]) if options["scheduler"] else Threads(options["workers"])
+    )
+    place = choose(options["runs"], spec, fresh=options["fresh"])
+    again = shlex.join(["deadbeat", *(word for word in words if word != "--fresh")])
+    store = open_store(place, spec)
+    with interruptible():
+        try:
+            _compute(spec, store, computer)
+            say("judge and draw")
+            report = write_study(store, figures=options["figures"])
+        except KeyboardInterrupt:
+            say(
+                f"interrupted: {len(store.finished())} of {chunk_count(spec)} chunks are kept in"
+                f" {store.path}; continue with: {again}"
+            )
+            return _INTERRUPTED
+    _answer(store, report, as_json=options["as_json"])
+    return 0
+
+
+def _compute(spec: StudySpec, store: StudyStore, computer: Computer) -> None:
+    kept = len(store.finished())
+    verb = f"continue {store.path}, {kept} of {chunk_count(spec)} chunks done" if kept else (
+        f"begin {store.path}"
+    )  # fmt: skip
+    say(f"{verb}: {spec.total} task sets in {len(spec.cells)} cells of {spec.sets}")
+    with Watch(store.path.name) as watch:
+        run_study(
+            spec,
+            store,
+            computer,
+            on_event=lambda event: watch.count(
+                event.done, event.total, event.eta_s, unit="task sets"
+            ),
+        )
+
+
+def _answer(store: StudyStore, report: StudyReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "name": store.path.name,
+                "path": str(store.path),
+                "digest": store.digest,
+                "label": report.words.label,
+                **report.summary,
+                "report": str(report.page),
+            }
+        )
+        return
+    print_table(
+        ANSWER_COLUMNS,
+        report.words.answers,
+        title=f"{store.path.name}   {report.words.label}",
+        numeric=ANSWER_COLUMNS[1:],
+    )
+    for text in report.words.open_cases:
+        click.echo(f"open: {text}")
+    for judgement in report.words.judgements:
+        _tell(judgement)
+    click.echo(f"report: {report.page}")
+
+
+def _tell(judgement: Judgement) -> None:
+    """The verdict, and the first figures for and against it."""
+    on = f" on {', '.join(judgement.on)}" if judgement.on else ""
+    held = sum(item.holds for item in judgement.evidence)
+    click.echo(f"{judgement.verdict}{on}: {judgement.conclusion.says}")
+    many = f", holds in {held} of {len(judgement.evidence)} variants" if judgement.on else ""
+    click.echo(f"    confirmed means: {judgement.conclusion.confirmed}{many}")
+    shown = [
+        next((item for item in judgement.evidence if item.holds is wanted), None)
+        for wanted in (True, False)
+    ]
+    for item in filter(None, shown):
+        variant = ", ".join(f"{name} {value}" for name, value in item.variant.items())
+        mark = "holds" if item.holds else "does not hold"
+        click.echo(f"    {mark}{f' ({variant})' if variant else ''}: {item.figures}")

@@ -1,0 +1,213 @@
+"""A study's directory: the specification, and a file for every finished chunk of its results.
+
+``study.json`` says what is asked; ``chunks/000012.rows`` holds a row per task set of chunk 12 and
+is never changed; everything else is derived. Layout: docs/reference/studies.md.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.store.files import (
+    FORMAT,
+    PART_SUFFIX,
+    atomic_write,
+    check_format,
+    parse_json,
+    read_bytes,
+    read_json,
+    storing,
+    tool_version,
+    write_buffers,
+    write_json,
+)
+from deadbeat.store.locking import LOCK_NAME, FolderLock
+from deadbeat.store.summary import csv_text
+
+STUDY_FILE = "study.json"
+CHUNKS = "chunks"
+
+_MAGIC = b"deadbeat study chunk\n"
+_CHUNK_NAME = re.compile(r"([0-9]{6,})\.rows")
+_CHUNK_HINT = "delete the file and repeat the command: only this chunk is computed again"
+_STUDY_HINT = "put a good copy back, or begin anew with --fresh"
+
+
+class StudyStore:
+    """One study's directory. Use `create` or `open`."""
+
+    def __init__(self, path: Path, *, spec: dict[str, Any], digest: str, tool: str) -> None:
+        self.path = path
+        self.spec = spec
+        self.digest = digest
+        #: Version of deadbeat that began it.
+        self.tool = tool
+        self._lock = FolderLock(path)
+
+    @classmethod
+    def create(cls, path: Path, spec: dict[str, Any], digest: str) -> StudyStore:
+        """Begins a study in ``path``, which must be missing, empty, or begun and killed.
+
+        Args:
+            spec: What is asked, as JSON values; ``digest`` identifies it.
+
+        Raises:
+            UsageError: Something lies there already.
+            DeadbeatError: It cannot be written, or another process is writing there.
+        """
+        with storing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
+        if foreign:
+            raise UsageError(
+                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
+            )
+        store = cls(path, spec=spec, digest=digest, tool=tool_version())
+        with store.lock(), storing(path):
+            store._clean()
+            (path / CHUNKS).mkdir(exist_ok=True)
+            write_json(path / STUDY_FILE, {"spec": spec, "digest": digest})
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> StudyStore:
+        """The study in ``path``.
+
+        Raises:
+            DataError: No study there, or ``study.json`` is damaged or of another format.
+        """
+        file = path / STUDY_FILE
+        if not file.is_file():
+            raise DataError(
+                f"{path} is not a study: it has no {STUDY_FILE}", "name the folder of a study"
+            )
+        raw = parse_json(
+            file, read_bytes(file, what="study file", hint=_STUDY_HINT), what="study file",
+            hint=_STUDY_HINT,
+        )  # fmt: skip
+        plain = read_json(file, what="study file", hint=_STUDY_HINT)
+        spec, digest, tool = plain.get("spec"), plain.get("digest"), raw.get("tool")
+        if not (isinstance(spec, dict) and isinstance(digest, str) and isinstance(tool, str)):
+            raise DataError(f"study file {file} is damaged: no valid spec in it", _STUDY_HINT)
+        store = cls(path, spec=spec, digest=digest, tool=tool)
+        store._clean_if_possible()
+        return store
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The right to write here, for a block; nests within one process.
+
+        Raises:
+            DeadbeatError: Another process holds it.
+        """
+        with self._lock.hold():
+            yield
+
+    def _clean_if_possible(self) -> None:
+        """A read-only folder, or one that is being written, is left as it is."""
+        try:
+            with self._lock.hold_if_free() as held:
+                if held:
+                    self._clean()
+        except DeadbeatError:
+            return
+
+    def _clean(self) -> None:
+        for folder in (self.path, self.path / CHUNKS):
+            for part in folder.glob(f"*{PART_SUFFIX}"):
+                with storing(part):
+                    part.unlink(missing_ok=True)
+
+    def finished(self) -> set[int]:
+        """Numbers of the chunks that are stored."""
+        folder = self.path / CHUNKS
+        names = (entry.name for entry in folder.iterdir()) if folder.is_dir() else ()
+        return {int(match[1]) for name in names if (match := _CHUNK_NAME.fullmatch(name))}
+
+    def chunk_path(self, number: int) -> Path:
+        return self.path / CHUNKS / f"{number:06d}.rows"
+
+    def commit(self, number: int, rows: NDArray[Any]) -> Path:
+        """Keeps the rows of chunk ``number``; whole or not at all.
+
+        Raises:
+            DeadbeatError: It is stored already, or cannot be written.
+        """
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, rows, version=(2, 0), allow_pickle=False)
+        body = buffer.getvalue()
+        head = {
+            "format": FORMAT,
+            "tool": tool_version(),
+            "study": self.digest,
+            "chunk": number,
+            "bytes": len(body),
+            "crc32": zlib.crc32(body),
+        }
+        path = self.chunk_path(number)
+        with self.lock():
+            if path.exists():
+                raise DeadbeatError(f"chunk {number} of {self.path} is stored already", "a defect")
+            with storing(path):
+                path.parent.mkdir(exist_ok=True)
+            write_buffers(path, [_MAGIC, json.dumps(head, sort_keys=True).encode() + b"\n", body])
+        return path
+
+    def rows(self, number: int, expected: np.dtype[Any]) -> NDArray[Any]:
+        """The rows of chunk ``number``.
+
+        Raises:
+            DataError: Missing, damaged, of another study or with other columns than ``expected``.
+        """
+        path = self.chunk_path(number)
+        data = read_bytes(path, what="chunk", hint=_CHUNK_HINT)
+        line, newline, body = data[len(_MAGIC) :].partition(b"\n")
+        if not data.startswith(_MAGIC) or not newline:
+            raise DataError(f"chunk {path} is damaged: not a chunk of a study", _CHUNK_HINT)
+        head = parse_json(path, line, what="chunk", hint=_CHUNK_HINT)
+        if not isinstance(head, dict):
+            raise DataError(f"chunk {path} is damaged: its head is no object", _CHUNK_HINT)
+        check_format(path, head, what="chunk", hint=_CHUNK_HINT)
+        if head.get("bytes") != len(body) or head.get("crc32") != zlib.crc32(body):
+            raise DataError(f"chunk {path} is damaged: its checksum is wrong", _CHUNK_HINT)
+        if head.get("study") != self.digest or head.get("chunk") != number:
+            raise DataError(f"chunk {path} belongs to another study", _CHUNK_HINT)
+        try:
+            rows: NDArray[Any] = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+        except ValueError as error:
+            raise DataError(f"chunk {path} is damaged: {error}", _CHUNK_HINT) from error
+        if rows.dtype != expected or rows.ndim != 1:
+            raise DataError(f"chunk {path} is damaged: other columns than asked", _CHUNK_HINT)
+        return rows
+
+    def write_cells(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Path:
+        """``cells.csv``: a row per cell and contender or test. Replaced atomically."""
+        path = self.path / "cells.csv"
+        with self.lock():
+            atomic_write(path, csv_text(columns, rows))
+        return path
+
+    def write_summary(self, summary: Mapping[str, Any]) -> Path:
+        """``summary.json``: counts and conclusions. Replaced atomically."""
+        path = self.path / "summary.json"
+        with self.lock():
+            write_json(path, dict(summary))
+        return path
+
+
+def _is_begun(entry: Path) -> bool:
+    """Whether ``entry`` may lie in a folder whose study was begun and killed at once."""
+    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
+        return True
+    return entry.name == CHUNKS and entry.is_dir() and not any(entry.iterdir())

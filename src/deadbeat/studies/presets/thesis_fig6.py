@@ -1,0 +1,58 @@
+"""Figure 6 of the thesis: how much time is left before deadlines under each approach."""
+
+from deadbeat.studies.judge import Conclusion
+from deadbeat.studies.presets import Preset
+from deadbeat.studies.presets._approaches import (
+    ABOUT,
+    CLUSTERED,
+    GLOBAL,
+    LOOSE,
+    MEANS,
+    PARTITIONED,
+    all_of,
+    more_slack,
+    spec,
+)
+
+_TITLE = "Figure 6: average slack by approach, 4 processors"
+_SLACK = f"slack in periods, mean over jobs and then over sets, is larger; {MEANS}"
+
+PRESET = Preset(
+    name="thesis-fig6",
+    title=_TITLE,
+    about=ABOUT,
+    build=lambda: spec("thesis-fig6", _TITLE, metrics=True),
+    charts=("slack",),
+    conclusions=(
+        Conclusion(
+            id="partitioned-least-slack",
+            says="The average slack of the partitioned approach is the smallest",
+            confirmed=f"against each of the three others, theirs: {_SLACK}",
+            check=all_of(*(more_slack(x, PARTITIONED) for x in (GLOBAL, CLUSTERED, LOOSE))),
+        ),
+        Conclusion(
+            id="global-among-the-largest",
+            says="The average slack of the global approach is one of the largest",
+            confirmed=f"larger than that of partitioned and of clustered: {_SLACK}",
+            check=all_of(*(more_slack(GLOBAL, x) for x in (PARTITIONED, CLUSTERED))),
+        ),
+        Conclusion(
+            id="only-loose-above-global",
+            says="Only loose clustered has a larger slack than global, above 80 % utilisation",
+            confirmed=f"above 80 %, {_SLACK}",
+            check=more_slack(LOOSE, GLOBAL, low=800),
+        ),
+        Conclusion(
+            id="clustered-below-global",
+            says="The average slack of clustered is less than that of global",
+            confirmed=f"that of global: {_SLACK}",
+            check=more_slack(GLOBAL, CLUSTERED),
+        ),
+        Conclusion(
+            id="loose-among-the-largest",
+            says="The average slack of loose clustered is one of the highest",
+            confirmed=f"larger than that of partitioned and of clustered: {_SLACK}",
+            check=all_of(*(more_slack(LOOSE, x) for x in (PARTITIONED, CLUSTERED))),
+        ),
+    ),
+)

@@ -1,0 +1,337 @@
+"""What a study is: task systems by the cell, and who is asked about each of them.
+
+A specification is complete: its results are a function of it alone, so that two machines, two
+orders of work or a resumed study give the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+from attrs import frozen
+from cattrs import Converter
+
+from deadbeat.campaign.rules import Problem
+from deadbeat.campaign.spec import usage
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.words import nearest
+from deadbeat.sched import Costs, Scheduler, policies, tie_rules
+from deadbeat.sched.analysis import tests as known_tests
+from deadbeat.sched.generators import Recipe
+
+#: Task systems of one study: a hundred times the thesis's.
+SETS_MAX = 2_000_000
+#: Bins of the histogram of task utilisations: twentieths of 1.
+BINS = 20
+
+#: Different refusals of the generator that are named at once.
+_TOLD_MAX = 5
+
+_CLOSED = {
+    "partition": ("next-fit", "first-fit", "best-fit", "worst-fit"),
+    "order": (
+        "file",
+        "utilisation-desc",
+        "utilisation-asc",
+        "period-asc",
+        "period-desc",
+        "deadline-asc",
+        "density-desc",
+    ),
+    "priorities": ("rm", "dm", "given"),
+    "admission": ("utilisation", "density", "exact"),
+    "unplaced": ("reject", "least-loaded"),
+    "balance": ("none", "offline", "pull", "both", "sticky", "release"),
+}
+
+
+@frozen(kw_only=True)
+class Source:
+    """How task systems are drawn: the parameters of ``Recipe`` that do not vary over the cells."""
+
+    utilisations: str = "randfixedsum"
+    low: float = 0.0
+    high: float = 1.0
+    mean: float | None = None
+    heavy_share: float = 0.33
+    split: float = 0.5
+    periods: str = "lcm-limited"
+    period_low: int = 10
+    period_high: int = 250
+    granularity: int = 1
+    lcm_limit: int = 100_000
+    deadlines: str = "implicit"
+    deadline_low: float | None = None
+    deadline_high: float | None = None
+    offsets: str = "zero"
+    tolerance: float | None = None
+    attempts: int = 100_000
+
+    def recipe(self, *, processors: int, tasks: int, utilisation: float) -> Recipe:
+        """The whole recipe of a cell."""
+        return Recipe(
+            processors=processors, tasks=tasks, utilisation=utilisation, **attrs.asdict(self)
+        )
+
+
+@frozen
+class Cell:
+    """One scenario. ``load``: utilisation by processor in thousandths; ``source``: its label."""
+
+    processors: int
+    tasks: int
+    load: int
+    source: str
+
+    @property
+    def utilisation(self) -> float:
+        """U, the sum of C/T aimed at."""
+        return self.processors * self.load / 1000
+
+
+@frozen(kw_only=True)
+class StudySpec:
+    """A study, whole.
+
+    Attributes:
+        preset: What it was made from; "" for a free-form sweep.
+        seed: Everything random derives from it.
+        sets: Task systems per cell.
+        sources: Label -> how its task systems are drawn.
+        cells: Scenarios, in the order of work.
+        contenders: Label -> scheduler whose schedule is simulated.
+        tests: Names of schedulability tests.
+        partition, order, priorities: Of those tests that place tasks or rank them.
+        metrics: Whether migrations and slack are counted, of the whole hyper-period.
+        budget: Events after which a verdict is ``undecided``.
+    """
+
+    name: str
+    preset: str = ""
+    title: str = ""
+    seed: int = 1
+    sets: int
+    sources: Mapping[str, Source]
+    cells: tuple[Cell, ...]
+    contenders: Mapping[str, Scheduler]
+    tests: tuple[str, ...] = ()
+    partition: str = "first-fit"
+    order: str = "utilisation-desc"
+    priorities: str = "rm"
+    metrics: bool = False
+    budget: int = 10_000_000
+
+    @property
+    def total(self) -> int:
+        """Task systems in all."""
+        return len(self.cells) * self.sets
+
+    def problems(self) -> list[Problem]:
+        """Everything wrong with it; empty when it can be run."""
+        return [
+            *_scope(self),
+            *_cells(self),
+            *_sources(self),
+            *(p for label, it in self.contenders.items() for p in _contender(label, it, self)),
+            *_tests(self),
+        ]
+
+    def checked(self) -> StudySpec:
+        """Itself; raises UsageError naming every problem."""
+        found = self.problems()
+        if found:
+            raise usage(tuple(found))
+        return self
+
+
+def spec_dict(spec: StudySpec) -> dict[str, Any]:
+    """The canonical plain form: ``read_spec(spec_dict(spec)) == spec``."""
+    plain = attrs.asdict(spec, recurse=False)
+    plain["sources"] = {label: attrs.asdict(source) for label, source in spec.sources.items()}
+    plain["cells"] = [list(attrs.astuple(cell)) for cell in spec.cells]
+    plain["contenders"] = {label: attrs.asdict(it) for label, it in spec.contenders.items()}
+    for scheduler in plain["contenders"].values():
+        scheduler["threshold"] = scheduler["threshold"] and list(scheduler["threshold"])
+    plain["tests"] = list(spec.tests)
+    # JSON objects are unordered; the order of contenders is that of columns and legends.
+    plain["contender_order"] = list(spec.contenders)
+    plain["source_order"] = list(spec.sources)
+    return plain
+
+
+def read_spec(plain: Mapping[str, Any]) -> StudySpec:
+    """The specification of its canonical plain form.
+
+    Raises:
+        DataError: It is not one.
+    """
+    values = dict(plain)
+    try:
+        contenders, sources = values.pop("contender_order"), values.pop("source_order")
+        values["cells"] = tuple(Cell(*cell) for cell in values["cells"])
+        values["contenders"] = {
+            label: _CONVERTER.structure(values["contenders"][label], Scheduler)
+            for label in contenders
+        }
+        values["sources"] = {
+            label: _CONVERTER.structure(values["sources"][label], Source) for label in sources
+        }
+        values["tests"] = tuple(values["tests"])
+        return StudySpec(**values)
+    except Exception as error:  # whatever a damaged value raises
+        raise DataError(
+            f"the specification of the study is damaged: {error}".splitlines()[0],
+            "put a good copy back, or begin anew with --fresh",
+        ) from error
+
+
+def digest(plain: Mapping[str, Any]) -> str:
+    """What identifies a specification in its plain form; its name and title do not count."""
+    counted = {key: value for key, value in plain.items() if key not in ("name", "title")}
+    text = json.dumps(counted, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def cell_seed(spec: StudySpec, cell: Cell) -> int:
+    """Seed of a cell: of the study's seed and what is drawn, so that studies share task sets."""
+    drawn: list[Any] = [spec.seed, cell.processors, cell.tasks, cell.load]
+    drawn += [attrs.asdict(spec.sources[cell.source])]
+    text = json.dumps(drawn, sort_keys=True, separators=(",", ":"))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+_CONVERTER = Converter(forbid_extra_keys=True)
+_CONVERTER.register_structure_hook(
+    tuple[int, int] | None,
+    lambda value, _: None if value is None else (int(value[0]), int(value[1])),
+)
+
+
+def _scope(spec: StudySpec) -> Iterator[Problem]:
+    if not spec.cells:
+        yield Problem("cells", "there is none", "name processors, tasks and utilisation")
+    if not spec.contenders and not spec.tests:
+        yield Problem("policies", "neither a policy nor a test", "name one, for example g-edf")
+    if not 1 <= spec.sets <= SETS_MAX:
+        yield Problem("sets", f"{spec.sets} is out of range", f"from 1 to {SETS_MAX}")
+    elif spec.total > SETS_MAX:
+        yield Problem(
+            "sets",
+            f"{len(spec.cells)} cells of {spec.sets} are more than {SETS_MAX} task sets",
+            "fewer sets or a coarser grid",
+        )
+    if not 0 <= spec.seed < 2**63:
+        yield Problem("seed", f"{spec.seed} is out of range", "from 0 to 2^63 - 1")
+    if spec.budget < 1:
+        yield Problem("budget", f"{spec.budget} is out of range", "1 event or more")
+    if len(set(spec.cells)) != len(spec.cells):
+        yield Problem("cells", "the same cell occurs twice", "list each value once")
+
+
+def _sources(spec: StudySpec) -> Iterator[Problem]:
+    """What the generator refuses of any cell; the same words once."""
+    told: set[tuple[str, str]] = set()
+    for cell in spec.cells:
+        if cell.source not in spec.sources:
+            continue
+        try:
+            spec.sources[cell.source].recipe(
+                processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
+            )
+        except UsageError as error:
+            text = error.message.removeprefix("recipe: ")
+            if (cell.source, text) not in told and len(told) < _TOLD_MAX:
+                told.add((cell.source, text))
+                yield Problem(f"source {cell.source}", text, error.hint)
+
+
+def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
+    for key in keys:
+        word = getattr(value, key)
+        if word not in _CLOSED[key]:
+            hint = nearest(str(word), _CLOSED[key])
+            yield Problem(f"{where}: {key}", f'"{word}" is not a choice', hint)
+
+
+def _cells(spec: StudySpec) -> Iterator[Problem]:
+    for key, low, high in (("processors", 1, 1024), ("tasks", 1, 10_000), ("load", 1, 1000)):
+        wrong = sorted(
+            {getattr(cell, key) for cell in spec.cells if not low <= getattr(cell, key) <= high}
+        )
+        if wrong:
+            yield Problem(
+                key if key != "load" else "utilisation",
+                f"{wrong[0] if key != 'load' else wrong[0] / 1000:g} is out of range",
+                f"from {low} to {high}" if key != "load" else "per processor: 0.001 to 1",
+            )
+    for label in sorted({cell.source for cell in spec.cells} - set(spec.sources)):
+        yield Problem("cells", f"there is no source {label}", nearest(label, list(spec.sources)))
+
+
+def _contender(label: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
+    where = f"policy {label}"
+    facts = policies().get(it.policy)
+    if facts is None:
+        yield Problem(
+            where, f'there is no policy "{it.policy}"', nearest(it.policy, list(policies()))
+        )
+    if it.ties not in tie_rules():
+        yield Problem(
+            f"{where}: ties",
+            f'there is no tie rule "{it.ties}"',
+            nearest(it.ties, list(tie_rules())),
+        )
+    yield from _choices(
+        where, it, ("partition", "order", "priorities", "admission", "unplaced", "balance")
+    )
+    if facts and facts.clusters:
+        odd = sorted(
+            {
+                c.processors
+                for c in spec.cells
+                if it.cluster_size < 1 or c.processors % it.cluster_size
+            }
+        )
+        if odd:
+            yield Problem(
+                f"{where}: cluster_size",
+                f"{it.cluster_size} does not divide {odd[0]} processors",
+                "clusters are of equal size",
+            )
+    if facts and facts.implicit_only:
+        for name in sorted({c.source for c in spec.cells}):
+            if name in spec.sources and spec.sources[name].deadlines != "implicit":
+                yield Problem(
+                    where,
+                    f"takes implicit deadlines only, source {name} has others",
+                    "leave one out",
+                )
+    if min(attrs.astuple(it.costs)) < 0:
+        yield Problem(f"{where}: costs", "a cost is below 0", "0 or more")
+
+
+def _tests(spec: StudySpec) -> Iterator[Problem]:
+    for name in spec.tests:
+        if name not in known_tests():
+            yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
+    if len(set(spec.tests)) != len(spec.tests):
+        yield Problem("tests", "a test is listed twice", "list each once")
+    yield from _choices("tests", spec, ("partition", "order", "priorities"))
+
+
+__all__ = [
+    "BINS",
+    "SETS_MAX",
+    "Cell",
+    "Costs",
+    "Source",
+    "StudySpec",
+    "cell_seed",
+    "digest",
+    "read_spec",
+    "spec_dict",
+]

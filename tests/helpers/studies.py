@@ -1,0 +1,55 @@
+"""Small studies, and made-up results of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deadbeat.store.study import StudyStore
+from deadbeat.studies.chunks import YES, Rows, row_type
+from deadbeat.studies.results import Results
+from deadbeat.studies.spec import Cell, StudySpec, digest, spec_dict
+from deadbeat.studies.sweep import specify
+
+
+def small(**changes: Any) -> StudySpec:
+    """48 task sets that take some milliseconds."""
+    asked = {
+        "processors": "2",
+        "tasks": "4,6",
+        "utilisation": "0.6,0.9",
+        "policies": "g-edf,p-edf",
+        "tests": "gfb",
+        "sets": 12,
+    }
+    return specify({**asked, **changes})
+
+
+def begun(path: Path, spec: StudySpec) -> StudyStore:
+    plain = spec_dict(spec)
+    return StudyStore.create(path, plain, digest(plain))
+
+
+def made_up(
+    spec: StudySpec, answer: Callable[[str, Cell, int], Mapping[str, Any] | bool]
+) -> Results:
+    """Results in which ``answer`` decides: (label, cell, number) to columns or a verdict."""
+    rows: Rows = np.zeros(spec.total, dtype=row_type(spec))
+    rows["generated"] = True
+    for k in range(spec.total):
+        at, number = divmod(k, spec.sets)
+        cell = spec.cells[at]
+        rows["cell"][k], rows["index"][k] = at, number
+        rows["utilisation"][k] = cell.utilisation
+        for i, label in enumerate(spec.contenders):
+            found = answer(label, cell, number)
+            columns = {"answer": YES if found else 0} if isinstance(found, bool) else found
+            rows[f"s{i}.placed"][k] = True
+            for name, value in columns.items():
+                rows[f"s{i}.{name}"][k] = value
+        for i, name in enumerate(spec.tests):
+            rows[f"t{i}"][k] = bool(answer(name, cell, number))
+    return Results(spec, rows)

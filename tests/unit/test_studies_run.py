@@ -1,0 +1,237 @@
+"""A study in its folder: resumed, refused, damaged; and what the store says of it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers.studies import begun, small
+
+from deadbeat.cli.main import root
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.report.study import write_study
+from deadbeat.sched import Scheduler, TaskBatch, simulate
+from deadbeat.sched.generators import generate
+from deadbeat.store import files
+from deadbeat.store.study import StudyStore
+from deadbeat.studies.chunks import Piece, chunk_count, compute, compute_chunk, row_type
+from deadbeat.studies.place import choose, open_store
+from deadbeat.studies.presets import presets
+from deadbeat.studies.runner import Threads, run_study
+from deadbeat.studies.spec import cell_seed
+
+SPEC = small()
+WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]
+WORDS += ["--policy", "g-edf,p-edf", "--test", "gfb", "--sets", "12"]
+
+
+def _run(store: StudyStore, spec=SPEC) -> list[int]:
+    seen: list[int] = []
+    run_study(spec, store, Threads(2), on_event=lambda event: seen.append(event.done))
+    return seen
+
+
+def test_rows_are_those_of_the_systems_one_by_one() -> None:
+    spec = small(metrics=True)
+    rows = compute(spec, [Piece(3, 2, 3)])
+    cell = spec.cells[3]
+    recipe = spec.sources[cell.source].recipe(
+        processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
+    )
+    drawn: TaskBatch = generate(recipe, seed=cell_seed(spec, cell), count=3, first=2)
+    for k in range(3):
+        system = drawn.system(k)
+        assert rows["utilisation"][k] == pytest.approx(float(system.utilisation))
+        assert rows["largest"][k] == max(float(task.utilisation) for task in system.tasks)
+        assert rows["bins"][k].sum() == cell.tasks
+        for i, policy in enumerate(("g-edf", "p-edf")):
+            verdict = simulate(system, Scheduler(policy=policy))
+            assert rows[f"s{i}.answer"][k] == (verdict.schedulable == "yes")
+            if verdict.schedulable == "yes":
+                assert rows[f"s{i}.migrations"][k] == verdict.figures["migrations"].sum()
+
+
+def test_chunks_do_not_depend_on_threads_or_on_how_they_are_cut() -> None:
+    whole = np.concatenate([compute_chunk(SPEC, i) for i in range(chunk_count(SPEC))])
+    by_cell = np.concatenate([compute(SPEC, [Piece(c, 0, SPEC.sets)]) for c in range(4)])
+    assert whole.tobytes() == by_cell.tobytes()
+
+
+def test_a_set_that_cannot_be_drawn_is_counted_and_costs_no_other() -> None:
+    # Rounding C to whole numbers misses a narrow tolerance now and then; one attempt is allowed.
+    spec = small(generator={"attempts": 1, "tolerance": 0.02}, sets=40)
+    rows = np.concatenate([compute_chunk(spec, i) for i in range(chunk_count(spec))])
+    missing = ~rows["generated"]
+    assert 0 < missing.sum() < len(rows)
+    assert (rows["s0.answer"][missing] == -1).all()
+    assert (rows["t0"][missing] == -1).all()
+    assert (rows["s0.answer"][~missing] >= 0).all()
+
+
+def test_a_study_continues_where_it_was_and_the_result_is_the_same(tmp_path: Path) -> None:
+    whole = begun(tmp_path / "whole", SPEC)
+    assert _run(whole)[0] == 0
+    store = begun(tmp_path / "cut", SPEC)
+    for number in (0, 5):
+        store.commit(number, compute_chunk(SPEC, number))
+    again = StudyStore.open(store.path)
+    assert again.finished() == {0, 5}
+    seen = _run(again)
+    assert seen[0] == 2 * len(compute_chunk(SPEC, 0))
+    assert seen[-1] == SPEC.total
+    for number in range(chunk_count(SPEC)):
+        assert whole.chunk_path(number).read_bytes() == again.chunk_path(number).read_bytes()
+    assert _run(again) == [SPEC.total]
+
+
+def test_an_error_of_a_thread_is_raised_and_the_chunks_before_it_are_kept(tmp_path: Path) -> None:
+    broken = attrs.evolve(SPEC, contenders={"x": Scheduler(policy="no-such")})
+    store = begun(tmp_path / "s", broken)
+    with pytest.raises(UsageError, match="no-such"):
+        _run(store, broken)
+
+
+def test_the_folder_of_a_study(tmp_path: Path) -> None:
+    place = choose(tmp_path, SPEC)
+    assert (place.path, place.resumed) == (tmp_path / "study", False)
+    store = open_store(place, SPEC)
+    assert choose(tmp_path, SPEC).resumed
+    other = small(sets=13)
+    with pytest.raises(UsageError, match=r"unfinished.*sets \(12 there, 13 now\)"):
+        choose(tmp_path, other)
+    assert choose(tmp_path, other, fresh=True).path == tmp_path / "study-2"
+    _run(store)
+    second = choose(tmp_path, other)
+    assert (second.path, second.resumed) == (tmp_path / "study-2", False)
+    _run(open_store(second, other), other)
+    # Results are a function of the specification: the first is found again, not computed again.
+    assert choose(tmp_path, SPEC) == attrs.evolve(place, resumed=True)
+    assert choose(tmp_path, attrs.evolve(SPEC, seed=2)).path == tmp_path / "study-3"
+
+
+def test_an_unfinished_study_of_another_version_is_not_continued(tmp_path: Path) -> None:
+    store = open_store(choose(tmp_path, SPEC), SPEC)
+    file = store.path / "study.json"
+    plain = json.loads(file.read_text())
+    file.write_text(json.dumps({**plain, "tool": "0.0.9"}))
+    with pytest.raises(UsageError, match=r"unfinished and of deadbeat 0\.0\.9"):
+        choose(tmp_path, SPEC)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda data: data[:-5], "its checksum is wrong"),
+        (lambda data: data[:-5] + b"01234", "its checksum is wrong"),
+        (lambda data: b"other" + data, "not a chunk of a study"),
+        (lambda data: b"", "not a chunk of a study"),
+        (lambda data: data.replace(b'"chunk": 0', b'"chunk": 1'), "belongs to another study"),
+        (lambda data: data.replace(b'"format": 1', b'"format": 7'), "has format 7"),
+        (lambda data: data.replace(b'{"bytes', b'["bytes'), "is damaged"),
+    ],
+)
+def test_a_damaged_chunk_is_told_with_what_to_do(tmp_path: Path, damage, words: str) -> None:
+    store = begun(tmp_path / "s", SPEC)
+    path = store.commit(0, compute_chunk(SPEC, 0))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=words) as caught:
+        store.rows(0, row_type(SPEC))
+    assert str(path) in str(caught.value)
+
+
+def test_a_chunk_with_other_columns_is_refused_and_none_is_overwritten(tmp_path: Path) -> None:
+    store = begun(tmp_path / "s", SPEC)
+    rows = compute_chunk(SPEC, 0)
+    store.commit(0, rows)
+    with pytest.raises(DataError, match="other columns"):
+        store.rows(0, row_type(small(metrics=True)))
+    with pytest.raises(DeadbeatError, match="stored already"):
+        store.commit(0, rows)
+
+
+def test_a_full_disk_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = begun(tmp_path / "s", SPEC)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(DeadbeatError, match="No space left"):
+        store.commit(0, compute_chunk(SPEC, 0))
+    assert list((store.path / "chunks").iterdir()) == []
+
+
+def test_left_overs_of_a_killed_writer_are_swept(tmp_path: Path) -> None:
+    store = begun(tmp_path / "s", SPEC)
+    part = store.path / "chunks" / "000000.rows.123.part"
+    part.write_bytes(b"half")
+    StudyStore.open(store.path)
+    assert not part.exists()
+
+
+def test_what_is_no_study_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a study"):
+        StudyStore.open(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds notes\.txt"):
+        begun(tmp_path, SPEC)
+
+
+def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
+    store = begun(tmp_path / "s", SPEC)
+    _run(store)
+    report = write_study(store)
+    page = report.page.read_text()
+    for part in ("SIMULATED", "g-edf", "Content-Security-Policy", "Wilson", "48 of 48"):
+        assert part in page
+    assert 'src="' not in page.split("<script>")[0]
+    names = {path.name for path in (store.path / "figures").iterdir()}
+    assert names == {"curves.png", "curves.svg", "weighted.png", "weighted.svg"}
+    before = {path: path.read_bytes() for path in store.path.rglob("*") if path.is_file()}
+    write_study(store)
+    assert {path: path.read_bytes() for path in before} == before
+    lines = (store.path / "cells.csv").read_text().splitlines()
+    assert len(lines) == 1 + 4 * 3
+
+
+def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:
+    runner = CliRunner()
+    words = [*WORDS, "--json", "--runs", str(tmp_path), "--no-figures"]
+    first = runner.invoke(root, words, standalone_mode=False)
+    assert first.exception is None
+    answer = json.loads(first.stdout)
+    assert (answer["sets"], answer["generated"], answer["label"]) == (48, 48, "SIMULATED")
+    assert [item["label"] for item in answer["answers"]] == ["g-edf", "p-edf", "gfb"]
+    assert Path(answer["report"]).is_file()
+    again = runner.invoke(root, words, standalone_mode=False)
+    assert json.loads(again.stdout) == answer
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
+
+
+def test_the_presets_are_listed(tmp_path: Path) -> None:
+    runner = CliRunner()
+    found = runner.invoke(root, ["sched", "study", "--list", "--json"], standalone_mode=False)
+    assert [row["name"] for row in json.loads(found.stdout)] == list(presets())
+    with pytest.raises(UsageError, match="neither a preset nor a sweep"):
+        runner.invoke(root, ["sched", "study"], standalone_mode=False, catch_exceptions=False)
+
+
+def test_a_study_file_and_options_over_it(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'name = "mine"\nprocessors = 2\ntasks = [4]\nutilisation = [0.6]\nsets = 5\n'
+        'policies = ["g-edf"]\n[generator]\nlcm_limit = 5000\n'
+    )
+    words = ["sched", "study", "--study", str(file), "--sets", "7", "--json", "--no-figures"]
+    found = CliRunner().invoke(root, [*words, "--runs", str(tmp_path / "r")], standalone_mode=False)
+    assert found.exception is None
+    assert json.loads(found.stdout)["sets"] == 7
+    assert (tmp_path / "r" / "mine" / "report.html").is_file()

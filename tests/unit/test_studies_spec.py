@@ -1,0 +1,179 @@
+"""What a study may be: presets on the thesis's grid, sweeps as written, every error at once."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+from helpers.studies import small
+
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.studies.chunks import chunk_count, pieces
+from deadbeat.studies.presets import presets
+from deadbeat.studies.spec import cell_seed, digest, read_spec, spec_dict
+from deadbeat.studies.sweep import find_preset, read_study_file, specify
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_a_preset_is_sound_and_survives_its_file(name: str) -> None:
+    spec = presets()[name].build()
+    assert spec.problems() == []
+    assert spec.name == spec.preset == name
+    assert read_spec(json.loads(json.dumps(spec_dict(spec)))) == spec
+    ids = [item.id for item in presets()[name].conclusions]
+    assert ids and len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(("name", "m"), [("thesis-fig2", 4), ("thesis-fig3", 8)])
+def test_figures_2_and_3_are_on_the_thesis_grid(name: str, m: int) -> None:
+    spec = presets()[name].build()
+    tasks = {cell.tasks for cell in spec.cells}
+    loads = {cell.load for cell in spec.cells}
+    assert {cell.processors for cell in spec.cells} == {m}
+    assert (min(tasks), max(tasks)) == (m + 2, 10 * m)
+    assert (min(loads), max(loads)) == (600, 990)
+    assert len(spec.cells) == len(tasks) * len(loads)
+    assert spec.sets == 30
+    (source,) = spec.sources.values()
+    assert (source.period_low, source.period_high) == (10, 250)
+    assert (source.periods, source.lcm_limit) == ("lcm-limited", 100_000)
+    assert (source.deadlines, source.offsets) == ("implicit", "zero")
+    assert spec.tests == ("gfb",)
+
+
+def test_the_whole_grid_is_about_ten_thousand_sets_and_shares_those_of_the_figures() -> None:
+    grid, figure = presets()["thesis-grid"].build(), presets()["thesis-fig3"].build()
+    assert grid.total == 9720
+    assert {cell.processors for cell in grid.cells} == {2, 4, 6, 8}
+    assert set(figure.cells) < set(grid.cells)
+    assert [cell_seed(grid, c) for c in figure.cells] == [
+        cell_seed(figure, c) for c in figure.cells
+    ]
+
+
+@pytest.mark.parametrize("name", ["thesis-fig4", "thesis-fig5", "thesis-fig6"])
+def test_figures_4_to_6_are_450_sets_on_4_processors(name: str) -> None:
+    spec = presets()[name].build()
+    for source in spec.sources:
+        cells = [cell for cell in spec.cells if cell.source == source]
+        assert len(cells) * spec.sets == 450
+        assert {cell.tasks for cell in cells} == set(range(6, 21))
+        assert (min(c.load for c in cells), max(c.load for c in cells)) == (500, 990)
+    assert {cell.processors for cell in spec.cells} == {4}
+    usual = [spec.contenders[x] for x in ("global", "partitioned", "clustered", "loose clustered")]
+    assert [it.policy for it in usual] == ["g-edf", "p-edf", "c-edf", "lc-edf"]
+    assert {(it.partition, it.order, it.cluster_size) for it in usual} == {("next-fit", "file", 2)}
+
+
+def test_every_set_is_in_one_chunk() -> None:
+    spec = presets()["thesis-fig4"].build()
+    found = [
+        (piece.cell, piece.first + k)
+        for number in range(chunk_count(spec))
+        for piece in pieces(spec, number)
+        for k in range(piece.count)
+    ]
+    assert found == [(cell, k) for cell in range(len(spec.cells)) for k in range(spec.sets)]
+
+
+def test_a_sweep_as_written() -> None:
+    spec = specify(
+        {"processors": "2,4", "tasks": "8..20:4", "utilisation": "0.5..0.99:0.05"},
+        {
+            "distribution": "randfixedsum,uniform:low=0.1:high=0.6",
+            "policies": "g-edf,c-edf:cluster-size=2",
+        },
+        {"ties": "index,reverse", "tests": "gfb", "sets": 7, "generator": {"period_high": 100}},
+    )
+    assert {cell.processors for cell in spec.cells} == {2, 4}
+    assert sorted({cell.tasks for cell in spec.cells}) == [8, 12, 16, 20]
+    assert sorted({cell.load for cell in spec.cells}) == list(range(500, 951, 50))
+    assert list(spec.sources) == ["randfixedsum", "uniform:low=0.1:high=0.6"]
+    assert [(s.low, s.high, s.period_high) for s in spec.sources.values()] == [
+        (0.0, 1.0, 100),
+        (0.1, 0.6, 100),
+    ]
+    assert list(spec.contenders) == [
+        "g-edf (index)",
+        "g-edf (reverse)",
+        "c-edf:cluster-size=2 (index)",
+        "c-edf:cluster-size=2 (reverse)",
+    ]
+    assert spec.total == 2 * 4 * 10 * 2 * 7
+
+
+def test_every_problem_is_told_at_once_under_the_name_that_was_written() -> None:
+    with pytest.raises(UsageError) as caught:
+        specify(
+            {
+                "processors": "0.5",
+                "tasks": "20..8",
+                "sets": "many",
+                "policies": "g-edf:size",
+                "x": 1,
+            },
+            names={
+                "tasks": "--tasks",
+                "processors": "--processors",
+                "utilisation": "--utilisation",
+            },
+        )
+    text = str(caught.value)
+    for part in (
+        "x: unknown key",
+        "--utilisation: missing",
+        "--processors: 0.5 is not a whole number",
+        '--tasks: "20..8" is not a number or range',
+        'sets: "many" is not a whole number',
+        'policies: "size" is not KEY=VALUE',
+    ):
+        assert part in text
+
+
+def test_what_no_core_knows_is_told_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        specify(
+            {"processors": 3, "tasks": 8, "utilisation": 0.5, "tests": "gbf,gfb"},
+            {"policies": "g-efd,c-edf", "ties": "indx", "distribution": "normal:low=0.9:high=0.1"},
+        )
+    text = str(caught.value)
+    for part in ('no policy "g-efd"', 'no tie rule "indx"', 'no test "gbf"', "does not divide 3"):
+        assert part in text
+    assert "normal" in text
+
+
+def test_a_preset_takes_only_what_leaves_its_grid_alone() -> None:
+    spec = specify(
+        {"preset": "thesis-fig2", "sets": "5", "seed": 9, "ties": "reverse", "name": "x"}
+    )
+    assert (spec.sets, spec.seed, spec.name, spec.preset) == (5, 9, "x", "thesis-fig2")
+    assert {label: it.ties for label, it in spec.contenders.items()} == {"g-edf": "reverse"}
+    with pytest.raises(UsageError, match="tasks: cannot change the preset thesis-fig2"):
+        specify({"preset": "thesis-fig2", "tasks": "8"})
+    with pytest.raises(UsageError, match="did you mean thesis-fig2"):
+        find_preset("thesis-fi2")
+
+
+def test_the_digest_is_of_what_is_computed() -> None:
+    spec = small()
+    plain = digest(spec_dict(spec))
+    assert digest(spec_dict(attrs.evolve(spec, name="other"))) == plain
+    for changed in (
+        attrs.evolve(spec, seed=2),
+        attrs.evolve(spec, sets=13),
+        attrs.evolve(spec, cells=spec.cells[::-1]),
+        attrs.evolve(spec, contenders=dict(reversed(list(spec.contenders.items())))),
+    ):
+        assert digest(spec_dict(changed)) != plain
+
+
+def test_a_damaged_specification_is_told(tmp_path) -> None:
+    plain = spec_dict(small())
+    del plain["cells"]
+    with pytest.raises(DataError, match="specification of the study is damaged"):
+        read_spec(plain)
+    file = tmp_path / "s.toml"
+    file.write_text("processors = [2\n")
+    with pytest.raises(DataError, match="not TOML"):
+        read_study_file(file)

@@ -1,0 +1,106 @@
+"""Intervals and comparisons against published and hand-computed values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from deadbeat.studies.statistics import (
+    Count,
+    Mean,
+    compare,
+    compare_means,
+    compare_paired,
+    compare_strata,
+    sign_test,
+    trend,
+    weighted_schedulability,
+    wilson,
+)
+
+
+def test_wilson_is_newcombes_table_1998() -> None:
+    # Newcombe, Statistics in Medicine 17, 857-872, table I, method 3 (score).
+    for yes, total, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
+        assert wilson(yes, total) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_of_everything_mirrors_that_of_nothing() -> None:
+    low, high = wilson(20, 20)
+    assert (low, high) == pytest.approx((1 - 0.1611, 1.0), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_newcombes_difference_tells_apart_as_in_his_table() -> None:
+    # Newcombe, Statistics in Medicine 17, 873-890, table II: 56/70 - 48/80 is (0.0524, 0.3339),
+    # 9/10 - 3/10 (0.1705, 0.8090), 6/7 - 2/7 (0.0582, 0.8062), 5/56 - 0/29 (-0.0381, 0.1926).
+    assert compare(Count(56, 70), Count(48, 80)) == 1
+    assert compare(Count(3, 10), Count(9, 10)) == -1
+    assert compare(Count(6, 7), Count(2, 7)) == 1
+    assert compare(Count(5, 56), Count(0, 29)) == 0
+    assert compare(Count(0, 0), Count(3, 5)) == 0
+
+
+def test_the_sign_test_is_the_binomial_tail_by_hand() -> None:
+    assert sign_test(0, 5) == pytest.approx(2 / 32)
+    assert sign_test(6, 0) == pytest.approx(2 / 64)
+    assert sign_test(1, 9) == pytest.approx(2 * (1 + 10) / 1024)
+    assert sign_test(4, 4) == 1.0
+    assert sign_test(0, 0) == 1.0
+
+
+def test_paired_comparison_counts_only_what_differs() -> None:
+    a = np.array([True] * 20 + [False] * 10)
+    b = np.array([True] * 12 + [False] * 18)
+    assert compare_paired(a, b) == (1, 8, 0)
+    assert compare_paired(b, a) == (-1, 0, 8)
+    assert compare_paired(a, a) == (0, 0, 0)
+
+
+def test_means_of_one_set_are_never_told_apart() -> None:
+    one = Mean.of(np.array([5.0]))
+    many = Mean.of(np.array([1.0, 1.1, 0.9, 1.0]))
+    assert math.isinf(one.half)
+    assert compare_means(one, many) == 0
+    assert compare_means(Mean.of(np.array([2.0, 2.1, 1.9])), many) == 1
+    assert Mean.of(np.array([])).sets == 0
+
+
+def test_strata_do_not_fall_for_simpsons_paradox() -> None:
+    # Within each stratum the flagged do better; pooled they would do worse.
+    flag = np.array([True] * 20 + [False] * 180 + [True] * 180 + [False] * 20)
+    yes = np.array(
+        [True] * 20 + [True] * 140 + [False] * 40 + [True] * 80 + [False] * 100 + [False] * 20
+    )
+    stratum = np.array([0] * 200 + [1] * 200)
+    told, difference, half, counted = compare_strata(flag, yes, stratum)
+    assert yes[flag].mean() < yes[~flag].mean()
+    # Weights 18 and 18; differences 1 - 140/180 and 80/180 - 0.
+    assert difference == pytest.approx((40 / 180 + 80 / 180) / 2)
+    assert told == 1
+    assert 0 < half < difference
+    assert counted == 400
+
+
+def test_a_trend_that_turns_back_is_none() -> None:
+    falling = [Count(95, 100), Count(70, 100), Count(40, 100)]
+    assert trend(falling, rising=False)
+    assert not trend(falling, rising=True)
+    assert not trend([Count(95, 100), Count(20, 100), Count(60, 100)], rising=False)
+    assert not trend([Count(51, 100), Count(50, 100)], rising=False)
+
+
+def test_weighted_schedulability_by_hand() -> None:
+    # Bastoni, Brandenburg and Anderson 2010, W = sum(U S) / sum(U): (1.0 + 3.0) / (1 + 2 + 3 + 4).
+    loads = np.array([1.0, 2.0, 3.0, 4.0])
+    assert weighted_schedulability(loads, np.array([True, False, True, False])) == pytest.approx(
+        0.4
+    )
+    assert weighted_schedulability(loads, np.ones(4, dtype=bool)) == 1.0
