@@ -1,4 +1,10 @@
 // EDZL: EDF until a job's laxity (deadline - now - remaining work) is 0; then it comes first.
+//
+// Predictable in integer time for independent jobs: Piao et al. 2006. With backlog, where C <= T,
+// by the argument of docs/reference/policies.md, note 1: a head that is a later job, or the same
+// with less left, is no more urgent. With less left it has more laxity. And a later head without
+// laxity, d + T - t - C <= 0, has t >= d: the earlier head, due at d, had none left either, and the
+// earlier deadline. (Where C > T there is no verdict `yes` to hold.)
 #include "priority.hpp"
 
 namespace deadbeat::sched {
@@ -41,7 +47,8 @@ const PolicyRegistrar registrar(
      .reference = "Lee, TENCON 1994; Cho, Lee, Han and Lin, IEICE Transactions E85-D, 2002",
      .memoryless = true,
      .predictable = true,
-     .predictable_reason = "Piao, Han, Kim, Park, Cho and Cho, ISORC 2006 (integer time)"},
+     .predictable_reason = "Piao, Han, Kim, Park, Cho and Cho, ISORC 2006, integer time; with "
+                           "backlog where C <= T"},
     make<Ranked<Keys, Scope::global>>);
 
 }  // namespace
