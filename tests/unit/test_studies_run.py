@@ -5,22 +5,32 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 
 import attrs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.studies import begun, small
+from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.report.study import write_study
+from deadbeat.report.study_charts import charts
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate
 from deadbeat.store import files
 from deadbeat.store.study import StudyStore
-from deadbeat.studies.chunks import Piece, chunk_count, compute, compute_chunk, row_type
+from deadbeat.studies.chunks import (
+    NOT_APPLICABLE,
+    Piece,
+    chunk_count,
+    compute,
+    compute_chunk,
+    row_type,
+)
+from deadbeat.studies.cluster import Cluster
 from deadbeat.studies.place import choose, open_store
 from deadbeat.studies.presets import presets
 from deadbeat.studies.runner import Threads, run_study
@@ -202,6 +212,16 @@ def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
     assert len(lines) == 1 + 4 * 3
 
 
+def test_a_line_of_a_test_that_decides_nothing_is_empty_not_broken() -> None:
+    results = made_up(small(), lambda *_: True)
+    results.rows["t0"] = NOT_APPLICABLE
+    for chart in charts(results):
+        for panel in chart.panels:
+            assert [line.x for line in panel.lines if line.label == "gfb"] == [()]
+            for line in panel.lines:
+                assert np.isfinite([*line.y, *line.low, *line.high]).all()
+
+
 def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:
     runner = CliRunner()
     words = [*WORDS, "--json", "--runs", str(tmp_path), "--no-figures"]
@@ -235,3 +255,11 @@ def test_a_study_file_and_options_over_it(tmp_path: Path) -> None:
     assert found.exception is None
     assert json.loads(found.stdout)["sets"] == 7
     assert (tmp_path / "r" / "mine" / "report.html").is_file()
+
+
+def test_a_missing_distributed_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'deadbeat\[cluster\]'"):
+        Cluster("tcp://127.0.0.1:8786")

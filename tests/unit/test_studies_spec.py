@@ -134,11 +134,17 @@ def test_every_problem_is_told_at_once_under_the_name_that_was_written() -> None
 def test_what_no_core_knows_is_told_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         specify(
-            {"processors": 3, "tasks": 8, "utilisation": 0.5, "tests": "gbf,gfb"},
+            {"processors": 3, "tasks": 8, "utilisation": 0.5, "tests": "gbf,gfb,tardiness"},
             {"policies": "g-efd,c-edf", "ties": "indx", "distribution": "normal:low=0.9:high=0.1"},
         )
     text = str(caught.value)
-    for part in ('no policy "g-efd"', 'no tie rule "indx"', 'no test "gbf"', "does not divide 3"):
+    for part in (
+        'no policy "g-efd"',
+        'no tie rule "indx"',
+        'no test "gbf"',
+        "does not divide 3",
+        "no verdict",
+    ):
         assert part in text
     assert "normal" in text
 

@@ -412,17 +412,19 @@ def _weighted(results: Results) -> Iterator[Chart]:
 def _weighted_line(
     results: Results, label: str, values: Sequence[int], inside: Sequence[Mask]
 ) -> Line:
+    """Points without a decided set are left out."""
+    known = [(x, mask) for x, mask in zip(values, inside, strict=True) if mask.any()]
     y = tuple(
         weighted_schedulability(results.rows["utilisation"][mask], results.yes(label)[mask])
-        for mask in inside
+        for _, mask in known
     )
     return Line(
         label=label,
-        x=tuple(map(float, values)),
+        x=tuple(float(x) for x, _ in known),
         y=y,
         low=y,
         high=y,
-        sets=tuple(int(mask.sum()) for mask in inside),
+        sets=tuple(int(mask.sum()) for _, mask in known),
     )
 
 

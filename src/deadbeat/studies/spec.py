@@ -318,6 +318,8 @@ def _tests(spec: StudySpec) -> Iterator[Problem]:
     for name in spec.tests:
         if name not in known_tests():
             yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
+        elif known_tests()[name].kind == "bound":
+            yield Problem("tests", f"{name} gives bounds, no verdict", "leave it out")
     if len(set(spec.tests)) != len(spec.tests):
         yield Problem("tests", "a test is listed twice", "list each once")
     yield from _choices("tests", spec, ("partition", "order", "priorities"))
