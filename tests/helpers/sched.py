@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,17 @@ class Draw:
             )
         return TaskSystem(processors=processors, tasks=tuple(tasks))
 
+    def full_system(self, processors: int) -> TaskSystem:
+        """Implicit deadlines, U == processors exactly; by shares of one hyper-period."""
+        hyperperiod = self.one_of(HYPERPERIODS[:-2])
+        left, tasks = processors * hyperperiod, []
+        while left:
+            units = min(left, self.between(1, hyperperiod))
+            share = Fraction(units, hyperperiod)
+            tasks.append((share.numerator, share.denominator))
+            left -= units
+        return system_of(processors, *tasks)
+
     def with_homes(self, system: TaskSystem, clusters: int) -> TaskSystem:
         """Some tasks bound by hand."""
         tasks = [
@@ -100,8 +112,10 @@ class Draw:
         if task.deadline > task.period:
             task = evolve(task, server_deadline=task.period)
         if self.chance(0.5):
-            period = self.one_of([task.period, task.period, max(2, task.period // 2)])
-            deadline = period if self.chance(0.6) else self.between(1, period)
+            period = self.one_of(
+                [task.period, task.period, max(2, task.period // 2), 2 * task.period]
+            )
+            deadline = period if self.chance(0.5) else self.between(1, period)
             task = evolve(
                 task,
                 budget=self.between(1, deadline),
@@ -113,6 +127,8 @@ class Draw:
     def case(self, policy: str) -> tuple[TaskSystem, Scheduler]:
         """A system that ``policy`` mostly takes, and options it looks at."""
         system = self.system(implicit=policy == "pd2")
+        if policy == "pd2" and self.chance(0.5):  # where its finer rules decide
+            system = self.full_system(system.processors)
         size = self.one_of([c for c in range(1, 5) if system.processors % c == 0])
         scheduler = Scheduler(
             policy=policy,

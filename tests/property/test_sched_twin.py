@@ -38,7 +38,7 @@ def test_verdicts_equal_the_twins(policy: str) -> None:
     draw = Draw(1, POLICIES.index(policy))
     said = Counter(compare_answers(*draw.case(policy)).schedulable for _ in range(QUICK))
     # Neither answer is rare, so that agreement means something.
-    assert said["yes"] > QUICK / 10 and said["no"] > QUICK / 10 and not said["undecided"], said
+    assert min(said["yes"], said["no"]) > QUICK / 25 and not said["undecided"], said
 
 
 @pytest.mark.parametrize("policy", POLICIES)

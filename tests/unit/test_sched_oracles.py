@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.sched import compare_answers, compare_runs, system_of
+from helpers.sched import Draw, compare_answers, compare_runs, system_of
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import Scheduler, Verdict, tie_rules
@@ -41,16 +41,6 @@ def stretches(verdict: Verdict, task: int) -> list[tuple[int, int]]:
         elif i == task:
             found.append((start, end))
     return found
-
-
-def full(rng: np.random.Generator, processors: int, hyperperiod: int) -> TaskSystem:
-    """Implicit deadlines, periods that divide ``hyperperiod``, and U == processors exactly."""
-    left, units = processors * hyperperiod, []
-    while left:
-        units.append(int(rng.integers(1, min(hyperperiod, left) + 1)))
-        left -= units[-1]
-    shares = [Fraction(unit, hyperperiod) for unit in units]
-    return system_of(processors, *((share.numerator, share.denominator) for share in shares))
 
 
 # --- one processor ---------------------------------------------------------------------------
@@ -203,10 +193,10 @@ def test_anderson_and_srinivasan_2001_windows_of_weight_eight_elevenths() -> Non
 
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_srinivasan_and_anderson_2002_pd2_uses_every_processor_fully(m: int) -> None:
-    rng = np.random.default_rng(m)
+    draw = Draw(m)
     for _ in range(40):
-        system = full(rng, m, int(rng.choice([6, 8, 12, 20, 24])))
-        rule = str(rng.choice(tie_rules()))
+        system = draw.full_system(m)
+        rule = draw.one_of(tie_rules())
         assert decide(system, "pd2", ties=rule).schedulable == "yes", (system, rule)
 
 
