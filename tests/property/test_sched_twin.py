@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Costs, Scheduler, reference
+from deadbeat.sched import Costs, Scheduler, TaskBatch, reference, simulate_batch
 
 POLICIES = sorted(reference.POLICIES)
 
@@ -57,6 +57,60 @@ def test_costs_are_charged_as_the_twin_charges_them(policy: str) -> None:
     for _ in range(QUICK_RUNS // 2):
         system, scheduler = draw.case(policy)
         compare_runs(system, evolve(scheduler, costs=draw.costs()), draw.between(1, 150))
+
+
+UNDECIDED = 2
+
+#: Of a batch's columns those that are sums, or extremes, of what the twin counts per task.
+SUMS = (
+    "judged",
+    "missed",
+    "completed",
+    "preemptions",
+    "migrations",
+    "cross_cluster",
+    "task_migrations",
+)
+
+
+@pytest.mark.parametrize("run_on", [False, True])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_batches_answer_and_count_as_the_twin(policy: str, run_on: bool) -> None:
+    """Systems without offsets, as studies have them: what of it the lanes take, they get right."""
+    draw = Draw(6, POLICIES.index(policy), run_on)
+    systems = []
+    _, scheduler = draw.case(policy)
+    scheduler = evolve(scheduler, unplaced="least-loaded", cluster_size=1)
+    while len(systems) < 64:
+        system, _ = draw.case(policy)
+        system = without_homes_and_offsets(system)
+        if reference.decide(system, scheduler).schedulable != "undecided":
+            systems.append(system)
+    # A backlog that grows never repeats: run on only so far.
+    budget = 300 if run_on else 1_000_000
+    rows = simulate_batch(
+        TaskBatch.of(systems), scheduler, budget=budget, run_on=run_on, metrics=True
+    )
+    for index, system in enumerate(systems):
+        row = {name: column[index].item() for name, column in rows.items()}
+        case = (system, scheduler, row)
+        decided = reference.decide(system, scheduler)
+        miss = decided.first_miss
+        if row["answer"] != UNDECIDED:
+            assert row["answer"] == ("no", "yes").index(decided.schedulable), case
+            assert row["first_miss"] == (-1 if miss is None else miss.time), case
+        assert run_on or row["answer"] != UNDECIDED, case
+        figures = reference.run(system, scheduler, until=row["until"]).figures
+        assert {name: row[name] for name in SUMS} == {name: sum(figures[name]) for name in SUMS}, (
+            case
+        )
+        assert row["jobs"] == sum(figures["released"]), case
+        assert row["response_max"] == max(figures["response_max"]), case
+        assert row["tardiness_max"] == max(figures["tardiness_max"]), case
+
+
+def without_homes_and_offsets(system: TaskSystem) -> TaskSystem:
+    return evolve(system, tasks=tuple(evolve(it, home=None, offset=0) for it in system.tasks))
 
 
 @pytest.mark.statistical
