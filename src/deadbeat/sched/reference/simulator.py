@@ -68,13 +68,17 @@ def run(
     *,
     until: int,
     execution: Execution | None = None,
+    skip_overruns: bool = False,
 ) -> Finding:
     """[0, until), also past misses; never ``yes``.
 
     Args:
         execution: What each job needs, at most its task's C; all of it unless given.
+        skip_overruns: A job whose release finds another one unfinished never runs.
     """
-    return _finding(system, scheduler, until=until, execution=execution)
+    return _finding(
+        system, scheduler, until=until, execution=execution, skip_overruns=skip_overruns
+    )
 
 
 def _finding(
@@ -83,6 +87,7 @@ def _finding(
     *,
     until: int | None,
     execution: Execution | None = None,
+    skip_overruns: bool = False,
 ) -> Finding:
     try:
         policy = POLICIES[scheduler.policy](system, scheduler)
@@ -90,21 +95,22 @@ def _finding(
         return Finding(schedulable="no", refused=str(refusal), placed=refusal.placed)
     except Refusal as refusal:
         return Finding(schedulable="undecided", refused=str(refusal))
-    return _Run(policy, execution).go(until)
+    return _Run(policy, execution, skip_overruns).go(until)
 
 
 class _Run:
     """One simulation. Processors and tasks by index."""
 
-    def __init__(self, policy: Policy, execution: Execution | None) -> None:
+    def __init__(self, policy: Policy, execution: Execution | None, skip_overruns: bool) -> None:
         self.policy = policy
         self.execution = execution
+        self.skip_overruns = skip_overruns
         self.system = policy.system
         self.tasks = policy.tasks
         self.costs = policy.scheduler.costs
         self.hyperperiod = math.lcm(*(task.period for task in self.system.tasks))
         self.ran_last: list[tuple[int, int] | None] = [None] * self.system.processors
-        self.complete: list[tuple[int, Job]] = []
+        self.over: list[tuple[int, Job]] = []  # complete, or skipped
         self.first_miss: Miss | None = None
         self.counts = {name: [0] * len(self.tasks) for name in COUNTED}
         self.units: list[tuple[int, int, int, int]] = []  # task, job, processor, instant
@@ -159,7 +165,7 @@ class _Run:
                 job = it.jobs.popleft()
                 job.finish = now
                 it.processor = None
-                self.complete.append((index, job))
+                self.over.append((index, job))
                 self.policy.completed(now, index)
 
     def deadlines(self, now: int) -> None:
@@ -175,8 +181,12 @@ class _Run:
         for index, it in enumerate(self.tasks):
             if it.next_release == now:
                 need = self.execution(index, it.released) if self.execution else it.task.wcet
-                it.jobs.append(Job(it.task, it.released, it.task.wcet - need))
+                job = Job(it.task, it.released, it.task.wcet - need)
                 it.released += 1
+                if it.jobs and self.skip_overruns:
+                    self.over.append((index, job))
+                    continue
+                it.jobs.append(job)
                 if len(it.jobs) == 1:
                     self.policy.woken(now, index)
 
@@ -223,7 +233,7 @@ class _Run:
                 self.policy.executed(index)
 
     def report(self, answer: Answer, until: int) -> Finding:
-        everything = self.complete + [
+        everything = self.over + [
             (index, job) for index, it in enumerate(self.tasks) for job in it.jobs
         ]
         return Finding(
