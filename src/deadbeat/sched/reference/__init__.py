@@ -7,7 +7,14 @@ is some tens of units.
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from deadbeat.sched.reference.policies import POLICIES, Policy, Refusal
 from deadbeat.sched.reference.simulator import Finding, Miss, decide, run
+
+# Every file here may register policies.
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
 
 __all__ = ["POLICIES", "Finding", "Miss", "Policy", "Refusal", "decide", "run"]

@@ -8,13 +8,9 @@ from collections.abc import Callable, Hashable, Sequence
 from attrs import field, frozen
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.reference import loose, pfair, priority, servers
 from deadbeat.sched.reference.policies import POLICIES, Choice, NoPlace, Policy, Refusal
 from deadbeat.sched.reference.state import Activity, Job
 from deadbeat.sched.simulator import Answer, Scheduler
-
-#: The files that register policies; named so that importing this one is enough.
-POLICY_FILES = (loose, pfair, priority, servers)
 
 #: Execution time of a job, at least 1, by its task and its index.
 Execution = Callable[[int, int], int]
