@@ -95,16 +95,16 @@ def choose(
         UsageError: The one to continue was begun with other parameters; or there is nothing to
             retry.
     """
-    numbered = _family(runs, spec.name)
-    last = max(numbered, default=0)
-    begin = Place(path=runs / _numbered(spec.name, last + 1), resumed=False)
+    known = family(runs, spec.name)
+    last = max(known, default=0)
+    begin = Place(path=runs / numbered(spec.name, last + 1), resumed=False)
     if not last:
         if retry_failed:
             raise UsageError(f"there is no campaign {spec.name} in {runs} to retry", _LIST_HINT)
         return begin
     if fresh and not retry_failed:
         return begin
-    path = numbered[last]
+    path = known[last]
     state = state_of(path)
     if state.state == "damaged":
         raise DataError(f"{path} cannot be continued: {state.problem}", "begin anew with --fresh")
@@ -151,7 +151,7 @@ def _campaigns(runs: Path) -> list[Path]:
     return sorted(found, key=lambda path: ((path / CAMPAIGN_FILE).stat().st_mtime_ns, path.name))
 
 
-def _family(runs: Path, name: str) -> dict[int, Path]:
+def family(runs: Path, name: str) -> dict[int, Path]:
     """Number -> folder of everything that bears the name; an unused folder is nothing."""
     pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
     found: dict[int, Path] = {}
@@ -170,5 +170,5 @@ def _unused(path: Path) -> bool:
     )
 
 
-def _numbered(name: str, number: int) -> str:
+def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"

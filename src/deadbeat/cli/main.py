@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -20,29 +19,15 @@ from pathlib import Path
 import click
 
 from deadbeat import cli
+from deadbeat.cli._verbs import verbs_of
 from deadbeat.model.errors import DeadbeatError
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 _DEBUG = "--debug"
 
 
-class Verbs(click.Group):
-    """A group whose commands are the modules beside this one."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        names = (module.name for module in pkgutil.iter_modules(cli.__path__))
-        return sorted(name for name in names if name != "main" and not name.startswith("_"))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        command = import_module(f"deadbeat.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
-
-
 @click.group(
-    cls=Verbs,
+    cls=verbs_of(cli),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

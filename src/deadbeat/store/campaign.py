@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
+from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.jobfile import (
     find_inconsistency,
     read_job_table,
@@ -35,7 +35,7 @@ from deadbeat.store.jobfile import (
     write_job_table,
 )
 from deadbeat.store.keys import parse_run_key
-from deadbeat.store.locking import LOCK_NAME, FolderLock
+from deadbeat.store.locking import LOCK_NAME
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
 from deadbeat.store.serial import read_calibration, write_calibration
 
@@ -57,16 +57,15 @@ class SessionRecord:
     after: dict[str, Any] | None
 
 
-class CampaignStore:
+class CampaignStore(OwnedFolder):
     """One campaign's directory. Every writing method holds the campaign's lock for its moment;
     whoever writes a whole session holds `lock` around it."""
 
     def __init__(self, path: Path, *, spec: dict[str, Any], seed: int) -> None:
         """Use `create` or `open`."""
-        self.path = path
+        super().__init__(path, FOLDERS)
         self.spec = spec
         self.seed = seed
-        self._lock = FolderLock(path)
         self._programs = ProgramFolder(path / "programs")
 
     # -- life of the directory
@@ -96,7 +95,7 @@ class CampaignStore:
             )
         store = cls(path, spec=spec, seed=seed)
         with store.lock(), storing(path):
-            store._clean()
+            store.clean()
             for folder in FOLDERS:
                 (path / folder).mkdir(exist_ok=True)
             write_json(path / CAMPAIGN_FILE, {"spec": spec, "seed": seed})
@@ -122,33 +121,8 @@ class CampaignStore:
             wrong = "seed" if isinstance(spec, dict) else "spec"
             raise DataError(f"campaign file {file} is damaged: no valid {wrong}", _CAMPAIGN_HINT)
         store = cls(path, spec=spec, seed=seed)
-        store._clean_if_possible()
+        store.clean_if_possible()
         return store
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """The right to write here, for a block; nests within one process.
-
-        Raises:
-            DeadbeatError: Another process holds it.
-        """
-        with self._lock.hold():
-            yield
-
-    def _clean_if_possible(self) -> None:
-        """A read-only folder, or one that is being written, is left as it is."""
-        try:
-            with self._lock.hold_if_free() as held:
-                if held:
-                    self._clean()
-        except DeadbeatError:
-            return
-
-    def _clean(self) -> None:
-        for folder in (self.path, *(self.path / name for name in FOLDERS)):
-            for part in folder.glob(f"*{PART_SUFFIX}"):
-                with storing(part):
-                    part.unlink(missing_ok=True)
 
     # -- what belongs to the whole campaign
 

@@ -10,8 +10,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,8 @@ from deadbeat.store.files import (
     write_buffers,
     write_json,
 )
-from deadbeat.store.locking import LOCK_NAME, FolderLock
+from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.locking import LOCK_NAME
 from deadbeat.store.summary import csv_text
 
 STUDY_FILE = "study.json"
@@ -44,16 +44,15 @@ _CHUNK_HINT = "delete the file and repeat the command: only this chunk is comput
 _STUDY_HINT = "put a good copy back, or begin anew with --fresh"
 
 
-class StudyStore:
+class StudyStore(OwnedFolder):
     """One study's directory. Use `create` or `open`."""
 
     def __init__(self, path: Path, *, spec: dict[str, Any], digest: str, tool: str) -> None:
-        self.path = path
+        super().__init__(path, (CHUNKS,))
         self.spec = spec
         self.digest = digest
         #: Version of deadbeat that began it.
         self.tool = tool
-        self._lock = FolderLock(path)
 
     @classmethod
     def create(cls, path: Path, spec: dict[str, Any], digest: str) -> StudyStore:
@@ -75,7 +74,7 @@ class StudyStore:
             )
         store = cls(path, spec=spec, digest=digest, tool=tool_version())
         with store.lock(), storing(path):
-            store._clean()
+            store.clean()
             (path / CHUNKS).mkdir(exist_ok=True)
             write_json(path / STUDY_FILE, {"spec": spec, "digest": digest})
         return store
@@ -101,33 +100,8 @@ class StudyStore:
         if not (isinstance(spec, dict) and isinstance(digest, str) and isinstance(tool, str)):
             raise DataError(f"study file {file} is damaged: no valid spec in it", _STUDY_HINT)
         store = cls(path, spec=spec, digest=digest, tool=tool)
-        store._clean_if_possible()
+        store.clean_if_possible()
         return store
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """The right to write here, for a block; nests within one process.
-
-        Raises:
-            DeadbeatError: Another process holds it.
-        """
-        with self._lock.hold():
-            yield
-
-    def _clean_if_possible(self) -> None:
-        """A read-only folder, or one that is being written, is left as it is."""
-        try:
-            with self._lock.hold_if_free() as held:
-                if held:
-                    self._clean()
-        except DeadbeatError:
-            return
-
-    def _clean(self) -> None:
-        for folder in (self.path, self.path / CHUNKS):
-            for part in folder.glob(f"*{PART_SUFFIX}"):
-                with storing(part):
-                    part.unlink(missing_ok=True)
 
     def finished(self) -> set[int]:
         """Numbers of the chunks that are stored."""

@@ -6,14 +6,14 @@ or shown when it is complete; another specification begins the next once the las
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.campaign.place import family, numbered
 from deadbeat.campaign.spec import differences
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.store.files import PART_SUFFIX, tool_version
+from deadbeat.store.files import tool_version
 from deadbeat.store.study import StudyStore
 from deadbeat.studies.chunks import chunk_count
 from deadbeat.studies.spec import StudySpec, digest, read_spec, spec_dict
@@ -35,19 +35,19 @@ def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
             by another version.
         DataError: The last of its name is no study, or damaged.
     """
-    family = _family(runs, spec.name)
+    known = family(runs, spec.name)
     wanted = digest(spec_dict(spec))
-    last = max(family, default=0)
-    begin = Place(path=runs / _numbered(spec.name, last + 1), resumed=False)
+    last = max(known, default=0)
+    begin = Place(path=runs / numbered(spec.name, last + 1), resumed=False)
     if fresh or not last:
         return begin
-    for number in sorted(family, reverse=True):
-        if number != last and not (family[number] / "study.json").is_file():
+    for number in sorted(known, reverse=True):
+        if number != last and not (known[number] / "study.json").is_file():
             continue
-        store = StudyStore.open(family[number])
+        store = StudyStore.open(known[number])
         complete = len(store.finished()) >= chunk_count(read_spec(store.spec))
         if store.digest == wanted and store.tool == tool_version():
-            return Place(path=family[number], resumed=True)
+            return Place(path=known[number], resumed=True)
         if number == last and not complete:
             raise _other(store, spec)
     return begin
@@ -84,32 +84,3 @@ def _other(store: StudyStore, spec: StudySpec) -> UsageError:
         f"{store.path} is unfinished and was begun with other parameters: {', '.join(changed)}",
         hint,
     )
-
-
-def _family(runs: Path, name: str) -> dict[int, Path]:
-    """Number -> folder of everything that bears the name; an unused folder is nothing."""
-    pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
-    found: dict[int, Path] = {}
-    try:
-        entries = [entry for entry in runs.iterdir() if entry.is_dir() and not entry.is_symlink()]
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise DataError(f"cannot read {runs}: {error.strerror}", "choose another --runs") from None
-    for path in entries:
-        match = pattern.fullmatch(path.name)
-        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
-            found[int(match[1] or 1)] = path
-    return found
-
-
-def _unused(path: Path) -> bool:
-    """Whether nothing lies there but what a kill at birth leaves."""
-    return not any(
-        entry.is_file() and not entry.name.startswith(".") and entry.suffix != PART_SUFFIX
-        for entry in path.rglob("*")
-    )
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
