@@ -65,15 +65,16 @@ class Engine {
             if (repeats() || now_ >= extent_.horizon) {
                 return;
             }
-            if (result_.events >= options_.budget) {
+            const bool asked = now_ == decision_;
+            if (result_.events >= options_.budget && (asked || releases_now())) {
                 if (result_.outcome != Outcome::miss) {
                     result_.outcome = Outcome::budget;
                 }
                 return;
             }
+            result_.events += asked ? 1 : 0;
             release();
             dispatch();
-            result_.events++;
             advance(next_instant());
         }
     }
@@ -183,6 +184,11 @@ class Engine {
         }
     }
 
+    bool releases_now() const {
+        return std::ranges::any_of(
+            states_, [&](const TaskState& state) { return state.next_release <= now_; });
+    }
+
     void release() {
         for (std::size_t i = 0; i < states_.size(); i++) {
             TaskState& state = states_[i];
@@ -195,6 +201,7 @@ class Engine {
                 result_.tasks[i].released++;
             }
             const std::int64_t index = releases_[i]++;
+            result_.events++;
             if (options_.skip_overruns && state.pending > 0) {
                 skip(i, index, released);
                 continue;
@@ -378,7 +385,8 @@ class Engine {
     // -------------------------------------------------------------------------------------
 
     Time next_instant() {
-        Time next = std::min(extent_.horizon, policy_->next_decision(now_, states_));
+        decision_ = policy_->next_decision(now_, states_);
+        Time next = std::min(extent_.horizon, decision_);
         for (const TaskState& state : states_) {
             next = std::min(next, state.next_release);
             if (state.ready() && !state.missed) {
@@ -527,6 +535,7 @@ class Engine {
     Extent extent_;
     std::unique_ptr<Policy> policy_;
     Time now_ = 0;
+    Time decision_ = kNever;  // the policy asked to decide again then
     std::vector<TaskState> states_;
     std::vector<Time> starts_;  // first dispatch of the head job, kNever before it
     std::vector<std::int32_t> running_;

@@ -107,7 +107,7 @@ struct Claim {
 std::string found_nothing(const Options& options, const Result& found) {
     std::string line = "no miss before " + text(found.until);
     if (found.outcome == Outcome::budget) {
-        line += ", where the budget of " + text(options.budget) + " events was used up";
+        line += ", where the budget of " + text(options.budget) + " scheduling points was used up";
     }
     return line;
 }

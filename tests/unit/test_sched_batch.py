@@ -70,7 +70,7 @@ def assert_equal(batch: TaskBatch, **options: object) -> None:
     for lanes in LANES:
         found = decide(batch, lanes, **options)
         for name, column in engine.items():
-            wrong = np.flatnonzero(column != found[name]) if name != "events" else []
+            wrong = np.flatnonzero(column != found[name])
             assert not len(wrong), (
                 f"{lanes} {options}: {name} of {batch.system(int(wrong[0]))} is "
                 f"{found[name][wrong[0]]}, by the engine {column[wrong[0]]}"
@@ -110,9 +110,29 @@ def test_lanes_stop_at_the_horizon(horizon: int) -> None:
     assert_equal(random_batch(3, 400), horizon=horizon, metrics=True, stop_at_miss=False)
 
 
-@pytest.mark.parametrize("budget", [1, 10, 100])
-def test_lanes_keep_the_budget(budget: int) -> None:
-    assert_equal(random_batch(4, 400), budget=budget)
+@pytest.mark.parametrize("policy", ["g-edf", "p-edf", "c-fp"])
+@pytest.mark.parametrize("budget", [1, 2, 9, 30, 100])
+def test_lanes_keep_the_budget(budget: int, policy: str) -> None:
+    batch = random_batch(4, 300)
+    assert_equal(batch, policy=policy, budget=budget, metrics=False)
+    for stop_at_miss in (False, True):
+        assert_equal(batch, policy=policy, budget=budget, stop_at_miss=stop_at_miss)
+
+
+@pytest.mark.parametrize("policy", ["g-edf", "g-fp", "p-edf"])
+@pytest.mark.parametrize("longest", [2_000, 10**6, 2**50, 2**60])
+def test_lanes_equal_the_engine_where_the_hyperperiod_is_out_of_reach(
+    longest: int, policy: str
+) -> None:
+    batch = random_batch(12, 150)
+    random = np.random.default_rng(longest)
+    period = random.integers(longest // 3, longest + 1, len(batch.tasks))
+    batch.tasks[:, 1] = period
+    batch.tasks[:, 0] = np.maximum(1, (period * random.uniform(0, 0.9, len(period))).astype(int))
+    batch.tasks[:, 2] = period - period // 20
+    for metrics in (False, True):
+        assert_equal(batch, policy=policy, budget=400, metrics=metrics)
+        assert_equal(batch, policy=policy, budget=400, metrics=metrics, stop_at_miss=False)
 
 
 @pytest.mark.parametrize("metrics", [False, True], ids=["verdict", "metrics"])

@@ -59,8 +59,15 @@ def test_one_hyperperiod_proves_a_synchronous_constrained_system() -> None:
 def test_budget_ends_undecided_never_guessed() -> None:
     verdict = simulate(EASY, budget=3)
     assert (verdict.schedulable, verdict.proved) == ("undecided", False)
-    assert "budget of 3 events" in verdict.because
-    assert verdict.events == 3
+    assert "budget of 3 scheduling points" in verdict.because
+    # Three releases at 0; that at 3 is one too many.
+    assert (verdict.events, verdict.until) == (3, 3)
+
+
+def test_instants_of_the_policy_count_against_the_budget() -> None:
+    verdict = simulate(system(1, (51, 100, 100)), Scheduler(policy="pd2"), budget=10)
+    # The release, and the quanta that end at 1 to 9.
+    assert (verdict.schedulable, verdict.events, verdict.until) == ("undecided", 10, 10)
 
 
 def test_horizon_short_of_the_hyperperiod_is_undecided_and_says_why() -> None:

@@ -137,17 +137,16 @@ void add_metrics(const System& system, const Pieces& all, Parts parts, BatchRow&
 
 BatchRow row_of(const System& system, const Options& options, const Pieces& all, Parts parts) {
     BatchRow row{};
+    const std::size_t index = parts.front().system;
     const Time miss = first_miss(parts);
-    const Time h = *hyperperiod(system);
-    const Time horizon = options.horizon > 0 ? std::min(options.horizon, h) : h;
     Answer answer = miss < kNever ? Answer::no : Answer::yes;
-    if (answer == Answer::yes && horizon < h) {
+    if (answer == Answer::yes && all.whole[index] == 0) {
         answer = overload(system).empty() ? Answer::undecided : Answer::no;
     }
     row.answer = static_cast<std::int64_t>(answer);
     row.proved = answer == Answer::undecided ? 0 : 1;
     row.first_miss = miss < kNever ? miss : -1;
-    row.until = miss < kNever && options.stop_at_miss ? miss : horizon;
+    row.until = miss < kNever && options.stop_at_miss ? miss : all.ends[index];
     row.placed = 1;
     row.jobs = jobs_before(system, row.until);
     row.events = row.jobs;
@@ -225,6 +224,8 @@ void decide_in_lanes(const Batch& batch, const Options& options, Model model, in
         return;
     }
     Pieces pieces;
+    pieces.ends.resize(batch.size());
+    pieces.whole.resize(batch.size());
     for (std::size_t i = 0; i < batch.size(); i++) {
         done[i] = add_pieces(batch, i, options, pieces) ? 1 : 0;
     }

@@ -21,9 +21,51 @@ Wide releases(const System& system, std::span<const std::int32_t> tasks, Time ho
     Wide jobs = 0;
     for (const std::int32_t task : tasks) {
         const Time period = system.tasks[at(task)].period;
-        jobs += (static_cast<Wide>(horizon) + period - 1) / period;
+        jobs += horizon / period + (horizon % period > 0 ? 1 : 0);
     }
     return jobs;
+}
+
+// The first release that has `budget` others before it; [0, most) has more than that.
+Time budget_end(const System& system, std::span<const std::int32_t> tasks, std::int64_t budget,
+                Time most) {
+    Time least = 0;
+    while (least < most) {
+        const Time middle = least + (most - least) / 2;
+        if (releases(system, tasks, middle) >= budget) {
+            most = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    Time end = kNever;
+    for (const std::int32_t task : tasks) {
+        const Time period = system.tasks[at(task)].period;
+        const Time past = most % period;
+        end = std::min(end, past == 0 ? most : most - past + period);
+    }
+    return end;
+}
+
+struct End {
+    Time at;
+    bool whole;  // it is the hyper-period
+};
+
+// Where the general engine stops if nothing misses; nothing where only that can tell.
+std::optional<End> end_of(const System& system, std::span<const std::int32_t> tasks,
+                          const Options& options) {
+    const std::optional<Time> h = hyperperiod(system);
+    Time end = h.value_or(kTimeMax);
+    if (options.horizon > 0) {
+        end = std::min(end, options.horizon);
+    }
+    if (releases(system, tasks, end) > options.budget) {
+        end = budget_end(system, tasks, options.budget, end);
+    } else if (end == kTimeMax) {
+        return std::nullopt;
+    }
+    return End{end, h && end == *h};
 }
 
 template <class I>
@@ -103,33 +145,29 @@ bool suits_lanes(const Options& options, Model model) {
 
 bool add_pieces(const Batch& batch, std::size_t i, const Options& options, Pieces& pieces) {
     const System system = batch.system(i);
-    const std::optional<Time> h = hyperperiod(system);
-    if (!constrained(system) || !synchronous(system) || !h) {
+    if (!constrained(system) || !synchronous(system)) {
         return false;
     }
-    const Time horizon = options.horizon > 0 ? std::min(options.horizon, *h) : *h;
     std::vector<std::int32_t> all(system.tasks.size());
     std::iota(all.begin(), all.end(), 0);
-    // The general engine's events: instants of releases, completions and deadlines. A budget above
-    // all of them is never used up.
-    if (3 * releases(system, all, horizon) + 3 > options.budget) {
-        return false;
-    }
-    const std::optional<JobOrder> order = order_of(system, options);
+    const std::optional<End> last = end_of(system, all, options);
+    const std::optional<JobOrder> order = last ? order_of(system, options) : std::nullopt;
     if (!order) {
         return false;
     }
+    pieces.ends[i] = last->at;
+    pieces.whole[i] = last->whole ? 1 : 0;
     const std::size_t pieces_before = pieces.list.size();
     const std::size_t members_before = pieces.members.size();
     for (const auto& tasks : order->members) {
-        Time end = horizon;
+        Time end = last->at;
         if (!options.metrics && order->members.size() > 1) {
             // A cluster without a miss in its own hyper-period has none later.
-            Time own = 1;
+            std::optional<Time> own = 1;
             for (const std::int32_t task : tasks) {
-                own = std::lcm(own, system.tasks[at(task)].period);  // divides *h
+                own = own ? checked_lcm(*own, system.tasks[at(task)].period, end) : own;
             }
-            end = std::min(end, own);
+            end = own.value_or(end);
         }
         if (!add_piece(system, i, tasks, *order, options, end, pieces)) {
             pieces.list.resize(pieces_before);

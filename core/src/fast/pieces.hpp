@@ -40,6 +40,9 @@ struct Piece {
 struct Pieces {
     std::vector<Piece> list;
     std::vector<Member> members;
+    // Of every system: [0, end) is simulated if nothing misses; whether that is its hyper-period.
+    std::vector<Time> ends;
+    std::vector<std::uint8_t> whole;
 };
 
 // Whether `options` are something for the lanes at all.

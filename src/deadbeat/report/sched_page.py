@@ -101,7 +101,7 @@ def _facts(answer: Mapping[str, Any], unit: str) -> str:
         ("Hyper-period", hyperperiod),
         ("Simulated", f"[0, {shown_time(answer['until'])}){unit}"),
         ("Jobs", f"{answer['jobs']}, {answer['misses']} of {answer['judged']} late"),
-        ("Scheduling points", f"{answer['events']} of {answer['budget']} allowed"),
+        ("Scheduling points", f"{answer['events']}, the budget is {answer['budget']}"),
         ("Preemptions", str(answer["preemptions"])),
         (
             "Migrations",

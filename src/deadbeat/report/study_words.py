@@ -149,7 +149,7 @@ def open_cases(results: Results) -> tuple[str, ...]:
             why = (
                 "are outside what the test is for, or undecided"
                 if results.is_test(label)
-                else f"were not decided within {results.spec.budget} events"
+                else f"were not decided within {results.spec.budget} scheduling points"
             )
             found.append(f"{label}: {open_ones} sets {why}; they are left out of its shares")
     return tuple(found)
@@ -160,7 +160,7 @@ def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
         ("preset", spec.preset or "none"),
         ("seed", str(spec.seed)),
         ("sets per cell", str(spec.sets)),
-        ("budget per verdict", f"{spec.budget} events"),
+        ("budget per verdict", f"{spec.budget} scheduling points"),
         ("processors m", _values(cell.processors for cell in spec.cells)),
         ("tasks n", _values(cell.tasks for cell in spec.cells)),
         ("U by processor", _values(cell.load / 1000 for cell in spec.cells)),

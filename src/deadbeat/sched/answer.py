@@ -25,7 +25,7 @@ JOBS_RECORDED = 1_000_000
 
 
 def responses_of(
-    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
 ) -> list[NDArray[np.int64]] | None:
     """Response times of each task, ascending; None where the jobs are too many to record."""
     plain = task_statistics(system, verdict)
@@ -43,7 +43,7 @@ def responses_of(
 
 
 def statistics_of(
-    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
 ) -> tuple[TaskStatistics, ...]:
     """Figures per task; with percentiles where the jobs are few enough to record."""
     responses = responses_of(system, verdict, run_on=run_on, budget=budget)
@@ -51,7 +51,7 @@ def statistics_of(
 
 
 def answer_of(
-    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 100_000_000
+    system: TaskSystem, verdict: Verdict, *, run_on: bool = False, budget: int = 5_000_000
 ) -> dict[str, Any]:
     """Everything known of one simulation, of plain values; times in the system's unit."""
     rows = statistics_of(system, verdict, run_on=run_on, budget=budget)

@@ -78,7 +78,7 @@ def observe(
     *,
     horizon: int,
     run_on: bool = False,
-    budget: int = 100_000_000,
+    budget: int = 5_000_000,
     segments: bool = True,
 ) -> Records:
     """Simulates [0, horizon), or up to the first miss unless ``run_on``, and records it.
@@ -105,7 +105,7 @@ def picture(
     start: int,
     end: int,
     run_on: bool = False,
-    budget: int = 100_000_000,
+    budget: int = 5_000_000,
 ) -> Picture:
     """The schedule of ``verdict`` in [start, end], simulated again with records."""
     found = observe(system, verdict.scheduler, horizon=end, run_on=run_on, budget=budget)

@@ -179,7 +179,7 @@ def simulate(
     model: Model | None = None,
     method: Method = "exact",
     horizon: int | None = None,
-    budget: int = 100_000_000,
+    budget: int = 5_000_000,
     run_on: bool = False,
     record_jobs: bool = False,
     record_segments: bool = False,
@@ -194,7 +194,9 @@ def simulate(
         model: Arrival model; by default ``default_model``.
         method: ``exact``, or ``thesis``: two hyper-periods, states compared at their ends.
         horizon: Simulate no longer than this.
-        budget: Events (scheduling points) after which the answer is ``undecided``.
+        budget: Scheduling points after which the answer is ``undecided``: releases of jobs, and
+            instants at which the policy itself asks to decide (quanta, zero laxity, a server's
+            budget used up). Those of one instant come together.
         run_on: Go on after a miss, for figures; late jobs keep their priority.
         seed: Model sporadic: number of the first random release pattern.
         patterns: Model sporadic: how many of them are simulated.
@@ -210,7 +212,7 @@ def simulate(
     require_sound(system)
     options = core_options(known, system)
     options.horizon = horizon or 0
-    options.budget = _require_count("the budget of events", budget, least=1)
+    options.budget = _require_count("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.record_jobs = record_jobs
     options.record_segments = record_segments
@@ -264,7 +266,7 @@ def simulate_batch(
     scheduler: Scheduler | None = None,
     *,
     model: Model = "periodic-sync",
-    budget: int = 100_000_000,
+    budget: int = 5_000_000,
     run_on: bool = False,
     metrics: bool = False,
     threads: int = 1,
@@ -274,7 +276,7 @@ def simulate_batch(
     The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp.
     """
     options = core_options(scheduler or Scheduler())
-    options.budget = _require_count("the budget of events", budget, least=1)
+    options.budget = _require_count("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.metrics = metrics
     columns: dict[str, NDArray[Any]] = _core.decide_batch(

@@ -107,7 +107,7 @@ class StudySpec:
         tests: Names of schedulability tests.
         partition, order, priorities: Of those tests that place tasks or rank them.
         metrics: Whether migrations and slack are counted, of the whole hyper-period.
-        budget: Events after which a verdict is ``undecided``.
+        budget: Scheduling points after which a verdict is ``undecided``.
     """
 
     name: str
@@ -123,7 +123,7 @@ class StudySpec:
     order: str = "utilisation-desc"
     priorities: str = "rm"
     metrics: bool = False
-    budget: int = 10_000_000
+    budget: int = 5_000_000
 
     @property
     def total(self) -> int:
@@ -227,7 +227,7 @@ def _scope(spec: StudySpec) -> Iterator[Problem]:
     if not 0 <= spec.seed < 2**63:
         yield Problem("seed", f"{spec.seed} is out of range", "from 0 to 2^63 - 1")
     if spec.budget < 1:
-        yield Problem("budget", f"{spec.budget} is out of range", "1 event or more")
+        yield Problem("budget", f"{spec.budget} is out of range", "1 scheduling point or more")
     if len(set(spec.cells)) != len(spec.cells):
         yield Problem("cells", "the same cell occurs twice", "list each value once")
 

@@ -32,7 +32,7 @@ _DEFAULTS: dict[str, Any] = {
     "policies": [],
     "tests": [],
     "metrics": False,
-    "budget": 10_000_000,
+    "budget": 5_000_000,
     "generator": {},
     "scheduler": {},
 }

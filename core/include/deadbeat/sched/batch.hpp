@@ -28,7 +28,7 @@ struct BatchRow {
     Time until;
     std::int64_t placed;  // 0: the partitioning heuristic found no place for a task
     std::int64_t jobs;    // released in [0, until)
-    std::int64_t events;  // of the general engine; the lanes do not count them: jobs
+    std::int64_t events;  // as in Result
     // 0 unless options.metrics:
     std::int64_t judged, missed, completed;
     std::int64_t preemptions, migrations, cross_cluster, task_migrations;
@@ -37,8 +37,8 @@ struct BatchRow {
     Time slack_min, response_max, tardiness_max;
 };
 
-// Equal, row by row, to decide() followed by summing, but for `events`; whatever of it can be done
-// many systems at a time is. `threads` of this process. `lanes`: baseline, avx2, avx512, none (all
+// Equal, row by row, to decide() followed by summing; whatever of it can be done many systems at a
+// time is. `threads` of this process. `lanes`: baseline, avx2, avx512, none (all
 // by the general engine), or "" for the widest this machine has; one it lacks is as none.
 std::vector<BatchRow> decide_batch(const Batch& batch, const Options& options, Model model,
                                    int threads = 1, const std::string& lanes = "");

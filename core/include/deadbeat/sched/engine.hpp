@@ -43,7 +43,7 @@ struct Segment {
 enum class Outcome : int {
     no_miss = 0,  // none in [0, until)
     miss = 1,     // first_miss is when
-    budget = 2,   // no miss before the budget of events was used up, at `until`
+    budget = 2,   // no miss before the budget was used up, at `until`
     refused = 3,  // the policy cannot schedule the system, see `reason`
 };
 
@@ -53,8 +53,8 @@ struct Result {
     Time first_miss = kNever;  // the earliest deadline that passed; also where it ran on
     std::int32_t first_miss_task = -1;
     std::int64_t first_miss_job = -1;
-    Time until = 0;  // simulated [0, until)
-    std::int64_t events = 0;
+    Time until = 0;           // simulated [0, until)
+    std::int64_t events = 0;  // see Options::budget
     // The state at `repeat_to` equals that at `repeat_from` (both -1: not looked for, or not
     // found).
     Time repeat_from = -1;

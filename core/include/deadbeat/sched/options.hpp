@@ -41,8 +41,12 @@ struct Options {
     // A release while the predecessor is unfinished: its job waits (false), or never runs and
     // counts as a miss (true; what deadbeat's own runtime does by default).
     bool skip_overruns = false;
-    Time horizon = 0;                      // simulate [0, horizon); 0: as long as the verdict needs
-    std::int64_t budget = 100'000'000;     // events after which the answer is `undecided`
+    Time horizon = 0;  // simulate [0, horizon); 0: as long as the verdict needs
+    // Scheduling points: releases of jobs, and instants at which the policy itself asked to decide
+    // (next_decision()). The first one due after so many ends the simulation; those of one instant
+    // come together. A periodic system under a policy that never asks so has a horizon that is
+    // known before.
+    std::int64_t budget = 5'000'000;
     bool metrics = true;                   // per-task figures
     bool record_jobs = false;              // a JobRecord per job
     bool record_segments = false;          // a Segment per stretch of execution

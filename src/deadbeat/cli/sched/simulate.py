@@ -47,9 +47,9 @@ _LONGEST = 1 << 60
 @click.option(
     "--budget",
     type=click.IntRange(1, _LONGEST),
-    default=100_000_000,
+    default=5_000_000,
     metavar="N",
-    help="Scheduling points after which the answer is undecided.  [100000000]",
+    help="Scheduling points after which the answer is undecided.  [5000000]",
 )
 @click.option("--run-on", is_flag=True, help="Go on past a miss: late jobs keep their deadline.")
 @click.option(

@@ -18,7 +18,7 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
     ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
     ("--sets", "sets", "N", "Task sets per cell.  [the preset's, or 100]"),
     ("--ties", "ties", "LIST", "Tie rules, each for every policy: index,utilisation-desc."),
-    ("--budget", "budget", "EVENTS", "Events after which a verdict is undecided.  [10000000]"),
+    ("--budget", "budget", "N", "Scheduling points after which a verdict is undecided.  [5000000]"),
     ("--processors", "processors", "LIST", "Values of m: 4 or 2,4,8."),
     ("--tasks", "tasks", "LIST", "Values of n: 8..20 or 8..40:4."),
     ("--utilisation", "utilisation", "LIST", "Values of U by processor: 0.5..0.95:0.05."),
