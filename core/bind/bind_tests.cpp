@@ -25,6 +25,7 @@ nb::list test_list() {
         d["deadlines"] = info.deadlines;
         d["kind"] = static_cast<int>(info.kind);
         d["cost"] = info.cost;
+        d["whole_instants"] = info.whole_instants;
         list.append(d);
     }
     return list;

@@ -66,14 +66,17 @@ bool covers_deadlines(const TestInfo& info, const System& system) {
            (info.deadlines == "constrained" ? constrained(system) : implicit(system));
 }
 
-// A test of sporadic tasks under `policy` that accepts `system`.
-Proof accepting_test(const System& system, const std::string& policy, const Options& options) {
+// A test of sporadic tasks under `policy` that accepts `system`: for releases at any instants, or
+// for those at whole ones only.
+Proof accepting_test(const System& system, const std::string& policy, const Options& options,
+                     bool whole_instants) {
     TestOptions how;
     how.priorities = options.priorities;
     how.ties = options.ties;
     for (const TestEntry& test : schedulability_tests()) {
         const TestInfo& info = test.info;
         if (info.scheduler != policy || info.model != "sporadic" ||
+            info.whole_instants != whole_instants ||
             (info.ties != "any" && info.ties != "given" && info.ties != options.ties) ||
             (info.kind != TestKind::sufficient && info.kind != TestKind::exact) ||
             !covers_deadlines(info, system)) {
@@ -81,10 +84,16 @@ Proof accepting_test(const System& system, const std::string& policy, const Opti
         }
         if (test.run(system, how, {}).answer == TestAnswer::accepted) {
             return {info.name, info.reference,
-                    "the test " + info.name + " (" + info.title + ") accepts"};
+                    "the test " + info.name + " (" + info.title + ") accepts" +
+                        (whole_instants ? ", for releases at integer instants" : "")};
         }
     }
     return {};
+}
+
+Proof accepting_test(const System& system, const std::string& policy, const Options& options) {
+    Proof proof = accepting_test(system, policy, options, false);
+    return proof.name.empty() ? accepting_test(system, policy, options, true) : proof;
 }
 
 // One preemptive processor: the synchronous periodic pattern is the worst one for EDF (Baruah,

@@ -215,3 +215,46 @@ def test_overload_is_no() -> None:
 def test_sporadic_values_out_of_range_are_refused(arguments: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         simulate(O4, model="sporadic", **arguments)  # type: ignore[arg-type]
+
+
+# Found by exploring at halves what was accepted at integers.
+@pytest.mark.parametrize(
+    ("known", "scheduler", "proof"),
+    [
+        (
+            system(2, (1, 1, 2), (1, 2, 2), (1, 2, 2), (1, 2, 3)),
+            Scheduler(policy="g-edf", ties="reverse"),
+            "bar",
+        ),
+        (
+            system(2, (1, 1, 2), (1, 2, 2), (1, 2, 2), (1, 2, 3)),
+            Scheduler(policy="g-fp", ties="reverse", priorities="dm"),
+            "rta-fp-guan",
+        ),
+        (
+            system(2, (1, 3, 3), (1, 2, 2), (2, 2, 2)),
+            Scheduler(policy="g-edf", ties="utilisation-asc"),
+            "exploration",
+        ),
+    ],
+)
+def test_releases_between_integers_can_miss_and_the_verdict_leaves_them_out(
+    known: TaskSystem, scheduler: Scheduler, proof: str
+) -> None:
+    coarse = simulate(known, scheduler, model="sporadic")
+    assert (coarse.schedulable, coarse.proof) == ("yes", proof)
+    assert "releases at integer instants" in coarse.because
+    halves = TaskSystem(
+        processors=known.processors,
+        tasks=tuple(
+            TimedTask(wcet=2 * task.wcet, deadline=2 * task.deadline, period=2 * task.period)
+            for task in known.tasks
+        ),
+    )
+    fine = simulate(halves, scheduler, model="sporadic", patterns=0)
+    assert (fine.schedulable, fine.proof) == ("no", "exploration")
+
+
+def test_a_test_for_any_instants_is_named_first() -> None:
+    light = system(2, (1, 20, 20), (1, 30, 30), (1, 50, 50))
+    assert "integer instants" not in simulate(light, model="sporadic").because

@@ -210,9 +210,10 @@ def test_the_reference_page_says_what_the_tests_say_of_themselves() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", section, flags=re.M)
     cells = {name: [cell.strip(" `") for cell in rest.split(" | ")] for name, rest in rows}
     for name, facts in sched.tests().items():
-        scheduler, _, deadlines, kind, ties, cost, _ = cells[name]
+        scheduler, _, deadlines, kind, ties, releases, cost, _ = cells[name]
         assert scheduler.removesuffix(", m = 1").strip("`") == facts.scheduler
         assert (deadlines, kind, ties) == (facts.deadlines, facts.kind, facts.ties)
+        assert releases == ("whole" if facts.whole_instants else "any")
         assert cost == str(facts.cost)
 
 

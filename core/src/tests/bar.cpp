@@ -123,7 +123,8 @@ const TestRegistrar registrar({.name = "bar",
                                .ties = "any",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
-                               .cost = 50},
+                               .cost = 50,
+                               .whole_instants = true},
                               run);
 
 }  // namespace

@@ -71,7 +71,8 @@ const TestRegistrar registrar({.name = "bcl-iter",
                                .ties = "any",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
-                               .cost = 10},
+                               .cost = 10,
+                               .whole_instants = true},
                               run);
 
 }  // namespace

@@ -134,7 +134,7 @@ TestVerdict fpedf_light(const System& system, const TestOptions& options, std::s
 }
 
 TestInfo info(const char* name, const char* title, const char* reference, const char* scheduler,
-              const char* deadlines, int cost) {
+              const char* deadlines, int cost, bool whole_instants = false) {
     return {.name = name,
             .title = title,
             .reference = reference,
@@ -143,7 +143,8 @@ TestInfo info(const char* name, const char* title, const char* reference, const 
             .ties = "any",
             .deadlines = deadlines,
             .kind = TestKind::sufficient,
-            .cost = cost};
+            .cost = cost,
+            .whole_instants = whole_instants};
 }
 
 constexpr const char* kUs = "Srinivasan and Baruah, Information Processing Letters 84(2), 2002";
@@ -158,10 +159,10 @@ const TestRegistrar us_bound(info("edf-us-bound", "EDF-US[m/(2m-1)] bound", kUs,
 const TestRegistrar fp_bound(info("fpedf-bound", "fpEDF bound", kFpEdf, "fpedf", "implicit", 0),
                              fpedf_bound);
 const TestRegistrar us_light(info("edf-us-light", "EDF-US[m/(2m-1)] by its light tasks", kLight,
-                                  "edf-us", "constrained", 20),
+                                  "edf-us", "constrained", 20, true),
                              edf_us_light);
 const TestRegistrar fp_light(info("fpedf-light", "fpEDF by its light tasks", kLight, "fpedf",
-                                  "constrained", 20),
+                                  "constrained", 20, true),
                              fpedf_light);
 
 }  // namespace

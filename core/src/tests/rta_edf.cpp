@@ -54,7 +54,8 @@ const TestRegistrar registrar({.name = "rta-edf",
                                .ties = "any",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
-                               .cost = 20},
+                               .cost = 20,
+                               .whole_instants = true},
                               analysis::rta_edf);
 
 }  // namespace

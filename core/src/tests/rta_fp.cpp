@@ -64,7 +64,8 @@ const TestRegistrar registrar({.name = "rta-fp",
                                .ties = "given",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
-                               .cost = 15},
+                               .cost = 15,
+                               .whole_instants = true},
                               run);
 
 }  // namespace

@@ -112,7 +112,8 @@ const TestRegistrar registrar(
      .ties = "given",
      .deadlines = "constrained",
      .kind = TestKind::sufficient,
-     .cost = 16},
+     .cost = 16,
+     .whole_instants = true},
     run);
 
 }  // namespace

@@ -84,7 +84,8 @@ const TestRegistrar registrar({.name = "tardiness",
                                .ties = "any",
                                .deadlines = "implicit",
                                .kind = TestKind::bound,
-                               .cost = 2},
+                               .cost = 2,
+                               .whole_instants = true},
                               run);
 
 }  // namespace

@@ -45,6 +45,8 @@ class TestFacts:
         ties: ``any``, or ``given``: the rule it was run with, which orders equal priorities.
         deadlines: The widest class it takes: implicit, constrained or arbitrary.
         cost: Order of costs, cheapest first.
+        whole_instants: It counts whole instants of the system's unit: an acceptance is for releases
+            and execution times at these only. In a finer unit the system may miss.
     """
 
     __test__ = False  # not for pytest to collect
@@ -58,6 +60,7 @@ class TestFacts:
     deadlines: str
     kind: TestKind
     cost: int
+    whole_instants: bool
 
 
 @frozen(kw_only=True)

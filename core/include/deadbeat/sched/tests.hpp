@@ -45,6 +45,9 @@ struct TestInfo {
     std::string deadlines;  // the widest class it takes: implicit, constrained, arbitrary
     TestKind kind;
     int cost;  // order of costs, cheapest first: 0 linear .. 100 exponential
+    // Counts whole instants: an acceptance is for releases and execution times at these, and a
+    // finer unit may miss. Else for any instants.
+    bool whole_instants = false;
 };
 
 struct TestVerdict {

@@ -182,7 +182,7 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
                 result.facts.name,
                 result.facts.scheduler,
                 f"{result.answer}: {result.reason}" if result.reason else result.answer,
-                f"{result.facts.model}, {_ties(result)}",
+                f"{result.facts.model}{_instants(result)}, {_ties(result)}",
                 f"{result.seconds * 1e6:.0f} us",
                 result.facts.reference,
             ]
@@ -192,6 +192,10 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
         f" utilisation {float(system.utilisation):.4g}",
         numeric=["CPU"],
     )
+
+
+def _instants(result: TestResult) -> str:
+    return " at whole instants" if result.facts.whole_instants else ""
 
 
 def _ties(result: TestResult) -> str:
