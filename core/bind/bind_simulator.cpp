@@ -1,6 +1,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
+
 #include "bind.hpp"
 #include "deadbeat/sched/policy.hpp"
 #include "deadbeat/sched/ties.hpp"
@@ -51,6 +54,18 @@ nb::dict metrics_of(const Result& result) {
     return columns;
 }
 
+// Rows of task, release; by release, then task.
+nb::object releases_of(const Verdict& verdict) {
+    std::vector<std::array<std::int64_t, 2>> rows;
+    for (std::size_t i = 0; i < verdict.releases.size(); i++) {
+        for (const Time release : verdict.releases[i]) {
+            rows.push_back({static_cast<std::int64_t>(i), release});
+        }
+    }
+    std::ranges::stable_sort(rows, {}, [](const auto& row) { return row[1]; });
+    return array_of(rows.empty() ? nullptr : rows.front().data(), rows.size(), 2);
+}
+
 nb::dict verdict_dict(const Verdict& verdict) {
     static_assert(sizeof(JobRecord) == 6 * sizeof(std::int64_t));
     static_assert(sizeof(Segment) == 5 * sizeof(std::int64_t));
@@ -65,6 +80,7 @@ nb::dict verdict_dict(const Verdict& verdict) {
     answer["reference"] = verdict.reference;
     answer["pattern"] = verdict.pattern;
     answer["states"] = verdict.states;
+    answer["releases"] = releases_of(verdict);
     answer["outcome"] = static_cast<int>(result.outcome);
     answer["first_miss"] = none_as(result.first_miss);
     answer["first_miss_task"] = result.first_miss_task;
@@ -104,6 +120,21 @@ nb::list policy_list() {
     return list;
 }
 
+void require_legal(const System& system, const std::vector<std::vector<Time>>& releases) {
+    if (releases.size() != system.tasks.size()) {
+        throw std::invalid_argument("releases must be a list per task");
+    }
+    for (std::size_t i = 0; i < releases.size(); i++) {
+        Time least = 0;
+        for (const Time release : releases[i]) {
+            if (release < least || release > kTimeMax) {
+                throw std::invalid_argument("releases of a task must be a period apart");
+            }
+            least = release + system.tasks[i].period;
+        }
+    }
+}
+
 void require_known(const System& system, const Options& options) {
     require_sound(system);
     if (find_policy(options.policy) == nullptr) {
@@ -111,6 +142,9 @@ void require_known(const System& system, const Options& options) {
     }
     if (tie_rank(system, options.ties).empty()) {
         throw std::invalid_argument("unknown tie rule " + options.ties);
+    }
+    if (options.arrival == Arrival::listed) {
+        require_legal(system, options.releases);
     }
 }
 
@@ -165,7 +199,8 @@ void bind_simulator(nb::module_& m) {
         .def_rw("cache_reload", &Costs::cache_reload);
     nb::enum_<Arrival>(m, "Arrival")
         .value("periodic", Arrival::periodic)
-        .value("sporadic", Arrival::sporadic);
+        .value("sporadic", Arrival::sporadic)
+        .value("listed", Arrival::listed);
     nb::class_<Options>(m, "Options")
         .def(nb::init<>())
         .def_rw("policy", &Options::policy)
@@ -183,6 +218,7 @@ void bind_simulator(nb::module_& m) {
         .def_rw("arrival", &Options::arrival)
         .def_rw("seed", &Options::seed)
         .def_rw("sporadic_delay", &Options::sporadic_delay)
+        .def_rw("releases", &Options::releases)
         .def_rw("stop_at_miss", &Options::stop_at_miss)
         .def_rw("skip_overruns", &Options::skip_overruns)
         .def_rw("horizon", &Options::horizon)
@@ -190,7 +226,8 @@ void bind_simulator(nb::module_& m) {
         .def_rw("metrics", &Options::metrics)
         .def_rw("record_jobs", &Options::record_jobs)
         .def_rw("record_segments", &Options::record_segments)
-        .def_rw("record_max", &Options::record_max);
+        .def_rw("record_max", &Options::record_max)
+        .def_rw("record_from", &Options::record_from);
     m.def("policies", &policy_list, nb::sig("def policies() -> list[dict[str, typing.Any]]"));
     m.def("tie_rules", &tie_rules);
     m.def("option_words", &option_words, nb::arg("option"));

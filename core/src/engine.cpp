@@ -26,7 +26,8 @@ class Engine {
         previous_.assign(at(system.processors), {-1, -1});
         segment_start_.assign(at(system.processors), 0);
         for (std::size_t i = 0; i < n; i++) {
-            states_[i].next_release = system.tasks[i].offset;
+            states_[i].next_release =
+                options.arrival == Arrival::listed ? listed(i) : system.tasks[i].offset;
             random_.emplace_back(options.seed, i);
         }
         if (options.metrics) {
@@ -135,13 +136,14 @@ class Engine {
     }
 
     void record_job(const JobRecord& record) {
-        if (options_.record_jobs && has_room(result_.jobs.size())) {
+        const bool over = std::max(record.finish, record.deadline) < options_.record_from;
+        if (options_.record_jobs && !over && has_room(result_.jobs.size())) {
             result_.jobs.push_back(record);
         }
     }
 
     void end_segment(std::size_t p, std::int32_t task) {
-        if (!options_.record_segments || segment_start_[p] == now_ ||
+        if (!options_.record_segments || segment_start_[p] == now_ || now_ < options_.record_from ||
             !has_room(result_.segments.size())) {
             return;
         }
@@ -196,11 +198,13 @@ class Engine {
                 continue;
             }
             const Time released = state.next_release;
-            state.next_release += system_.tasks[i].period + delay(i);
+            const std::int64_t index = releases_[i]++;
+            state.next_release = options_.arrival == Arrival::listed
+                                     ? listed(i)
+                                     : released + system_.tasks[i].period + delay(i);
             if (options_.metrics) {
                 result_.tasks[i].released++;
             }
-            const std::int64_t index = releases_[i]++;
             result_.events++;
             if (options_.skip_overruns && state.pending > 0) {
                 skip(i, index, released);
@@ -211,7 +215,7 @@ class Engine {
                 state.job = index;
                 head(i, released);
                 policy_->woken(now_, static_cast<std::int32_t>(i), states_);
-            } else if (options_.arrival == Arrival::sporadic) {
+            } else if (options_.arrival != Arrival::periodic) {
                 backlog_.resize(states_.size());
                 backlog_[i].push_back(released);
             }
@@ -231,6 +235,13 @@ class Engine {
         }
         result_.truncated = true;
         return false;
+    }
+
+    // The next of the listed releases.
+    Time listed(std::size_t i) const {
+        const auto next = static_cast<std::size_t>(releases_[i]);
+        const bool more = i < options_.releases.size() && next < options_.releases[i].size();
+        return more ? options_.releases[i][next] : kNever;
     }
 
     Time delay(std::size_t i) {

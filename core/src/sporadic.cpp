@@ -21,9 +21,8 @@ constexpr std::int64_t kPictureEvents = 1'000'000;  // simulated for figures, wh
 // under a clustered one. The system is schedulable if and only if every part is.
 struct Part {
     std::vector<std::int32_t> members;
-    std::vector<Task> tasks;
-    std::int32_t processors;
-    System system() const { return {processors, tasks}; }
+    SporadicGlobal global;
+    System system() const { return {global.processors, global.tasks}; }
 };
 
 // Why something is schedulable.
@@ -40,24 +39,21 @@ bool is_fixed_priority(const std::string& policy) {
     return policy == "g-fp" || policy == "p-fp" || policy == "c-fp";
 }
 
-std::vector<Part> parts_of(const System& system, const Options& options,
-                           const std::vector<std::int32_t>& placed) {
-    if (!is_edf(options.policy) && !is_fixed_priority(options.policy)) {
-        return {};
+std::vector<Part> parts_of(const Context& context, const JobOrder& order) {
+    std::vector<Part> parts;
+    for (const std::vector<std::int32_t>& members : order.members) {
+        Part part{.members = members, .global = {}};
+        part.global.processors = order.processors;
+        for (const std::int32_t member : members) {
+            const auto task = static_cast<std::size_t>(member);
+            part.global.tasks.push_back(context.system.tasks[task]);
+            part.global.levels.push_back(order.level[task]);
+            part.global.rank.push_back(context.rank[task]);
+        }
+        if (!members.empty()) {
+            parts.push_back(std::move(part));
+        }
     }
-    const bool partitioned = options.policy[0] == 'p';
-    const std::int32_t size =
-        placed.empty() ? system.processors : (partitioned ? 1 : options.cluster_size);
-    std::vector<Part> parts(static_cast<std::size_t>(system.processors / size));
-    for (Part& part : parts) {
-        part.processors = size;
-    }
-    for (std::size_t i = 0; i < system.tasks.size(); i++) {
-        Part& part = parts[placed.empty() ? 0 : static_cast<std::size_t>(placed[i])];
-        part.members.push_back(static_cast<std::int32_t>(i));
-        part.tasks.push_back(system.tasks[i]);
-    }
-    std::erase_if(parts, [](const Part& part) { return part.tasks.empty(); });
     return parts;
 }
 
@@ -103,17 +99,18 @@ Proof proof_of_processor(const Part& part, const Options& options) {
     if (compare_utilisation(part.system(), 1) > 0) {
         return {};
     }
-    std::vector<Task> tasks = part.tasks;
+    std::vector<Task> tasks = part.global.tasks;
     Fits fits = Fits::undecided;
     if (is_edf(options.policy)) {
         fits = edf_fits(tasks);
     } else {
-        const auto levels = *priority_levels(part.system(), options.priorities);
-        const auto rank = tie_rank(part.system(), options.ties);
         std::vector<std::size_t> order(tasks.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
-        std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(levels[i], rank[i]); });
-        std::ranges::transform(order, tasks.begin(), [&](std::size_t i) { return part.tasks[i]; });
+        std::ranges::sort(order, {}, [&](std::size_t i) {
+            return std::pair(part.global.levels[i], part.global.rank[i]);
+        });
+        std::ranges::transform(order, tasks.begin(),
+                               [&](std::size_t i) { return part.global.tasks[i]; });
         fits = fixed_priority_fits(tasks);
     }
     if (fits != Fits::yes) {
@@ -126,14 +123,7 @@ Proof proof_of_processor(const Part& part, const Options& options) {
             "deadlines"};
 }
 
-Proof proof_of_part(const Part& part, const Options& options) {
-    if (part.processors == 1) {
-        return proof_of_processor(part, options);
-    }
-    return accepting_test(part.system(), is_edf(options.policy) ? "g-edf" : "g-fp", options);
-}
-
-// Of policies whose tasks are not bound to parts.
+// Of policies whose tasks share all processors.
 Proof proof_of_whole(const System& system, const Options& options) {
     if (options.policy == "pd2" && implicit(system) &&
         compare_utilisation(system, system.processors) <= 0) {
@@ -144,6 +134,17 @@ Proof proof_of_whole(const System& system, const Options& options) {
     // The bounds of EDF-US are for its own threshold.
     const bool own = options.threshold_numerator == 0;
     return own ? accepting_test(system, options.policy, options) : Proof{};
+}
+
+Proof proof_of_part(const Part& part, const Options& options) {
+    const bool edf = is_edf(options.policy);
+    if (!edf && !is_fixed_priority(options.policy)) {
+        return proof_of_whole(part.system(), options);
+    }
+    if (part.global.processors == 1) {
+        return proof_of_processor(part, options);
+    }
+    return accepting_test(part.system(), edf ? "g-edf" : "g-fp", options);
 }
 
 void add(Proof& all, const Proof& one) {
@@ -195,7 +196,8 @@ struct Pattern {
     }
 };
 
-void deny(Verdict& verdict, const Options& options, Result result, std::string pattern) {
+void deny(Verdict& verdict, const Options& options, Result result, std::string pattern,
+          std::vector<std::vector<Time>> releases) {
     verdict.answer = Answer::no;
     verdict.proved = !options.costs.any();
     verdict.proof = verdict.proved ? "miss" : "";
@@ -204,17 +206,36 @@ void deny(Verdict& verdict, const Options& options, Result result, std::string p
                       " misses its deadline at " + std::to_string(result.first_miss) +
                       " when releases are " + pattern;
     verdict.pattern = std::move(pattern);
+    verdict.releases = std::move(releases);
     verdict.result = std::move(result);
+}
+
+// When jobs are released in [0, until), under options without limits of records.
+std::vector<std::vector<Time>> releases_of(const System& system, Options options, Time until) {
+    options.metrics = options.record_segments = false;
+    options.record_jobs = true;
+    options.record_max = std::numeric_limits<std::int64_t>::max();
+    options.record_from = 0;
+    std::vector<std::vector<Time>> releases(system.tasks.size());
+    for (const JobRecord& job : simulate(system, options, {.horizon = until}).jobs) {
+        releases[static_cast<std::size_t>(job.task)].push_back(job.release);
+    }
+    for (std::vector<Time>& instants : releases) {
+        std::ranges::sort(instants);
+    }
+    return releases;
 }
 
 bool refuted_by_chance(const System& system, const Options& options, std::int32_t patterns,
                        Verdict& verdict) {
     for (std::int32_t k = 0; k < patterns; k++) {
         Pattern pattern(system, options, options.seed + static_cast<std::uint64_t>(k));
-        Result result = simulate({system.processors, pattern.tasks}, pattern.options,
+        const System released{system.processors, pattern.tasks};
+        Result result = simulate(released, pattern.options,
                                  {.horizon = options.horizon > 0 ? options.horizon : kNever});
         if (result.outcome == Outcome::miss) {
-            deny(verdict, options, std::move(result), pattern.text);
+            auto releases = releases_of(released, pattern.options, result.until);
+            deny(verdict, options, std::move(result), pattern.text, std::move(releases));
             return true;
         }
     }
@@ -224,71 +245,82 @@ bool refuted_by_chance(const System& system, const Options& options, std::int32_
 // --- exploration
 // ----------------------------------------------------------------------------------
 
-std::string releases_text(const Part& part, const Exploration& found) {
+std::string releases_text(const std::vector<std::vector<Time>>& releases) {
     std::string text;
-    for (std::size_t i = 0; i < part.members.size(); i++) {
-        if (!found.releases[i].empty()) {
-            text += (text.empty() ? "task " : ", task ") + std::to_string(part.members[i]) + " at" +
-                    listed(found.releases[i]);
+    for (std::size_t i = 0; i < releases.size(); i++) {
+        if (!releases[i].empty()) {
+            text += (text.empty() ? "task " : ", task ") + std::to_string(i) + " at" +
+                    listed(releases[i]);
         }
     }
     return text;
 }
 
-SporadicGlobal global_of(const Part& part, const Options& options) {
-    SporadicGlobal global{part.processors, part.tasks, {}, tie_rank(part.system(), options.ties)};
-    if (!is_edf(options.policy)) {
-        global.levels = *priority_levels(part.system(), options.priorities);
-    }
-    return global;
-}
-
 Time grain_of(const Part& part) {
     Time grain = 0;
-    for (const Task& task : part.tasks) {
+    for (const Task& task : part.global.tasks) {
         grain = std::gcd(grain, std::gcd(task.wcet, std::gcd(task.period, task.deadline)));
     }
     return grain;
 }
 
-// Explores `part`, `states` in all; adds to verdict.states. A miss on the grid of the parameters'
-// common divisor is a miss at integer instants; only all of these instants decide that there is
-// none.
-Exploration::Found explore_part(const Part& part, const Options& options, std::int64_t states,
-                                Verdict& verdict) {
-    using Found = Exploration::Found;
-    if (!constrained(part.system())) {
-        return Found::too_large;
+// The schedule of listed releases: up to the first miss, or past it up to the last deadline.
+Result replay(const System& system, const Options& options,
+              const std::vector<std::vector<Time>>& releases, Time first_miss) {
+    Options listed = options;
+    listed.arrival = Arrival::listed;
+    listed.releases = releases;
+    listed.budget = std::numeric_limits<std::int64_t>::max();  // these releases come to an end
+    Time horizon = first_miss;
+    if (!options.stop_at_miss) {
+        for (std::size_t i = 0; i < releases.size(); i++) {
+            if (!releases[i].empty()) {
+                horizon = std::max(horizon, releases[i].back() + system.tasks[i].deadline);
+            }
+        }
+        horizon = std::max(horizon, options.horizon);
     }
-    const SporadicGlobal global = global_of(part, options);
+    return simulate(system, listed, {.horizon = horizon});
+}
+
+// False: the simulation of what was found does not miss then, a defect.
+bool deny_explored(const System& system, const Part& part, const Options& options,
+                   const Exploration& seen, Verdict& verdict) {
+    std::vector<std::vector<Time>> releases(system.tasks.size());
+    for (std::size_t i = 0; i < part.members.size(); i++) {
+        releases[static_cast<std::size_t>(part.members[i])] = seen.releases[i];
+    }
+    Result result = replay(system, options, releases, seen.first_miss);
+    if (result.outcome != Outcome::miss || result.first_miss != seen.first_miss) {
+        return false;
+    }
+    std::string pattern = releases_text(releases);
+    deny(verdict, options, std::move(result), std::move(pattern), std::move(releases));
+    verdict.proof = "exploration";
+    verdict.reference = "Baker and Cirinei, OPODIS 2007";
+    return true;
+}
+
+// Explores `part`, `states` in all; adds to `used`. A miss on the grid of the parameters' common
+// divisor is a miss at integer instants; only all of these instants decide that there is none.
+Exploration explore_part(const Part& part, std::int64_t states, std::int64_t& used) {
+    Exploration seen;
+    seen.found = Exploration::Found::too_large;
+    if (!constrained(part.system())) {
+        return seen;
+    }
     std::vector<Time> grains = {grain_of(part)};
     if (grains.front() > 1) {
         grains.push_back(1);
     }
-    Found found = Found::budget;
     for (const Time grain : grains) {
-        Exploration seen = explore(global, grain, states - verdict.states);
-        verdict.states += seen.states;
-        found = seen.found;
-        if (found == Found::miss) {
-            Result result;
-            result.outcome = Outcome::miss;
-            result.first_miss = seen.first_miss;
-            result.first_miss_task = part.members[static_cast<std::size_t>(seen.task)];
-            result.first_miss_job = static_cast<std::int64_t>(
-                                        seen.releases[static_cast<std::size_t>(seen.task)].size()) -
-                                    1;
-            result.until = seen.first_miss;
-            result.placed = verdict.result.placed;
-            deny(verdict, options, std::move(result), releases_text(part, seen));
-            verdict.proof = "exploration";
-            verdict.reference = "Baker and Cirinei, OPODIS 2007";
-        }
-        if (found != Found::no_miss) {
-            return found;
+        seen = explore(part.global, grain, states - used);
+        used += seen.states;
+        if (seen.found != Exploration::Found::no_miss) {
+            break;
         }
     }
-    return found;
+    return seen;
 }
 
 void accept(Verdict& verdict, Proof proof) {
@@ -301,13 +333,17 @@ void accept(Verdict& verdict, Proof proof) {
 }
 
 // Decides by exploring the parts that no test accepted, or returns what is missing.
-std::string explore_parts(const std::vector<Part>& open, const Options& options,
-                          std::int64_t states, Proof proof, Verdict& verdict) {
+std::string explore_parts(const System& system, const std::vector<Part>& open,
+                          const Options& options, std::int64_t states, Proof proof,
+                          Verdict& verdict) {
     using Found = Exploration::Found;
     for (const Part& part : open) {
-        switch (explore_part(part, options, states, verdict)) {
+        const Exploration seen = explore_part(part, states, verdict.states);
+        switch (seen.found) {
             case Found::miss:
-                return "";
+                return deny_explored(system, part, options, seen, verdict)
+                           ? ""
+                           : "exploration and simulation disagree, a defect of deadbeat";
             case Found::budget:
                 return "the budget of " + std::to_string(states) + " states was used up";
             case Found::too_large:
@@ -325,28 +361,24 @@ std::string explore_parts(const std::vector<Part>& open, const Options& options,
 
 // The synchronous periodic pattern: what it shows, its figures, and what refuses or overloads.
 Verdict synchronous_pattern(const System& system, const Options& options, bool accepted) {
-    std::vector<Task> tasks(system.tasks.begin(), system.tasks.end());
-    for (Task& task : tasks) {
-        task.offset = 0;
-    }
     Options limited = options;
     if (accepted) {
         limited.budget = std::min(options.budget, kPictureEvents);
     }
-    return decide({system.processors, tasks}, limited, Model::periodic_sync);
+    return decide(system, limited, Model::periodic_sync);
 }
 
-}  // namespace
-
-Verdict decide_sporadic(const System& system, const Options& options, const SporadicOptions& how) {
-    const PolicyEntry& policy = *find_policy(options.policy);
-    Options placing = options;
-    placing.metrics = placing.record_jobs = placing.record_segments = false;
-    const Result placed = simulate(system, placing, {.horizon = 1});
-    if (placed.outcome == Outcome::refused) {
+// `system` without offsets, `options` with periodic arrival.
+Verdict decide_all_patterns(const System& system, const Options& options,
+                            const SporadicOptions& how) {
+    const PolicyEntry& entry = *find_policy(options.policy);
+    const Context context{system, &options, tie_rank(system, options.ties)};
+    const std::unique_ptr<Policy> policy = entry.make();
+    if (!policy->prepare(context).empty()) {
         return synchronous_pattern(system, options, false);
     }
-    const std::vector<Part> parts = parts_of(system, options, placed.placed);
+    const std::optional<JobOrder> order = policy->order();
+    const std::vector<Part> parts = order ? parts_of(context, *order) : std::vector<Part>();
     Proof proof;
     std::vector<Part> open;
     for (const Part& part : parts) {
@@ -357,7 +389,7 @@ Verdict decide_sporadic(const System& system, const Options& options, const Spor
             add(proof, one);
         }
     }
-    if (parts.empty() && !policy.info.partitions) {
+    if (!order && !entry.info.partitions) {
         proof = proof_of_whole(system, options);
     }
     const bool accepted = !proof.name.empty() && open.empty() && !options.costs.any();
@@ -378,13 +410,31 @@ Verdict decide_sporadic(const System& system, const Options& options, const Spor
     std::string missing = "no exact procedure is known here for " + options.policy;
     if (options.costs.any()) {
         missing = "with costs nothing is proved";
-    } else if (!parts.empty()) {
-        missing = explore_parts(open, options, how.states, std::move(proof), verdict);
+    } else if (order) {
+        missing = explore_parts(system, open, options, how.states, std::move(proof), verdict);
     }
     if (verdict.answer == Answer::undecided &&
         !refuted_by_chance(system, options, how.patterns, verdict)) {
         verdict.because +=
             ", nor in " + std::to_string(how.patterns) + " random patterns; " + missing;
+    }
+    return verdict;
+}
+
+}  // namespace
+
+Verdict decide_sporadic(const System& system, const Options& options, const SporadicOptions& how) {
+    std::vector<Task> tasks(system.tasks.begin(), system.tasks.end());
+    for (Task& task : tasks) {
+        task.offset = 0;
+    }
+    Options periodic = options;
+    periodic.arrival = Arrival::periodic;
+    Verdict verdict = decide_all_patterns({system.processors, tasks}, periodic, how);
+    if (!synchronous(system)) {
+        verdict.result.remarks.emplace_back(
+            "offsets mean nothing to the sporadic model: releases at least a period apart, from "
+            "any instant on");
     }
     return verdict;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <tuple>
 #include <unordered_map>
 
 namespace deadbeat::sched {
@@ -13,9 +14,9 @@ namespace {
 // sporadic hard-deadline tasks", OPODIS 2007: a state is, for every task, what its job still needs
 // (c) and the time until it may release the next one (p). With D <= T and no miss so far a task has
 // one job at most, and its deadline is p - (T - D) away. From a state, any subset of the tasks with
-// c = p = 0 releases; then one unit of time passes under the policy. Jobs execute exactly C: global
-// EDF and fixed priorities are predictable (Ha and Liu, ICDCS 1994), so if a sequence with shorter
-// jobs misses, so does the same one with C.
+// c = p = 0 releases; then one unit of time passes under the policy. Jobs execute exactly C: where
+// a job keeps its priority the policy is predictable (Ha and Liu, ICDCS 1994), so if a sequence
+// with shorter jobs misses, so does the same one with C.
 //
 // Pruning (after Geeraerts, Goossens and Lindstrom, "Multiprocessor schedulability of arbitrary-
 // deadline sporadic tasks: complexity and antichain algorithm", Real-Time Systems 49, 2013). State
@@ -126,9 +127,9 @@ class Explorer {
             }
         }
         const auto urgent = [&](std::size_t i) {
-            const std::int64_t major =
-                system_.levels.empty() ? cells[i].wait - parameters_[i].slack : system_.levels[i];
-            return std::pair(major, system_.rank[i]);
+            const std::optional<std::int64_t>& level = system_.levels[i];
+            const std::int64_t due = cells[i].wait - parameters_[i].slack;
+            return std::tuple(!level, level.value_or(due), system_.rank[i]);
         };
         std::ranges::sort(ready_, {}, urgent);
         const auto m = std::min(ready_.size(), static_cast<std::size_t>(system_.processors));

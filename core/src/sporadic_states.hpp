@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,13 +11,13 @@
 
 namespace deadbeat::sched {
 
-// Tasks with D <= T on identical processors, scheduled globally and preemptively by EDF or by fixed
-// priorities.
+// Tasks with D <= T on identical processors, scheduled globally and preemptively by keys that a job
+// keeps: as JobOrder (policy.hpp) has them.
 struct SporadicGlobal {
     std::int32_t processors = 1;
     std::vector<Task> tasks;
-    std::vector<std::int64_t> levels;  // fixed priorities, smaller is more urgent; empty: EDF
-    std::vector<std::int32_t> rank;    // between equal deadlines or levels, lower wins
+    std::vector<std::optional<std::int64_t>> levels;
+    std::vector<std::int32_t> rank;  // between equal deadlines or levels, lower wins
 };
 
 struct Exploration {

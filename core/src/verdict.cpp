@@ -16,7 +16,7 @@ std::string text(Time value) { return std::to_string(value); }
 class Scaled {
   public:
     Scaled(const System& system, const Options& options) : system_(system), options_(options) {
-        if (options.arrival == Arrival::sporadic ||
+        if (options.arrival != Arrival::periodic ||
             find_policy(options.policy)->info.unit_matters) {
             return;
         }
@@ -41,6 +41,8 @@ class Scaled {
              {&costs.context_switch, &costs.migration, &costs.cache_reload, &options_.horizon}) {
             *value /= unit_;
         }
+        // Records end at multiples of the unit.
+        options_.record_from = options_.record_from / unit_ + (options_.record_from % unit_ > 0);
     }
     Scaled(const Scaled&) = delete;
     Scaled& operator=(const Scaled&) = delete;
@@ -253,9 +255,9 @@ Verdict decide(const System& system, const Options& options, Model model) {
     if (model == Model::sporadic) {
         return decide_sporadic(system, options);
     }
-    if (options.arrival == Arrival::sporadic) {
+    if (options.arrival != Arrival::periodic) {
         return decide_without_end(system, options,
-                                  "random delays are one of infinitely many release patterns");
+                                  "these releases are one of infinitely many patterns");
     }
     const std::optional<Time> h = hyperperiod(system);
     if (!h) {

@@ -11,8 +11,11 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+from attrs import evolve
 
 from deadbeat.cli.main import main
+from deadbeat.sched import TaskSystem, TimedTask, simulate
+from deadbeat.sched.analysis import analyze, require_agreement
 from deadbeat.sched.files import read_task_system
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
@@ -284,7 +287,28 @@ def test_analyze_tells_who_proves_what_and_the_cheapest_proof(capsys, tmp_path):
     assert all(test["reference"] for test in found["tests"])
     text = told(capsys, "sched", "analyze", str(file), "--simulate")
     assert f"g-edf: schedulable, proved by {entry['proof']}; also" in text
-    assert "; simulated (periodic-sync, ties by index): yes, proved" in text
+    assert "; simulated (model periodic-sync, ties by index): yes, proved" in text
+
+
+def test_analyze_simulates_the_model_that_is_asked_for(capsys):
+    file = str(EXAMPLES / "sporadic-not-sync.json")
+    for model, schedulable in (("periodic-sync", "yes"), ("sporadic", "no")):
+        found = answer(capsys, "sched", "analyze", file, "--simulate", "--model", model)
+        simulation = found["schedulers"]["g-edf"]["simulation"]
+        assert (simulation["model"], simulation["schedulable"]) == (model, schedulable)
+
+
+def test_tests_that_contradict_the_simulation_are_an_error():
+    light = TaskSystem(processors=2, tasks=(TimedTask(wcet=1, period=9, deadline=9),))
+    analysis, verdict = analyze(light, scheduler="g-edf"), simulate(light, model="sporadic")
+    require_agreement(analysis, "g-edf", verdict)
+    with pytest.raises(RuntimeError, match=r"g-edf: .*gfb.* accept what simulation refutes"):
+        require_agreement(analysis, "g-edf", evolve(verdict, schedulable="no"))
+    heavy = TaskSystem(processors=1, tasks=(TimedTask(wcet=2, period=9, deadline=1),))
+    analysis, verdict = analyze(heavy, scheduler="p-edf"), simulate(heavy)
+    require_agreement(analysis, "p-edf", verdict)
+    with pytest.raises(RuntimeError, match="refute what simulation proves"):
+        require_agreement(analysis, "p-edf", evolve(verdict, schedulable="yes"))
 
 
 def test_no_test_accepts_what_simulation_refutes(capsys):

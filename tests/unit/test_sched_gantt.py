@@ -17,7 +17,7 @@ from deadbeat.report.sched_trace import trace_text
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
 from deadbeat.sched.files import read_task_system
-from deadbeat.sched.picture import Picture, picture, window
+from deadbeat.sched.picture import Picture, observe, picture, window
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -105,14 +105,66 @@ def test_releases_and_deadlines_are_arrows_and_misses_are_red(tmp_path):
     assert "first miss: heavy at 22" in text
 
 
-def test_a_miss_that_these_releases_do_not_lead_to_is_not_drawn():
+def test_sporadic_releases_that_miss_are_those_drawn():
     system = read_task_system(EXAMPLES / "sporadic-not-sync.json")
     verdict = simulate(system, model="sporadic")
-    shot = picture(system, verdict, start=0, end=6)
+    shot = picture(system, verdict, start=0, end=100)
     text = gantt_svg(shot)
-    assert verdict.first_miss is not None
-    assert "first miss" not in text and 'class="miss"' not in text
-    assert "one of the release patterns the model allows: periodic; the releases that" in text
+    assert shot.end == verdict.first_miss == 6
+    assert "releases that miss, found by exploration</text>" in text
+    assert "first miss: task 2 at 6" in text and text.count('class="miss"') == 1
+    tips = re.findall(r"<title>([^<]*)</title></path>", text)
+    drawn_releases = {tip for tip in tips if "released" in tip}
+    listed = answer_of(system, verdict)["releases"]
+    assert len(drawn_releases) == len(listed) == 6
+    assert all(
+        any(f"task {task}," in tip and tip.endswith(f"at {at}") for tip in drawn_releases)
+        for task, at in listed
+    )
+    ran = [int(values.size) for values in responses_of(system, verdict)]
+    assert ran == verdict.figures["completed"].tolist()
+    found = simulate(system, model="sporadic", states=0)
+    text = gantt_svg(picture(system, found, start=0, end=found.until))
+    assert f"releases that miss: {found.pattern}</text>" in text
+    assert f"first miss: task 2 at {found.first_miss}" in text
+
+
+def test_sporadic_releases_that_meet_all_deadlines_are_one_pattern_of_many():
+    tasks = (
+        TimedTask(wcet=1, period=4, deadline=4),
+        TimedTask(wcet=1, period=4, deadline=4, offset=2),
+    )
+    system = TaskSystem(processors=1, tasks=tasks)
+    shot = picture(system, simulate(system, model="sporadic"), start=0, end=4)
+    assert "synchronous periodic releases, one pattern of many" in gantt_svg(shot)
+    assert shot.jobs[:, 2].tolist() == [0, 0]  # the model has no offsets
+
+
+@pytest.mark.parametrize("deadline", [4, 9])
+def test_a_window_far_from_the_start_is_that_of_all_records(deadline):
+    # U = 2 on two processors; the longer deadline lets jobs wait behind each other.
+    rows = ((20, 30), (20, 30), (25, 50), (10, 60))
+    tasks = tuple(
+        TimedTask(wcet=c, period=t, deadline=t * deadline // 4, offset=c) for c, t in rows
+    )
+    system = TaskSystem(processors=2, tasks=tasks)
+    verdict = simulate(system, model="periodic-offset", horizon=5000, run_on=True)
+    whole = picture(system, verdict, start=0, end=4100, run_on=True)
+    part = picture(system, verdict, start=4025, end=4100, run_on=True)
+    finish = np.where(whole.jobs[:, 4] < 0, 5000, whole.jobs[:, 4])
+    near = np.maximum(finish, whole.jobs[:, 5]) >= 4025
+    assert part.jobs.tolist() == whole.jobs[near].tolist()
+    assert part.segments.tolist() == whole.segments[whole.segments[:, 4] > 4025].tolist()
+    records = observe(system, verdict, horizon=4100, start=4025, run_on=True)
+    assert 0 < len(records.jobs) < 20  # of some 400
+
+
+def test_a_window_after_the_end_shows_the_end():
+    system = read_task_system(EXAMPLES / "dhall.json")
+    verdict = simulate(system)
+    shot = picture(system, verdict, start=1000, end=1100)
+    assert (shot.start, shot.end) == (verdict.until - 1, verdict.until)
+    assert 'class="miss"' in gantt_svg(shot)
 
 
 def test_a_system_that_a_policy_cannot_place_is_drawn_empty():

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import random
 import re
+from fractions import Fraction
+from functools import cache
 from itertools import chain, combinations
 
+import numpy as np
 import pytest
 from attrs import evolve
 
 from deadbeat.model.errors import UsageError
-from deadbeat.sched import Costs, Scheduler, TaskSystem, TimedTask, simulate
+from deadbeat.sched import Costs, Scheduler, TaskSystem, TimedTask, Verdict, _core, simulate
+from deadbeat.sched.arrays import task_rows
+from deadbeat.sched.simulator import core_options
 
 State = tuple[tuple[int, int], ...]  # per task: remaining execution, time to the next release
 
@@ -26,6 +31,19 @@ O3 = system(2, (1, 1, 2), (1, 1, 3), (5, 6, 6))
 O4 = system(2, (1, 2, 2), (1, 3, 3), (5, 6, 6))
 
 
+@cache
+def heavy(known: TaskSystem, policy: str) -> frozenset[int]:
+    """Tasks before all others: Srinivasan and Baruah 2002 (EDF-US), Baruah 2004 (fpEDF)."""
+    m, tasks = known.processors, known.tasks
+    shares = [Fraction(task.wcet, task.period) for task in tasks]
+    if policy == "edf-us":
+        return frozenset(i for i, u in enumerate(shares) if u > Fraction(m, 2 * m - 1))
+    if policy == "fpedf":
+        order = sorted(range(len(tasks)), key=lambda i: (-shares[i], i))
+        return frozenset(i for i in order[: m - 1] if shares[i] > Fraction(1, 2))
+    return frozenset()
+
+
 def tick(known: TaskSystem, policy: str, state: State, released: set[int]) -> tuple[State, bool]:
     """The state a unit of time later, and whether a job missed; ties by index."""
     cells = [list(cell) for cell in state]
@@ -36,8 +54,11 @@ def tick(known: TaskSystem, policy: str, state: State, released: set[int]) -> tu
     def due(i: int) -> int:
         return cells[i][1] - known.tasks[i].period + known.tasks[i].deadline
 
+    first = heavy(known, policy)
+
     def key(i: int) -> tuple[int, int]:
-        return (due(i) if policy == "g-edf" else known.tasks[i].period, i)
+        major = known.tasks[i].period if policy == "g-fp" else due(i)
+        return (-1 if i in first else major, i)
 
     ready = sorted((i for i, cell in enumerate(cells) if cell[0]), key=key)
     for i in ready[: known.processors]:
@@ -64,35 +85,53 @@ def misses_somehow(known: TaskSystem, policy: str) -> bool:
     return False
 
 
-def replay(known: TaskSystem, policy: str, pattern: str) -> int:
-    """The first miss of an explored pattern ("task 0 at 0 3, task 2 at 0")."""
-    releases = {
-        int(found[1]): set(map(int, found[2].split()))
-        for found in re.finditer(r"task (\d+) at ([\d ]+)", pattern)
-    }
+def replay(known: TaskSystem, verdict: Verdict) -> int:
+    """The first miss of the releases that a verdict lists."""
+    releases = list(map(tuple, verdict.releases.tolist()))
+    assert releases == sorted(releases, key=lambda row: (row[1], row[0]))
     state: State = ((0, 0),) * len(known.tasks)
-    for now in range(1000):
-        state, missed = tick(known, policy, state, {i for i, at in releases.items() if now in at})
+    for now in range(10_000):
+        released = {task for task, release in releases if release == now}
+        state, missed = tick(known, verdict.scheduler.policy, state, released)
         if missed:
             return now + 1
     raise AssertionError("no miss")
 
 
+def in_words(verdict: Verdict) -> str:
+    """An explored pattern as it is told: "task 0 at 0 3, task 2 at 0"."""
+    tasks = sorted({task for task, _ in verdict.releases.tolist()})
+    at = {i: [str(r) for task, r in verdict.releases.tolist() if task == i] for i in tasks}
+    return ", ".join(f"task {i} at {' '.join(at[i])}" for i in tasks)
+
+
+def require_replayed(known: TaskSystem, verdict: Verdict) -> None:
+    """Miss, figures and records of a verdict are those of the releases that it lists."""
+    assert verdict.first_miss == verdict.until == replay(known, verdict)
+    counts = np.bincount(verdict.releases[:, 0], minlength=len(known.tasks))
+    assert verdict.figures["released"].tolist() == counts.tolist()
+    assert verdict.figures["missed"].sum() >= 1
+    recorded = verdict.jobs[np.lexsort((verdict.jobs[:, 0], verdict.jobs[:, 2]))]
+    assert recorded[:, [0, 2]].tolist() == verdict.releases.tolist()
+    late = verdict.jobs[(verdict.jobs[:, 0] == verdict.first_miss_task)][-1]
+    assert (late[1], late[5]) == (verdict.first_miss_job, verdict.first_miss)
+
+
 @pytest.mark.parametrize("known", [O3, O4])
 def test_synchronous_releases_are_not_the_worst(known: TaskSystem) -> None:
     assert simulate(known).schedulable == "yes"
-    verdict = simulate(known, model="sporadic")
+    verdict = simulate(known, model="sporadic", record_jobs=True)
     assert (verdict.schedulable, verdict.proved) == ("no", True)
     assert verdict.proof == "exploration"
     assert verdict.reference == "Baker and Cirinei, OPODIS 2007"
-    assert verdict.first_miss_task is not None
-    assert verdict.first_miss == replay(known, "g-edf", verdict.pattern)
+    assert verdict.pattern == in_words(verdict)
+    require_replayed(known, verdict)
 
 
-@pytest.mark.parametrize("policy", ["g-edf", "g-fp"])
+@pytest.mark.parametrize("policy", ["g-edf", "g-fp", "edf-us", "fpedf"])
 def test_exploration_agrees_with_one_that_prunes_nothing(policy: str) -> None:
     draw = random.Random(5)
-    wanted = {"yes": 12, "no": 12}
+    wanted = {"yes": 8, "no": 8}
     while any(wanted.values()):
         rows = []
         for _ in range(draw.choice((3, 3, 4))):
@@ -103,13 +142,15 @@ def test_exploration_agrees_with_one_that_prunes_nothing(policy: str) -> None:
         scheduler = Scheduler(policy=policy)
         if simulate(known, scheduler).schedulable != "yes":
             continue  # the synchronous pattern refutes it
-        verdict = simulate(known, scheduler, model="sporadic", patterns=0)
+        if policy in ("edf-us", "fpedf") and not heavy(known, policy):
+            continue  # that is global EDF
+        verdict = simulate(known, scheduler, model="sporadic", patterns=0, record_jobs=True)
         if not wanted[verdict.schedulable]:
             continue
         wanted[verdict.schedulable] -= 1
         assert verdict.schedulable == ("no" if misses_somehow(known, policy) else "yes")
         if verdict.schedulable == "no":
-            assert verdict.first_miss == replay(known, policy, verdict.pattern)
+            require_replayed(known, verdict)
         else:
             chance = simulate(known, scheduler, model="sporadic", states=0, patterns=8)
             assert chance.schedulable != "no"
@@ -144,7 +185,23 @@ def test_offsets_of_the_file_mean_nothing_to_the_sporadic_model() -> None:
     )
     known = TaskSystem(processors=1, tasks=tasks)
     assert simulate(known).schedulable == "yes"
-    assert simulate(known, model="sporadic").schedulable == "no"
+    verdict = simulate(known, model="sporadic")
+    assert (verdict.schedulable, verdict.first_miss) == ("no", 1)
+    assert "offsets mean nothing to the sporadic model" in " ".join(verdict.remarks)
+    without = evolve(known, tasks=tuple(evolve(task, offset=0) for task in tasks))
+    assert simulate(without, model="sporadic").remarks == ()
+
+
+def test_deadlines_beyond_periods_are_accepted_refuted_or_open_never_explored() -> None:
+    light = simulate(system(2, (1, 20, 10), (2, 30, 10), (1, 9, 8)), model="sporadic")
+    assert (light.schedulable, light.proved, light.states) == ("yes", True, 0)
+    over = simulate(system(2, (2, 6, 3), (2, 6, 3), (3, 6, 4)), model="sporadic")
+    assert (over.schedulable, over.pattern) == ("no", "synchronous periodic")  # U > m
+    one = simulate(system(1, (2, 6, 4), (3, 12, 6)), model="sporadic")
+    assert (one.schedulable, one.proof) == ("yes", "one-processor")
+    full = simulate(system(2, (2, 6, 3), (2, 6, 3), (2, 4, 3)), model="sporadic", patterns=4)
+    assert (full.schedulable, full.states) == ("undecided", 0)
+    assert "deadlines beyond periods" in full.because
 
 
 def test_random_pattern_that_misses_can_be_repeated_by_its_seed() -> None:
@@ -153,6 +210,67 @@ def test_random_pattern_that_misses_can_be_repeated_by_its_seed() -> None:
     seed = int(re.search(r"seed (\d+)", found.pattern)[1])  # type: ignore[index]
     again = simulate(O4, model="sporadic", states=0, patterns=1, seed=seed)
     assert (again.pattern, again.first_miss) == (found.pattern, found.first_miss)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_releases_of_a_random_pattern_are_those_that_miss(seed: int) -> None:
+    found = simulate(O4, model="sporadic", states=0, patterns=64, seed=seed, record_jobs=True)
+    assert found.schedulable == "no"
+    require_replayed(O4, found)
+
+
+def test_past_the_miss_an_explored_pattern_runs_to_its_last_deadline() -> None:
+    stopped = simulate(O4, model="sporadic", record_jobs=True)
+    verdict = simulate(O4, model="sporadic", run_on=True, record_jobs=True)
+    assert verdict.first_miss == stopped.first_miss
+    assert verdict.releases.tolist() == stopped.releases.tolist()
+    assert verdict.until == max(verdict.jobs[:, 5]) > stopped.until
+    late = verdict.jobs[verdict.jobs[:, 0] == 2][0]
+    assert late[4] > late[5] == verdict.first_miss
+
+
+def test_without_a_listed_pattern_there_are_no_releases() -> None:
+    easy, full = system(1, (1, 2, 2)), system(1, (1, 1, 2), (1, 1, 2))
+    assert simulate(easy, model="sporadic").releases.shape == (0, 2)
+    assert simulate(full, model="sporadic").releases.shape == (0, 2)  # synchronous periodic
+    assert simulate(full).releases.shape == (0, 2)
+
+
+@pytest.mark.parametrize("policy", ["g-edf", "g-np-edf", "edzl", "lc-edf", "pd2"])
+def test_listed_releases_of_the_periodic_pattern_give_its_schedule(policy: str) -> None:
+    known = system(2, (2, 3, 3), (2, 4, 4), (3, 6, 6))
+    options = core_options(Scheduler(policy=policy))
+    options.stop_at_miss = False
+    options.record_jobs = options.record_segments = True
+    rows = task_rows(known.tasks)
+    periodic = _core.simulate(2, rows, options, 48)
+    options.arrival = _core.Arrival.listed
+    options.releases = [list(range(0, 48, task.period)) for task in known.tasks]
+    rows[:, 3] = 7  # whatever the offsets are
+    listed = _core.simulate(2, rows, options, 48)
+    for name in ("jobs", "segments"):
+        assert listed[name].tolist() == periodic[name].tolist()
+    assert listed["first_miss"] == periodic["first_miss"]
+
+
+def test_jobs_of_listed_releases_wait_behind_each_other() -> None:
+    """D > T, one processor, C = 4: released at 0, 3, 6, 20 they run from 0, 4, 8 and 20 on."""
+    known = system(1, (4, 20, 3))
+    options = core_options(Scheduler())
+    options.record_jobs = True
+    options.arrival = _core.Arrival.listed
+    options.releases = [[0, 3, 6, 20]]
+    jobs = _core.simulate(1, task_rows(known.tasks), options, 30)["jobs"]
+    assert jobs[:, 2:5].tolist() == [[0, 0, 4], [3, 4, 8], [6, 8, 12], [20, 20, 24]]
+
+
+@pytest.mark.parametrize("releases", [[[0, 2]], [[-1]], [], [[0], [1]]])
+def test_listed_releases_that_are_not_legal_are_refused(releases: list[list[int]]) -> None:
+    options = core_options(Scheduler())
+    options.arrival = _core.Arrival.listed
+    options.releases = releases
+    with pytest.raises(ValueError, match="releases"):
+        _core.simulate(1, task_rows(system(1, (1, 3, 3)).tasks), options, 30)
 
 
 def test_random_offsets_that_miss_do_so_as_a_periodic_system() -> None:

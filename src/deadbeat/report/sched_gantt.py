@@ -132,6 +132,8 @@ def gantt_svg(picture: Picture, *, title: str = "", interactive: bool = False) -
     )
     whole = _LEFT + frame.width + _RIGHT
     heading = title or system.name or f"{len(system.tasks)} tasks"
+    if picture.releases:
+        heading += f" \N{MIDDLE DOT} {picture.releases}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {frame.height:g}"'
         f' width="{whole}" height="{frame.height:g}" role="img" class="gantt"'

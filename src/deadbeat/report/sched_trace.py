@@ -46,6 +46,7 @@ def _facts(picture: Picture) -> dict[str, str]:
         "unit": unit if known else f"1 us stands for 1 {unit or 'unit'}",
         "window": f"[{picture.start}, {picture.end})",
         "note": picture.note,
+        "releases": picture.releases,
         "tool": f"deadbeat {tool_version()}",
     }
 

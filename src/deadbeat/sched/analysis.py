@@ -15,6 +15,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import _core
 from deadbeat.sched.arrays import TaskBatch, task_rows
+from deadbeat.sched.simulator import Verdict
 
 TestAnswer = Literal["not accepted", "accepted", "refuted", "not applicable", "undecided"]
 TestKind = Literal["sufficient", "exact", "necessary", "bound"]
@@ -240,6 +241,27 @@ def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFact
     if scheduler not in about:
         raise UsageError(f'no test is about the policy "{scheduler}"', "one of " + ", ".join(about))
     return [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
+
+
+def require_agreement(analysis: Analysis, scheduler: str, verdict: Verdict) -> None:
+    """Raises RuntimeError where tests and the simulation of one system contradict each other.
+
+    What a test accepts meets all deadlines whatever the releases are; what one refutes misses with
+    releases from time 0 on. ``verdict`` is of the policy ``scheduler`` with the same options.
+    """
+    found = analysis.schedulers[scheduler]
+    if found.accepted and verdict.schedulable == "no":
+        raise RuntimeError(
+            f"{scheduler}: {', '.join(found.accepted)} accept what simulation refutes"
+            f" ({verdict.model}: {verdict.because})"
+        )
+    # Simulated tasks block nobody, and releases at offsets may miss nothing.
+    comparable = analysis.blocking == 0 and verdict.model != "periodic-offset"
+    if found.refuted and verdict.schedulable == "yes" and comparable:
+        raise RuntimeError(
+            f"{scheduler}: {', '.join(found.refuted)} refute what simulation proves"
+            f" ({verdict.model}: {verdict.because})"
+        )
 
 
 def _options(

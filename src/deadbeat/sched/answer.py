@@ -22,6 +22,8 @@ from deadbeat.sched.statistics import (
 
 #: Jobs up to which all are recorded for the sake of percentiles.
 JOBS_RECORDED = 1_000_000
+#: Releases up to which a pattern is listed; its seed repeats longer ones.
+RELEASES_LISTED = 10_000
 
 
 def responses_of(
@@ -33,7 +35,7 @@ def responses_of(
         return None
     records = observe(
         system,
-        verdict.scheduler,
+        verdict,
         horizon=verdict.until,
         run_on=run_on,
         budget=budget,
@@ -74,6 +76,9 @@ def answer_of(
         "policy_title": facts.title,
         "ties": verdict.scheduler.ties,
         "pattern": verdict.pattern or None,
+        "releases": verdict.releases.tolist()
+        if 0 < len(verdict.releases) <= RELEASES_LISTED
+        else None,
         "states": verdict.states,
         "reference": verdict.reference or facts.reference,
         "policy_reference": facts.reference,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import _core
 from deadbeat.sched.arrays import task_rows
-from deadbeat.sched.simulator import Scheduler, Verdict, core_options
+from deadbeat.sched.simulator import Verdict, core_options
 
 #: Jobs that a window has unless told otherwise: what one can read, and what a viewer can hold.
 JOBS_READABLE = 120
 JOBS_TRACED = 20_000
+_WORDS_LONGEST = 100
 
 
 @frozen(kw_only=True)
@@ -27,6 +28,8 @@ class Picture:
         jobs: JOB_FIELDS, those released before the end and not complete before the start.
         until: [0, until) was simulated for this picture.
         note: What is not shown, or ""; one line.
+        releases: Which of the releases that the model allows these are, or "" where there is but
+            one pattern; a few words.
     """
 
     system: TaskSystem
@@ -37,6 +40,7 @@ class Picture:
     segments: NDArray[np.int64] = field(eq=False, repr=False)
     jobs: NDArray[np.int64] = field(eq=False, repr=False)
     note: str = ""
+    releases: str = ""
 
 
 def window(system: TaskSystem, verdict: Verdict, *, jobs: int = JOBS_READABLE) -> tuple[int, int]:
@@ -74,23 +78,40 @@ class Records:
 
 def observe(
     system: TaskSystem,
-    scheduler: Scheduler,
+    verdict: Verdict,
     *,
     horizon: int,
+    start: int = 0,
     run_on: bool = False,
     budget: int = 5_000_000,
     segments: bool = True,
 ) -> Records:
     """Simulates [0, horizon), or up to the first miss unless ``run_on``, and records it.
 
-    The releases are periodic, from the offsets.
+    Releases are those that ``verdict`` is about: of a sporadic pattern that misses, of the
+    synchronous periodic one where none was found, else periodic from the offsets.
+
+    Args:
+        start: What is over before this instant is not recorded.
     """
-    options = core_options(scheduler)
+    options = core_options(verdict.scheduler)
     options.budget = budget
     options.stop_at_miss = not run_on
     options.record_jobs = True
     options.record_segments = segments
-    found = _core.simulate(system.processors, task_rows(system.tasks), options, horizon)
+    options.record_from = start
+    tasks = system.tasks
+    if verdict.model == "sporadic":
+        tasks = tuple(evolve(task, offset=0) for task in tasks)
+    if len(verdict.releases):
+        # They are known as far as they were simulated.
+        horizon = min(horizon, max(1, verdict.until))
+        options.arrival = _core.Arrival.listed
+        options.releases = [
+            verdict.releases[verdict.releases[:, 0] == task, 1].tolist()
+            for task in range(len(tasks))
+        ]
+    found = _core.simulate(system.processors, task_rows(tasks), options, horizon)
     jobs = found["jobs"]
     jobs[jobs == np.iinfo(np.int64).max] = -1
     return Records(
@@ -108,9 +129,11 @@ def picture(
     budget: int = 5_000_000,
 ) -> Picture:
     """The schedule of ``verdict`` in [start, end], simulated again with records."""
-    found = observe(system, verdict.scheduler, horizon=end, run_on=run_on, budget=budget)
+    found = observe(system, verdict, horizon=end, start=start, run_on=run_on, budget=budget)
     last = min(end, max(found.until, 1))
-    start = min(start, last - 1)
+    if start >= last:  # it ended before: what was last is shown
+        start = last - 1
+        found = observe(system, verdict, horizon=end, start=start, run_on=run_on, budget=budget)
     rows, jobs = found.segments, found.jobs
     rows = rows[(rows[:, 4] > start) & (rows[:, 3] < last)]
     finish = np.where(jobs[:, 4] < 0, np.iinfo(np.int64).max, jobs[:, 4])
@@ -124,15 +147,25 @@ def picture(
         segments=rows[np.lexsort((rows[:, 2], rows[:, 3]))],
         jobs=jobs[near],
         note=_note(verdict, found, start, last),
+        releases=releases_words(verdict),
     )
+
+
+def releases_words(verdict: Verdict) -> str:
+    """Which of the sporadic releases ``observe`` simulates; "" for periodic models."""
+    if verdict.model != "sporadic":
+        return ""
+    if not verdict.pattern:
+        return "synchronous periodic releases, one pattern of many"
+    if verdict.proof == "exploration":
+        return "releases that miss, found by exploration"
+    words = f"releases that miss: {verdict.pattern}"
+    return words if len(words) <= _WORDS_LONGEST else "releases that miss, found at random"
 
 
 def _note(verdict: Verdict, found: Records, start: int, end: int) -> str:
     if found.truncated:
         return "records were cut off: choose an earlier window"
-    if verdict.model == "sporadic":
-        other = "; the releases that miss are others" if verdict.pattern else ""
-        return f"one of the release patterns the model allows: periodic{other}"
     if start > 0 or end < verdict.until:
         return f"cut: shown is [{start}, {end}) of [0, {verdict.until}) simulated"
     return ""

@@ -95,7 +95,7 @@ class Verdict:
         proof: What proves it, or "": one-hyper-period, repetition, thesis, miss, overload,
             placement, one-processor, exploration, or the name of a schedulability test.
         reference: Where that proof is from, where it needs a source.
-        pattern: Model sporadic: the releases that miss.
+        pattern: Model sporadic: the releases that miss, in words.
         states: Model sporadic: how many states were explored.
         first_miss: The earliest deadline that a job missed, or None.
         first_miss_task, first_miss_job: Whose (indices from 0), or None.
@@ -104,6 +104,8 @@ class Verdict:
         figures: Per task, a column per figure: see ``TaskMetrics`` in engine.hpp.
         jobs: int64, a row per job (JOB_FIELDS), -1 for what did not happen; empty unless recorded.
         segments: int64, a row per stretch of execution (SEGMENT_FIELDS); likewise.
+        releases: int64, a row (task, release) per release of ``pattern`` before ``until``, by
+            release; empty where all tasks are released at 0 and periodically from there on.
         truncated: More was to record than asked for.
         placed: Cluster of each task; empty where tasks are not bound.
     """
@@ -132,6 +134,7 @@ class Verdict:
     figures: Mapping[str, NDArray[Any]] = field(eq=False, repr=False)
     jobs: NDArray[np.int64] = field(eq=False, repr=False)
     segments: NDArray[np.int64] = field(eq=False, repr=False)
+    releases: NDArray[np.int64] = field(eq=False, repr=False)
 
 
 @frozen(kw_only=True)
@@ -208,7 +211,7 @@ def simulate(
     known = scheduler or Scheduler()
     chosen = model or default_model(system)
     _require_time("the horizon", horizon if horizon is not None else 1, least=1)
-    _require_model(system, chosen, method)
+    require_model(system, chosen, method)
     require_sound(system)
     options = core_options(known, system)
     options.horizon = horizon or 0
@@ -342,8 +345,9 @@ def require_sound(system: TaskSystem) -> None:
             raise UsageError(f"the priority of {system.label(index)} is {task.priority}")
 
 
-def _require_model(system: TaskSystem, model: Model, method: Method) -> None:
-    _require_word("model", model, MODELS)
+def require_model(system: TaskSystem, model: Model | None = None, method: Method = "exact") -> None:
+    """Raises UsageError for a model or method that ``system`` does not fit; None fits."""
+    _require_word("model", model or default_model(system), MODELS)
     _require_word("method", method, get_args(Method))
     late = next((i for i, task in enumerate(system.tasks) if task.offset), None)
     if late is not None and model == "periodic-sync":
@@ -417,4 +421,5 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
         figures=found["metrics"],
         jobs=jobs,
         segments=found["segments"],
+        releases=found["releases"],
     )

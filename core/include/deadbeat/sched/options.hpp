@@ -19,6 +19,7 @@ struct Costs {
 enum class Arrival : int {
     periodic = 0,  // exactly T apart, from the offset
     sporadic = 1,  // T plus a random delay apart, see `sporadic_delay`
+    listed = 2,    // at the instants of `releases`, whatever offsets are
 };
 
 struct Options {
@@ -37,7 +38,9 @@ struct Options {
     Arrival arrival = Arrival::periodic;
     std::uint64_t seed = 0;       // of sporadic delays
     double sporadic_delay = 0.5;  // the longest delay, as a share of T
-    bool stop_at_miss = true;     // else jobs that missed run on, with the priority they had
+    // Of each task, ascending, at least T apart; after the last one there are no more.
+    std::vector<std::vector<Time>> releases;
+    bool stop_at_miss = true;  // else jobs that missed run on, with the priority they had
     // A release while the predecessor is unfinished: its job waits (false), or never runs and
     // counts as a miss (true; what deadbeat's own runtime does by default).
     bool skip_overruns = false;
@@ -51,6 +54,8 @@ struct Options {
     bool record_jobs = false;              // a JobRecord per job
     bool record_segments = false;          // a Segment per stretch of execution
     std::int64_t record_max = 10'000'000;  // of each; more are dropped and `truncated` is set
+    // Left out: segments that end, jobs that are complete and due, before this instant.
+    Time record_from = 0;
 };
 
 // The words that an option takes: priorities, partition, order, admission, unplaced, balance. Empty

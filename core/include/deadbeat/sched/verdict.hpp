@@ -31,6 +31,8 @@ struct Verdict {
     // Sporadic: the releases that miss ("periodic from offsets 0 3 1"), and how many states of the
     // releases were visited.
     std::string pattern;
+    // Of each task, before result.until, where they are neither synchronous nor without a miss.
+    std::vector<std::vector<Time>> releases;
     std::int64_t states = 0;
     Result result;
 };

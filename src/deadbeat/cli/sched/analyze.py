@@ -13,7 +13,7 @@ from deadbeat.cli.sched._options import file_argument, load
 if TYPE_CHECKING:
     from deadbeat.model.systems import TaskSystem
     from deadbeat.sched.analysis import Analysis, TestResult
-    from deadbeat.sched.simulator import Verdict
+    from deadbeat.sched.simulator import Model, Verdict
 
 _WORDS = ("priorities", "partition", "order", "admission")
 
@@ -46,6 +46,12 @@ _WORDS = ("priorities", "partition", "order", "admission")
     help="Steps after which a test is undecided.  [50000000]",
 )
 @click.option("--simulate", is_flag=True, help="Beside each scheduler, what simulation says.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="Of the simulation: periodic-sync, periodic-offset or sporadic.  [periodic-sync; with"
+    " offsets the second]",
+)
 @json_option
 def command(
     file: Path, *, processors: int | None, simulate: bool, as_json: bool, **options: Any
@@ -57,12 +63,17 @@ def command(
     """
     from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
     from deadbeat.cli.sched._background import patiently  # noqa: PLC0415  heavy
+    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
+    from deadbeat.sched.simulator import MODELS  # noqa: PLC0415  heavy
 
     system = load(file, processors).system
+    model: Any = choice("--model", options["model"], MODELS, "") or None
+    if model is not None and not simulate:
+        raise UsageError("--model is of the simulation", "add --simulate")
 
     def work() -> tuple[Analysis, dict[str, Verdict]]:
         analysis = _analyze(system, options)
-        return analysis, _simulated(system, analysis) if simulate else {}
+        return analysis, _simulated(system, analysis, model) if simulate else {}
 
     analysis, verdicts = patiently(work, "analyzing")
     if as_json:
@@ -92,19 +103,27 @@ def _analyze(system: TaskSystem, options: dict[str, Any]) -> Analysis:
     )
 
 
-def _simulated(system: TaskSystem, analysis: Analysis) -> dict[str, Verdict]:
+def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:
     """The verdict of each scheduler that is also a policy and can schedule such systems."""
     from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import Scheduler, policies, simulate  # noqa: PLC0415  heavy
+    from deadbeat.sched.analysis import require_agreement  # noqa: PLC0415  heavy
+    from deadbeat.sched.simulator import (  # noqa: PLC0415  heavy
+        Scheduler,
+        policies,
+        require_model,
+        simulate,
+    )
 
+    require_model(system, model)
     words = {name: getattr(analysis, name) for name in ("ties", *_WORDS)}
     found = {}
     for name in analysis.schedulers:
         if name in policies():
             try:
-                found[name] = simulate(system, Scheduler(policy=name, **words))
+                found[name] = simulate(system, Scheduler(policy=name, **words), model=model)
             except UsageError:  # not defined for such deadlines: there is nothing to show beside
                 continue
+            require_agreement(analysis, name, found[name])
     return found
 
 
@@ -170,7 +189,7 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
         if name in verdicts:
             verdict = verdicts[name]
             told += (
-                f"; simulated ({verdict.model}, ties by {verdict.scheduler.ties}):"
+                f"; simulated (model {verdict.model}, ties by {verdict.scheduler.ties}):"
                 f" {verdict.schedulable}{', proved' * verdict.proved}"
             )
         click.echo(f"{name}: {told}")
