@@ -38,7 +38,7 @@ class Engine {
     Result run() {
         const PolicyEntry* entry = find_policy(options_.policy);
         policy_ = entry->make();
-        sticky_ = !entry->info.memoryless;
+        sticky_ = !facts_of(options_).memoryless;
         Context context{system_, &options_, tie_rank(system_, options_.ties)};
         std::string refusal = policy_->prepare(context);
         result_.placed = policy_->placed();

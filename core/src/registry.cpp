@@ -37,11 +37,15 @@ const Entry* find(const std::string& name) {
 
 }  // namespace
 
-PolicyRegistrar::PolicyRegistrar(PolicyInfo info, PolicyFactory make) {
-    insert(PolicyEntry{std::move(info), make}, by_name<PolicyEntry>);
+PolicyRegistrar::PolicyRegistrar(PolicyInfo info, PolicyFactory make, PolicyFacts facts) {
+    insert(PolicyEntry{std::move(info), make, facts}, by_name<PolicyEntry>);
 }
 const std::vector<PolicyEntry>& policies() { return list<PolicyEntry>(); }
 const PolicyEntry* find_policy(const std::string& name) { return find<PolicyEntry>(name); }
+PolicyInfo facts_of(const Options& options) {
+    const PolicyEntry& entry = *find_policy(options.policy);
+    return entry.facts == nullptr ? entry.info : entry.facts(entry.info, options);
+}
 
 TestRegistrar::TestRegistrar(TestInfo info, TestFunction run) {
     insert(TestEntry{std::move(info), run}, [](const TestEntry& a, const TestEntry& b) {

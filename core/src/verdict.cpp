@@ -135,7 +135,7 @@ Verdict conclude(const System& system, const Options& options, Result result, Cl
     Verdict verdict;
     verdict.result = std::move(result);
     const Result& found = verdict.result;
-    const bool predictable = find_policy(options.policy)->info.predictable;
+    const bool predictable = facts_of(options).predictable;
     verdict.execution = predictable ? Execution::up_to_wcet : Execution::exactly_wcet;
     if (found.outcome == Outcome::refused) {
         conclude_refusal(verdict, options);
@@ -182,8 +182,7 @@ Verdict conclude(const System& system, const Options& options, Result result, Cl
 // DATE 2007, for more general platforms.) The engine's last processors differ at H, but processors
 // are identical and no memoryless policy looks at them; costs would, and never get here.
 bool one_hyperperiod_is_exact(const System& system, const Options& options) {
-    return synchronous(system) && constrained(system) &&
-           find_policy(options.policy)->info.memoryless;
+    return synchronous(system) && constrained(system) && facts_of(options).memoryless;
 }
 
 Verdict decide_one_hyperperiod(const System& system, const Options& options, Time h) {

@@ -59,4 +59,16 @@ void Clusters::rebind(std::vector<std::int32_t> placed) {
     }
 }
 
+JobOrder Clusters::order() const {
+    JobOrder order;
+    order.processors = size_;
+    order.members = members_;
+    std::size_t tasks = 0;
+    for (const auto& members : members_) {
+        tasks += members.size();
+    }
+    order.level.assign(tasks, std::nullopt);
+    return order;
+}
+
 }  // namespace deadbeat::sched

@@ -28,6 +28,9 @@ class Clusters {
     const std::vector<std::int32_t>& placed() const { return placed_; }
     const std::vector<std::string>& remarks() const { return remarks_; }
 
+    // Of jobs that have their deadlines as keys; policies with levels set those.
+    JobOrder order() const;
+
     // Other homes than the partition found.
     void rebind(std::vector<std::int32_t> placed);
 

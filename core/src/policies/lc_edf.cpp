@@ -12,9 +12,11 @@
 //   a home of their own stay.
 // * pull: guests, homes not equalised.
 // * both: guests, and homes equalised. The default.
-// * sticky: as pull, but a guest keeps its processor until its job ends.
-// * release: no homes; a job joins, when it becomes the head of its task, the cluster whose ready
-//   jobs have the least work left, ties to the lowest, and stays. Jobs that do so at one instant
+// * sticky: as pull, but a job that is taken joins the cluster that takes it, the lowest with an
+//   idle processor, and competes there by its deadline like those at home, until it completes or
+//   yet another cluster takes it. The next job of its task starts at home.
+// * release: no homes; a job joins, when it becomes the head of its task, the least loaded cluster
+//   (sum of C/T of its ready tasks), ties to the lowest, and stays. Jobs that do so at one instant
 //   join one after the other: those that waited behind another job first, then those released, each
 //   in the order of the tasks.
 //
@@ -122,49 +124,47 @@ class LooseClusteredEdf final : public Policy {
         rank_ = context.rank;
         processors_ = context.system.processors;
         const std::string& balance = context.options->balance;
+        bound_ = balance == "none" || balance == "offline";
         pull_ = balance == "pull" || balance == "both" || balance == "sticky";
         sticky_ = balance == "sticky";
         release_ = balance == "release";
         const bool equalise = balance == "offline" || balance == "both";
-        if (!pull_ && !release_ && !equalise && balance != "none") {
+        if (!bound_ && !pull_ && !release_) {
             return "there is no balance \"" + balance +
                    "\" (none, offline, pull, both, sticky, release)";
         }
         const std::size_t n = context.system.tasks.size();
         joined_.assign(n, -1);
-        on_.assign(n, {});
         chosen_.assign(n, 0);
-        if (release_) {
-            return clusters_.divide(context, Scope::clustered);
-        }
-        Options options = *context.options;
-        options.unplaced = "least-loaded";
-        Context always = context;
-        always.options = &options;
-        std::string refusal = clusters_.prepare(always, Scope::clustered, false);
+        std::string refusal =
+            release_ ? clusters_.divide(context, Scope::clustered) : find_homes(context, equalise);
         if (refusal.empty()) {
-            std::vector<std::int32_t> homes = clusters_.placed();
-            if (equalise) {
-                Equaliser(context.system, homes, clusters_.count()).run();
-                clusters_.rebind(homes);
-            }
-            joined_ = homes;
+            best_.assign(at(clusters_.count()), {});
+            tasks_ = context.system.tasks;
         }
         return refusal;
     }
 
     void choose(Time, const std::vector<TaskState>& states, std::vector<Choice>& choices) override {
         join_waiting(states);
-        std::ranges::fill(chosen_, 0);
-        const auto from = choices.size();
-        if (sticky_) {
-            choose_staying(states, choices);
+        for (Selection<>& best : best_) {
+            best.clear(clusters_.size());
         }
+        std::int32_t ready = 0;
+        for (std::size_t i = 0; i < states.size(); i++) {
+            if (states[i].ready()) {
+                const auto task = static_cast<std::int32_t>(i);
+                best_[at(joined_[i])].offer(key_of(states[i], task), task);
+                ready++;
+            }
+        }
+        const std::size_t from = choices.size();
         for (std::int32_t k = 0; k < clusters_.count(); k++) {
-            choose_at_home(k, states, choices);
+            best_[at(k)].append(clusters_.first(k), clusters_.size(), 0, choices);
         }
-        if (pull_) {
-            choose_guests(static_cast<std::int32_t>(choices.size() - from), states, choices);
+        const auto busy = static_cast<std::int32_t>(choices.size() - from);
+        if (pull_ && busy < std::min(ready, processors_)) {
+            choose_guests(from, states, choices);
         }
     }
 
@@ -175,7 +175,9 @@ class LooseClusteredEdf final : public Policy {
         }
     }
     void completed(Time, std::int32_t task, const std::vector<TaskState>& states) override {
-        on_[at(task)].processor = -1;
+        if (sticky_) {
+            joined_[at(task)] = clusters_.placed()[at(task)];
+        }
         if (release_) {
             joined_[at(task)] = -1;
             if (states[at(task)].ready()) {
@@ -183,26 +185,10 @@ class LooseClusteredEdf final : public Policy {
             }
         }
     }
-    // Here to see where the choices were placed.
-    Time next_decision(Time, const std::vector<TaskState>& states) override {
-        if (sticky_) {
-            for (std::size_t i = 0; i < states.size(); i++) {
-                on_[i] = {states[i].processor, states[i].last_processor};
-            }
-        }
-        return kNever;
-    }
 
-    // sticky: where guests are, and where the next ones will go (tasks return to the processor they
-    // ran on last).
     void save_state(Time, std::vector<std::int64_t>& words) const override {
-        for (std::size_t i = 0; i < joined_.size(); i++) {
-            if (sticky_) {
-                words.push_back(on_[i].processor);
-                words.push_back(on_[i].last_processor);
-            } else if (release_) {
-                words.push_back(joined_[i]);
-            }
+        if (sticky_ || release_) {
+            words.insert(words.end(), joined_.begin(), joined_.end());
         }
     }
 
@@ -217,72 +203,67 @@ class LooseClusteredEdf final : public Policy {
         return all;
     }
 
-  private:
-    struct On {
-        std::int32_t processor = -1;
-        std::int32_t last_processor = -1;
-    };
+    std::optional<JobOrder> order() const override {
+        return bound_ ? std::optional(clusters_.order()) : std::nullopt;
+    }
 
+  private:
     Key key_of(const TaskState& state, std::int32_t task) const {
         return {state.deadline, rank_[at(task)]};
     }
 
-    void take(std::int32_t task, std::int32_t first, std::int32_t count, std::int32_t tier,
-              std::vector<Choice>& choices) {
-        chosen_[at(task)] = 1;
-        choices.push_back({task, first, count, tier});
-    }
-
-    void choose_staying(const std::vector<TaskState>& states, std::vector<Choice>& choices) {
-        staying_.assign(at(clusters_.count()), 0);
-        for (std::size_t i = 0; i < states.size(); i++) {
-            const std::int32_t processor = states[i].processor;
-            if (processor >= 0 && cluster_of(processor) != joined_[i]) {
-                take(static_cast<std::int32_t>(i), processor, 1, 0, choices);
-                staying_[at(cluster_of(processor))]++;
+    std::string find_homes(const Context& context, bool equalise) {
+        Options options = *context.options;
+        options.unplaced = "least-loaded";
+        Context always = context;
+        always.options = &options;
+        std::string refusal = clusters_.prepare(always, Scope::clustered, false);
+        if (refusal.empty()) {
+            joined_ = clusters_.placed();
+            if (equalise) {
+                Equaliser(context.system, joined_, clusters_.count()).run();
+                clusters_.rebind(joined_);
             }
         }
+        return refusal;
     }
 
-    void choose_at_home(std::int32_t k, const std::vector<TaskState>& states,
-                        std::vector<Choice>& choices) {
-        selection_.clear(clusters_.size() - (sticky_ ? staying_[at(k)] : 0));
-        const auto offer = [&](std::int32_t task) {
-            if (states[at(task)].ready() && chosen_[at(task)] == 0) {
-                selection_.offer(key_of(states[at(task)], task), task);
-            }
-        };
-        if (release_) {
-            for (std::size_t i = 0; i < joined_.size(); i++) {
-                if (joined_[i] == k) {
-                    offer(static_cast<std::int32_t>(i));
-                }
-            }
-        } else {
-            std::ranges::for_each(clusters_.members(k), offer);
-        }
-        for (const auto& [key, task] : selection_.best()) {
-            take(task, clusters_.first(k), clusters_.size(), 1, choices);
-        }
-    }
-
-    void choose_guests(std::int32_t busy, const std::vector<TaskState>& states,
+    // Those chosen so far start at `from`.
+    void choose_guests(std::size_t from, const std::vector<TaskState>& states,
                        std::vector<Choice>& choices) {
-        if (busy == processors_) {
-            return;
+        std::ranges::fill(chosen_, 0);
+        for (std::size_t i = from; i < choices.size(); i++) {
+            chosen_[at(choices[i].task)] = 1;
         }
-        selection_.clear(processors_ - busy);
+        guests_.clear(processors_ - static_cast<std::int32_t>(choices.size() - from));
         for (std::size_t i = 0; i < states.size(); i++) {
             if (states[i].ready() && chosen_[i] == 0) {
                 const auto task = static_cast<std::int32_t>(i);
-                selection_.offer(key_of(states[i], task), task);
+                guests_.offer(key_of(states[i], task), task);
             }
         }
-        selection_.append(0, processors_, 2, choices);
+        if (!sticky_) {
+            guests_.append(0, processors_, 1, choices);
+            return;
+        }
+        std::int32_t k = 0;
+        std::int32_t idle = clusters_.size() - best_[0].size();
+        for (const auto& [key, task] : guests_.best()) {
+            while (idle == 0) {
+                k++;
+                idle = clusters_.size() - best_[at(k)].size();
+            }
+            joined_[at(task)] = k;
+            choices.push_back({task, clusters_.first(k), clusters_.size(), 1});
+            idle--;
+        }
     }
 
     // Heads since the last decision that had waited behind another job.
     void join_waiting(const std::vector<TaskState>& states) {
+        if (waiting_.empty()) {
+            return;
+        }
         std::ranges::sort(waiting_);
         for (const std::int32_t task : waiting_) {
             join(task, states);
@@ -291,28 +272,49 @@ class LooseClusteredEdf final : public Policy {
     }
 
     void join(std::int32_t task, const std::vector<TaskState>& states) {
-        work_.assign(at(clusters_.count()), 0);
-        for (std::size_t i = 0; i < states.size(); i++) {
-            if (states[i].ready() && joined_[i] >= 0) {
-                work_[at(joined_[i])] += states[i].remaining;
-            }
+        std::int32_t least = 0;
+        for (std::int32_t k = 1; k < clusters_.count(); k++) {
+            least = less_loaded(k, least, states) ? k : least;
         }
-        joined_[at(task)] =
-            static_cast<std::int32_t>(std::ranges::min_element(work_) - work_.begin());
+        joined_[at(task)] = least;
     }
 
-    bool pull_ = false, sticky_ = false, release_ = false;
+    bool less_loaded(std::int32_t a, std::int32_t b, const std::vector<TaskState>& states) {
+        terms_.clear();
+        for (std::size_t i = 0; i < states.size(); i++) {
+            if (states[i].ready() && (joined_[i] == a || joined_[i] == b)) {
+                terms_.push_back({joined_[i] == a ? 1 : -1, tasks_[i].wcet, tasks_[i].period});
+            }
+        }
+        return sign_of_sum(terms_, 0) < 0;
+    }
+
+    bool bound_ = false, pull_ = false, sticky_ = false, release_ = false;
     std::int32_t processors_ = 1;
+    std::span<const Task> tasks_;
     std::vector<std::int32_t> rank_;
-    std::vector<std::int32_t> joined_;  // cluster of the task, or of its head job; -1: none yet
+    std::vector<std::int32_t> joined_;  // cluster of the head job; -1: none yet
     std::vector<std::int32_t> waiting_;
-    std::vector<std::int32_t> staying_;  // guests of each cluster
-    std::vector<On> on_;
     std::vector<char> chosen_;
-    std::vector<Wide> work_;
+    std::vector<ShareTerm> terms_;
     Clusters clusters_;
-    Selection<> selection_;
+    std::vector<Selection<>> best_;  // of each cluster
+    Selection<> guests_;
 };
+
+bool stays_at_home(const Options& options) {
+    return options.balance != "sticky" && options.balance != "release";
+}
+
+PolicyInfo with_options(PolicyInfo info, const Options& options) {
+    if (stays_at_home(options)) {
+        info.memoryless = true;
+        info.predictable = true;
+        info.predictable_reason =
+            "balance " + options.balance + ": no decision grows worse (proof beside the policy)";
+    }
+    return info;
+}
 
 const PolicyRegistrar registrar(
     {.name = "lc-edf",
@@ -325,7 +327,7 @@ const PolicyRegistrar registrar(
                            "others go",
      .clusters = true,
      .partitions = true},
-    make<LooseClusteredEdf>);
+    make<LooseClusteredEdf>, with_options);
 
 }  // namespace
 

@@ -170,16 +170,9 @@ class Ranked final : public Policy {
 
     std::optional<JobOrder> order() const override {
         if constexpr (preemptive && requires { keys_.level(0); }) {
-            JobOrder order;
-            order.processors = clusters_.size();
-            std::size_t tasks = 0;
-            for (std::int32_t k = 0; k < clusters_.count(); k++) {
-                const auto members = clusters_.members(k);
-                order.members.emplace_back(members.begin(), members.end());
-                tasks += members.size();
-            }
-            for (std::size_t i = 0; i < tasks; i++) {
-                order.level.push_back(keys_.level(static_cast<std::int32_t>(i)));
+            JobOrder order = clusters_.order();
+            for (std::size_t i = 0; i < order.level.size(); i++) {
+                order.level[i] = keys_.level(static_cast<std::int32_t>(i));
             }
             return order;
         }

@@ -48,7 +48,8 @@ struct Context {
     std::vector<std::int32_t> rank;
 };
 
-// Facts about a policy, shown with every verdict.
+// Facts about a policy, shown with every verdict. As registered they hold whatever the options are;
+// facts_of() tells them for given ones.
 struct PolicyInfo {
     std::string name;       // g-edf
     std::string title;      // Global EDF
@@ -133,18 +134,24 @@ class Policy {
 
 using PolicyFactory = std::unique_ptr<Policy> (*)();
 
+// What more holds under these options.
+using PolicyFacts = PolicyInfo (*)(PolicyInfo info, const Options& options);
+
 struct PolicyEntry {
     PolicyInfo info;
     PolicyFactory make;
+    PolicyFacts facts = nullptr;  // nullptr: info, whatever the options
 };
 
 // Registered policies by name, ascending.
 const std::vector<PolicyEntry>& policies();
 const PolicyEntry* find_policy(const std::string& name);
+// Of the policy that `options` name, which must be known.
+PolicyInfo facts_of(const Options& options);
 
 // At namespace scope of a policy's file: const PolicyRegistrar registrar({...}, make<MyPolicy>);
 struct PolicyRegistrar {
-    PolicyRegistrar(PolicyInfo info, PolicyFactory make);
+    PolicyRegistrar(PolicyInfo info, PolicyFactory make, PolicyFacts facts = nullptr);
 };
 template <class P>
 std::unique_ptr<Policy> make() {

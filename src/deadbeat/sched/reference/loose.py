@@ -6,9 +6,10 @@ from collections.abc import Hashable, Sequence
 
 from attrs import evolve
 
-from deadbeat.sched.reference.partition import equalise
+from deadbeat.sched.reference.partition import equalise, utilisation
 from deadbeat.sched.reference.policies import Choice, Policy, Refusal, policy
 
+NOWHERE = -1
 BALANCES = ("none", "offline", "pull", "both", "sticky", "release")
 
 
@@ -22,8 +23,9 @@ class LooseClusteredEdf(Policy):
         self.balance = self.scheduler.balance
         if self.balance not in BALANCES:
             raise Refusal(f"no balance {self.balance}")
+        self.waiting: list[int] = []  # heads that had waited behind another job, to join somewhere
         if self.balance == "release":
-            self.homes = [0] * len(self.tasks)  # of the head job, set when it gets ready
+            self.homes = [NOWHERE] * len(self.tasks)  # of the head job, set when it gets ready
             return
         # Homes are where to look first, not all there is: a task that fits nowhere is no reason to
         # refuse.
@@ -31,60 +33,55 @@ class LooseClusteredEdf(Policy):
         super().prepare()
         if self.balance in ("offline", "both"):
             self.homes = equalise(self.system, self.homes, self.clusters)
+        self.first_homes = tuple(self.homes)
 
     def choose(self, now: int) -> Sequence[Sequence[Choice]]:
-        guests = [
-            i
-            for i in self.ready()
-            if (processor := self.tasks[i].processor) is not None
-            and self.cluster_of(processor) != self.homes[i]
-        ]
-        stay: list[Choice] = []
-        if self.balance == "sticky":
-            for i in guests:
-                processor = self.tasks[i].processor
-                assert processor is not None
-                stay.append(Choice(i, range(processor, processor + 1)))
-        taken = {choice.task for choice in stay}
+        self.join_waiting()
         at_home: list[Choice] = []
+        idle: list[int] = []  # a cluster for every idle processor
         for cluster in range(self.clusters):
             processors = self.processors_of(cluster)
-            free = len(processors) - sum(choice.processors[0] in processors for choice in stay)
-            ready = sorted(set(self.ready_at(cluster)) - taken, key=self.edf_key)
-            at_home += [Choice(i, processors) for i in ready[:free]]
-        taken |= {choice.task for choice in at_home}
-        new: list[Choice] = []
-        if self.balance in ("pull", "both", "sticky"):
-            waiting = sorted(set(self.ready()) - taken, key=self.edf_key)
-            idle = self.system.processors - len(taken)
-            new = [Choice(i, range(self.system.processors)) for i in waiting[:idle]]
-        return [stay, at_home, new]
+            ready = sorted(self.ready_at(cluster), key=self.edf_key)[: len(processors)]
+            at_home += [Choice(i, processors) for i in ready]
+            idle += [cluster] * (len(processors) - len(ready))
+        if self.balance not in ("pull", "both", "sticky"):
+            return [at_home]
+        others = sorted(set(self.ready()) - {it.task for it in at_home}, key=self.edf_key)
+        guests: list[Choice] = []
+        for i, cluster in zip(others, idle, strict=False):
+            if self.balance == "sticky":
+                self.homes[i] = cluster
+                guests.append(Choice(i, self.processors_of(cluster)))
+            else:
+                guests.append(Choice(i, range(self.system.processors)))
+        return [at_home, guests]
 
     @property
     def placed(self) -> tuple[int, ...]:
-        return () if self.balance == "release" else super().placed
+        return () if self.balance == "release" else self.first_homes
+
+    def join_waiting(self) -> None:
+        for task in sorted(self.waiting):
+            self.join(task)
+        self.waiting.clear()
 
     def join(self, task: int) -> None:
-        """The head job of ``task`` joins the cluster with the least work left of ready jobs."""
-        work = [
-            sum(self.tasks[i].jobs[0].remaining for i in self.ready_at(cluster) if i != task)
-            for cluster in range(self.clusters)
-        ]
-        self.homes[task] = work.index(min(work))
+        """The head job of ``task`` joins the cluster whose ready tasks have the least C/T."""
+        loads = [utilisation(self.system.tasks, self.ready_at(k)) for k in range(self.clusters)]
+        self.homes[task] = loads.index(min(loads))
 
     def woken(self, now: int, task: int) -> None:
         if self.balance == "release":
+            self.join_waiting()
             self.join(task)
 
     def completed(self, now: int, task: int) -> None:
-        if self.balance == "release" and self.tasks[task].jobs:
-            self.join(task)
+        if self.balance == "sticky":
+            self.homes[task] = self.first_homes[task]
+        if self.balance == "release":
+            self.homes[task] = NOWHERE
+            if self.tasks[task].jobs:
+                self.waiting.append(task)
 
     def memory(self, now: int) -> Hashable:
-        match self.balance:
-            case "sticky":  # where guests are, and where affinity will put the next ones
-                return tuple((it.processor, it.last_processor) for it in self.tasks)
-            case "release":
-                return tuple(self.homes[i] for i in self.ready())
-            case _:
-                return None
+        return tuple(self.homes) if self.balance in ("sticky", "release") else None
