@@ -100,22 +100,25 @@ nb::dict verdict_dict(const Verdict& verdict) {
     return answer;
 }
 
+nb::dict facts_dict(const PolicyInfo& info) {
+    nb::dict d;
+    d["name"] = info.name;
+    d["title"] = info.title;
+    d["reference"] = info.reference;
+    d["memoryless"] = info.memoryless;
+    d["predictable"] = info.predictable;
+    d["predictable_reason"] = info.predictable_reason;
+    d["clusters"] = info.clusters;
+    d["partitions"] = info.partitions;
+    d["fixed_priority"] = info.fixed_priority;
+    d["implicit_only"] = info.implicit_only;
+    return d;
+}
+
 nb::list policy_list() {
     nb::list list;
     for (const PolicyEntry& entry : policies()) {
-        const PolicyInfo& info = entry.info;
-        nb::dict d;
-        d["name"] = info.name;
-        d["title"] = info.title;
-        d["reference"] = info.reference;
-        d["memoryless"] = info.memoryless;
-        d["predictable"] = info.predictable;
-        d["predictable_reason"] = info.predictable_reason;
-        d["clusters"] = info.clusters;
-        d["partitions"] = info.partitions;
-        d["fixed_priority"] = info.fixed_priority;
-        d["implicit_only"] = info.implicit_only;
-        list.append(d);
+        list.append(facts_dict(entry.info));
     }
     return list;
 }
@@ -133,6 +136,13 @@ void require_legal(const System& system, const std::vector<std::vector<Time>>& r
             least = release + system.tasks[i].period;
         }
     }
+}
+
+nb::dict policy_facts(const Options& options) {
+    if (find_policy(options.policy) == nullptr) {
+        throw std::invalid_argument("unknown policy " + options.policy);
+    }
+    return facts_dict(facts_of(options));
 }
 
 void require_known(const System& system, const Options& options) {
@@ -229,6 +239,8 @@ void bind_simulator(nb::module_& m) {
         .def_rw("record_max", &Options::record_max)
         .def_rw("record_from", &Options::record_from);
     m.def("policies", &policy_list, nb::sig("def policies() -> list[dict[str, typing.Any]]"));
+    m.def("policy_facts", &policy_facts, nb::arg("options"),
+          nb::sig("def policy_facts(options: Options) -> dict[str, typing.Any]"));
     m.def("tie_rules", &tie_rules);
     m.def("option_words", &option_words, nb::arg("option"));
     m.def("simulate", &simulate_span, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),

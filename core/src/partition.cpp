@@ -70,7 +70,8 @@ class Packing {
           options_(options),
           clusters_(clusters),
           capacity_(capacity),
-          fixed_priority_(fixed_priority) {}
+          fixed_priority_(fixed_priority),
+          heuristic_(heuristic_for(options.partition, capacity)) {}
 
     Partition run() {
         partition_.cluster.assign(system_.tasks.size(), -1);
@@ -162,9 +163,9 @@ class Packing {
     }
 
     std::int32_t find(std::int32_t task) {
-        const bool next_fit = options_.partition == "next-fit";
-        const bool best_fit = options_.partition == "best-fit";
-        const bool search = best_fit || options_.partition == "worst-fit";
+        const bool next_fit = heuristic_ == "next-fit";
+        const bool best_fit = heuristic_ == "best-fit";
+        const bool search = best_fit || heuristic_ == "worst-fit";
         std::int32_t best = -1;
         for (std::int32_t k = next_fit ? current_ : 0; k < clusters_; k++) {
             if (best >= 0) {
@@ -241,6 +242,7 @@ class Packing {
     const Options& options_;
     const std::int32_t clusters_, capacity_;
     const bool fixed_priority_;
+    const std::string& heuristic_;
     std::vector<std::int64_t> levels_;
     std::vector<std::int32_t> rank_;
     std::vector<Load> utilisation_, density_;  // of every cluster
@@ -252,9 +254,14 @@ class Packing {
 }  // namespace
 
 const std::vector<std::string>& partition_heuristics() {
-    static const std::vector<std::string> names = {"next-fit", "first-fit", "best-fit",
+    static const std::vector<std::string> names = {"auto", "next-fit", "first-fit", "best-fit",
                                                    "worst-fit"};
     return names;
+}
+
+const std::string& heuristic_for(const std::string& partition, std::int32_t capacity) {
+    static const std::string first_fit = "first-fit", worst_fit = "worst-fit";
+    return partition != "auto" ? partition : (capacity == 1 ? first_fit : worst_fit);
 }
 
 const std::vector<std::string>& partition_orders() {

@@ -44,6 +44,10 @@ TEST_CASE("the four heuristics on eight tasks") {
     const Tasks four = {Make{5, 10}, Make{6, 10}, Make{3, 10}};
     CHECK(packed(four, heuristic("first-fit"), 2).cluster == Clusters{0, 1, 0});
     CHECK(packed(four, heuristic("best-fit"), 2).cluster == Clusters{0, 1, 1});
+    CHECK(packed(kEight, heuristic("auto"), 4).cluster ==
+          packed(kEight, heuristic("first-fit"), 4).cluster);
+    CHECK(packed(kEight, heuristic("auto"), 2, 2).cluster ==
+          packed(kEight, heuristic("worst-fit"), 2, 2).cluster);
 }
 
 TEST_CASE("next fit never looks back") {

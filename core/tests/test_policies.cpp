@@ -97,7 +97,9 @@ TEST_CASE("clusters: three tasks (2, 3) of one cluster of two miss while the oth
         CHECK(first_miss(4, tasks, with(policy), 6) == 3);
         // C runs in the unit its cluster leaves idle.
         CHECK(drawn(4, tasks, with(policy), 3) == "AAC\nBB.\n...\n...\n");
-        Options options = with(policy);  // first fit: all three on cluster 0
+        Options options = with(policy);
+        CHECK(first_miss(4, kThreeOfTwoThirds, options, 6) == kNoMiss);  // auto: worst fit
+        options.partition = "first-fit";                                 // all three on cluster 0
         CHECK(first_miss(4, kThreeOfTwoThirds, options, 6) == 3);
         options.partition = "worst-fit";
         CHECK(first_miss(4, kThreeOfTwoThirds, options, 6) == kNoMiss);
@@ -128,12 +130,15 @@ TEST_CASE("loose clustered: a guest uses the idle cluster, and its home comes fi
     CHECK(result.tasks[1].migrations == 1);
     CHECK(result.tasks[1].cross_cluster == 1);
     options.balance = "sticky";
-    CHECK(drawn(2, evicted, options, 4) == "AAC.\nBBB.\n");  // C becomes a guest itself
+    CHECK(drawn(2, evicted, options, 4) == "AAC.\nBBB.\n");  // B, due at 6, keeps C, due at 7, off
+    Tasks urgent = evicted;
+    urgent[2].deadline = 3;
+    CHECK(drawn(2, urgent, options, 4) == "AA..\nBCBB\n");  // ... but not C due at 4: B waits there
     options.balance = "none";
     CHECK(drawn(2, evicted, options, 5) == "AABBB\n.C...\n");
 }
 
-TEST_CASE("loose clustered: equalised homes, least work left, whoever fits nowhere") {
+TEST_CASE("loose clustered: equalised homes, least loaded, whoever fits nowhere") {
     // First fit puts 0.4, 0.3 and 0.2 on processor 0; moving 0.4 leaves a gap of 0.1.
     const Tasks tasks = {Make{4, 10}, Make{3, 10}, Make{2, 10}};
     Options options = with("lc-edf");
@@ -146,9 +151,9 @@ TEST_CASE("loose clustered: equalised homes, least work left, whoever fits nowhe
     options.balance = "offline";
     CHECK(run(2, bound, options, 10).placed == std::vector<std::int32_t>{0, 1, 1});
 
-    // A joins cluster 0, B the empty cluster 1, C where 1 is left rather than 3.
+    // A joins cluster 0, B the empty cluster 1, C where the utilisation is 0.1 rather than 0.5.
     options.balance = "release";
-    CHECK(drawn(2, {Make{3, 6}, Make{1, 6}, Make{1, 6}}, options, 6) == "AAA...\nBC....\n");
+    CHECK(drawn(2, {Make{2, 20}, Make{1, 2}, Make{1, 6}}, options, 4) == "CAA.\nB.B.\n");
 
     options.balance = "both";
     const Result result = run(2, kThreeOfTwoThirds, options, 3);
@@ -301,7 +306,8 @@ TEST_CASE("words a policy does not know are refused with what it knows") {
         return result.reason;
     };
     CHECK(reason("p-edf", [](Options& o) { o.partition = "foo"; }) ==
-          "there is no partitioning heuristic \"foo\" (next-fit, first-fit, best-fit, worst-fit)");
+          "there is no partitioning heuristic \"foo\" (auto, next-fit, first-fit, best-fit, "
+          "worst-fit)");
     CHECK(reason("p-edf", [](Options& o) { o.order = "foo"; }).starts_with("there is no order"));
     CHECK(reason("c-edf", [](Options& o) {
               o.admission = "foo";

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from deadbeat.model.errors import UsageError
 from deadbeat.sched import (
@@ -14,6 +15,7 @@ from deadbeat.sched import (
     TaskSystem,
     TimedTask,
     Verdict,
+    policies,
     simulate,
     simulate_ties,
     tie_rules,
@@ -319,3 +321,34 @@ def test_parameters_out_of_range_are_refused() -> None:
     for row in ((0, 2, 2), (1, 2, (1 << 60) + 1), (1, 2, 1 << 70), (1, 2, 2, -1)):
         with pytest.raises(UsageError, match="task 0"):
             simulate(system(1, row))
+
+
+@pytest.mark.parametrize(
+    ("policy", "size", "used"),
+    [("p-edf", 2, "first-fit"), ("c-edf", 2, "worst-fit"), ("lc-edf", 1, "first-fit")],
+)
+def test_a_verdict_names_the_heuristic_that_auto_stood_for(
+    policy: str, size: int, used: str
+) -> None:
+    three = system(4, (2, 3, 3), (2, 3, 3), (2, 3, 3))
+    scheduler = Scheduler(policy=policy, cluster_size=size)
+    verdict = simulate(three, scheduler)
+    assert verdict.scheduler == evolve(scheduler, partition=used)
+    named = simulate(three, evolve(scheduler, partition=used))
+    assert (named.placed, named.schedulable) == (verdict.placed, verdict.schedulable)
+    assert verdict.schedulable == "yes"
+
+
+def test_a_heuristic_that_is_not_used_is_not_named() -> None:
+    assert simulate(system(1, (1, 2, 2))).scheduler == Scheduler()
+
+
+@pytest.mark.parametrize("balance", ["none", "offline", "pull", "both", "sticky", "release"])
+def test_facts_of_loose_clusters_depend_on_the_balance(balance: str) -> None:
+    """Sticky and release remember clusters, whatever the list of policies can say of all."""
+    verdict = simulate(system(2, (1, 2, 2), (1, 3, 3)), Scheduler(policy="lc-edf", balance=balance))
+    proved = balance not in ("sticky", "release")
+    assert (verdict.facts.memoryless, verdict.facts.predictable) == (proved, proved)
+    assert verdict.execution == ("up-to-wcet" if proved else "exactly-wcet")
+    assert verdict.proof == ("one-hyper-period" if proved else "repetition")
+    assert not policies()["lc-edf"].memoryless

@@ -143,7 +143,7 @@ def analyze(
     names: Sequence[str] | None = None,
     ties: str = "index",
     priorities: str = "rm",
-    partition: str = "first-fit",
+    partition: str = "auto",
     order: str = "utilisation-desc",
     admission: str = "utilisation",
     blocking: int = 0,
@@ -154,7 +154,8 @@ def analyze(
     Args:
         ties: Decides between equal priorities, in tests of fixed priorities.
         priorities: ``rm``, ``dm`` or ``given``, likewise.
-        partition, order, admission: How tasks are placed, in tests of partitioned schedulers.
+        partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
+            ``auto`` is first-fit.
         blocking: The longest non-preemptive section, in tests of one processor.
         budget: Elementary steps after which a test is ``undecided``.
 
@@ -176,7 +177,7 @@ def analyze(
         system=system,
         ties=ties,
         priorities=priorities,
-        partition=partition,
+        partition=_core.heuristic_for(partition, 1),
         order=order,
         admission=admission,
         blocking=blocking,
@@ -191,7 +192,7 @@ def test_batch(
     *,
     ties: str = "index",
     priorities: str = "rm",
-    partition: str = "first-fit",
+    partition: str = "auto",
     order: str = "utilisation-desc",
     admission: str = "utilisation",
     blocking: int = 0,

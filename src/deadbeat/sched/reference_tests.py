@@ -29,7 +29,7 @@ class Question:
     system: TaskSystem
     ties: str = "index"
     priorities: str = "rm"
-    partition: str = "first-fit"
+    partition: str = "auto"
     order: str = "utilisation-desc"
     admission: str = "utilisation"
     blocking: int = 0

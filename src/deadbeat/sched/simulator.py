@@ -51,12 +51,15 @@ class Costs:
 
 @frozen(kw_only=True)
 class Scheduler:
-    """A policy and its options; ``policies()`` lists which policy looks at which."""
+    """A policy and its options; ``policies()`` lists which policy looks at which.
+
+    ``partition="auto"`` is first-fit on single processors, worst-fit on clusters.
+    """
 
     policy: str = "g-edf"
     ties: str = "index"
     priorities: str = "rm"
-    partition: str = "first-fit"
+    partition: str = "auto"
     order: str = "utilisation-desc"
     admission: str = "utilisation"
     unplaced: str = "reject"
@@ -68,7 +71,10 @@ class Scheduler:
 
 @frozen(kw_only=True)
 class PolicyFacts:
-    """What a policy declares of itself (core/include/deadbeat/sched/policy.hpp)."""
+    """What a policy declares of itself (core/include/deadbeat/sched/policy.hpp).
+
+    In ``policies()`` that is what holds under all its options; in a verdict, under those used.
+    """
 
     name: str
     title: str
@@ -108,6 +114,8 @@ class Verdict:
             release; empty where all tasks are released at 0 and periodically from there on.
         truncated: More was to record than asked for.
         placed: Cluster of each task; empty where tasks are not bound.
+        scheduler: What was asked for, with the heuristic that partition ``auto`` stood for.
+        facts: What the policy declares under these options.
     """
 
     schedulable: Answer
@@ -168,6 +176,20 @@ def tie_rules() -> tuple[str, ...]:
 def option_words(option: str) -> tuple[str, ...]:
     """The words that an option of ``Scheduler`` takes: priorities, partition, order, ..."""
     return tuple(_core.option_words(option))
+
+
+def facts_of(scheduler: Scheduler) -> PolicyFacts:
+    """What its policy declares under its options. Raises UsageError as ``core_options``."""
+    return PolicyFacts(**_core.policy_facts(core_options(scheduler)))
+
+
+def resolved(scheduler: Scheduler) -> Scheduler:
+    """With the heuristic that ``auto`` stands for, where the policy places tasks."""
+    facts = policies()[scheduler.policy]
+    if not facts.partitions:
+        return scheduler
+    capacity = scheduler.cluster_size if facts.clusters else 1
+    return evolve(scheduler, partition=_core.heuristic_for(scheduler.partition, capacity))
 
 
 def default_model(system: TaskSystem) -> Model:
@@ -407,8 +429,8 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
         states=found["states"],
         model=model,
         method=method,
-        scheduler=scheduler,
-        facts=policies()[scheduler.policy],
+        scheduler=resolved(scheduler),
+        facts=facts_of(scheduler),
         first_miss=found["first_miss"] if missed else None,
         first_miss_task=found["first_miss_task"] if missed else None,
         first_miss_job=found["first_miss_job"] if missed else None,

@@ -32,7 +32,7 @@ BINS = 20
 _TOLD_MAX = 5
 
 _CLOSED = {
-    "partition": ("next-fit", "first-fit", "best-fit", "worst-fit"),
+    "partition": ("auto", "next-fit", "first-fit", "best-fit", "worst-fit"),
     "order": (
         "file",
         "utilisation-desc",

@@ -26,7 +26,7 @@ struct Options {
     std::string policy = "g-edf";
     std::string ties = "index";              // see ties.hpp
     std::string priorities = "rm";           // of fixed-priority policies: rm, dm, given
-    std::string partition = "first-fit";     // next-fit, first-fit, best-fit, worst-fit
+    std::string partition = "auto";          // see partition.hpp
     std::string order = "utilisation-desc";  // in which tasks are placed; see partition.hpp
     std::string admission = "utilisation";   // what a cluster can take: utilisation, density, exact
     std::string unplaced = "reject";         // reject, or least-loaded

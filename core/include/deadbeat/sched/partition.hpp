@@ -9,7 +9,11 @@
 
 namespace deadbeat::sched {
 
-const std::vector<std::string>& partition_heuristics();  // next-fit, first-fit, best-fit, worst-fit
+// auto, next-fit, first-fit, best-fit, worst-fit
+const std::vector<std::string>& partition_heuristics();
+// What `auto` stands for: first-fit on single processors, which finds room for the most; worst-fit
+// on clusters, as no bound says that a full cluster meets its deadlines. Other words: themselves.
+const std::string& heuristic_for(const std::string& partition, std::int32_t capacity);
 // file, utilisation-desc, utilisation-asc, period-asc, period-desc, deadline-asc, density-desc;
 // equal tasks in the order of the file
 const std::vector<std::string>& partition_orders();

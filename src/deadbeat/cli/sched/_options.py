@@ -23,7 +23,7 @@ _TIME = click.IntRange(0, 1 << 60)
 #: Field of ``Scheduler``, option, metavar, help.
 _WORDS: tuple[tuple[str, str, str, str], ...] = (
     ("priorities", "--priorities", "rm|dm|given", "Of fixed-priority policies.  [rm]"),
-    ("partition", "--partition", "NAME", "first-, next-, best- or worst-fit.  [first-fit]"),
+    ("partition", "--partition", "NAME", "first-, next-, best-, worst-fit or auto.  [auto]"),
     ("order", "--order", "NAME", "In which tasks are placed.  [utilisation-desc]"),
     ("admission", "--admission", "NAME", "utilisation, density or exact.  [utilisation]"),
     ("unplaced", "--unplaced", "NAME", "A task that fits nowhere: reject or least-loaded."),

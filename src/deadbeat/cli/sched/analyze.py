@@ -28,7 +28,7 @@ _WORDS = ("priorities", "partition", "order", "admission")
 )
 @click.option("--ties", metavar="RULE", help="Orders equal priorities.  [index]")
 @click.option("--priorities", metavar="rm|dm|given", help="Of fixed-priority tests.  [rm]")
-@click.option("--partition", metavar="NAME", help="Of partitioned tests.  [first-fit]")
+@click.option("--partition", metavar="NAME", help="Of partitioned tests.  [auto: first-fit]")
 @click.option("--order", metavar="NAME", help="Likewise.  [utilisation-desc]")
 @click.option("--admission", metavar="NAME", help="Likewise.  [utilisation]")
 @click.option(

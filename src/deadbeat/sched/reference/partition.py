@@ -20,7 +20,7 @@ ORDERS: dict[str, Callable[[TimedTask], int | Fraction]] = {
     "density-desc": lambda task: -task.density,
 }
 
-HEURISTICS = ("next-fit", "first-fit", "best-fit", "worst-fit")
+HEURISTICS = ("auto", "next-fit", "first-fit", "best-fit", "worst-fit")
 ADMISSIONS = ("utilisation", "density", "exact")
 
 
@@ -86,6 +86,9 @@ def place(
         priority: Place of every task in the order of priorities where they are fixed; None: EDF.
     """
     tasks = system.tasks
+    heuristic = scheduler.partition
+    if heuristic == "auto":
+        heuristic = "first-fit" if capacity == 1 else "worst-fit"
     members: list[list[int]] = [[] for _ in range(clusters)]
     found: list[int | None] = [None] * len(tasks)
     by_density = scheduler.admission == "density"
@@ -117,10 +120,10 @@ def place(
     for index in sorted(range(len(tasks)), key=lambda i: key(tasks[i])):
         if tasks[index].home is not None:
             continue
-        start = current if scheduler.partition == "next-fit" else 0
+        start = current if heuristic == "next-fit" else 0
         fitting = [k for k in range(start, clusters) if fits(index, k)]
         if fitting:
-            match scheduler.partition:
+            match heuristic:
                 case "best-fit":
                     chosen = max(fitting, key=lambda k: (load(k), -k))
                 case "worst-fit":
