@@ -102,7 +102,9 @@ def observe(
     options.record_from = start
     tasks = system.tasks
     if verdict.model == "sporadic":
-        tasks = tuple(evolve(task, offset=0) for task in tasks)
+        # A first release counts as an offset where a policy derives its quantum from these (PD2).
+        first = dict(reversed(verdict.releases.tolist()))
+        tasks = tuple(evolve(task, offset=first.get(i, 0)) for i, task in enumerate(tasks))
     if len(verdict.releases):
         # They are known as far as they were simulated.
         horizon = min(horizon, max(1, verdict.until))
