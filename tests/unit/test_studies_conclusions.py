@@ -101,6 +101,16 @@ def test_clustered_over_global_above_70_percent_only() -> None:
     assert _verdicts(everywhere)["clustered-over-global-above-70"][0] == "not confirmed"
 
 
+def test_loose_helps_mainly_above_80_percent_only_where_it_gains_less_below() -> None:
+    def above(label, cell, number):
+        return label.startswith("loose") or (label.startswith("clustered") and cell.load <= 800)
+
+    found = _verdicts(made_up(_preset("thesis-fig4"), above))
+    assert found["loose-helps-at-high-load"] == ("confirmed", ())
+    everywhere = made_up(_preset("thesis-fig4"), lambda label, *_: label.startswith("loose"))
+    assert _verdicts(everywhere)["loose-helps-at-high-load"][0] == "not confirmed"
+
+
 def test_migrations_and_slack_as_the_thesis_says() -> None:
     rates = {"global": 40, "partitioned": 0, "clustered": 20, "loose": 22}
     slack = {"global": 0.6, "partitioned": 0.3, "clustered": 0.4, "loose": 0.65}

@@ -55,6 +55,9 @@ def test_the_whole_grid_is_about_ten_thousand_sets_and_shares_those_of_the_figur
 @pytest.mark.parametrize("name", ["thesis-fig4", "thesis-fig5", "thesis-fig6"])
 def test_figures_4_to_6_are_450_sets_on_4_processors(name: str) -> None:
     spec = presets()[name].build()
+    # Given the sum, what is independent and exponential or uniform has one law for equal bounds.
+    bounds = {(source.low, source.high) for source in spec.sources.values()}
+    assert len(bounds) == len(spec.sources)
     for source in spec.sources:
         cells = [cell for cell in spec.cells if cell.source == source]
         assert len(cells) * spec.sets == 450

@@ -73,6 +73,11 @@ def test_means_of_one_set_are_never_told_apart() -> None:
     assert Mean.of(np.array([])).sets == 0
 
 
+def test_an_interval_of_few_sets_is_students() -> None:
+    # 1, 2, 3: deviation 1, t of 2 degrees 4.3027.
+    assert Mean.of(np.array([1.0, 2.0, 3.0])).half == pytest.approx(4.3027 / math.sqrt(3), rel=1e-3)
+
+
 def test_strata_do_not_fall_for_simpsons_paradox() -> None:
     # Within each stratum the flagged do better; pooled they would do worse.
     flag = np.array([True] * 20 + [False] * 180 + [True] * 180 + [False] * 20)

@@ -10,6 +10,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.executors.student import t_quantile_975
+
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
 
@@ -93,7 +95,7 @@ def compare_paired(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> tuple[int, int
 
 @frozen
 class Mean:
-    """A mean over sets and the half-width of its 95 % interval (normal; wide below 30 sets)."""
+    """A mean over sets and the half-width of its 95 % interval (Student's t)."""
 
     value: float
     half: float
@@ -104,7 +106,11 @@ class Mean:
         count = len(values)
         if count == 0:
             return cls(math.nan, math.nan, 0)
-        half = Z95 * float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.inf
+        half = (
+            t_quantile_975(count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+            if count > 1
+            else math.inf
+        )
         return cls(float(np.mean(values)), half, count)
 
     def text(self, unit: str = "", digits: int = 3) -> str:
