@@ -27,6 +27,7 @@ struct MetricsKernel {
     Group<I>& group;
     Vec held[kFields][kHeld];
     Vec low, stop, now, free, missed;
+    Vec to_place;    // jobs in slots without a processor
     Vec behind_due;  // the earliest deadline of those that wait but the first, kNone: none
 
     int slots() const { return M == 0 ? group.slots : M; }
@@ -72,6 +73,10 @@ struct MetricsKernel {
                 }
             }
         }
+        to_place = S::all(0);
+        for (int s = 0; s < slots(); s++) {
+            add_where(to_place, S::both(is_job(get(kKey, s)), S::zero(get(kPlace, s))), 1);
+        }
     }
 
     void store() const {
@@ -88,6 +93,14 @@ struct MetricsKernel {
         }
     }
 
+    static void add_where(Vec& to, Mask mask, I amount) {
+        to = S::choose(mask, S::add(to, S::all(amount)), to);
+    }
+    // Of many slots, in memory: the one of each lane that changes is known by its number.
+    Vec pick(Field field, Vec slot) const { return S::gather(row(field, 0), slot); }
+    void put(Field field, Vec slot, Mask mask, Vec value) {
+        S::scatter(row(field, 0), slot, value, mask);
+    }
     static void count(I* row, Mask mask) {
         S::store(row, S::choose(mask, S::add(S::load(row), S::all(1)), S::load(row)));
     }
@@ -109,16 +122,27 @@ struct MetricsKernel {
         Vec earliest = none();
         Vec unplaced = none();
         Vec returning = none();
+        Vec unplaced_slot = S::all(0);
+        Vec returning_slot = S::all(0);
         for (int s = 0; s < slots(); s++) {
             earliest = S::min(earliest, get(kFinish, s));
             const Vec k = S::choose(S::zero(get(kPlace, s)), get(kKey, s), none());
+            const Vec back = S::choose(S::common(get(kHome, s), free), k, none());
+            if constexpr (M == 0) {
+                const Vec slot = S::all(static_cast<I>(s));
+                unplaced_slot = S::choose(S::less(k, unplaced), slot, unplaced_slot);
+                returning_slot = S::choose(S::less(back, returning), slot, returning_slot);
+            }
             unplaced = S::min(unplaced, k);
-            returning = S::min(returning, S::choose(S::common(get(kHome, s), free), k, none()));
+            returning = S::min(returning, back);
         }
         const Vec event = S::min(time_of(S::min(earliest, next)), stop_time());
         const Mask passes = S::less(now, event);
-        const Mask left = place(unplaced, returning, passes);
-        const Mask held_up = S::both(left, passes);
+        const Mask returns = is_job(returning);
+        place(S::choose(returns, returning, unplaced),
+              S::choose(returns, returning_slot, unplaced_slot), returns,
+              S::both(passes, is_job(unplaced)));
+        const Mask held_up = S::both(S::less(S::all(0), to_place), passes);
         // One completion. Those of an instant come before its releases.
         const Mask completes = S::first_only(
             S::at_most(time_of(earliest), S::min(S::max(time_of(next), now), stop_time())),
@@ -131,12 +155,14 @@ struct MetricsKernel {
         // One release, unless a completion or a placement comes before it.
         Vec victim = S::all(static_cast<I>(-1));
         Vec soonest = none();
-        Vec waiting_place = none();
+        Vec victim_slot = S::all(0);
         for (int s = 0; s < slots(); s++) {
             const Vec k = get(kKey, s);
             soonest = S::min(soonest, get(kFinish, s));
+            if constexpr (M == 0) {
+                victim_slot = S::choose(S::less(victim, k), S::all(static_cast<I>(s)), victim_slot);
+            }
             victim = S::max(victim, k);
-            waiting_place = S::min(waiting_place, S::choose(S::zero(get(kPlace, s)), k, none()));
         }
         Vec end = time_of(stop);
         if constexpr (Fixed && !RunOn) {
@@ -146,40 +172,43 @@ struct MetricsKernel {
         const Vec released = S::max(time_of(next), now);
         const Mask more = S::at_most(time_of(soonest), S::min(released, end));
         const Mask in_time = S::less(released, end);
-        const Mask to_place = is_job(waiting_place);
-        const Mask waits = S::either(more, S::both(to_place, S::less(now, released)));
+        const Mask unplaced_left = S::less(S::all(0), to_place);
+        const Mask waits = S::either(more, S::both(unplaced_left, S::less(now, released)));
         const Mask go = S::first_only(S::first_only(in_time, waits), held_up);
-        release(next, released, go, victim, taken);
+        release(next, released, go, victim, victim_slot, taken);
         const Mask ends = S::first_only(S::opposite(in_time), S::either(more, held_up));
-        return S::first_only(ends, S::both(to_place, S::less(now, end)));
+        return S::first_only(ends, S::both(unplaced_left, S::less(now, end)));
     }
 
-    // Places the job of highest priority of those to place; which lanes have more of them.
-    Mask place(Vec unplaced, Vec returning, Mask passes) {
-        const Mask placing = S::both(passes, is_job(unplaced));
-        const Mask returns = is_job(returning);
-        const Vec chosen = S::choose(returns, returning, unplaced);
+    // Places the job `chosen`, in its slot: where it ran last (`returns`), else on the lowest
+    // processor that is free.
+    void place(Vec chosen, Vec slot, Mask returns, Mask placing) {
         const Vec lowest = S::lowest_bit(free);
         Vec to = S::all(0);
         Vec from = S::all(0);
-        Vec left = none();
-        for (int s = 0; s < slots(); s++) {
-            const Mask here = S::both(placing, S::equal(get(kKey, s), chosen));
-            const Vec home = get(kHome, s);
-            const Vec processor = S::choose(returns, home, lowest);
-            set_where(kPlace, s, here, processor);
-            set_where(kKey, s, here, chosen | S::all(1));
-            to = S::choose(here, processor, to);
-            from = S::choose(here, home, from);
-            left = S::min(left, S::choose(S::zero(get(kPlace, s)), get(kKey, s), none()));
+        if constexpr (M == 0) {
+            from = S::choose(placing, pick(kHome, slot), from);
+            to = S::choose(placing, S::choose(returns, from, lowest), to);
+            put(kPlace, slot, placing, to);
+            put(kKey, slot, placing, chosen | S::all(1));
+        } else {
+            for (int s = 0; s < slots(); s++) {
+                const Mask here = S::both(placing, S::equal(get(kKey, s), chosen));
+                const Vec home = get(kHome, s);
+                const Vec processor = S::choose(returns, home, lowest);
+                set_where(kPlace, s, here, processor);
+                set_where(kKey, s, here, chosen | S::all(1));
+                to = S::choose(here, processor, to);
+                from = S::choose(here, home, from);
+            }
         }
+        add_where(to_place, placing, -1);
         free = S::without(free, to);
         const Mask moved = S::first_only(S::first_only(placing, S::zero(from)), S::equal(from, to));
         const Mask ran = S::common(chosen, S::all(1));
         count(group.migrations, S::both(moved, ran));
         count(group.task_migrations, S::first_only(moved, ran));
         S::scatter(group.last, task_of(chosen), to, placing);
-        return is_job(left);
     }
 
     void complete(Vec earliest, Mask completes, Mask taken) {
@@ -191,20 +220,36 @@ struct MetricsKernel {
         const Vec first_finish = S::add(earliest, S::load(group.wait_rest));
         Vec key = S::all(0);
         Vec due = S::all(0);
-        for (int s = 0; s < slots(); s++) {
-            const Mask here = S::both(completes, S::equal(get(kFinish, s), earliest));
-            key = S::choose(here, get(kKey, s), key);
-            free = S::choose(here, free | get(kPlace, s), free);
-            const Vec idle = S::all(static_cast<I>(kNone<I> - s));
-            set_where(kKey, s, here, S::choose(taken, first, idle));
-            set_where(kFinish, s, here, S::choose(taken, first_finish, none()));
-            set_where(kPlace, s, here, S::all(0));
-            set_where(kHome, s, here, S::choose(taken, first_home, S::all(0)));
+        if constexpr (M == 0) {
+            const Vec slot = S::choose(completes, earliest & low, S::all(0));
+            key = S::choose(completes, pick(kKey, slot), key);
+            free = S::choose(completes, free | pick(kPlace, slot), free);
+            const Vec idle = S::sub(none(), slot);
+            put(kKey, slot, completes, S::choose(taken, first, idle));
+            put(kFinish, slot, completes, S::choose(taken, first_finish, none()));
+            put(kPlace, slot, completes, S::all(0));
+            put(kHome, slot, completes, S::choose(taken, first_home, S::all(0)));
             if constexpr (Fixed) {
-                due = S::choose(here, get(kDue, s), due);
-                set_where(kDue, s, here, S::choose(taken, first_due, none()));
+                due = S::choose(completes, pick(kDue, slot), due);
+                put(kDue, slot, completes, S::choose(taken, first_due, none()));
+            }
+        } else {
+            for (int s = 0; s < slots(); s++) {
+                const Mask here = S::both(completes, S::equal(get(kFinish, s), earliest));
+                key = S::choose(here, get(kKey, s), key);
+                free = S::choose(here, free | get(kPlace, s), free);
+                const Vec idle = S::all(static_cast<I>(kNone<I> - s));
+                set_where(kKey, s, here, S::choose(taken, first, idle));
+                set_where(kFinish, s, here, S::choose(taken, first_finish, none()));
+                set_where(kPlace, s, here, S::all(0));
+                set_where(kHome, s, here, S::choose(taken, first_home, S::all(0)));
+                if constexpr (Fixed) {
+                    due = S::choose(here, get(kDue, s), due);
+                    set_where(kDue, s, here, S::choose(taken, first_due, none()));
+                }
             }
         }
+        add_where(to_place, taken, 1);
         miss(S::both(taken, S::less(first_due, time_of(first_finish))), first_due);
         record(completes, key, Fixed ? due : time_of(key), at);
     }
@@ -249,7 +294,7 @@ struct MetricsKernel {
         }
     }
 
-    void release(Vec next, Vec released, Mask go, Vec victim, Mask taken) {
+    void release(Vec next, Vec released, Mask go, Vec victim, Vec slot, Mask taken) {
         now = S::choose(go, released, now);
         const Vec task = S::choose(go, task_of(next), S::all(0));
         const Vec period = S::gather(group.period, task);
@@ -274,23 +319,38 @@ struct MetricsKernel {
         Vec old_finish = S::all(0);
         Vec old_place = S::all(0);
         Vec old_due = time_of(victim);
-        for (int s = 0; s < slots(); s++) {
-            const Mask here = S::both(enters, S::equal(get(kKey, s), victim));
-            old_finish = S::choose(here, get(kFinish, s), old_finish);
-            old_place = S::choose(here, get(kPlace, s), old_place);
-            set_where(kKey, s, here, k);
-            set_where(kFinish, s, here, S::add(f, S::all(static_cast<I>(s))));
-            set_where(kPlace, s, here, S::all(0));
-            set_where(kHome, s, here, home);
+        if constexpr (M == 0) {
+            old_finish = S::choose(enters, pick(kFinish, slot), old_finish);
+            old_place = S::choose(enters, pick(kPlace, slot), old_place);
+            put(kKey, slot, enters, k);
+            put(kFinish, slot, enters, S::add(f, slot));
+            put(kPlace, slot, enters, S::all(0));
+            put(kHome, slot, enters, home);
             if constexpr (Fixed) {
-                old_due = S::choose(here, get(kDue, s), old_due);
-                set_where(kDue, s, here, time_of(deadline));
+                old_due = S::choose(enters, pick(kDue, slot), old_due);
+                put(kDue, slot, enters, time_of(deadline));
+            }
+        } else {
+            for (int s = 0; s < slots(); s++) {
+                const Mask here = S::both(enters, S::equal(get(kKey, s), victim));
+                old_finish = S::choose(here, get(kFinish, s), old_finish);
+                old_place = S::choose(here, get(kPlace, s), old_place);
+                set_where(kKey, s, here, k);
+                set_where(kFinish, s, here, S::add(f, S::all(static_cast<I>(s))));
+                set_where(kPlace, s, here, S::all(0));
+                set_where(kHome, s, here, home);
+                if constexpr (Fixed) {
+                    old_due = S::choose(here, get(kDue, s), old_due);
+                    set_where(kDue, s, here, time_of(deadline));
+                }
             }
         }
         miss(S::both(enters, S::less(time_of(deadline), f)), time_of(deadline));
         free = free | old_place;
         count(group.preemptions, S::first_only(enters, S::zero(old_place)));
         const Mask preempts = S::both(enters, is_job(victim));
+        add_where(to_place, enters, 1);
+        add_where(to_place, S::both(preempts, S::zero(old_place)), -1);
         const Mask any = S::either(preempts, S::first_only(starts, enters));
         const Vec rest = S::sub(time_of(S::choose(preempts, old_finish, now)), now);
         wait(taken, S::choose(any, S::max(k, victim), none()), S::choose(enters, rest, wcet),
@@ -350,7 +410,7 @@ struct MetricsKernel {
     }
 
     static std::uint32_t run(Group<I>& group) {
-        MetricsKernel kernel{group, {}, {}, {}, {}, {}, {}, {}};
+        MetricsKernel kernel{group, {}, {}, {}, {}, {}, {}, {}, {}};
         kernel.load();
         std::uint32_t done = 0;
         do {
@@ -368,8 +428,12 @@ Kernel<typename S::Int> metrics_kernel_of(int slots) {
             return MetricsKernel<S, 1, Fixed, RunOn>::run;
         case 2:
             return MetricsKernel<S, 2, Fixed, RunOn>::run;
+        case 3:
+            return MetricsKernel<S, 3, Fixed, RunOn>::run;
         case 4:
             return MetricsKernel<S, 4, Fixed, RunOn>::run;
+        case 8:
+            return MetricsKernel<S, 8, Fixed, RunOn>::run;
         default:
             return MetricsKernel<S, 0, Fixed, RunOn>::run;
     }

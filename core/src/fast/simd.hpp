@@ -55,6 +55,12 @@ struct Simd {
     static Mask neither(Mask a, Mask b) { return ~(a | b); }
     static Vec choose(Mask mask, Vec yes, Vec no) { return mask ? yes : no; }
     static bool any(Mask mask) {
+#if defined(__AVX2__)
+        if constexpr (sizeof(Vec) == sizeof(__m256i)) {
+            const auto whole = reinterpret_cast<__m256i>(mask);
+            return _mm256_testz_si256(whole, whole) == 0;
+        }
+#endif
         std::uint64_t words[sizeof(Vec) / 8];
         std::memcpy(words, &mask, sizeof(Vec));
         std::uint64_t found = 0;
@@ -64,6 +70,13 @@ struct Simd {
         return found != 0;
     }
     static std::uint32_t bits(Mask mask) {
+#if defined(__AVX2__)
+        if constexpr (sizeof(Vec) == sizeof(__m256i)) {
+            return static_cast<std::uint32_t>(
+                sizeof(I) == 4 ? _mm256_movemask_ps(reinterpret_cast<__m256>(mask))
+                               : _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)));
+        }
+#endif
         std::uint32_t found = 0;
         for (int lane = 0; lane < N; lane++) {
             found |= mask[lane] != 0 ? std::uint32_t{1} << lane : 0;
@@ -79,21 +92,36 @@ struct Simd {
         const auto bits = reinterpret_cast<Unsigned>(a);
         return a & reinterpret_cast<Vec>(~bits + 1);
     }
-    // table[row of the lane][lane] = value, where `mask`
-    static void scatter(I* table, Vec row, Vec value, Mask mask) {
-        for (int lane = 0; lane < N; lane++) {
-            if (mask[lane] != 0) {
-                table[row[lane] * N + lane] = value[lane];
-            }
-        }
-    }
     // table[row of the lane][lane]
     static Vec gather(const I* table, Vec row) {
+#if defined(__AVX2__)
+        if constexpr (sizeof(Vec) == sizeof(__m256i)) {
+            const auto index = reinterpret_cast<__m256i>(row * N + column());
+            if constexpr (sizeof(I) == 4) {
+                return reinterpret_cast<Vec>(_mm256_i32gather_epi32(table, index, 4));
+            } else {
+                return reinterpret_cast<Vec>(
+                    _mm256_i64gather_epi64(reinterpret_cast<const long long*>(table), index, 8));
+            }
+        }
+#endif
         Vec value{};
         for (int lane = 0; lane < N; lane++) {
             value[lane] = table[row[lane] * N + lane];
         }
         return value;
+    }
+    // table[row of the lane][lane] = value, where `mask`. The other lanes write what is there: no
+    // branch that depends on the data.
+    static void scatter(I* table, Vec row, Vec value, Mask mask) {
+        row = choose(mask, row, Vec{});
+        value = choose(mask, value, gather(table, row));
+        I rows[N], values[N];
+        std::memcpy(rows, &row, sizeof(Vec));
+        std::memcpy(values, &value, sizeof(Vec));
+        for (int lane = 0; lane < N; lane++) {
+            table[rows[lane] * N + lane] = values[lane];
+        }
     }
 };
 
