@@ -150,7 +150,7 @@ Proof proof_of_part(const Part& part, const Options& options) {
 void add(Proof& all, const Proof& one) {
     if (all.name.empty()) {
         all = one;
-    } else if (all.name.find(one.name) == std::string::npos) {
+    } else if ((", " + all.name + ",").find(", " + one.name + ",") == std::string::npos) {
         all.name += ", " + one.name;
         all.reference += "; " + one.reference;
         all.argument += "; " + one.argument;

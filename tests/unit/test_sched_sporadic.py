@@ -376,3 +376,14 @@ def test_releases_between_integers_can_miss_and_the_verdict_leaves_them_out(
 def test_a_test_for_any_instants_is_named_first() -> None:
     light = system(2, (1, 20, 20), (1, 30, 30), (1, 50, 50))
     assert "integer instants" not in simulate(light, model="sporadic").because
+
+
+def test_every_cluster_s_proof_is_named() -> None:
+    """Where the name of one test is part of another's too."""
+    rows = [(1, 7, 0), (1, 8, 0), (7, 9, 0), (1, 5, 0)]
+    tasks = [TimedTask(wcet=c, deadline=t, period=t, home=home) for c, t, home in rows]
+    for c, d, t in [(1, 6, 6), (1, 6, 6), (2, 4, 6), (4, 6, 8)]:
+        tasks.append(TimedTask(wcet=c, deadline=d, period=t, home=1))
+    known = TaskSystem(processors=4, tasks=tuple(tasks))
+    verdict = simulate(known, Scheduler(policy="c-edf", cluster_size=2), model="sporadic")
+    assert (verdict.schedulable, verdict.proof) == ("yes", "bcl-iter, bcl")

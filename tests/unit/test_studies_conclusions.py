@@ -131,6 +131,17 @@ def test_migrations_and_slack_as_the_thesis_says() -> None:
     assert {verdict for verdict, _ in _verdicts(results).values()} == {"confirmed"}
 
 
+def test_only_loose_has_more_slack_than_global_where_no_other_has() -> None:
+    slack = {"global": 0.5, "partitioned": 0.3, "clustered": 0.6, "loose": 0.65}
+
+    def answer(label, cell, number):
+        noise = 1 + 0.01 * ((cell.tasks + number) % 3)
+        return {"answer": YES, "jobs": 100, "slack_share_mean": slack[label.split()[0]] * noise}
+
+    found = _verdicts(made_up(_preset("thesis-fig6"), answer))
+    assert found["only-loose-above-global"][0] == "not confirmed"
+
+
 def test_what_decides_is_what_alone_turns_the_answer() -> None:
     evidence = [
         Evidence(variant={"ties": ties, "sets": sets, "law": law}, holds=holds, figures="")
