@@ -156,6 +156,7 @@ class Engine {
         state.release = release;
         state.deadline = release + system_.tasks[i].deadline;
         state.remaining = system_.tasks[i].wcet;
+        next_due_ = std::min(next_due_, state.deadline);
     }
 
     // Release of the head job where jobs wait behind each other.
@@ -170,6 +171,9 @@ class Engine {
     }
 
     void check_deadlines() {
+        if (next_due_ > now_) {
+            return;
+        }
         for (std::size_t i = 0; i < states_.size(); i++) {
             TaskState& state = states_[i];
             if (!state.ready() || state.missed || state.deadline > now_) {
@@ -186,12 +190,12 @@ class Engine {
         }
     }
 
-    bool releases_now() const {
-        return std::ranges::any_of(
-            states_, [&](const TaskState& state) { return state.next_release <= now_; });
-    }
+    bool releases_now() const { return next_release_ <= now_; }
 
     void release() {
+        if (!releases_now()) {
+            return;
+        }
         for (std::size_t i = 0; i < states_.size(); i++) {
             TaskState& state = states_[i];
             if (state.next_release > now_) {
@@ -273,11 +277,16 @@ class Engine {
 
     // Who runs stays; who ran on a free processor last returns; the others take the lowest.
     void place_tier(std::span<const Choice> tier) {
+        std::size_t stay = 0;
         for (const Choice& choice : tier) {
             const TaskState& state = states_[at(choice.task)];
             if (in_range(state.processor, choice) && taken_[at(state.processor)] < 0) {
                 taken_[at(state.processor)] = choice.task;
+                stay++;
             }
+        }
+        if (stay == tier.size()) {
+            return;
         }
         for (const Choice& choice : tier) {
             const TaskState& state = states_[at(choice.task)];
@@ -397,14 +406,17 @@ class Engine {
 
     Time next_instant() {
         decision_ = policy_->next_decision(now_, states_);
-        Time next = std::min(extent_.horizon, decision_);
+        next_release_ = next_due_ = kNever;
         for (const TaskState& state : states_) {
-            next = std::min(next, state.next_release);
+            next_release_ = std::min(next_release_, state.next_release);
             if (state.ready() && !state.missed) {
-                next = std::min(next, state.deadline);
+                next_due_ = std::min(next_due_, state.deadline);
             }
-            if (state.processor >= 0) {
-                next = std::min(next, now_ + state.remaining);
+        }
+        Time next = std::min({extent_.horizon, decision_, next_release_, next_due_});
+        for (const std::int32_t task : running_) {
+            if (task >= 0) {
+                next = std::min(next, now_ + states_[at(task)].remaining);
             }
         }
         if (extent_.check_every > 0 && checkpoint_ > now_) {
@@ -546,6 +558,8 @@ class Engine {
     Extent extent_;
     std::unique_ptr<Policy> policy_;
     Time now_ = 0;
+    Time next_release_ = 0;   // no task releases before
+    Time next_due_ = kNever;  // no head job that has not missed is due before
     Time decision_ = kNever;  // the policy asked to decide again then
     std::vector<TaskState> states_;
     std::vector<Time> starts_;  // first dispatch of the head job, kNever before it
