@@ -14,7 +14,9 @@ from matplotlib.image import imread
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report import write_figures
+from deadbeat.report.facts import head_facts
 from deadbeat.report.figures import draw_figures
+from deadbeat.report.predicted import section
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 
@@ -111,3 +113,13 @@ def test_a_single_line_of_points_is_drawn(shares):
 def test_an_unknown_format_is_refused_by_name():
     with pytest.raises(UsageError, match="'gif'"):
         next(draw_figures(demo_summary(**SMALL), ("png", "gif")))
+
+
+def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:
+    measured = demo_summary(**SMALL, labels=(), kind="hardware")
+    assert "measured response / C" in section(measured)
+    assert "Measured" in dict(head_facts(measured))
+    simulated = section(demo_summary(**SMALL))
+    assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
+    assert "campaign (simulated) response / C" in simulated
+    assert "measured" not in simulated.replace("Predicted beside measured", "")

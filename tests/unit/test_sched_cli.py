@@ -148,7 +148,7 @@ def test_fail_on(arguments, status, capsys):
 
 def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
     lines = told(capsys, *SIMULATE, DHALL).splitlines()
-    assert lines[0].startswith("schedulable: no, proved (a job of task 2 misses its deadline at 22")
+    assert lines[0].startswith("schedulable: no, proved (a job of task 2 (heavy) misses its")
     assert lines[1] == "policy: Global EDF (g-edf), ties by index"
     assert lines[2].startswith(
         "model: periodic-sync, method exact, 2 processors, utilisation 1.155"
@@ -157,6 +157,39 @@ def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
     assert sum(line.startswith("simulated: ") for line in lines) == 2
     assert any("Simulated, per task, in units" in line for line in lines)
     assert any("heavy" in line for line in lines)
+
+
+def test_options_that_the_policy_does_not_look_at_are_named(capsys):
+    arguments = ("--partition", "best-fit", "--threshold", "1/2", "--cluster-size", "2")
+    assert main((*SIMULATE, DHALL, *arguments)) == 0
+    told_err = capsys.readouterr().err
+    assert told_err == "deadbeat: g-edf does not look at --partition, --cluster-size, --threshold\n"
+    assert main((*SIMULATE, DHALL, "--policy", "c-edf", *arguments[:2], *arguments[4:])) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--trace", "t.json"), "--trace t.json is the file to simulate (choose another name)"),
+        (("--gantt", "a", "--report", "./a"), "--report a is the file of --gantt too (choose"),
+    ],
+)
+def test_no_file_is_written_over_another(arguments, line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = Path(DHALL).read_bytes()
+    Path("t.json").write_bytes(before)
+    assert main((*SIMULATE, "t.json", *arguments)) == 2
+    assert line in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
+    assert Path("t.json").read_bytes() == before
+
+
+def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
+    """Dhall's system is late under global EDF, by a bounded time."""
+    out = told(capsys, "sched", "analyze", DHALL, "--test", "tardiness")
+    assert "no job is later than" in out
+    assert "accepted" not in out
 
 
 # --- wrong input ----------------------------------------------------------------------------------
@@ -182,8 +215,9 @@ def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
         (("simulate", DHALL, "--unplaced", "drop"), '--unplaced: "drop" is not a choice ('),
         (("simulate", DHALL, "--balance", "all"), '--balance: "all" is not a choice ('),
         (("simulate", DHALL, "--fail-on", "mis"), '--fail-on: "mis" is not a choice (did you mea'),
-        (("simulate", DHALL, "--threshold", "1/0"), '--threshold: "1/0" is no share above 0 (writ'),
-        (("simulate", DHALL, "--threshold", "2"), '--threshold: "2" is no share above 0 (write'),
+        (("analyze", DHALL, "--test", "gfb", "--scheduler", "p-edf"), "gfb: not about the policy"),
+        (("simulate", DHALL, "--threshold", "1/0"), '--threshold: "1/0" is not above 0 and at mos'),
+        (("simulate", DHALL, "--threshold", "2"), '--threshold: "2" is not above 0 and at most'),
         (("simulate", DHALL, "--processors", "0"), "invalid value for '--processors': 0 is not in"),
         (("simulate", DHALL, "--budget", "0"), "invalid value for '--budget': 0 is not in the ra"),
         (("simulate", DHALL, "--horizon", "1e9"), "invalid value for '--horizon': '1e9' is not a"),

@@ -24,6 +24,7 @@ from deadbeat.store import files
 from deadbeat.store.study import StudyStore
 from deadbeat.studies.chunks import (
     NOT_APPLICABLE,
+    NOT_GENERATED,
     Piece,
     chunk_count,
     compute,
@@ -35,6 +36,7 @@ from deadbeat.studies.place import choose, open_store
 from deadbeat.studies.presets import presets
 from deadbeat.studies.runner import Threads, run_study
 from deadbeat.studies.spec import cell_seed
+from deadbeat.studies.sweep import specify
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]
@@ -45,6 +47,20 @@ def _run(store: StudyStore, spec=SPEC) -> list[int]:
     seen: list[int] = []
     run_study(spec, store, Threads(2), on_event=lambda event: seen.append(event.done))
     return seen
+
+
+def test_a_cell_that_cannot_exist_is_counted_and_costs_no_other() -> None:
+    """Three tasks have no utilisation of 3.6, six have."""
+    words = {"processors": 4, "tasks": "3,6", "utilisation": 0.9, "policies": "g-edf", "sets": 5}
+    spec = specify(words, {"tests": "gfb"})
+    rows = compute(spec, [Piece(0, 0, 5), Piece(1, 0, 5)])
+    assert rows["generated"].tolist() == [False] * 5 + [True] * 5
+    assert (rows["s0.answer"][:5] == NOT_GENERATED).all() and (
+        rows["t0"][:5] == NOT_GENERATED
+    ).all()
+    assert (rows["s0.answer"][5:] != NOT_GENERATED).all()
+    alone = compute(spec, [Piece(0, 0, 5)])
+    assert not alone["generated"].any()
 
 
 def test_rows_are_those_of_the_systems_one_by_one() -> None:

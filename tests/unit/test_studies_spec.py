@@ -184,5 +184,12 @@ def test_a_damaged_specification_is_told(tmp_path) -> None:
         read_spec(plain)
     file = tmp_path / "s.toml"
     file.write_text("processors = [2\n")
-    with pytest.raises(DataError, match="not TOML"):
+    with pytest.raises(UsageError, match="not TOML"):
         read_study_file(file)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "0.5,nan", "1e999"])
+def test_a_number_that_is_none_is_told(text) -> None:
+    asked = {"processors": 4, "tasks": 8, "utilisation": text, "policies": "g-edf"}
+    with pytest.raises(UsageError, match="is not a number or range"):
+        specify(asked)

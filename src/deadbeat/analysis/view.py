@@ -18,7 +18,7 @@ from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.analysis.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import TaskSet
@@ -93,6 +93,12 @@ class CampaignView:
         if stored and stored.meta.get("runs_digest") == Attempts.of(self.store).digest(RESAMPLES):
             return stored
         return summarise(self.store, resamples=RESAMPLES)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the campaign ran on a simulator: then nothing in it was measured."""
+        calibration = self._calibration
+        return calibration is not None and calibration.platform.kind == "simulated"
 
     @cached_property
     def _calibration(self) -> Calibration | None:
@@ -190,7 +196,12 @@ def open_campaign(path: Path | str) -> CampaignView:
 
 
 def _key(key: RunKey | str) -> RunKey:
-    return parse_run_key(key) if isinstance(key, str) else key
+    if not isinstance(key, str):
+        return key
+    try:
+        return parse_run_key(key)
+    except DataError as error:
+        raise UsageError(error.message, error.hint) from None
 
 
 def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:

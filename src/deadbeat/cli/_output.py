@@ -158,7 +158,9 @@ class Watch:
     def count(self, done: int, total: int, eta_s: float, *, unit: str) -> None:
         """Progress of something that is counted in ``unit``."""
         share = done / total if total else 1.0
-        left = f"{done} of {total} {unit}, {duration(eta_s)} left"
+        # Before the first is done nobody knows how long they take.
+        ahead = f", {duration(eta_s)} left" if done else ""
+        left = f"{done} of {total} {unit}{ahead}"
         twentieth = int(share * 20)
         self._draw(self.label, share, left, tell=twentieth != self._told)
         self._told = twentieth

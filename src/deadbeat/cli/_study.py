@@ -100,7 +100,8 @@ def _compute(spec: StudySpec, store: StudyStore, computer: Computer) -> None:
     verb = f"continue {store.path}, {kept} of {chunk_count(spec)} chunks done" if kept else (
         f"begin {store.path}"
     )  # fmt: skip
-    say(f"{verb}: {spec.total} task sets in {len(spec.cells)} cells of {spec.sets}")
+    cells = "1 cell" if len(spec.cells) == 1 else f"{len(spec.cells)} cells"
+    say(f"{verb}: {spec.total} task sets in {cells} of {spec.sets}")
     with Watch(store.path.name) as watch:
         run_study(
             spec,

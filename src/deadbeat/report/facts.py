@@ -102,7 +102,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Preemption model", str(machine.get("preemption") or UNKNOWN)),
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
-            "Measured",
+            "Simulated" if "SIMULATED" in labels(summary) else "Measured",
             f"{len(summary.rows):,} points · {len(summary.sets):,} task sets · {jobs:,} jobs",
         ),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import number
+from deadbeat.report.facts import labels, number
 from deadbeat.report.headline import place
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _HEADINGS = (
     "point",
     "task sets",
     "predicted response / C (simulated)",
-    "measured response / C",
-    "measured / predicted",
+    "{measured} response / C",
+    "{measured} / predicted",
     "misses predicted (simulated)",
-    "misses measured",
+    "misses {measured}",
 )
 
 
@@ -86,16 +86,28 @@ def section(summary: Summary) -> str:
             "<p>Nothing was predicted: no run under SCHED_FIFO with a finished job is in this "
             "campaign.</p>"
         )
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in _HEADINGS)
+    measured = "campaign (simulated)" if _simulated(summary) else "measured"
+    headings = [text.format(measured=measured) for text in _HEADINGS]
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
     body = "".join(_line(pair) for pair in found)
     return (
         "<p>Predicted: the same releases simulated under partitioned SCHED_FIFO, every job taking "
-        "exactly C. What lies between the two is what a simulation leaves out: contention, wake-up "
-        "latency, the kernel.</p>"
+        "exactly C. "
+        + (
+            ""
+            if _simulated(summary)
+            else "What lies between the two is what a simulation "
+            "leaves out: contention, wake-up latency, the kernel."
+        )
+        + "</p>"
         '<div class="scroll" role="region" aria-label="Predicted beside measured" tabindex="0">'
         f'<table class="plain" id="predicted-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _simulated(summary: Summary) -> bool:
+    return "SIMULATED" in labels(summary)
 
 
 def _line(pair: PointPair) -> str:

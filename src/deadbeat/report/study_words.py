@@ -139,9 +139,10 @@ def open_cases(results: Results) -> tuple[str, ...]:
         cells = np.unique(results.rows["cell"][missing])
         worst = results.spec.cells[int(np.bincount(results.rows["cell"][missing]).argmax())]
         found.append(
-            f"{int(missing.sum())} of {results.spec.total} task sets could not be generated within"
-            f" the attempts allowed, in {len(cells)} cells (most with m = {worst.processors},"
-            f" n = {worst.tasks}, U = {worst.load / 1000:g} m, {worst.source}); they count nowhere"
+            f"{int(missing.sum())} of {results.spec.total} task sets do not exist or were not"
+            f" found within the attempts allowed, cells concerned: {len(cells)} (most with"
+            f" m = {worst.processors}, n = {worst.tasks}, U = {worst.load / 1000:g} m,"
+            f" {worst.source}); they count nowhere"
         )
     for label in results.labels():
         open_ones = int(results.undecided(label).sum())

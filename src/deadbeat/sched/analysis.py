@@ -241,7 +241,13 @@ def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFact
     about = sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
     if scheduler not in about:
         raise UsageError(f'no test is about the policy "{scheduler}"', "one of " + ", ".join(about))
-    return [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
+    chosen = [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
+    if not chosen:
+        asked = ", ".join(facts.name for facts in known)
+        raise UsageError(
+            f'{asked}: not about the policy "{scheduler}"', "leave out the one or the other"
+        )
+    return chosen
 
 
 def require_agreement(analysis: Analysis, scheduler: str, verdict: Verdict) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def answer_of(
     return {
         "schedulable": verdict.schedulable,
         "proved": verdict.proved,
-        "because": verdict.because,
+        "because": named(system, verdict.because),
         "proof": verdict.proof or None,
         "first_miss": verdict.first_miss,
         "first_miss_task": verdict.first_miss_task,
@@ -75,7 +76,7 @@ def answer_of(
         "policy": verdict.scheduler.policy,
         "policy_title": facts.title,
         "ties": verdict.scheduler.ties,
-        "pattern": verdict.pattern or None,
+        "pattern": named(system, verdict.pattern) or None,
         "releases": verdict.releases.tolist()
         if 0 < len(verdict.releases) <= RELEASES_LISTED
         else None,
@@ -99,7 +100,7 @@ def answer_of(
         "miss_ratio": missed / judged if judged else None,
         **_in_all(rows),
         "placed": placed,
-        "remarks": list(verdict.remarks),
+        "remarks": [named(system, remark) for remark in verdict.remarks],
         "tasks": [{**asdict(row), "placed": placed[row.task] if placed else None} for row in rows],
     }
 
@@ -133,7 +134,18 @@ def _in_all(rows: tuple[TaskStatistics, ...]) -> dict[str, Any]:
     }
 
 
-def ties_answer(ties: TiesVerdict) -> dict[str, Any]:
+def named(system: TaskSystem, text: str) -> str:
+    """``text`` of the core with its tasks' names behind their numbers: ``task 2 (heavy)``."""
+
+    def name(found: re.Match[str]) -> str:
+        index = int(found[1])
+        own = system.tasks[index].name if index < len(system.tasks) else ""
+        return f"{found[0]} ({own})" if own else found[0]
+
+    return re.sub(r"\btask ([0-9]{1,5})\b", name, text)
+
+
+def ties_answer(system: TaskSystem, ties: TiesVerdict) -> dict[str, Any]:
     """What the verdicts under several tie rules come to.
 
     ``schedulable`` is then the answer to: whichever of these rules decides?
@@ -154,7 +166,7 @@ def ties_answer(ties: TiesVerdict) -> dict[str, Any]:
                 "schedulable": verdict.schedulable,
                 "proved": verdict.proved,
                 "first_miss": verdict.first_miss,
-                "because": verdict.because,
+                "because": named(system, verdict.because),
             }
             for rule, verdict in ties.verdicts.items()
         },

@@ -10,7 +10,13 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.simulator import JOB_FIELDS, Scheduler, Verdict
+from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, Scheduler, Verdict
+
+#: Fields of Scheduler that some policies look at and others do not.
+POLICY_OPTIONS = (
+    *("priorities", "partition", "order", "admission", "unplaced"),
+    *("cluster_size", "balance", "threshold"),
+)
 
 #: Of response times, by nearest rank: the least value that this share of the jobs does not exceed.
 PERCENTILES = (50, 90, 95, 99)
@@ -124,20 +130,23 @@ def total(rows: Iterable[TaskStatistics], name: str) -> int:
     return sum(int(getattr(row, name)) for row in rows)
 
 
+def looked_at(facts: PolicyFacts) -> list[str]:
+    """Those of POLICY_OPTIONS that the policy looks at."""
+    used = {
+        "priorities": facts.fixed_priority,
+        **dict.fromkeys(("partition", "order", "admission", "unplaced"), facts.partitions),
+        "cluster_size": facts.clusters,
+        "balance": facts.name == "lc-edf",
+        "threshold": facts.name == "edf-us",
+    }
+    return [name for name in POLICY_OPTIONS if used[name]]
+
+
 def relevant_options(verdict: Verdict) -> dict[str, Any]:
     """Options of the scheduler that the policy looks at, by name."""
-    scheduler, facts = verdict.scheduler, verdict.facts
-    names: list[str] = []
-    if facts.fixed_priority:
-        names.append("priorities")
-    if facts.partitions:
-        names += ["partition", "order", "admission", "unplaced"]
-    if facts.clusters:
-        names.append("cluster_size")
-    if facts.name == "lc-edf":
-        names.append("balance")
-    chosen = {name: getattr(scheduler, name) for name in names}
-    if facts.name == "edf-us":
+    scheduler = verdict.scheduler
+    chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts)}
+    if "threshold" in chosen:
         chosen["threshold"] = _threshold(scheduler)
     if scheduler.costs:
         chosen["costs"] = {

@@ -151,7 +151,7 @@ def _draw(spec: StudySpec, part: Piece, rows: Rows) -> TaskBatch:
 
 def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
     """Those of the systems that there are: one that is not found does not cost the others."""
-    found = [generate(recipe, seed=seed, count=0)]
+    found = [TaskBatch.of(())]
     for k in range(part.count):
         try:
             found.append(generate(recipe, seed=seed, count=1, first=part.first + k))

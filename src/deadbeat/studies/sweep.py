@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from cattrs import Converter
 
 from deadbeat.campaign.rules import Flag, Name, Problem, RefusedError, Whole, refuse
 from deadbeat.campaign.spec import usage
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched import Costs, Scheduler
 from deadbeat.studies.presets import Preset, presets
@@ -42,18 +43,18 @@ _RANGE = re.compile(r"\s*([0-9.]{1,12})\s*\.\.\s*([0-9.]{1,12})\s*(?::\s*([0-9.]
 
 
 def read_study_file(path: Path) -> dict[str, Any]:
-    """The layer a TOML study file holds. Raises DataError when it cannot be read as TOML."""
+    """The layer a TOML study file holds. Raises UsageError when it cannot be read as TOML."""
     try:
         with path.open("rb") as stream:
             data = stream.read(_FILE_LIMIT + 1)
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", "--study takes a TOML file") from None
+        raise UsageError(f"{path}: {error.strerror}", "--study takes a TOML file") from None
     if len(data) > _FILE_LIMIT:
-        raise DataError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a study file?")
+        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a study file?")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError(
+        raise UsageError(
             f"{path}: not TOML: {error}".replace("\n", " "), "see docs/howto/run-a-study.md"
         ) from None
 
@@ -286,10 +287,10 @@ def _numbers(value: Any, step: float, example: str) -> list[float]:
 def _part(part: Any, step: float, example: str) -> list[float]:
     try:
         if not isinstance(part, str):
-            return [float(part)]
+            return [_finite(part)]
         match = _RANGE.fullmatch(part)
         if match is None:
-            return [float(part)]
+            return [_finite(part)]
         low, high = float(match[1]), float(match[2])
         by = float(match[3]) if match[3] else step
         if not (low <= high and by > 0):
@@ -298,10 +299,17 @@ def _part(part: Any, step: float, example: str) -> list[float]:
         if count > _LIMIT:
             raise refuse(f"{shown(part)} holds {count} values", f"{_LIMIT} at most")
         return [low + by * k for k in range(count)]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise refuse(
             f"{shown(part)} is not a number or range", f"write it like {example}"
         ) from None
+
+
+def _finite(part: Any) -> float:
+    number = float(part)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 def _whole(value: Any) -> list[int]:

@@ -64,7 +64,6 @@ def scheduler_options(function: F) -> F:
     function = click.option(
         "--cluster-size",
         type=click.IntRange(1, 1024),
-        default=2,
         metavar="C",
         help="Processors of a cluster.  [2]",
     )(function)
@@ -126,7 +125,7 @@ def scheduler_of(options: dict[str, Any]) -> Scheduler:
     return Scheduler(
         policy=choice("--policy", options["policy"], tuple(policies()), ""),
         ties=choice("--ties", options["ties"], (*tie_rules(), ALL_TIES), "index"),
-        cluster_size=options["cluster_size"],
+        cluster_size=options["cluster_size"] or defaults.cluster_size,
         threshold=threshold_of(options["threshold"]),
         costs=Costs(
             context_switch=options["cost_context_switch"],
@@ -135,6 +134,22 @@ def scheduler_of(options: dict[str, Any]) -> Scheduler:
         ),
         **words,
     )
+
+
+def say_unused(scheduler: Scheduler, options: dict[str, Any]) -> None:
+    """Says which of the options given the policy does not look at.
+
+    No error: a script that asks several policies may give all of them the same options.
+    """
+    from deadbeat.cli._output import say  # noqa: PLC0415  heavy
+    from deadbeat.sched.simulator import policies  # noqa: PLC0415  heavy
+    from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at  # noqa: PLC0415  heavy
+
+    used = looked_at(policies()[scheduler.policy])
+    unused = [name for name in POLICY_OPTIONS if options[name] is not None and name not in used]
+    if unused:
+        words = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
+        say(f"{scheduler.policy} does not look at {words}")
 
 
 def threshold_of(text: str | None) -> tuple[int, int] | None:
@@ -151,5 +166,7 @@ def threshold_of(text: str | None) -> tuple[int, int] | None:
     except (ValueError, ZeroDivisionError):
         value = None
     if value is None or not 0 < value <= 1:
-        raise UsageError(f"--threshold: {shown(text)} is no share above 0", "write it like 1/2")
+        raise UsageError(
+            f"--threshold: {shown(text)} is not above 0 and at most 1", "write it like 1/2"
+        )
     return value.numerator, value.denominator

@@ -200,7 +200,7 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
             [
                 result.facts.name,
                 result.facts.scheduler,
-                f"{result.answer}: {result.reason}" if result.reason else result.answer,
+                _told(result),
                 f"{result.facts.model}{_instants(result)}, {_ties(result)}",
                 f"{result.seconds * 1e6:.0f} us",
                 result.facts.reference,
@@ -215,6 +215,14 @@ def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
 
 def _instants(result: TestResult) -> str:
     return " at whole instants" if result.facts.whole_instants else ""
+
+
+def _told(result: TestResult) -> str:
+    """The answer; a bound of tardiness is not called accepted, which reads like schedulable."""
+    if result.facts.kind == "bound" and result.answer == "accepted":
+        late = max((bound for bound in result.bounds if bound is not None), default=0)
+        return f"no job is later than {late}, which is no proof that none is late"
+    return f"{result.answer}: {result.reason}" if result.reason else result.answer
 
 
 def _ties(result: TestResult) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from deadbeat.analysis.predict import TaskPrediction
     from deadbeat.analysis.view import CampaignView
 
+#: What stands on the other side, in the words for a campaign on hardware.
+_MEASURED = "measured"
+
 _COLUMNS = (
     "task",
     "core",
@@ -21,12 +24,22 @@ _COLUMNS = (
     "T us",
     "jobs",
     "predicted p50 us",
-    "measured p50 us",
+    f"{_MEASURED} p50 us",
     "predicted max us",
-    "measured max us",
+    f"{_MEASURED} max us",
     "misses predicted",
-    "misses measured",
+    f"misses {_MEASURED}",
 )
+
+_HEADINGS = (
+    "set",
+    "predicted response / C",
+    f"{_MEASURED} response / C",
+    "misses predicted",
+    f"misses {_MEASURED}",
+)
+
+_SIMULATED = "SIMULATED, nothing was measured"
 
 
 @click.command(short_help="Predicted beside measured response times of a campaign.")
@@ -49,10 +62,12 @@ def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
     if key:
         tasks = view.predict(key)
         if as_json:
-            print_json({"set": key, "simulated": True, "tasks": [_plain(task) for task in tasks]})
+            plain = [_plain(task) for task in tasks]
+            print_json({"set": key, **_marks(view), "tasks": plain})
         else:
-            title = f"{key}: predicted (simulated, partitioned SCHED_FIFO) beside measured"
-            print_table(_COLUMNS, [_row(task) for task in tasks], title=title, numeric=_COLUMNS)
+            columns = _told(_COLUMNS, view)
+            rows = [_row(task) for task in tasks]
+            print_table(columns, rows, title=f"{key}: {_title(view)}", numeric=columns)
         return
     _overview(view, as_json=as_json)
 
@@ -69,18 +84,26 @@ def _overview(view: CampaignView, *, as_json: bool) -> None:
     )
     rows = [{name: row.get(name) for name in columns} for row in view.summary.sets]
     if as_json:
-        print_json({"simulated": True, "sets": rows})
+        print_json({**_marks(view), "sets": rows})
         return
-    headings = (
-        "set",
-        "predicted response / C",
-        "measured response / C",
-        "misses predicted",
-        "misses measured",
-    )
+    headings = _told(_HEADINGS, view)
     texts = [[_text(row[name]) for name in columns] for row in rows]
-    title = "predicted (simulated, partitioned SCHED_FIFO) beside measured"
-    print_table(headings, texts, title=title, numeric=headings[1:])
+    print_table(headings, texts, title=_title(view), numeric=headings[1:])
+
+
+def _marks(view: CampaignView) -> dict[str, Any]:
+    """Predictions are simulated; so is all of a campaign that was."""
+    return {"simulated": True, "campaign_simulated": view.simulated}
+
+
+def _title(view: CampaignView) -> str:
+    beside = f"the campaign ({_SIMULATED})" if view.simulated else _MEASURED
+    return f"predicted (simulated, partitioned SCHED_FIFO) beside {beside}"
+
+
+def _told(words: tuple[str, ...], view: CampaignView) -> tuple[str, ...]:
+    """Headings that call nothing measured that was not."""
+    return tuple(word.replace(_MEASURED, "campaign") if view.simulated else word for word in words)
 
 
 def _text(value: Any) -> str:

@@ -10,8 +10,10 @@ import click
 from deadbeat.cli._options import choice, json_option
 from deadbeat.cli.sched._options import (
     ALL_TIES,
+    STANDARD_INPUT,
     file_argument,
     load,
+    say_unused,
     scheduler_of,
     scheduler_options,
 )
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 FAILED = 3
 _FAIL_ON = ("miss", "undecided", "not-proved")
 _LONGEST = 1 << 60
+#: Kinds of files, in the order of writing.
+_WRITTEN = ("gantt", "trace", "report")
 
 
 @click.command(short_help="Simulate a task system: schedulable or not, and what proves it.")
@@ -102,6 +106,7 @@ def command(file: Path, *, processors: int | None, as_json: bool, **options: Any
     wanted = choice("--fail-on", options["fail_on"], _FAIL_ON, "nothing")
     loaded = load(file, processors)
     system = loaded.system
+    _check_outputs(file, options)
     title = system.name or ("standard input" if str(file) == "-" else file.name)
 
     def work() -> tuple[dict[str, Any], dict[str, str]]:
@@ -121,6 +126,20 @@ def command(file: Path, *, processors: int | None, as_json: bool, **options: Any
     return FAILED if _fails(answer, wanted) else 0
 
 
+def _check_outputs(file: Path, options: dict[str, Any]) -> None:
+    """Raises UsageError where a file to write is the one that is read, or written twice."""
+    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
+
+    taken = {} if str(file) == STANDARD_INPUT else {file.resolve(): "the file to simulate"}
+    for kind in _WRITTEN:
+        if options[kind] is None:
+            continue
+        path = options[kind].resolve()
+        if path in taken:
+            raise UsageError(f"--{kind} {options[kind]} is {taken[path]}", "choose another name")
+        taken[path] = f"the file of --{kind} too"
+
+
 def _fails(answer: dict[str, Any], wanted: str) -> bool:
     found = answer["schedulable"]
     if wanted == "not-proved":
@@ -136,6 +155,7 @@ def _simulate(system: TaskSystem, options: dict[str, Any]) -> tuple[Verdict, Tie
     from deadbeat.sched.simulator import MODELS, simulate, simulate_ties  # noqa: PLC0415  heavy
 
     scheduler = scheduler_of(options)
+    say_unused(scheduler, options)
     arguments: dict[str, Any] = {
         "model": choice("--model", options["model"], MODELS, "") or None,
         "method": choice("--method", options["method"], ("exact", "thesis"), "exact"),
@@ -155,7 +175,7 @@ def _answer(
     from deadbeat.sched.answer import answer_of, ties_answer  # noqa: PLC0415  heavy
 
     answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"])
-    return answer if ties is None else answer | ties_answer(ties)
+    return answer if ties is None else answer | ties_answer(system, ties)
 
 
 def _write(
@@ -169,7 +189,7 @@ def _write(
     from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
 
     # The page comes last: it is what takes longest.
-    kinds = [kind for kind in ("gantt", "trace", "report") if options[kind] is not None]
+    kinds = [kind for kind in _WRITTEN if options[kind] is not None]
     low, high = options["window_from"], options["window_to"]
     if low is not None and high is not None and low >= high:
         raise UsageError(f"--from {low} is not before --to {high}", "--from 0 --to 100")
