@@ -187,7 +187,10 @@ bool one_hyperperiod_is_exact(const System& system, const Options& options) {
 
 Verdict decide_one_hyperperiod(const System& system, const Options& options, Time h) {
     const Time limit = options.horizon > 0 ? options.horizon : kNever;
-    Result result = Scaled(system, options).simulate({.horizon = std::min(limit, h)});
+    // Past a miss one hyper-period stands for nothing: figures are wanted as far as was asked.
+    const bool asked = !options.stop_at_miss && options.horizon > 0;
+    Result result =
+        Scaled(system, options).simulate({.horizon = asked ? limit : std::min(limit, h)});
     Claim claim{.exact = limit >= h,
                 .proof = "one-hyper-period",
                 .reference = "Cucu and Goossens, DATE 2007",

@@ -104,7 +104,7 @@ def test_lanes_follow_the_tie_rule(ties: str) -> None:
     assert_equal(random_batch(2, 400), ties=ties, metrics=True)
 
 
-@pytest.mark.parametrize("horizon", [1, 7, 36])
+@pytest.mark.parametrize("horizon", [1, 7, 36, 1000])
 def test_lanes_stop_at_the_horizon(horizon: int) -> None:
     assert_equal(random_batch(3, 400), horizon=horizon, metrics=True)
     assert_equal(random_batch(3, 400), horizon=horizon, metrics=True, stop_at_miss=False)

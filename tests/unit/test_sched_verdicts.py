@@ -352,3 +352,14 @@ def test_facts_of_loose_clusters_depend_on_the_balance(balance: str) -> None:
     assert verdict.execution == ("up-to-wcet" if proved else "exactly-wcet")
     assert verdict.proof == ("one-hyper-period" if proved else "repetition")
     assert not policies()["lc-edf"].memoryless
+
+
+def test_who_runs_on_past_misses_gets_the_figures_of_the_horizon() -> None:
+    # U = 7/3 on two processors: one hyper-period is 3, and tardiness grows without bound.
+    tasks = tuple(TimedTask(wcet=c, period=3, deadline=3) for c in (3, 3, 1))
+    overloaded = TaskSystem(processors=2, tasks=tasks)
+    short = simulate(overloaded, run_on=True)
+    long = simulate(overloaded, run_on=True, horizon=90)
+    assert (short.until, long.until) == (3, 90)
+    assert long.schedulable == "no" and long.first_miss == 3
+    assert long.figures["tardiness_max"].max() > 10

@@ -49,7 +49,7 @@ Time budget_end(const System& system, std::span<const std::int32_t> tasks, std::
 
 struct End {
     Time at;
-    bool whole;  // it is the hyper-period
+    bool whole;  // the hyper-period lies before it
 };
 
 // Where the general engine stops if nothing misses; nothing where only that can tell.
@@ -58,14 +58,16 @@ std::optional<End> end_of(const System& system, std::span<const std::int32_t> ta
     const std::optional<Time> h = hyperperiod(system);
     Time end = h.value_or(kTimeMax);
     if (options.horizon > 0) {
-        end = std::min(end, options.horizon);
+        // As decide(): who runs on past misses gets the figures as far as was asked.
+        end = options.stop_at_miss ? std::min(end, options.horizon)
+                                   : std::min(options.horizon, kTimeMax);
     }
     if (releases(system, tasks, end) > options.budget) {
         end = budget_end(system, tasks, options.budget, end);
     } else if (end == kTimeMax) {
         return std::nullopt;
     }
-    return End{end, h && end == *h};
+    return End{end, h && end >= *h};
 }
 
 template <class I>
