@@ -26,9 +26,9 @@ enum class TestKind : int {
 };
 
 struct TestOptions {
-    std::string priorities = "rm";        // as in Options; fixed-priority tests
-    std::string ties = "index";           // equal priorities under FP are ordered by it
-    std::string partition = "auto";       // as in Options; partitioned tests
+    std::string priorities = "rm";   // as in Options; fixed-priority tests
+    std::string ties = "index";      // equal priorities under FP are ordered by it
+    std::string partition = "auto";  // as in Options; partitioned tests
     std::string order = "utilisation-desc";
     std::string admission = "utilisation";
     Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
