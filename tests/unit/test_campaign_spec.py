@@ -92,7 +92,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
             "calibration": 7,
         }
     )
-    assert text.startswith("10 problems: ")
+    assert text.startswith("10 problems:")
     for part in (
         "sead: unknown key (did you mean seed?)",
         "grid.sync_share[2]: 1.5 is out of range (from 0 to 1)",

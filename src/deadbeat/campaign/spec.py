@@ -311,11 +311,13 @@ def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
 
 
 def usage(problems: tuple[Problem, ...]) -> UsageError:
-    """One error for all problems; a single one keeps its hint as the error's hint."""
+    """One error for all problems, a line each; a single one keeps its hint as the error's hint."""
+    # An option that stands for two keys is wrong once.
+    problems = tuple(dict.fromkeys(problems))
     if len(problems) == 1:
         (only,) = problems
         return UsageError(f"{only.path}: {only.found}" if only.path else only.found, only.hint)
-    return UsageError(f"{len(problems)} problems: " + "; ".join(map(str, problems)))
+    return UsageError(f"{len(problems)} problems:", details=tuple(map(str, problems)))
 
 
 def read_campaign_file(path: Path) -> dict[str, Any]:

@@ -70,9 +70,8 @@ def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
     for m in cores:
         if any(int(item["cores"]) == m for item in summary.distributions):
             yield f"distributions-m{m:03d}", lambda m=m: _distributions(summary, m, words)
-    ratios = predicted.set_ratios(summary)
-    if ratios:
-        yield "predicted", lambda: _predicted(ratios, words)
+    if predicted.set_ratios(summary):
+        yield "predicted", lambda: _predicted(summary, words)
 
 
 def _words(summary: Summary) -> Words:
@@ -270,10 +269,11 @@ def _distributions(summary: Summary, cores: int, words: Words) -> Figure:
     return figure
 
 
-def _predicted(ratios: Mapping[int, list[tuple[float, float]]], words: Words) -> Figure:
-    figure = new_figure(7.4, 4.8, "Measured beside predicted response times", words)
+def _predicted(summary: Summary, words: Words) -> Figure:
+    figure = new_figure(7.4, 4.8, f"{predicted.title(summary)}: response times", words)
     axis = figure.add_axes((0.1, 0.22, 0.87, 0.61))
-    predicted.draw(axis, ratios)
+    predicted.draw(axis, summary)
+    ratios = predicted.set_ratios(summary)
     _log_axis(axis, *predicted.ratio_range(ratios), vertical=True)
     return figure
 

@@ -45,6 +45,7 @@ def render(summary: Summary) -> str:
         ),
         noise=_noise(facts.noise_floor(summary)),
         findings=_findings(summary.findings),
+        predicted_title=predicted.title(summary),
         predicted=predicted.section(summary),
         calibration=_folded(facts.calibration(summary)),
         sessions="".join(_session(session) for session in facts.sessions(summary)) or _missing(),

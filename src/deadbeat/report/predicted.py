@@ -78,6 +78,15 @@ def _mean(sets: list[dict[str, Any]], column: str) -> float:
     return sum(float(each[column]) for each in sets) / len(sets)
 
 
+def title(summary: Summary) -> str:
+    """Heading of section and figure: a campaign of the simulator has measured nothing."""
+    return f"Predicted beside {_origin(summary)}"
+
+
+def _origin(summary: Summary) -> str:
+    return "campaign (simulated)" if _simulated(summary) else "measured"
+
+
 def section(summary: Summary) -> str:
     """The table of the page, or why there is none."""
     found = pairs(summary)
@@ -86,8 +95,7 @@ def section(summary: Summary) -> str:
             "<p>Nothing was predicted: no run under SCHED_FIFO with a finished job is in this "
             "campaign.</p>"
         )
-    measured = "campaign (simulated)" if _simulated(summary) else "measured"
-    headings = [text.format(measured=measured) for text in _HEADINGS]
+    headings = [text.format(measured=_origin(summary)) for text in _HEADINGS]
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
     body = "".join(_line(pair) for pair in found)
     return (
@@ -100,7 +108,7 @@ def section(summary: Summary) -> str:
             "leaves out: contention, wake-up latency, the kernel."
         )
         + "</p>"
-        '<div class="scroll" role="region" aria-label="Predicted beside measured" tabindex="0">'
+        f'<div class="scroll" role="region" aria-label="{title(summary)}" tabindex="0">'
         f'<table class="plain" id="predicted-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -137,10 +145,10 @@ def set_ratios(summary: Summary) -> Mapping[int, list[tuple[float, float]]]:
     return dict(sorted(found.items()))
 
 
-def draw(axis: Axes, ratios: Mapping[int, list[tuple[float, float]]]) -> None:
+def draw(axis: Axes, summary: Summary) -> None:
     """Measured / predicted over predicted, a mark per task set, and the line where they agree."""
     markers = "osD^v<>P*X"
-    for index, (cores, pairs_of) in enumerate(ratios.items()):
+    for index, (cores, pairs_of) in enumerate(set_ratios(summary).items()):
         axis.scatter(
             [predicted for predicted, _ in pairs_of],
             [ratio for _, ratio in pairs_of],
@@ -153,7 +161,7 @@ def draw(axis: Axes, ratios: Mapping[int, list[tuple[float, float]]]) -> None:
     axis.axhline(1.0, color="#59616b", linewidth=1, label="as predicted")
     axis.grid(visible=True, color="#e3e6ea", linewidth=0.6)
     axis.set_xlabel("predicted (simulated) response / C of a task set")
-    axis.set_ylabel("measured / predicted")
+    axis.set_ylabel(f"{_origin(summary)} / predicted")
     axis.legend(loc="upper right", fontsize=8)
 
 

@@ -45,6 +45,7 @@
   }
   // Plotly reads a little HTML in its texts; what comes from outside must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const origin = () => data.labels.includes("SIMULATED") ? "simulated" : "measured";
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
   const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}`;
 
@@ -213,7 +214,7 @@
       shapes: chosenShape(), annotations: marks(grid),
     });
     entitle("heat", `${metric.name}, M = ${state.cores}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
-    byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a measured point; hatched: n.m. is not measured, ? is undecided. ` +
+    byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a ${origin()} point; hatched: n.m. is not measured, ? is undecided. ` +
       `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` +
       "< means: none seen, at most that. Choose a cell to see its task sets.";
     return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}`).then(listenToHeat);
@@ -283,7 +284,7 @@
       },
     });
     entitle("surface", `${metric.name}, M = ${state.cores}`, `Surface of ${metric.name} over ρ and α at M = ${state.cores}`);
-    byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are measured points; the surface between them is drawn straight, ` +
+    byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are ${origin()} points; the surface between them is drawn straight, ` +
       "with holes where a point is missing. Drag to turn, scroll to zoom. The height has the same scale at every M.";
     if (!WEBGL) return refuse("surface", "The surface needs WebGL, which this browser does not offer. The heat map shows the same numbers; the folder figures/ has the surface as a picture.");
     return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}`);
