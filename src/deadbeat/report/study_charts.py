@@ -57,6 +57,21 @@ class Panel:
     steps: bool = False
     percent: bool = False
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Ends of the axis of values; None: the drawing's own.
+
+        Made from the values: the interval of a mean over two sets would squeeze all else flat.
+        """
+        if self.percent:
+            return -2.0, 102.0
+        values = [value for line in self.lines for value in line.y]
+        if self.steps or not values:
+            return None
+        low, high = min(0.0, *values), max(0.0, *values)
+        margin = 0.3 * (high - low) or 1.0
+        return (low - margin if low < 0 else -margin / 12), high + margin
+
 
 @frozen(kw_only=True)
 class Chart:
@@ -345,7 +360,7 @@ def _migration_charts(results: Results, labels: Sequence[str], name: str) -> Ite
             name=f"{name}-{_word(source)}",
             title=f"Migrations, utilisations {source}",
             caption=f"Means over the sets that the line's scheduler schedules: {_resting(panels)}"
-            " sets a point. Bands: 95 % of the mean.",
+            " sets a point. Bands: 95 % of the mean, cut at the axes.",
             panels=panels,
         )
 
@@ -371,7 +386,7 @@ def _slack(results: Results) -> Iterator[Chart]:
         yield Chart(
             name=f"slack-{_word(source)}",
             title=f"Average slack, utilisations {source}",
-            caption=f"{_resting(panels)} sets a point. Bands: 95 % of the mean.",
+            caption=f"{_resting(panels)} sets a point. Bands: 95 % of the mean, cut at the axes.",
             panels=panels,
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deadbeat.report.canvas import STYLE, Words, content, new_figure, printable
-from deadbeat.report.study_charts import Chart, Heat, Line, Panel
+from deadbeat.report.study_charts import Chart, Heat, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,14 +106,10 @@ def _lines(axis: Axes, panel: Panel) -> None:
             linestyle=_DASHES[k // len(COLOURS) % len(_DASHES)], linewidth=1.5, label=line.label,
         )  # fmt: skip
         axis.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
-    if panel.percent:
-        axis.set_ylim(-2, 102)
+    if panel.limits is None:
+        axis.set_ylim(bottom=0.0)
     else:
-        axis.set_ylim(bottom=min(0.0, *_lows(panel.lines)))
-
-
-def _lows(lines: Iterable[Line]) -> tuple[float, ...]:
-    return (0.0, *(value for line in lines for value in line.low))
+        axis.set_ylim(*panel.limits)
 
 
 def _heat(axis: Axes, heat: Heat) -> Any:

@@ -120,7 +120,8 @@ def _chart(chart: Chart) -> dict[str, Any]:
 
 def _panel(panel: Panel) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "x": panel.x_label, "y": panel.y_label, "steps": panel.steps, "percent": panel.percent,
+        "x": panel.x_label, "y": panel.y_label,
+        "steps": panel.steps, "percent": panel.percent, "limits": panel.limits,
     }  # fmt: skip
     if panel.heat is not None:
         heat = panel.heat

@@ -58,8 +58,8 @@
     if (panel.heat) {
       made.xaxis.type = "category";
       made.yaxis.type = "category";
-    } else if (panel.percent) {
-      made.yaxis.range = [-2, 102];
+    } else if (panel.limits) {
+      made.yaxis.range = panel.limits;
     } else {
       made.yaxis.rangemode = "tozero";
     }
