@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import attrs
 import numpy as np
 import pytest
 from helpers.campaigns import example_catalog
 
 from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.predict import predict_tasks, predicted_response_ns, why_not
+from deadbeat.analysis.predict import (
+    predict_tasks,
+    predicted_response_ns,
+    prediction_figures,
+    why_not,
+)
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.sim import SimExecutor, parse_sim, simulate_run
 from deadbeat.model import jobs as j
@@ -124,6 +130,19 @@ def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
     task = predict_tasks(found, job_columns(found))[0]
     assert task.measured_p50_ns is not None and task.predicted_p50_ns is not None
     assert task.measured_p50_ns - task.predicted_p50_ns == pytest.approx(25_000, abs=1_000)
+
+
+def test_what_was_not_simulated_is_no_predicted_miss() -> None:
+    found = table(2, 2)
+    whole = prediction_figures(found, job_columns(found))
+    assert whole["deadline_misses_predicted"] == 0
+    # A release of a together window is missing from the record: that window cannot be simulated.
+    together = np.flatnonzero(found.jobs["flags"] & j.JOB_SOLO == 0)
+    damaged = attrs.evolve(found, jobs=np.delete(found.jobs, together[2]))
+    columns = job_columns(damaged)
+    assert np.isnan(predicted_response_ns(damaged, columns)[~columns.solo]).any()
+    assert prediction_figures(damaged, columns) == {}
+    assert {task.predicted_misses for task in predict_tasks(damaged, columns)} == {None}
 
 
 def test_sched_other_is_not_predicted() -> None:

@@ -30,7 +30,7 @@ class TaskPrediction:
         jobs: Counted jobs of together windows.
         predicted_p50_ns, predicted_max_ns: Simulated response times; None: no job finished.
         measured_p50_ns, measured_max_ns: Measured ones.
-        predicted_misses, measured_misses: Of ``jobs``.
+        predicted_misses, measured_misses: Of ``jobs``; None: not all of them were simulated.
     """
 
     task: int
@@ -44,7 +44,7 @@ class TaskPrediction:
     predicted_max_ns: float | None
     measured_p50_ns: float | None
     measured_max_ns: float | None
-    predicted_misses: int
+    predicted_misses: int | None
     measured_misses: int
 
 
@@ -58,7 +58,8 @@ def why_not(table: JobTable) -> str:
 def predicted_response_ns(table: JobTable, columns: JobColumns) -> Floats:
     """Simulated response time of every job of a together window, in the order of ``columns``.
 
-    NaN for jobs of solo windows, and for those that do not finish in the simulation.
+    Infinite for those that do not finish in the simulation; NaN for what was not simulated: jobs of
+    solo windows, and of windows whose releases are not all recorded.
     """
     predicted = np.full(len(columns.task), np.nan)
     known: dict[tuple[int, ...], NDArray[np.int64]] = {}
@@ -72,8 +73,8 @@ def predicted_response_ns(table: JobTable, columns: JobColumns) -> Floats:
         same = len(jobs) == len(order) and (jobs[:, 0] == columns.task[order]).all()
         if not same:
             continue  # a damaged window: releases are missing from the record
-        finished = jobs[:, _FINISH] >= 0
-        predicted[order[finished]] = (jobs[:, _FINISH] - jobs[:, _RELEASE])[finished]
+        response = (jobs[:, _FINISH] - jobs[:, _RELEASE]).astype(np.float64)
+        predicted[order] = np.where(jobs[:, _FINISH] >= 0, response, np.inf)
     return predicted
 
 
@@ -139,11 +140,11 @@ def prediction_figures(table: JobTable, columns: JobColumns) -> dict[str, float 
     deadline = table.tasks["deadline_ns"].astype(np.float64)[columns.task]
     # Over the jobs that finished on both sides: a mean over others would compare different jobs.
     both = together & columns.finished & np.isfinite(predicted)
-    if not both.any():
+    if not both.any() or np.isnan(predicted[together]).any():
         return {}
     return {
         "response_ratio_predicted": float((predicted[both] / cost[both]).mean()),
-        "deadline_misses_predicted": int((~(predicted <= deadline))[together].sum()),
+        "deadline_misses_predicted": int((predicted > deadline)[together].sum()),
     }
 
 
@@ -166,7 +167,9 @@ def _task(
         predicted_max_ns=largest,
         measured_p50_ns=measured_p50,
         measured_max_ns=measured_largest,
-        predicted_misses=int((~(predicted[own] <= deadline)).sum()),
+        predicted_misses=(
+            None if np.isnan(predicted[own]).any() else int((predicted[own] > deadline).sum())
+        ),
         measured_misses=int(columns.missed[own].sum()),
     )
 

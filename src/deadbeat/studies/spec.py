@@ -22,6 +22,7 @@ from deadbeat.model.words import nearest
 from deadbeat.sched import Costs, Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import Recipe
+from deadbeat.sched.simulator import option_words
 
 #: Task systems of one study: a hundred times the thesis's.
 SETS_MAX = 2_000_000
@@ -30,23 +31,6 @@ BINS = 20
 
 #: Different refusals of the generator that are named at once.
 _TOLD_MAX = 5
-
-_CLOSED = {
-    "partition": ("auto", "next-fit", "first-fit", "best-fit", "worst-fit"),
-    "order": (
-        "file",
-        "utilisation-desc",
-        "utilisation-asc",
-        "period-asc",
-        "period-desc",
-        "deadline-asc",
-        "density-desc",
-    ),
-    "priorities": ("rm", "dm", "given"),
-    "admission": ("utilisation", "density", "exact"),
-    "unplaced": ("reject", "least-loaded"),
-    "balance": ("none", "offline", "pull", "both", "sticky", "release"),
-}
 
 
 @frozen(kw_only=True)
@@ -252,8 +236,8 @@ def _sources(spec: StudySpec) -> Iterator[Problem]:
 def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
     for key in keys:
         word = getattr(value, key)
-        if word not in _CLOSED[key]:
-            hint = nearest(str(word), _CLOSED[key])
+        if word not in option_words(key):
+            hint = nearest(str(word), option_words(key))
             yield Problem(f"{where}: {key}", f'"{word}" is not a choice', hint)
 
 

@@ -128,7 +128,7 @@ def _row(task: TaskPrediction) -> list[str]:
         _us(task.measured_p50_ns),
         _us(task.predicted_max_ns),
         _us(task.measured_max_ns),
-        str(task.predicted_misses),
+        "-" if task.predicted_misses is None else str(task.predicted_misses),
         str(task.measured_misses),
     ]
 
