@@ -161,7 +161,8 @@ def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
         probes = table.probes[table.probes["boundary"] == boundary]
         probes = probes[probes["kind"] != PROBE_WITNESS]
         assert sorted(probes["kind"].tolist()) == [PROBE_YARDSTICK] * 2 + [PROBE_CACHE_LINE]
-        assert (probes["value_ps"] > 0).all()
+        # a cache-line probe is 0 when the other core did not answer in time
+        assert (probes["value_ps"][probes["kind"] == PROBE_YARDSTICK] > 0).all()
         if boundary < len(table.windows):
             assert (probes["at_ns"] < starts[boundary]).all()
         if boundary:

@@ -81,7 +81,8 @@ struct db_window_row {
 
 enum db_probe_kind {
     DB_PROBE_YARDSTICK = 0,  /* median of a few throughput-bound loops on core a, picoseconds */
-    DB_PROBE_CACHE_LINE = 1, /* one round trip of a cache line between cores a and b, picoseconds */
+    DB_PROBE_CACHE_LINE = 1, /* one round trip of a cache line between cores a and b, picoseconds;
+                              * 0: the other core did not answer in time */
     DB_PROBE_WITNESS = 2     /* median of short loops inside window `boundary`, after some of the jobs of
                               * task b on core a: DB_WITNESS_PART of a yardstick and one clock read, ps */
 };
