@@ -18,7 +18,7 @@ from deadbeat.campaign.plan import resolve
 from deadbeat.campaign.runner import CampaignResult, run_campaign
 from deadbeat.campaign.spec import CampaignSpec, spec_dict, specify
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import References, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
@@ -112,8 +112,17 @@ class CrashingExecutor:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> CrashingSession:
-        return CrashingSession(self.inner.open(requests, settings), self.fuse)
+    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
+        return self.inner.references(catalog, seconds=seconds, policy=policy)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> CrashingSession:
+        return CrashingSession(self.inner.open(requests, settings, program=program), self.fuse)
 
 
 @frozen

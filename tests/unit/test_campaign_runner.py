@@ -138,8 +138,8 @@ def test_a_result_of_another_task_set_fails_the_run(tmp_path: Path) -> None:
             return attrs.evolve(super().run(other), key=key)
 
     class Swapping(FakeExecutor):
-        def open(self, requests, settings):  # type: ignore[no-untyped-def]
-            plain = super().open(requests, settings)
+        def open(self, requests, settings, *, program=None):  # type: ignore[no-untyped-def]
+            plain = super().open(requests, settings, program=program)
             return Swapped(**{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)})
 
     result = run(SPEC, begin(tmp_path, SPEC), executor=Swapping())

@@ -110,7 +110,7 @@ def choose(
         raise DataError(f"{path} cannot be continued: {state.problem}", "begin anew with --fresh")
     if state.state == "finished" and not retry_failed:
         return begin
-    changed = differences(CampaignStore.open(path).spec, spec_dict(spec))
+    changed = differences(spec_dict(read_spec(CampaignStore.open(path).spec)), spec_dict(spec))
     if changed:
         raise UsageError(
             f"{path} is {state.state} and was begun with other parameters: {', '.join(changed)}",

@@ -22,7 +22,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.store.campaign import estimate_bytes
-from deadbeat.synthesis import SynthesisParameters
+from deadbeat.synthesis import SynthesisParameters, seed_for
 
 #: Task sets of one program at most: what the build cost per set was measured with.
 BATCH_LIMIT = 1000
@@ -174,6 +174,11 @@ def _block_of(key: RunKey) -> tuple[int, int, int]:
     return key.point.cores, key.point.sync_share_milli, key.replica
 
 
+def set_seed(spec: CampaignSpec, key: RunKey) -> int:
+    """Seed of the task set of ``key``: common to all rho and alpha of one M and replica."""
+    return seed_for(spec.seed, key.point.cores, key.replica)
+
+
 def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
     tasks = spec.tasks
@@ -204,7 +209,9 @@ def settings(spec: CampaignSpec, calibration: Calibration) -> RunSettings:
         warmup_jobs=run.warmup_jobs,
         overrun=run.overrun,
         policy=run.policy,
-        split=run.split,
+        split=run.split or run.causes,
+        counters=run.counters,
+        causes=run.causes,
         layout=run.layout,
         quiet_ps=calibration.yardstick_ps,
         tolerance=spec.quiet.tolerance,

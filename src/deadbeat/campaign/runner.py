@@ -8,7 +8,7 @@ the same in every session.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import define, field, frozen
@@ -24,17 +24,17 @@ from deadbeat.campaign.events import (
     Watcher,
 )
 from deadbeat.campaign.spec import CampaignSpec
+from deadbeat.campaign.stopping import FixedDesign, Stopping
+from deadbeat.campaign.supply import Batch, Generated, Supply
 from deadbeat.catalog import Catalog
-from deadbeat.emit import task_set_id
-from deadbeat.executors.base import Executor, RunOutcome, RunRequest, Session
+from deadbeat.executors.base import Executor, RunOutcome, Session
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
-from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
-from deadbeat.synthesis import Synthesiser, seed_for
+from deadbeat.synthesis import Synthesiser
 
 
 class Verdict(Protocol):
@@ -73,6 +73,7 @@ def run_campaign(
     on_event: Watcher,
     calibration: Calibration | None = None,
     retry_failed: bool = False,
+    stopping: Stopping | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CampaignResult:
     """Calibrates if need be, then runs everything that is neither committed nor failed.
@@ -83,6 +84,7 @@ def run_campaign(
         on_event: Called between runs only.
         calibration: To be used instead of one made now; kept in the campaign.
         retry_failed: Whether failed runs are tried again.
+        stopping: Which runs of the plan are still wanted; None: all.
         clock: Seconds; for the estimate of what is left.
 
     Raises:
@@ -104,7 +106,8 @@ def run_campaign(
                 spec=spec,
                 executor=executor,
                 store=store,
-                synthesiser=Synthesiser(catalog, costs),
+                supply=Generated(spec=spec, synthesiser=Synthesiser(catalog, costs)),
+                stopping=stopping or FixedDesign(),
                 calibration=costs,
                 judge=judge,
                 on_event=on_event,
@@ -190,7 +193,8 @@ class _Work:
     spec: CampaignSpec
     executor: Executor
     store: CampaignStore
-    synthesiser: Synthesiser
+    supply: Supply
+    stopping: Stopping
     calibration: Calibration
     judge: Judge
     on_event: Watcher
@@ -237,34 +241,24 @@ class _Work:
 
     def _run_batch(self, name: str, batch: Sequence[RunKey], lacking: set[RunKey]) -> None:
         self.on_event(Phase(name="build"))
-        requests = [RunRequest(key, self._synthesise(key)) for key in batch]
-        ids = {request.key: task_set_id(request.task_set) for request in requests}
-        with self.executor.open(requests, design.settings(self.spec, self.calibration)) as session:
-            self._keep_program(name, session, requests, ids)
+        supplied = self.supply.batch(name, batch)
+        settings = design.settings(self.spec, self.calibration)
+        with self.executor.open(supplied.requests, settings, program=supplied.program) as session:
+            self._keep_program(name, session, supplied)
             for key in batch:
-                if key in lacking:
-                    self._run(session, key, ids[key])
+                if key in lacking and self.stopping.wanted(key):
+                    self._run(session, key, supplied.set_ids[key])
 
-    def _synthesise(self, key: RunKey) -> TaskSet:
-        seed = seed_for(self.spec.seed, key.point.cores, key.replica)
-        return self.synthesiser.synthesise(design.parameters(self.spec, key), seed)
-
-    def _keep_program(
-        self,
-        name: str,
-        session: Session,
-        requests: Sequence[RunRequest],
-        ids: Mapping[RunKey, str],
-    ) -> None:
+    def _keep_program(self, name: str, session: Session, batch: Batch) -> None:
         """Kept once: a batch is the same in every session."""
         if any(program.batch == name for program in self.store.programs()):
             return
         self.store.save_program(
             name,
             session.source,
-            [(request.key, request.task_set) for request in requests],
+            [(request.key, request.task_set) for request in batch.requests],
             session.program,
-            set_ids=[ids[request.key] for request in requests],
+            set_ids=[batch.set_ids[request.key] for request in batch.requests],
         )
 
     def _run(self, session: Session, key: RunKey, set_id: str) -> None:
@@ -279,6 +273,7 @@ class _Work:
                 verdict = self.judge(table, self.calibration)
                 if verdict.quiet:
                     self._commit(outcome)
+                    self.stopping.learn(key, table)
                     return
                 self._reject(outcome, verdict)
             except (RunError, DataError) as error:

@@ -61,6 +61,8 @@ class RunSpec:
     overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
     policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
     split: Annotated[bool, rules.Flag()]
+    counters: Annotated[bool, rules.Flag()] = False
+    causes: Annotated[bool, rules.Flag()] = False
     layout: Annotated[
         Literal["default", "shared-address-space"],
         rules.Choice(("default", "shared-address-space")),

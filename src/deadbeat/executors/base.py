@@ -20,6 +20,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
+from deadbeat.model.traces import RunTrace
 
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
@@ -46,6 +47,10 @@ class RunSettings:
         tolerance: Relative distance from it that still is quiet.
         extra_windows: Windows off the quiet mode that are done again, per run.
         wait_seconds: How long, per run, windows may wait for the quiet mode.
+        counters: Whether perf events of each task are counted in each window.
+        causes: Whether it is recorded why jobs were late: implies ``split``; also the time of
+            every use (job details), and scheduling events of the worst jobs where the machine
+            lets itself be traced.
     """
 
     seconds: float
@@ -60,6 +65,21 @@ class RunSettings:
     tolerance: float = 0.02
     extra_windows: int = 0
     wait_seconds: float = 0.0
+    counters: bool = False
+    causes: bool = False
+
+
+@frozen(kw_only=True)
+class References:
+    """What the host probes show while the machine is quiet.
+
+    Attributes:
+        yardstick_ps: Per logical core.
+        cache_line_ps: Round trip per pair "a-b".
+    """
+
+    yardstick_ps: tuple[int, ...]
+    cache_line_ps: dict[str, int]
 
 
 @frozen
@@ -72,12 +92,17 @@ class RunRequest:
 
 @frozen(kw_only=True)
 class RunOutcome:
-    """What came of one run: exactly one of a table, a result file (records.h), or an error."""
+    """What came of one run: exactly one of a table, a result file (records.h), or an error.
+
+    Attributes:
+        trace: What happened around its worst jobs; None where nothing was asked for.
+    """
 
     key: RunKey
     table: JobTable | None = field(default=None, eq=False)
     file: Path | None = None
     error: RunError | None = None
+    trace: RunTrace | None = field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
         given = [part for part in (self.table, self.file, self.error) if part is not None]
@@ -172,8 +197,30 @@ class Executor(Protocol):
         own short one.
         """
 
-    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> Session:
-        """Builds ``requests`` (at most 1000) into one program. Raises BuildError, TargetError."""
+    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
+        """The host probes on the quiet machine, for programs whose calibration is not its own.
+
+        Raises:
+            CalibrationError: The machine was not quiet long enough.
+            TargetError: Nothing can be run at all.
+        """
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> Session:
+        """Builds ``requests`` (at most 1000) into one program.
+
+        Args:
+            program: One that was built of exactly these requests, in this order: it is run as it
+                is, nothing is built.
+
+        Raises:
+            BuildError, TargetError: It cannot be built, or not be run here.
+        """
 
     def close(self) -> None:
         """Removes everything it put on the machine; nothing else may be asked of it after."""

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch, task_set_id
-from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import Progress, References, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.tables import plan_windows, probe_rows, releases_in, task_rows
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -188,7 +188,18 @@ class FakeExecutor:
             ],
         }
 
-    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> FakeSession:
+    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
+        known = example_calibration({}, cores=self.cores)
+        return References(yardstick_ps=known.yardstick_ps, cache_line_ps=known.cache_line_ps)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> FakeSession:
+        """A formula needs no program: a given one changes nothing."""
         return FakeSession(
             executor=self,
             task_sets={request.key: request.task_set for request in requests},

@@ -8,32 +8,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
-from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.calibration import estimate_costs, read_samples
+from deadbeat.executors.base import Progress, References, RunRequest, RunSettings
+from deadbeat.executors.calibration import Samples, estimate_costs, read_samples
 from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.executors.realtime import diagnose_realtime
+from deadbeat.executors.session import HardwareSession
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import RunKey
-from deadbeat.model.tasks import Entry
+from deadbeat.model.tasks import Entry, Kind
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
 
-#: Beyond the guardian's own bound, so that it has the first word.
-ANSWER_MARGIN_S = 30.0
-#: A program that has not said that it is ready after this long is lost.
-START_PATIENCE_S = 600.0
-_NO_SPACE = "No space left on device"
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
+#: Computing entries that are visited where only the host probes are wanted.
+_REFERENCE_ENTRIES = 4
 #: Emptying the caches reads this many times the last level.
 SCRUB_FACTOR = 2
 #: Read when no cache size can be found out.
@@ -133,23 +129,9 @@ class HardwareExecutor:
             if entry.fragment in refused_names
         }
         cold = basis == "cold"
-        out = f"{self._target.folder}/samples"
-        options = {
-            "--entries": self._put_entries(entries),
-            "--out": out,
-            "--seconds-ns": str(round(seconds * 1e9)),
-            "--seed": "1",
-            "--cold": str(int(cold)),
-            "--scrub-bytes": str(self._scrub_bytes()),
-            "--one-process": str(int(layout == "shared-address-space")),
-        }
-        with self._start("calibrate", policy, options) as process:
-            for line in self._lines(process, timeout=3 * seconds + 180):
-                if line.startswith("progress "):
-                    progress(min(int(line.split()[1]) / 1000, 1.0))
-        with TemporaryDirectory() as folder:
-            self._target.get(out, Path(folder) / "samples")
-            samples = read_samples(Path(folder) / "samples", cores=len(self._cpus))
+        samples = self._sample(
+            entries, seconds=seconds, cold=cold, policy=policy, layout=layout, progress=progress
+        )
         estimates = estimate_costs(samples, entries, cores=len(self._cpus), cold=cold)
         progress(1.0)
         return Calibration(
@@ -166,6 +148,25 @@ class HardwareExecutor:
             cache_line_ps=estimates.cache_line_ps,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=round(monotonic() - began, 1),
+        )
+
+    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
+        """Quiet host probes, from a calibration of a few computing entries; see the protocol."""
+        quick = catalog.entries("quick", mode="default")
+        entries = [e for e in quick if catalog.fragments[e.fragment].kind is Kind.NS]
+        samples = self._sample(
+            entries[:_REFERENCE_ENTRIES],
+            seconds=seconds,
+            cold=False,
+            policy=policy,
+            layout="default",
+            progress=lambda _: None,
+        )
+        estimates = estimate_costs(
+            samples, entries[:_REFERENCE_ENTRIES], cores=len(self._cpus), cold=False
+        )
+        return References(
+            yardstick_ps=estimates.yardstick_ps, cache_line_ps=estimates.cache_line_ps
         )
 
     def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
@@ -208,23 +209,29 @@ class HardwareExecutor:
         requests: Sequence[RunRequest],
         settings: RunSettings,
         *,
+        program: Path | None = None,
         inject_ns: int = 0,
     ) -> HardwareSession:
-        """Builds a batch and starts its program; ``inject_ns`` only serves the positive control."""
+        """Builds a batch, or takes the one given; ``inject_ns`` only serves a positive control."""
         most = max(request.task_set.cores for request in requests)
         if most > len(self._cpus):
             raise UsageError(
                 f"a task set needs {most} cores, {len(self._cpus)} are given",
                 "give more CPUs or fewer cores",
             )
-        return HardwareSession(self, requests, settings, inject_ns=inject_ns)
+        return HardwareSession(self, requests, settings, program=program, inject_ns=inject_ns)
 
     # --- what a session needs ---------------------------------------------------------------
 
     def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
         """C source and program of a batch."""
-        source = emit_batch([request.task_set for request in requests])
+        source = self.source_of(requests)
         return source, link_program(self._toolchain, source, fragments_root=self._pools)
+
+    @staticmethod
+    def source_of(requests: Sequence[RunRequest]) -> str:
+        """C source of a batch."""
+        return emit_batch([request.task_set for request in requests])
 
     @property
     def folder(self) -> str:
@@ -272,6 +279,35 @@ class HardwareExecutor:
                 "run as root, give CAP_IPC_LOCK, or raise the limit with: ulimit -l unlimited",
             )
         return TargetError(f"the program gave up ({code}): {text}", "")
+
+    def _sample(
+        self,
+        entries: Sequence[Entry],
+        *,
+        seconds: float,
+        cold: bool,
+        policy: str,
+        layout: str,
+        progress: Progress,
+    ) -> Samples:
+        """Visits of ``entries`` for about ``seconds``."""
+        out = f"{self._target.folder}/samples"
+        options = {
+            "--entries": self._put_entries(entries),
+            "--out": out,
+            "--seconds-ns": str(round(seconds * 1e9)),
+            "--seed": "1",
+            "--cold": str(int(cold)),
+            "--scrub-bytes": str(self._scrub_bytes()),
+            "--one-process": str(int(layout == "shared-address-space")),
+        }
+        with self._start("calibrate", policy, options) as process:
+            for line in self._lines(process, timeout=3 * seconds + 180):
+                if line.startswith("progress "):
+                    progress(min(int(line.split()[1]) / 1000, 1.0))
+        with TemporaryDirectory() as folder:
+            self._target.get(out, Path(folder) / "samples")
+            return read_samples(Path(folder) / "samples", cores=len(self._cpus))
 
     def _send(self, program: Path) -> str:
         if program not in self._sent:
@@ -342,134 +378,3 @@ def _leaky(catalog: Catalog) -> dict[str, str]:
         for name, fragment in catalog.fragments.items()
         if "sysv-ipc" in fragment.requires
     }
-
-
-class HardwareSession:
-    """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
-
-    def __init__(
-        self,
-        executor: HardwareExecutor,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        inject_ns: int,
-    ) -> None:
-        self._executor = executor
-        self._settings = settings
-        self._inject_ns = inject_ns
-        self._index = {request.key: number for number, request in enumerate(requests)}
-        self.source, self._program = executor.build(requests)
-        self._process: Process | None = None
-        self._runs = 0
-
-    @property
-    def program(self) -> Path | None:
-        """The built program."""
-        return self._program
-
-    def run(self, key: RunKey) -> RunOutcome:
-        """Runs one task set; see the protocol. The caller sleeps until its result is there."""
-        if key not in self._index:
-            raise UsageError(f"{key.text} is not in this session", "open one that has it")
-        self._runs += 1
-        path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
-        try:
-            process = self._listening(f"run {self._index[key]} {path}")
-        except BaseException:
-            self._end()
-            raise
-        try:
-            line = process.read_line(self._patience())
-        except TargetError as error:
-            self._end()
-            return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
-        except BaseException:
-            self._end()
-            raise
-        return self._outcome(key, path, line)
-
-    def _listening(self, command: str) -> Process:
-        """The program with ``command`` sent to it; one that died since the last run is replaced."""
-        if self._process is not None:
-            try:
-                self._process.write_line(command)
-            except TargetError:
-                self._end()
-            else:
-                return self._process
-        self._process = self._start()
-        self._process.write_line(command)
-        return self._process
-
-    def _outcome(self, key: RunKey, path: str, line: str | None) -> RunOutcome:
-        words = (line or "").split(" ", 2)
-        if words[0] == "done":
-            return RunOutcome(key=key, file=self._executor.fetch(path))
-        if words[0] == "fail":
-            reason = words[2] if len(words) > 2 else "no reason"
-            if _NO_SPACE in reason:
-                self._end()
-                raise TargetError(
-                    f"{self._executor.folder}: no space left for the result of {key.text}",
-                    "free some space, or set TMPDIR to another file system; finished runs are kept",
-                )
-            return RunOutcome(key=key, error=RunError(reason))
-        self._end()
-        if words[0] == "error" and words[1] != "guardian":
-            raise self._executor.explain(line or "")
-        reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
-        return RunOutcome(key=key, error=RunError(reason))
-
-    def _patience(self) -> float:
-        """Seconds after which the program is taken for lost: far beyond the guardian's bound."""
-        s = self._settings
-        planned = (s.seconds + s.solo_seconds) * (1 + s.extra_windows / s.windows)
-        return 10 * planned + s.wait_seconds + 60 + ANSWER_MARGIN_S
-
-    def _start(self) -> Process:
-        s = self._settings
-        options = {
-            "--policy": s.policy,
-            "--seconds-ns": str(round(s.seconds * 1e9)),
-            "--solo-ns": str(round(s.solo_seconds * 1e9)),
-            "--windows": str(s.windows),
-            "--warmup": str(s.warmup_jobs),
-            "--late": str(int(s.overrun == "late")),
-            "--split": str(int(s.split)),
-            "--one-process": str(int(s.layout == "shared-address-space")),
-            "--quiet-ps": ",".join(map(str, s.quiet_ps)),
-            "--tolerance-ppm": str(round(s.tolerance * 1e6)),
-            "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
-            "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
-        }
-        if self._inject_ns:
-            options |= {"--inject-ns": str(self._inject_ns), "--inject-task": "0"}
-        process = self._executor.start_program(self._program, "serve", options)
-        line = process.read_line(START_PATIENCE_S)
-        if line is None or not line.startswith("ready "):
-            words = process.stderr().strip().splitlines()
-            process.kill()
-            if line and line.startswith("error "):
-                raise self._executor.explain(line)
-            raise TargetError("the program did not start", words[-1] if words else "")
-        return process
-
-    def _end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._process is not None and kind is None:
-            self._process.close(timeout=10.0)
-            self._process = None
-        self._end()

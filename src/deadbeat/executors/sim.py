@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.emit import emit_batch, task_set_id
-from deadbeat.executors.base import Progress, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import Progress, References, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor
 from deadbeat.executors.tables import plan_windows, probe_rows, task_rows
 from deadbeat.model import jobs as j
@@ -106,7 +107,17 @@ class SimExecutor:
     ) -> dict[str, Any]:
         return self._made_up.selftest(catalog, calibration, seconds=seconds, progress=progress)
 
-    def open(self, requests: Sequence[RunRequest], settings: RunSettings) -> SimSession:
+    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
+        return self._made_up.references(catalog, seconds=seconds, policy=policy)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> SimSession:
+        """A simulation needs no program: a given one changes nothing."""
         return SimSession(
             executor=self,
             task_sets={request.key: request.task_set for request in requests},

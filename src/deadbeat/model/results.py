@@ -9,11 +9,19 @@ from attrs import field, frozen
 
 @frozen(order=True)
 class Point:
-    """A design point of Mode 1: M cores, rho and alpha in thousandths (exact, sortable)."""
+    """Where a run lies: M cores, rho and alpha in thousandths (exact, sortable).
+
+    In Mode 1 a point of the grid; in Mode 2 what the task set was drawn with (the mean over its
+    tasks where each has its own).
+
+    Attributes:
+        deadline_factor_milli: T / C in thousandths where the campaign has several; 0: it has one.
+    """
 
     cores: int
     sync_share_milli: int
     contended_ratio_milli: int
+    deadline_factor_milli: int = 0
 
     @property
     def sync_share(self) -> float:
@@ -36,7 +44,8 @@ class RunKey:
         p = self.point
         return (
             f"m{p.cores:03d}-s{p.sync_share_milli:04d}-c{p.contended_ratio_milli:04d}"
-            f"-r{self.replica:04d}"
+            + (f"-d{p.deadline_factor_milli:06d}" if p.deadline_factor_milli else "")
+            + f"-r{self.replica:04d}"
         )
 
 
@@ -91,13 +100,59 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
 )
 
 
+#: Columns of a stress campaign's summary.csv (Mode 2): one row per group and deadline factor.
+#: Quantiles are over task sets; ``deadline_miss_ratio`` pools jobs; ``miss_set_share`` is the share
+#: of sets that missed anything, ``deadline_miss_*_nonzero`` quantiles over those sets alone.
+STRESS_COLUMNS: tuple[str, ...] = (
+    "group",
+    "cores",
+    "critical_cores",
+    "deadline_factor",
+    "task_sets",
+    "jobs",
+    "released",
+    *(
+        f"{metric}_{what}"
+        for metric in ("slowdown", "delay_ratio")
+        for what in (
+            "mean",
+            "ci_low",
+            "ci_high",
+            "p5",
+            "p25",
+            "p50",
+            "p75",
+            "p95",
+            "p99",
+            "max",
+        )
+    ),
+    "response_ratio_mean",
+    "deadline_miss_ratio",
+    "deadline_miss_ci_low",
+    "deadline_miss_ci_high",
+    "miss_set_share",
+    "miss_set_share_ci_low",
+    "miss_set_share_ci_high",
+    "deadline_miss_p50_nonzero",
+    "deadline_miss_p95_nonzero",
+    "miss_episodes",
+    "overruns",
+    "rejected_share",
+    "sync_share_real",
+    "contended_ratio_real",
+    "overlap_real",
+)
+
+
 @frozen(kw_only=True)
 class Summary:
     """A campaign in numbers.
 
     Attributes:
-        rows: One dict per point with the keys of SUMMARY_COLUMNS; a quantity that was not measured
-            is None.
+        mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
+        rows: One dict per point with the keys of SUMMARY_COLUMNS, or per group with those of
+            STRESS_COLUMNS; a quantity that was not measured is None.
         sets: One dict per task set (run): its key and its own figures.
         distributions: One dict per point and metric: ``cores``, ``sync_share``,
             ``contended_ratio``, ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
@@ -108,6 +163,7 @@ class Summary:
         meta: Campaign name, parameters, platform and environment as plain values.
     """
 
+    mode: str = "profile"
     rows: tuple[dict[str, Any], ...]
     sets: tuple[dict[str, Any], ...]
     distributions: tuple[dict[str, Any], ...] = ()

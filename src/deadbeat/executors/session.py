@@ -1,0 +1,158 @@
+"""A built batch on a target, run set by set over the line protocol of runtime/src/main.c."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.results import RunKey
+from deadbeat.targets.base import Process
+
+if TYPE_CHECKING:
+    from deadbeat.executors.hardware import HardwareExecutor
+
+#: Beyond the guardian's own bound, so that it has the first word.
+ANSWER_MARGIN_S = 30.0
+#: A program that has not said that it is ready after this long is lost.
+START_PATIENCE_S = 600.0
+_NO_SPACE = "No space left on device"
+
+
+class HardwareSession:
+    """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
+
+    def __init__(
+        self,
+        executor: HardwareExecutor,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None,
+        inject_ns: int,
+    ) -> None:
+        self._executor = executor
+        self._settings = settings
+        self._inject_ns = inject_ns
+        self._index = {request.key: number for number, request in enumerate(requests)}
+        if program is None:
+            self.source, self._program = executor.build(requests)
+        else:
+            self.source, self._program = executor.source_of(requests), program
+        self._process: Process | None = None
+        self._runs = 0
+
+    @property
+    def program(self) -> Path | None:
+        """The built program."""
+        return self._program
+
+    def run(self, key: RunKey) -> RunOutcome:
+        """Runs one task set; see the protocol. The caller sleeps until its result is there."""
+        if key not in self._index:
+            raise UsageError(f"{key.text} is not in this session", "open one that has it")
+        self._runs += 1
+        path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
+        try:
+            process = self._listening(f"run {self._index[key]} {path}")
+        except BaseException:
+            self._end()
+            raise
+        try:
+            line = process.read_line(self._patience())
+        except TargetError as error:
+            self._end()
+            return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
+        except BaseException:
+            self._end()
+            raise
+        return self._outcome(key, path, line)
+
+    def _listening(self, command: str) -> Process:
+        """The program with ``command`` sent to it; one that died since the last run is replaced."""
+        if self._process is not None:
+            try:
+                self._process.write_line(command)
+            except TargetError:
+                self._end()
+            else:
+                return self._process
+        self._process = self._start()
+        self._process.write_line(command)
+        return self._process
+
+    def _outcome(self, key: RunKey, path: str, line: str | None) -> RunOutcome:
+        words = (line or "").split(" ", 2)
+        if words[0] == "done":
+            return RunOutcome(key=key, file=self._executor.fetch(path))
+        if words[0] == "fail":
+            reason = words[2] if len(words) > 2 else "no reason"
+            if _NO_SPACE in reason:
+                self._end()
+                raise TargetError(
+                    f"{self._executor.folder}: no space left for the result of {key.text}",
+                    "free some space, or set TMPDIR to another file system; finished runs are kept",
+                )
+            return RunOutcome(key=key, error=RunError(reason))
+        self._end()
+        if words[0] == "error" and words[1] != "guardian":
+            raise self._executor.explain(line or "")
+        reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
+        return RunOutcome(key=key, error=RunError(reason))
+
+    def _patience(self) -> float:
+        """Seconds after which the program is taken for lost: far beyond the guardian's bound."""
+        s = self._settings
+        planned = (s.seconds + s.solo_seconds) * (1 + s.extra_windows / s.windows)
+        return 10 * planned + s.wait_seconds + 60 + ANSWER_MARGIN_S
+
+    def _start(self) -> Process:
+        s = self._settings
+        options = {
+            "--policy": s.policy,
+            "--seconds-ns": str(round(s.seconds * 1e9)),
+            "--solo-ns": str(round(s.solo_seconds * 1e9)),
+            "--windows": str(s.windows),
+            "--warmup": str(s.warmup_jobs),
+            "--late": str(int(s.overrun == "late")),
+            "--split": str(int(s.split)),
+            "--one-process": str(int(s.layout == "shared-address-space")),
+            "--quiet-ps": ",".join(map(str, s.quiet_ps)),
+            "--tolerance-ppm": str(round(s.tolerance * 1e6)),
+            "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
+            "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
+        }
+        if self._inject_ns:
+            options |= {"--inject-ns": str(self._inject_ns), "--inject-task": "0"}
+        process = self._executor.start_program(self._program, "serve", options)
+        line = process.read_line(START_PATIENCE_S)
+        if line is None or not line.startswith("ready "):
+            words = process.stderr().strip().splitlines()
+            process.kill()
+            if line and line.startswith("error "):
+                raise self._executor.explain(line)
+            raise TargetError("the program did not start", words[-1] if words else "")
+        return process
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None and kind is None:
+            self._process.close(timeout=10.0)
+            self._process = None
+        self._end()

@@ -1,0 +1,114 @@
+"""Campaigns beside each other: the identical programs, and what differs between their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+from deadbeat.model.results import Finding
+
+#: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
+#: test, never by the absence of a difference.
+VERDICTS = ("better", "worse", "equal", "undecided")
+METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
+
+
+@frozen(kw_only=True)
+class CellComparison:
+    """One point (Mode 1) or one group (Mode 2) of two campaigns.
+
+    Attributes:
+        cores, sync_share, contended_ratio, deadline_factor, group: Where; None where the axis does
+            not apply (a group of Mode 2 has drawn shares), ``group`` "" in Mode 1.
+        pairs: Programs with a result on both sides: what everything here rests on.
+        baseline, other: The metric's value over these pairs.
+        effect: Difference in the metric's scale: ratio other / baseline - 1 for slowdown and delay
+            ratio, other - baseline for the miss ratio; None where it is not defined.
+        low, high: Interval of ``effect``, 95 % for this cell alone.
+        p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric.
+        smallest_effect: What this cell could have shown (80 % power), given its pairs.
+        verdict: One of VERDICTS.
+    """
+
+    metric: str
+    cores: int
+    sync_share: float | None
+    contended_ratio: float | None
+    deadline_factor: float
+    group: str = ""
+    pairs: int
+    baseline: float | None
+    other: float | None
+    effect: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    smallest_effect: float | None
+    verdict: str
+
+
+@frozen(kw_only=True)
+class MetricComparison:
+    """One metric over all cells.
+
+    Attributes:
+        effect, low, high, p, verdict: Over all cells, each counted once.
+        minimum: Effect below which a difference is not called one (asked for).
+        gate: Smallest effect this machine can show for the metric, from runs that differ in
+            nothing (A/A); None where it is not known.
+        gate_basis: One line: what the gate rests on.
+    """
+
+    metric: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    verdict: str
+    minimum: float
+    gate: float | None
+    gate_basis: str
+    cells: tuple[CellComparison, ...]
+
+
+@frozen(kw_only=True)
+class Comparison:
+    """Two campaigns of the identical programs.
+
+    Attributes:
+        baseline, other: Names of the campaigns.
+        metrics: In the order of METRICS.
+        verdict: Overall: ``worse`` if a metric is worse overall or in a cell, ``better`` if some
+            is better and none worse, ``equal`` if all are, else ``undecided``.
+        reason: One line: what decided it.
+    """
+
+    baseline: str
+    other: str
+    metrics: tuple[MetricComparison, ...]
+    verdict: str
+    reason: str
+
+
+@frozen(kw_only=True)
+class ComparisonResult:
+    """What ``deadbeat compare A B [C...]`` found.
+
+    Attributes:
+        campaigns: Per campaign: ``name``, ``path``, ``kernel``, ``preemption``, ``platform``,
+            ``labels``, ``runs``, ``fingerprint``; A first.
+        comparisons: A with each of the others.
+        differences: What differs between the platforms: lines ``what: A's value | B's value``.
+        verdict: The worst of the comparisons'.
+        parameters: Minimum effects, margins, resamples, seed.
+    """
+
+    campaigns: tuple[dict[str, Any], ...]
+    comparisons: tuple[Comparison, ...]
+    differences: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    labels: tuple[str, ...]
+    verdict: str
+    parameters: dict[str, Any] = field(factory=dict)
