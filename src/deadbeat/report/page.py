@@ -13,6 +13,7 @@ from html import escape
 from importlib import metadata
 from string import Template
 
+from deadbeat.model.doubts import doubt_of
 from deadbeat.model.results import Finding, Summary
 from deadbeat.report import facts, predicted
 from deadbeat.report.data import encode, page_data
@@ -44,7 +45,7 @@ def render(summary: Summary) -> str:
             "answers",
         ),
         noise=_noise(facts.noise_floor(summary)),
-        findings=_findings(summary.findings),
+        findings=_findings(summary.findings) + _doubts(summary.findings),
         predicted_title=predicted.title(summary),
         predicted=predicted.section(summary),
         calibration=_folded(facts.calibration(summary)),
@@ -88,8 +89,29 @@ def _finding(finding: Finding) -> str:
     cure = f' <span class="cure">What to do: {escape(finding.cure)}</span>' if finding.cure else ""
     return (
         f'<li class="{kind}"><span class="severity">{escape(finding.severity.capitalize())}:'
-        f"</span> {escape(finding.message)}{where}{cure}</li>"
+        f"</span> {escape(finding.message)}{where}{cure}{_why_link(finding)}</li>"
     )
+
+
+def _why_link(finding: Finding) -> str:
+    doubt = doubt_of(finding.id)
+    if doubt is None:
+        return ""
+    return f' <a class="why" href="#why-{escape(doubt.id)}">what this does to the numbers</a>'
+
+
+def _doubts(findings: Iterable[Finding]) -> str:
+    """The paragraph of every finding of the page, once each, in the order of the findings."""
+    found = [doubt_of(finding.id) for finding in findings]
+    doubts = {doubt.id: doubt for doubt in found if doubt is not None}
+    if not doubts:
+        return ""
+    paragraphs = "".join(
+        f'<div><dt id="why-{escape(doubt.id)}">{escape(doubt.title)}</dt>'
+        f"<dd>{escape(doubt.wrong)} <em>What to do:</em> {escape(doubt.check)}</dd></div>"
+        for doubt in doubts.values()
+    )
+    return f'<h3>Why these numbers may be wrong</h3><dl class="terms">{paragraphs}</dl>'
 
 
 def _session(session: facts.Session) -> str:

@@ -1,0 +1,248 @@
+"""Why a number may be wrong: one text per kind of finding.
+
+The page docs/explanation/why-your-numbers-may-be-wrong.md is written from this (`tools/docs`); a
+report shows the texts of its own findings, and ``deadbeat explain`` prints them.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Doubt:
+    """What a finding means for the numbers.
+
+    Attributes:
+        id: Identifier of the finding; one that ends in ``-`` stands for all that begin with it.
+        title: What it is about, in a few words.
+        wrong: What it does to the numbers.
+        check: How to see whether it did, and what to do.
+    """
+
+    id: str
+    title: str
+    wrong: str
+    check: str
+
+
+def _doubt(id_: str, title: str, wrong: str, check: str) -> Doubt:
+    return Doubt(id=id_, title=title, wrong=" ".join(wrong.split()), check=" ".join(check.split()))
+
+
+DOUBTS: tuple[Doubt, ...] = (
+    _doubt(
+        "virtual-machine",
+        "The machine is virtual",
+        """A hypervisor stops virtual CPUs when it likes. Inside, nothing is seen of it but time
+        that is gone: a computation that takes 60 us takes 60 ms once in a while, and whole seconds in
+        which everything is 1.5 times slower. A slowdown, and above all a maximum, may be the
+        host's and not the kernel's.""",
+        """Look at the share of windows that was left out and at the smallest effect that can be
+        seen. Medians and comparisons of runs that lie next to each other in time survive; maxima
+        do not. Confirm what matters on hardware.""",
+    ),
+    _doubt(
+        "steal",
+        "The hypervisor took time",
+        """While a CPU was stolen its task stood still, yet the clock ran: spans and response times
+        contain the loss. Stolen time is counted in ticks of 4 to 10 ms, so short losses are not in
+        the figure; and no steal at all does not prove that there was none.""",
+        """Use a machine of its own or dedicated virtual CPUs. With --causes, jobs that stood still
+        in pure computation are put down to a suspected host stall.""",
+    ),
+    _doubt(
+        "throttled",
+        "The processor throttled",
+        """Heat or a power limit lowered the clock while it was measured. Everything after that
+        moment is slower than the calibration says, on one core or on all: it looks like
+        contention that grows with the load.""",
+        """Improve cooling, or fix a lower frequency for everything, and calibrate again.""",
+    ),
+    _doubt(
+        "governor",
+        "The frequency follows the load",
+        """A governor that saves power lets a core that waits for its next release run slowly, and
+        makes it fast when it is busy. Then a busier core is a faster one: slowdown below 1, and
+        wake-up latencies that depend on the period.""",
+        """Set the governor performance (or fix minimum = maximum), then calibrate again.""",
+    ),
+    _doubt(
+        "rt-bandwidth",
+        "Real-time tasks may be stopped",
+        """The kernel keeps a share of every core for ordinary threads: after 0.95 s in a second,
+        real-time tasks are stopped for up to 50 ms. It can only happen where a core is nearly
+        full; there it causes misses that no task of the set is to blame for.""",
+        """sysctl kernel.sched_rt_runtime_us=-1 while measuring; newer kernels have a fair server
+        beside it. With --causes such jobs are named: throttled.""",
+    ),
+    _doubt(
+        "no-housekeeping-core",
+        "No core is left to the system",
+        """Interrupts, kernel threads and this program itself need a core. Where the tasks use all
+        of them, the largest M suffers from the system's own work as well as from contention, and
+        the step from M - 1 to M shows both.""",
+        """Measure one core less than there are, or read the last M with this in mind.""",
+    ),
+    _doubt(
+        "clocksource",
+        "Reading the clock is expensive",
+        """Every job reads the clock twice. Where that takes a system call or a device, microseconds
+        are added to each span, and the cores contend for the clock itself.""",
+        """See why the kernel gave up the fast clock (dmesg), or boot with clocksource=tsc where it
+        is sound.""",
+    ),
+    _doubt(
+        "kernel-changed",
+        "The kernel changed within the campaign",
+        """Some runs are of one kernel and some of another; every mean mixes the two.""",
+        """Measure each kernel in a campaign of its own (--programs-from runs the identical
+        programs) and compare them with deadbeat compare.""",
+    ),
+    _doubt(
+        "environment-not-recorded",
+        "The machine's state is not known",
+        """Nothing tells whether the machine was throttled, stolen from or busy.""",
+        """Measure with deadbeat profile or stress, which record it before and after.""",
+    ),
+    _doubt(
+        "environment-unknown",
+        "The machine does not tell everything",
+        """What cannot be read was not checked: the absence of a finding about it means nothing.""",
+        """Run as root, or see in the environment's record why each value is missing.""",
+    ),
+    _doubt(
+        "session-not-closed",
+        "A session has no closing record",
+        """It was killed. Its runs are whole, but steal and throttling during it are not known.""",
+        """Repeat the command: it resumes and records again.""",
+    ),
+    _doubt(
+        "rejected",
+        "Many windows were left out",
+        """Windows beside which the host was off its quiet mode do not count. What remains describes
+        the quiet part of the machine's time; if the machine is off that mode because of the very
+        load that is measured (heat, power limits), the worst was left out.""",
+        """See in which windows it happened: only together windows point to the load itself.
+        Quieten the machine, or measure longer.""",
+    ),
+    _doubt(
+        "never-quiet",
+        "Some sets have no result",
+        """The sets without a result are missing from the means. If long or busy sets miss more
+        often, the rest is not a fair sample.""",
+        """Measure them again at a quieter time: --retry-failed.""",
+    ),
+    _doubt(
+        "failed-runs",
+        "Some runs failed",
+        """A run that ended badly has no figures; a set that cannot finish may be the most
+        interesting one.""",
+        """Read the reason of each in the report; --retry-failed runs them again.""",
+    ),
+    _doubt(
+        "undecided-points",
+        "Some points are undecided",
+        """A point without a quiet set has no value. It is drawn as undecided, never filled from its
+        neighbours.""",
+        """Resume when the machine is quieter.""",
+    ),
+    _doubt(
+        "single-set",
+        "A point rests on one set",
+        """Sets differ by their classes far more than jobs do: a contended mutex may cost hundreds
+        of times a contended queue. One set says nothing about the next, so there is no
+        interval.""",
+        """More replicas, not longer runs; or --precision.""",
+    ),
+    _doubt(
+        "few-sets",
+        "Points rest on few sets",
+        """Intervals from few sets are approximate, and too narrow where sets are very unequal (see
+        the table of coverages on the page of metrics).""",
+        """More replicas, or --precision, which measures until the interval is tight.""",
+    ),
+    _doubt(
+        "calibration",
+        "Tasks alone do not take what calibration says",
+        """The delay ratio divides by the calibrated C. Where tasks take more or less than C even
+        when nothing else runs, that share of the delay ratio is no contention.""",
+        """Read the slowdown, which compares a task with itself alone. Calibrate again, longer.""",
+    ),
+    _doubt(
+        "no-calibration",
+        "The calibration is not there",
+        """Platform, quiet references and overlap are not known; windows cannot be judged.""",
+        """Put the file back with which the campaign was generated.""",
+    ),
+    _doubt(
+        "no-solo-reference",
+        "Tasks without a job of their own",
+        """Tasks that had no counted job alone have no slowdown and are left out of it: usually the
+        slowest ones.""",
+        """Lengthen the solo windows: --solo-seconds.""",
+    ),
+    _doubt(
+        "no-program",
+        "The programs are not stored",
+        """What was really run is not known: realised shares and overlap are missing, and the
+        campaign cannot be compared.""",
+        """Keep the programs folder with the runs.""",
+    ),
+    _doubt(
+        "policy-other",
+        "The tasks were ordinary threads",
+        """Without a real-time policy any program may preempt a task. Response times measure how
+        busy the rest of the system was.""",
+        """Run as root or grant RLIMIT_RTPRIO: docs/howto/allow-sched-fifo.md.""",
+    ),
+    _doubt(
+        "simulated",
+        "Nothing was measured",
+        """A simulation follows its model exactly: no caches, no buses, no interrupts, no kernel.
+        What it says holds for the model.""",
+        """Compare with a measured campaign of the same sets: the report draws predicted beside
+        measured.""",
+    ),
+    _doubt(
+        "emulated",
+        "The machine was emulated",
+        """An emulator's instructions take its own time. Counts of instructions compare kernel
+        paths; times of parallel programs mean nothing.""",
+        """Confirm on hardware.""",
+    ),
+    _doubt(
+        "noise-floor-missing",
+        "The noise floor is not known",
+        """Without it a slowdown of 1.03 may be an effect or the machine.""",
+        """deadbeat selftest, or --noise-seconds above 0.""",
+    ),
+    _doubt(
+        "noise-floor-undecided",
+        "The machine was too noisy for a noise floor",
+        """Too few quiet windows: no smallest effect can be stated, so none is proven.""",
+        """Quieten the machine and repeat.""",
+    ),
+    _doubt(
+        "control-",
+        "A control failed",
+        """An experiment whose answer is known came out wrong on this machine at this time: one task
+        alone was not flat, local objects were not as fast in parallel, or an injected delay was not
+        recovered. Effects of the same size in the campaign may be artefacts.""",
+        """deadbeat selftest repeats the controls at length and says what failed.""",
+    ),
+    _doubt(
+        "controls-undecided",
+        "Controls are undecided",
+        """They had no quiet window; they neither support nor contradict the results.""",
+        """Repeat deadbeat selftest at a quieter time.""",
+    ),
+)
+
+
+def doubt_of(finding: str) -> Doubt | None:
+    """The text for a finding's identifier; None if there is none."""
+    for doubt in DOUBTS:
+        if finding == doubt.id or (doubt.id.endswith("-") and finding.startswith(doubt.id)):
+            return doubt
+    return None
