@@ -35,9 +35,9 @@ DOUBTS: tuple[Doubt, ...] = (
         "virtual-machine",
         "The machine is virtual",
         """A hypervisor stops virtual CPUs when it likes. Inside, nothing is seen of it but time
-        that is gone: a computation that takes 60 us takes 60 ms once in a while, and whole seconds in
-        which everything is 1.5 times slower. A slowdown, and above all a maximum, may be the
-        host's and not the kernel's.""",
+        that is gone: a computation that takes 60 us takes 60 ms once in a while, and there are
+        whole seconds in which everything is 1.5 times slower. A slowdown, and above all a maximum,
+        may be the host's and not the kernel's.""",
         """Look at the share of windows that was left out and at the smallest effect that can be
         seen. Medians and comparisons of runs that lie next to each other in time survive; maxima
         do not. Confirm what matters on hardware.""",
