@@ -1,4 +1,4 @@
-"""What ``deadbeat profile`` does; apart from its options, so that ``--help`` imports none of it."""
+"""What the verbs that run a campaign do; apart from their options: --help imports none of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INTERRUPTED = 130
 _ONCE = ("--fresh", "--retry-failed")
 
 
-def profile(
+def run_session(
     options: Mapping[str, Any],
     *,
     layer: Mapping[str, Any],

@@ -1,0 +1,161 @@
+"""Options and layers of the verbs that run a campaign. Imports nothing heavy: --help reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from deadbeat.cli._options import (
+    calibration_option,
+    figures_option,
+    json_option,
+    machine_options,
+    runs_option,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Option, path in the specification, metavar, help. The rules of the values are in campaign.spec.
+Values = tuple[tuple[str, str, str, str], ...]
+
+NAMING: Values = (
+    ("--name", "name", "NAME", "Name of the campaign's folder.  [the preset's]"),
+    ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
+)
+
+PLACING: Values = (("--cpus", "cpus", "LIST", "CPUs to use, in the order of the cores: 0-3."),)
+
+RUNNING: Values = (
+    ("--seconds", "run.seconds", "S", "Measuring time per task set: 1 or 600ms."),
+    ("--solo-seconds", "run.solo_seconds", "S", "Time per task set in which tasks run alone."),
+    ("--windows", "run.windows", "N", "Windows the measuring time is divided into."),
+    ("--warmup-jobs", "run.warmup_jobs", "N", "Jobs not counted at the start of a window."),
+    ("--overrun", "run.overrun", "skip|late", "A release while the last job still runs.  [skip]"),
+    (
+        "--layout",
+        "run.layout",
+        "NAME",
+        "default (a process per core) or shared-address-space; the latter marks every result.",
+    ),
+    ("--policy", "run.policy", "fifo|other", "other needs no permission, marks every result."),
+)
+
+#: What a task set is made of: common to all sets of a campaign.
+TASKS: Values = (
+    ("--tasks-per-core", "tasks.per_core", "N", "N/M.  [1]"),
+    ("--segments-max", "tasks.segments_max", "N", "Most segments of a task.  [8]"),
+    ("--wcet-min", "tasks.wcet_min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns."),
+    ("--wcet-max", "tasks.wcet_max", "TIME", "Longest C."),
+    ("--distribution", "tasks.distribution", "NAME", "uniform, log-uniform, normal, exponential."),
+    ("--deadline-factor", "tasks.deadline_factor", "X", "T = D = X times C.  [10]"),
+    ("--classes-min", "tasks.classes_min", "N", "Fewest SY classes of a task set.  [1]"),
+    ("--classes-max", "tasks.classes_max", "N", "Most SY classes of a task set.  [3]"),
+    ("--priorities", "tasks.priorities", "NAME", "uniform, rate-monotonic, random."),
+    (
+        "--fragments",
+        "tasks.fragments",
+        "LIST",
+        "Only these of their kind (NS or SY): matmul,futex.",
+    ),
+)
+
+MEASURING: Values = (
+    ("--pool", "calibration.pool", "full|quick", "Which entries are calibrated and used."),
+    ("--calibration-seconds", "calibration.seconds", "S", "Time for the calibration."),
+    ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),
+    ("--tolerance", "quiet.tolerance", "X", "How far from quiet the host may be.  [0.02]"),
+    ("--repeats", "quiet.repeats", "N", "Further attempts of a set off the quiet mode.  [2]"),
+    (
+        "--extra-windows",
+        "quiet.extra_windows",
+        "N",
+        "Windows of a set done again when the host was off its quiet mode.",
+    ),
+    (
+        "--wait-seconds",
+        "quiet.wait_seconds",
+        "S",
+        "How long, per set, windows may wait for a quiet host.",
+    ),
+    ("--repeat-share", "quiet.repeat_share", "X", "Further attempts in all, as a share of runs."),
+    ("--noise-seconds", "quiet.noise_seconds", "S", "Length of the noise floor; 0: none."),
+)
+
+
+def _dest(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def value_options(values: Values) -> Callable[[F], F]:
+    """The options of ``values``, in their order."""
+
+    def add(function: F) -> F:
+        for option, _, metavar, text in reversed(values):
+            function = click.option(option, _dest(option), metavar=metavar, help=text)(function)
+        return function
+
+    return add
+
+
+def preset_options(presets: str) -> Callable[[F], F]:
+    """``--quick``, ``--preset`` and ``--campaign``."""
+
+    def add(function: F) -> F:
+        function = click.option(
+            "--campaign",
+            "campaign_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Read the campaign from a TOML file; options win over it.",
+        )(function)
+        function = click.option("--preset", metavar="NAME", help=presets)(function)
+        return click.option("--quick", is_flag=True, help="Under three minutes: preset quick.")(
+            function
+        )
+
+    return add
+
+
+def session_options(function: F) -> F:
+    """What every verb that runs a campaign takes beside the campaign's own values."""
+    options = (
+        click.option("--split", is_flag=True, help="Record CPU time and switches of every job."),
+        calibration_option,
+        click.option(
+            "--fresh", is_flag=True, help="Begin anew, also where one could be continued."
+        ),
+        click.option(
+            "--retry-failed", is_flag=True, help="Run again what failed in the last campaign."
+        ),
+        figures_option,
+        runs_option,
+        machine_options,
+        json_option,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+class Layer:
+    """The command line as a layer of the specification, and the option of every path in it."""
+
+    def __init__(self, options: Mapping[str, Any], values: Values) -> None:
+        self.values: dict[str, Any] = {}
+        self.names: dict[str, str] = {}
+        if options["preset"] is not None or options["quick"]:
+            self.put("preset", options["preset"] or "quick", "--preset")
+        for option, path, _, _ in values:
+            if options[_dest(option)] is not None:
+                self.put(path, options[_dest(option)], option)
+        if options["split"]:
+            self.put("run.split", True, "--split")
+
+    def put(self, path: str, value: Any, option: str) -> None:
+        """Sets ``path`` (``run.seconds``) to what ``option`` said."""
+        section, _, key = path.rpartition(".")
+        place = self.values.setdefault(section, {}) if section else self.values
+        place[key] = value
+        self.names[path] = option
