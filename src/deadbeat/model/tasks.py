@@ -115,7 +115,11 @@ class Resource:
 
 @frozen(kw_only=True)
 class Task:
-    """A recurrent activity: C, T, D and offset in ns, bound to logical core ``core``."""
+    """A recurrent activity: C, T, D and offset in ns, bound to logical core ``core``.
+
+    Attributes:
+        critical: Whether figures of the set are about it; not so if it only fills a core.
+    """
 
     name: str
     core: int
@@ -126,6 +130,7 @@ class Task:
     priority: int
     seed: int
     segments: tuple[Segment, ...]
+    critical: bool = True
 
     @property
     def cost_ps(self) -> int:
@@ -145,10 +150,12 @@ class TaskSet:
         cores: Number of logical cores used, M.
         seed: The seed it was drawn from.
         generator: Version of the generator.
-        sync_share: rho as asked, in [0, 1].
-        contended_ratio: alpha as asked, in [0, 1].
-        sync_share_real: Realised share of cost in SY uses.
-        contended_ratio_real: Realised share of SY cost bound to contended objects (0 if no SY).
+        sync_share, contended_ratio: rho and alpha as asked, in [0, 1]; means over the critical
+            tasks where each has its own.
+        sync_share_real: Realised share of the critical tasks' cost in SY uses; where each task has
+            its own rho, the mean of theirs.
+        contended_ratio_real: Realised share of SY cost bound to contended objects (0 if no SY);
+            where each task has its own alpha, the mean of those that synchronise.
     """
 
     cores: int

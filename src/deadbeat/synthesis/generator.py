@@ -20,7 +20,7 @@ from deadbeat.model.tasks import (
     Task,
     TaskSet,
 )
-from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.outlines import Outline, has_mixed_priorities, outlines
 from deadbeat.synthesis.packing import Grain, Shelf, Slack, Use, pack
 from deadbeat.synthesis.parameters import SynthesisParameters
 from deadbeat.synthesis.stream import Stream
@@ -70,18 +70,6 @@ class _Choice:
     entries: tuple[Entry, ...]
 
 
-@frozen
-class _Outline:
-    """What a task is before it has uses: everything that does not depend on the calibration."""
-
-    core: int
-    wcet_ns: int
-    period_ns: int
-    offset_ns: int
-    priority: int
-    seed: int
-
-
 class Synthesiser:
     """Synthesis against one catalog and calibration; remembers what follows from them alone."""
 
@@ -99,23 +87,23 @@ class Synthesiser:
         Raises: see :func:`synthesise`.
         """
         pool = self._pool(parameters.fragments)
-        outlines = _outlines(parameters, seed)
-        classes = self._usable_classes(pool, parameters, outlines)
+        drawn = outlines(parameters, seed)
+        classes = self._usable_classes(pool, parameters, drawn)
         for attempt in range(_ATTEMPTS):
             chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
             sync = _Choice(chosen, tuple(entry for name in chosen for entry in pool.sy[name]))
             choices = {Kind.SY: sync, Kind.NS: _Choice(parameters.fragments, pool.ns)}
             packed = [
                 self._pack_task(parameters, outline, choices, (seed, index, attempt))
-                for index, outline in enumerate(outlines)
+                for index, outline in enumerate(drawn)
             ]
             if all(
                 abs(_cost_ps(segments) - outline.wcet_ns * _PS_PER_NS) * COST_PRECISION
                 <= outline.wcet_ns * _PS_PER_NS
-                for outline, segments in zip(outlines, packed, strict=True)
+                for outline, segments in zip(drawn, packed, strict=True)
             ):
-                return _bind(parameters, seed, outlines, packed)
-        raise self._too_coarse(parameters, pool, classes, outlines)
+                return _bind(parameters, seed, drawn, packed)
+        raise self._too_coarse(pool, classes, drawn)
 
     def _pool(self, names: tuple[str, ...]) -> _Pool:
         """The calibrated entries of the named fragments; a kind without a name is unrestricted."""
@@ -146,24 +134,25 @@ class Synthesiser:
         )
 
     def _usable_classes(
-        self, pool: _Pool, parameters: SynthesisParameters, outlines: Sequence[_Outline]
+        self, pool: _Pool, parameters: SynthesisParameters, drawn: Sequence[Outline]
     ) -> list[str]:
         """SY classes that this task set may use, sorted.
 
         A class without a parallel form would stay contended at every contended ratio, so it is
         used only where nothing else is left and everything is contended anyway.
         """
-        if parameters.sync_share < 1 and not pool.ns:
+        if any(outline.sync_share < 1 for outline in drawn) and not pool.ns:
             raise SynthesisError(
                 "no NS fragment is calibrated, and sync_share is below 1", "calibrate the full pool"
             )
-        if parameters.sync_share == 0:
+        ratios = {outline.contended_ratio for outline in drawn if outline.sync_share}
+        if not ratios:
             return []
         fragments = [self._catalog.fragments[name] for name in pool.sy]
-        if _has_mixed_priorities(outlines):
+        if has_mixed_priorities(drawn):
             fragments = [fragment for fragment in fragments if fragment.mixed_priorities]
         parallel = [f for f in fragments if f.parallel and self._is_parallel(f, parameters.cores)]
-        if not parallel and parameters.contended_ratio == 1:
+        if not parallel and ratios == {1}:
             parallel = fragments
         if len(parallel) < parameters.classes_min:
             raise SynthesisError(
@@ -197,14 +186,14 @@ class Synthesiser:
     def _pack_task(
         self,
         parameters: SynthesisParameters,
-        outline: _Outline,
+        outline: Outline,
         choices: dict[Kind, _Choice],
         label: tuple[int, int, int],
     ) -> list[_Packed]:
         """Segments with their uses; SY first, so that NS can make up for its rounding."""
         seed, index, attempt = label
         wcet_ps = outline.wcet_ns * _PS_PER_NS
-        sync_ps = round(parameters.sync_share * wcet_ps)
+        sync_ps = round(outline.sync_share * wcet_ps)
         spent_ps = {Kind.SY: sync_ps, Kind.NS: wcet_ps - sync_ps}
         shelves = {
             kind: self._shelf(outline.core, kind, choices[kind])
@@ -212,7 +201,9 @@ class Synthesiser:
             if spent_ps[kind]
         }
         floors_ps = {kind: shelf.floor_ps for kind, shelf in shelves.items()}
-        plan = _plan(Stream(seed, "segments", index), parameters, spent_ps, floors_ps)
+        segments = Stream(seed, "segments", index)
+        count = segments.between(1, parameters.segments_max)
+        plan = _plan(segments, count, outline.sync_share, spent_ps, floors_ps)
         exact = Slack(
             wcet_ps // _GAP_PRECISION, wcet_ps // COST_PRECISION, wcet_ps // COST_PRECISION
         )
@@ -233,17 +224,13 @@ class Synthesiser:
         return [(kind, budget_ps, next(turns[kind])) for kind, budget_ps in plan]
 
     def _too_coarse(
-        self,
-        parameters: SynthesisParameters,
-        pool: _Pool,
-        classes: list[str],
-        outlines: Sequence[_Outline],
+        self, pool: _Pool, classes: list[str], drawn: Sequence[Outline]
     ) -> SynthesisError:
-        entries = list(pool.ns) if parameters.sync_share < 1 else []
+        entries = list(pool.ns) if any(outline.sync_share < 1 for outline in drawn) else []
         entries += [entry for name in classes for entry in pool.sy[name]]
         finest = min(entries, key=lambda entry: self._calibration.cost(entry, 0).repeat_ps)
         cost_ns = self._calibration.cost(finest, 0).repeat_ps // _PS_PER_NS
-        shortest_ns = min(outline.wcet_ns for outline in outlines)
+        shortest_ns = min(outline.wcet_ns for outline in drawn)
         return SynthesisError(
             f"no mixture of fragments meets a WCET of {shortest_ns} ns within "
             f"1/{COST_PRECISION} in {_ATTEMPTS} attempts; the finest, {finest}, costs {cost_ns} ns",
@@ -256,60 +243,6 @@ _Packed = tuple[Kind, int, list[Use]]
 
 def _cost_ps(segments: Sequence[_Packed]) -> int:
     return sum(use.cost_ps for _, _, uses in segments for use in uses)
-
-
-def _outlines(parameters: SynthesisParameters, seed: int) -> list[_Outline]:
-    draw = DISTRIBUTIONS[parameters.distribution]
-    wcets, offsets = Stream(seed, "wcet"), Stream(seed, "offset")
-    task_seeds = Stream(seed, "task seed")
-    factor = Fraction(parameters.deadline_factor)
-    wcets_ns = [
-        draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
-    ]
-    periods_ns = [_nearest(factor * wcet_ns) for wcet_ns in wcets_ns]
-    priorities = _priorities(parameters, Stream(seed, "priority"), periods_ns)
-    return [
-        _Outline(
-            core=index % parameters.cores,
-            wcet_ns=wcets_ns[index],
-            period_ns=periods_ns[index],
-            offset_ns=offsets.below(periods_ns[index]),
-            priority=priorities[index],
-            seed=task_seeds.word(),
-        )
-        for index in range(parameters.tasks)
-    ]
-
-
-def _nearest(value: Fraction) -> int:
-    """The nearest whole number; halves go up."""
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
-
-
-def _priorities(
-    parameters: SynthesisParameters, stream: Stream, periods_ns: Sequence[int]
-) -> list[int]:
-    low, high = parameters.priority_low, parameters.priority_high
-    if parameters.priorities == "uniform":
-        return [high] * len(periods_ns)
-    if parameters.priorities == "random":
-        return [stream.between(low, high) for _ in periods_ns]
-    # Rate-monotonic (Liu and Layland 1973): the shorter the period, the higher the priority.
-    levels = high - low + 1
-    spread = max(levels, len(periods_ns))
-    priorities = [0] * len(periods_ns)
-    by_rate = sorted(range(len(periods_ns)), key=lambda index: (periods_ns[index], index))
-    for rank, index in enumerate(by_rate):
-        priorities[index] = high - rank * levels // spread
-    return priorities
-
-
-def _has_mixed_priorities(outlines: Sequence[_Outline]) -> bool:
-    """Whether tasks of different priority share a core."""
-    first: dict[int, int] = {}
-    return any(
-        first.setdefault(outline.core, outline.priority) != outline.priority for outline in outlines
-    )
 
 
 def _draw_classes(
@@ -326,16 +259,17 @@ def _draw_classes(
 
 def _plan(
     stream: Stream,
-    parameters: SynthesisParameters,
+    count: int,
+    sync_share: Fraction,
     spent_ps: dict[Kind, int],
     floors_ps: dict[Kind, int],
 ) -> list[tuple[Kind, int]]:
-    """Kinds and budgets of a task's segments, in order; the budgets sum to what is spent."""
-    count = stream.between(1, parameters.segments_max)
+    """Kinds and budgets of a task's about ``count`` segments, in order; the budgets sum to what is
+    spent."""
     counts = dict.fromkeys(floors_ps, count)
     if len(floors_ps) == 2:
         count = max(count, 2)
-        share = parameters.sync_share * count
+        share = sync_share * count
         sync_count, rest = divmod(share.numerator, share.denominator)
         sync_count += stream.chance(rest, share.denominator)
         sync_count = min(max(sync_count, 1), count - 1)
@@ -366,7 +300,7 @@ def _cut(stream: Stream, total_ps: int, parts: int) -> list[int]:
 def _bind(
     parameters: SynthesisParameters,
     seed: int,
-    outlines: Sequence[_Outline],
+    drawn: Sequence[Outline],
     packed: Sequence[Sequence[_Packed]],
 ) -> TaskSet:
     """Binds every SY use to the contended or the core's own object of its class."""
@@ -375,20 +309,18 @@ def _bind(
         for segments in packed
     ]
     costs_ps = [[use.cost_ps for use in uses] for uses in sync]
-    contended = contended_uses(
-        Stream(seed, "binding"), costs_ps, Fraction(parameters.contended_ratio)
-    )
+    contended = _contended(parameters, seed, costs_ps)
     flags = iter(contended)
     bound = [
         Resource(use.grain.entry.fragment, None if next(flags) else outline.core)
-        for outline, uses in zip(outlines, sync, strict=True)
+        for outline, uses in zip(drawn, sync, strict=True)
         for use in uses
     ]
     resources = sorted(set(bound), key=lambda r: (r.fragment, -1 if r.core is None else r.core))
     index_of = {resource: index for index, resource in enumerate(resources)}
     bindings = iter([index_of[resource] for resource in bound])
     tasks = []
-    for index, (outline, segments) in enumerate(zip(outlines, packed, strict=True)):
+    for index, (outline, segments) in enumerate(zip(drawn, packed, strict=True)):
         finished = tuple(
             Segment(
                 kind,
@@ -414,22 +346,79 @@ def _bind(
                 priority=outline.priority,
                 seed=outline.seed,
                 segments=finished,
+                critical=outline.critical,
             )
         )
-    flat_ps = [cost for costs in costs_ps for cost in costs]
-    sync_ps = sum(flat_ps)
-    contended_ps = sum(cost for cost, yes in zip(flat_ps, contended, strict=True) if yes)
+    share, ratio = _asked(drawn)
+    share_real, ratio_real = _realised(parameters, drawn, packed, (costs_ps, contended))
     return TaskSet(
         cores=parameters.cores,
         tasks=tuple(tasks),
         resources=tuple(resources),
         seed=seed,
         generator=GENERATOR_VERSION,
-        sync_share=Fraction(parameters.sync_share),
-        contended_ratio=Fraction(parameters.contended_ratio),
-        sync_share_real=sync_ps / sum(_cost_ps(segments) for segments in packed),
-        contended_ratio_real=contended_ps / sync_ps if sync_ps else 0.0,
+        sync_share=share,
+        contended_ratio=ratio,
+        sync_share_real=share_real,
+        contended_ratio_real=ratio_real,
     )
+
+
+def _asked(drawn: Sequence[Outline]) -> tuple[Fraction, Fraction]:
+    """Means of rho and alpha over the critical tasks."""
+    critical = [outline for outline in drawn if outline.critical]
+    share = sum((outline.sync_share for outline in critical), Fraction(0))
+    ratio = sum((outline.contended_ratio for outline in critical), Fraction(0))
+    return share / len(critical), ratio / len(critical)
+
+
+def _realised(
+    parameters: SynthesisParameters,
+    drawn: Sequence[Outline],
+    packed: Sequence[Sequence[_Packed]],
+    sync: tuple[Sequence[Sequence[int]], Sequence[bool]],
+) -> tuple[float, float]:
+    """The same as realised; ``sync`` are the costs of SY uses by task, and which are contended.
+
+    Where the tasks have one value, the ratio of summed costs (a task weighs as its C); where each
+    has its own, the mean of the tasks' ratios, as what is asked is the mean of theirs.
+    """
+    flags = iter(sync[1])
+    wholes, syncs, contended = [], [], []
+    for outline, segments, costs_ps in zip(drawn, packed, sync[0], strict=True):
+        contended_ps = sum(cost for cost in costs_ps if next(flags))
+        if outline.critical:
+            wholes.append(_cost_ps(segments))
+            syncs.append(sum(costs_ps))
+            contended.append(contended_ps)
+    return (
+        _ratio(syncs, wholes, pooled=not parameters.sync_shares),
+        _ratio(contended, syncs, pooled=not parameters.contended_ratios),
+    )
+
+
+def _ratio(parts: Sequence[int], wholes: Sequence[int], *, pooled: bool) -> float:
+    """Of the sums, or the mean of the ratios; 0 if there is nothing to be part of."""
+    if pooled:
+        return sum(parts) / sum(wholes) if sum(wholes) else 0.0
+    ratios = [Fraction(part, whole) for part, whole in zip(parts, wholes, strict=True) if whole]
+    return float(sum(ratios, Fraction(0)) / len(ratios)) if ratios else 0.0
+
+
+def _contended(
+    parameters: SynthesisParameters, seed: int, tasks_costs_ps: Sequence[Sequence[int]]
+) -> list[bool]:
+    """Which SY uses are contended: over all tasks, or for each task by its own ratio."""
+    if not parameters.contended_ratios:
+        ratio = Fraction(parameters.contended_ratio)
+        return contended_uses(Stream(seed, "binding"), tasks_costs_ps, ratio)
+    return [
+        flag
+        for index, costs_ps in enumerate(tasks_costs_ps)
+        for flag in contended_uses(
+            Stream(seed, "binding", index), [costs_ps], parameters.ratio_of(index)
+        )
+    ]
 
 
 def contended_uses(

@@ -11,6 +11,7 @@ from attrs import fields_dict, frozen
 from deadbeat.model.errors import UsageError
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 
+DEFAULT_DISTRIBUTION = "uniform"
 PRIORITIES = ("uniform", "rate-monotonic", "random")
 #: Tasks stay inside this band: ceilings are above it, the guardian above them (measurement.md).
 PRIORITY_BAND = (60, 79)
@@ -19,6 +20,21 @@ TASKS_LIMIT = 4096
 SEGMENTS_LIMIT = 1024
 WCET_LIMIT_NS = 10_000_000_000
 CLASSES_LIMIT = 64
+UTILISATION_METHODS = ("uunifast-discard", "fixed-sum")
+PERIODS = ("log-uniform", "harmonic")
+PERIOD_LIMIT_NS = 10_000_000_000
+#: Tasks of one core that ``fixed-sum`` draws: its tables grow with the square.
+FIXED_SUM_LIMIT = 128
+_LEAST_UTILISATION = Fraction(1, 1000)
+#: Only with ``utilisation`` do these say anything.
+_OF_UTILISATION = (
+    "utilisation_method",
+    "utilisation_min",
+    "utilisation_max",
+    "periods",
+    "period_min_ns",
+    "period_max_ns",
+)
 
 
 @frozen(kw_only=True)
@@ -27,14 +43,27 @@ class SynthesisParameters:
 
     Attributes:
         cores: Logical cores in use, M.
-        tasks: Number of tasks, N >= M, bound to cores round robin.
+        tasks: Number of tasks, N >= M, bound to cores round robin: task i to core i mod M.
         segments_max: Upper bound on the segments of a task.
         wcet_min_ns, wcet_max_ns: Bounds of a task's worst-case execution time C.
         distribution: How C is drawn between its bounds: ``uniform``, ``log-uniform``, ``normal``,
-            ``exponential`` (see :mod:`deadbeat.synthesis.distributions`).
+            ``exponential`` (see :mod:`deadbeat.synthesis.distributions`). With ``utilisation``
+            only of tasks that fill a core.
         sync_share: rho: share of C spent in SY segments.
         contended_ratio: alpha: share of that which is bound to contended objects.
-        deadline_factor: T = D = this times C.
+        sync_shares, contended_ratios: The same for each task by its index, instead of the common
+            one; empty, or one for each task. Those of tasks that fill a core say nothing.
+        deadline_factor: T = D = this times C. Not with ``utilisation``.
+        critical_cores: Tasks on the first so many cores are critical; those on the others only
+            compute and fill their core. 0: all tasks are critical.
+        fill_utilisation: Sum of C/T on a core that is filled.
+        utilisation: Sum of C/T on each core of critical tasks, which have D = T; None: C is drawn
+            and T follows by ``deadline_factor``.
+        utilisation_method: ``uunifast-discard`` or ``fixed-sum``: how it is divided among the tasks
+            of a core (see :mod:`deadbeat.synthesis.utilisations`).
+        utilisation_min, utilisation_max: Bounds of a task's utilisation.
+        periods: ``log-uniform`` or ``harmonic``: how T is drawn, given ``utilisation``.
+        period_min_ns, period_max_ns: Bounds of T, given ``utilisation``.
         classes_min, classes_max: How many SY fragments a task set draws its SY uses from.
         priorities: ``uniform`` (all at priority_high), ``rate-monotonic`` or ``random``.
         priority_low, priority_high: Band of SCHED_FIFO priorities.
@@ -49,10 +78,21 @@ class SynthesisParameters:
     segments_max: int = 8
     wcet_min_ns: int = 100_000
     wcet_max_ns: int = 500_000
-    distribution: str = "uniform"
+    distribution: str = DEFAULT_DISTRIBUTION
     sync_share: Fraction
     contended_ratio: Fraction
+    sync_shares: tuple[Fraction, ...] = ()
+    contended_ratios: tuple[Fraction, ...] = ()
     deadline_factor: Fraction = Fraction(10)
+    critical_cores: int = 0
+    fill_utilisation: Fraction = Fraction(9, 10)
+    utilisation: Fraction | None = None
+    utilisation_method: str = UTILISATION_METHODS[0]
+    utilisation_min: Fraction = Fraction(0)
+    utilisation_max: Fraction = Fraction(1)
+    periods: str = PERIODS[0]
+    period_min_ns: int = 500_000
+    period_max_ns: int = 10_000_000
     classes_min: int = 1
     classes_max: int = 3
     priorities: str = "uniform"
@@ -68,6 +108,33 @@ class SynthesisParameters:
                 "correct the value" if len(errors) == 1 else "correct all of them",
             )
 
+    def is_critical(self, core: int) -> bool:
+        """Whether the tasks of ``core`` are those that a set is about."""
+        return self.critical_cores == 0 or core < self.critical_cores
+
+    def share_of(self, task: int) -> Fraction:
+        """rho of a task; 0 of one that fills a core."""
+        if not self.is_critical(task % self.cores):
+            return Fraction(0)
+        return Fraction(self.sync_shares[task] if self.sync_shares else self.sync_share)
+
+    def ratio_of(self, task: int) -> Fraction:
+        """alpha of a task."""
+        return Fraction(
+            self.contended_ratios[task] if self.contended_ratios else self.contended_ratio
+        )
+
+    def tasks_on(self, core: int) -> range:
+        """Indexes of the tasks of ``core``."""
+        return range(core, self.tasks, self.cores)
+
+    def utilisation_bounds(self) -> tuple[Fraction, Fraction]:
+        """Least and greatest C/T of a critical task: its own bounds, and those that the bounds of
+        C and T leave."""
+        least = Fraction(self.wcet_min_ns, self.period_max_ns)
+        most = Fraction(self.wcet_max_ns, self.period_min_ns)
+        return max(Fraction(self.utilisation_min), least), min(Fraction(self.utilisation_max), most)
+
     def _wrong_types(self) -> Iterable[str]:
         for name, attribute in fields_dict(type(self)).items():
             accepts, expected = _TYPES[str(attribute.type)]
@@ -76,22 +143,90 @@ class SynthesisParameters:
                 yield f"{name}: expected {expected}, found {value!r}"
 
     def _wrong_values(self) -> Iterable[str]:
-        yield from _outside("cores", self.cores, 1, CORES_LIMIT)
-        yield from _outside("tasks", self.tasks, self.cores, TASKS_LIMIT)
-        mixed = 0 < self.sync_share < 1
+        sizes = [
+            *_outside("cores", self.cores, 1, CORES_LIMIT),
+            *_outside("tasks", self.tasks, self.cores, TASKS_LIMIT),
+        ]
+        yield from sizes
+        shares = self.sync_shares or (self.sync_share,)
+        mixed = any(0 < share < 1 for share in shares)
         yield from _outside("segments_max", self.segments_max, 2 if mixed else 1, SEGMENTS_LIMIT)
         yield from _outside("wcet_min_ns", self.wcet_min_ns, 1, WCET_LIMIT_NS)
         yield from _outside("wcet_max_ns", self.wcet_max_ns, self.wcet_min_ns, WCET_LIMIT_NS)
         yield from _unknown("distribution", self.distribution, DISTRIBUTIONS)
         yield from _outside("sync_share", self.sync_share, 0, 1)
         yield from _outside("contended_ratio", self.contended_ratio, 0, 1)
+        for name in ("sync_shares", "contended_ratios"):
+            yield from self._wrong_list(name)
         yield from _outside("deadline_factor", self.deadline_factor, 1, 1000)
+        yield from _outside("critical_cores", self.critical_cores, 0, self.cores)
+        yield from _outside("fill_utilisation", self.fill_utilisation, _LEAST_UTILISATION, 1)
         yield from _outside("classes_min", self.classes_min, 1, CLASSES_LIMIT)
         yield from _outside("classes_max", self.classes_max, self.classes_min, CLASSES_LIMIT)
         yield from _unknown("priorities", self.priorities, PRIORITIES)
         low, high = PRIORITY_BAND
         yield from _outside("priority_low", self.priority_low, low, high)
         yield from _outside("priority_high", self.priority_high, self.priority_low, high)
+        if self.utilisation is None:
+            yield from self._without_utilisation()
+        else:
+            own = [*self._wrong_utilisation(self.utilisation)]
+            yield from own
+            bounded = 1 <= self.wcet_min_ns <= self.wcet_max_ns
+            if bounded and not own and not sizes:
+                yield from self._unreachable(Fraction(self.utilisation))
+
+    def _wrong_list(self, name: str) -> Iterable[str]:
+        values = getattr(self, name)
+        if values and len(values) != self.tasks:
+            yield f"{name}: expected one for each of {self.tasks} tasks, found {len(values)}"
+        for index, value in enumerate(values):
+            yield from _outside(f"{name}[{index}]", value, 0, 1)
+
+    def _without_utilisation(self) -> Iterable[str]:
+        for name in _OF_UTILISATION:
+            if getattr(self, name) != fields_dict(type(self))[name].default:
+                yield f"{name}: says something only where utilisation is given"
+
+    def _wrong_utilisation(self, utilisation: Fraction) -> Iterable[str]:
+        yield from _outside("utilisation", utilisation, _LEAST_UTILISATION, 1)
+        yield from _unknown("utilisation_method", self.utilisation_method, UTILISATION_METHODS)
+        yield from _outside("utilisation_max", self.utilisation_max, _LEAST_UTILISATION, 1)
+        yield from _outside("utilisation_min", self.utilisation_min, 0, self.utilisation_max)
+        yield from _unknown("periods", self.periods, PERIODS)
+        yield from _outside("period_min_ns", self.period_min_ns, 1, PERIOD_LIMIT_NS)
+        yield from _outside(
+            "period_max_ns", self.period_max_ns, self.period_min_ns, PERIOD_LIMIT_NS
+        )
+        if self.deadline_factor != fields_dict(type(self))["deadline_factor"].default:
+            yield (
+                "deadline_factor: with utilisation T is drawn, C = u T and D = T; "
+                "leave one of the two out"
+            )
+        filled = 0 < self.critical_cores < self.cores
+        if self.distribution != DEFAULT_DISTRIBUTION and not filled:
+            yield "distribution: with utilisation C follows from u and T; leave one of the two out"
+
+    def _unreachable(self, utilisation: Fraction) -> Iterable[str]:
+        """Why no utilisations within the bounds sum to the one asked for."""
+        low, high = self.utilisation_bounds()
+        reason = (
+            f"a task's utilisation is between {low} (utilisation_min, or wcet_min_ns / "
+            f"period_max_ns) and {high} (utilisation_max, or wcet_max_ns / period_min_ns)"
+        )
+        if low > high:
+            yield f"utilisation: {reason}: there is none"
+            return
+        critical = [core for core in range(self.cores) if self.is_critical(core)]
+        for count in sorted({len(self.tasks_on(core)) for core in critical}):
+            if not count * low <= utilisation <= count * high:
+                tasks = "1 task" if count == 1 else f"{count} tasks"
+                yield (
+                    f"utilisation: {tasks} on a core reach {count * low} to {count * high}, "
+                    f"found {utilisation}; {reason}"
+                )
+            if self.utilisation_method == "fixed-sum" and count > FIXED_SUM_LIMIT:
+                yield f"tasks: fixed-sum is for up to {FIXED_SUM_LIMIT} on a core, found {count}"
 
 
 def _outside(
@@ -117,13 +252,19 @@ def _is_names(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
 
 
+def _is_exact(value: object) -> bool:
+    return isinstance(value, Fraction) or _is_whole(value)
+
+
 #: Annotation -> (test, what is expected). Floats are no fractions: 0.1 is not a tenth.
 _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "int": (_is_whole, "a whole number"),
     "str": (lambda value: isinstance(value, str), "a word"),
-    "Fraction": (
-        lambda value: isinstance(value, Fraction) or _is_whole(value),
-        "an exact fraction",
+    "Fraction": (_is_exact, "an exact fraction"),
+    "Fraction | None": (lambda value: value is None or _is_exact(value), "an exact fraction"),
+    "tuple[Fraction, ...]": (
+        lambda value: isinstance(value, tuple) and all(map(_is_exact, value)),
+        "a tuple of exact fractions",
     ),
     "tuple[str, ...]": (_is_names, "a tuple of names"),
 }

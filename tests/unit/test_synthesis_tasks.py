@@ -1,0 +1,173 @@
+"""The truth is what each task was asked for: shares of its own, critical or filling its core."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from deadbeat.catalog import Catalog
+from deadbeat.emit import task_set_id
+from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.model.tasks import Access, Kind, Task, TaskSet
+from deadbeat.store.serial import task_set_from_plain, to_plain
+from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
+
+FRAGMENTS = example_fragments()
+CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})
+CALIBRATION = example_calibration(example_entries(FRAGMENTS))
+SYNTHESISER = Synthesiser(CATALOG, CALIBRATION)
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+#: Fragments whose finest use costs far less than a per cent of these tasks.
+FINE = {"wcet_min_ns": 2_000_000, "wcet_max_ns": 4_000_000}
+
+
+def parameters(**others: object) -> SynthesisParameters:
+    values = {"cores": 2, "tasks": 4, "sync_share": HALF, "contended_ratio": HALF, **others}
+    return SynthesisParameters(**values)
+
+
+def synthesise(seed: int, **others: object) -> TaskSet:
+    return SYNTHESISER.synthesise(parameters(**others), seed_for(7, 2, seed))
+
+
+def cost_ps(task: Task, kind: Kind) -> int:
+    return sum(segment.cost_ps for segment in task.segments if segment.kind is kind)
+
+
+def accesses(task_set: TaskSet, task: Task) -> set[Access]:
+    uses = [use for segment in task.segments for use in segment.uses]
+    return {task_set.resources[use.resource].access for use in uses if use.resource is not None}
+
+
+def test_each_task_has_its_own_shares():
+    shares = (Fraction(0), Fraction(1, 5), Fraction(7, 10), Fraction(1))
+    ratios = (HALF, Fraction(0), Fraction(1), HALF)
+    for seed in range(20):
+        made = synthesise(seed, sync_shares=shares, contended_ratios=ratios, **FINE)
+        for task, share in zip(made.tasks, shares, strict=True):
+            assert abs(Fraction(cost_ps(task, Kind.SY), task.cost_ps) - share) < Fraction(1, 100)
+        found = [accesses(made, task) for task in made.tasks]
+        assert found[:3] == [set(), {Access.PAR}, {Access.CON}]
+        assert made.sync_share == Fraction(19, 40)
+        assert made.contended_ratio == HALF
+        assert abs(made.sync_share_real - 19 / 40) < 0.01
+        # Of those that synchronise: 0, 1 and about 1/2.
+        assert 1 / 3 < made.contended_ratio_real < 2 / 3
+
+
+def test_own_ratios_meet_each_task_on_average():
+    ratios = (Fraction(1, 5), Fraction(4, 5))
+    real = [[], []]
+    for seed in range(300):
+        made = synthesise(seed, tasks=2, sync_share=Fraction(1), contended_ratios=ratios, **FINE)
+        for index, task in enumerate(made.tasks):
+            costs = CALIBRATION.job_costs_ps(task)
+            contended = whole = 0
+            for segment, costs_ps in zip(task.segments, costs, strict=True):
+                for use, use_ps in zip(segment.uses, costs_ps, strict=True):
+                    whole += use_ps
+                    if made.resources[use.resource].access is Access.CON:
+                        contended += use_ps
+            real[index].append(contended / whole)
+    for found, ratio in zip(real, ratios, strict=True):
+        # The standard deviation of one is at most 1/2 of a use's share; 300 of them.
+        assert abs(sum(found) / len(found) - ratio) < 0.04
+
+
+def test_one_value_for_all_is_the_common_value_but_for_bindings():
+    common = synthesise(3)
+    listed = synthesise(3, sync_shares=(HALF,) * 4)
+    assert task_set_id(listed) == task_set_id(common)
+    assert listed.sync_share == common.sync_share
+    bound = synthesise(3, contended_ratios=(HALF,) * 4)
+    assert [t.cost_ps for t in bound.tasks] == [t.cost_ps for t in common.tasks]
+
+
+def test_lists_alone_keep_streams_of_the_others():
+    before = synthesise(5, sync_shares=(TENTH, HALF, HALF, HALF))
+    after = synthesise(5, sync_shares=(TENTH, HALF, HALF, Fraction(0)))
+    assert before.tasks[:3] == tuple(
+        evolve(task, segments=old.segments)
+        for task, old in zip(after.tasks[:3], before.tasks[:3], strict=True)
+    )
+
+
+@pytest.mark.parametrize("fill", [Fraction(9, 10), Fraction(1), Fraction(1, 3)])
+def test_other_cores_are_filled_with_computation(fill):
+    for seed in range(20):
+        made = synthesise(seed, cores=3, tasks=8, critical_cores=1, fill_utilisation=fill)
+        assert [task.critical for task in made.tasks] == [task.core == 0 for task in made.tasks]
+        for core in (1, 2):
+            tasks = [task for task in made.tasks if task.core == core]
+            assert {s.kind for task in tasks for s in task.segments} == {Kind.NS}
+            used = sum(task.utilisation for task in tasks)
+            # A period is rounded up by less than 1 ns of at least 100 us.
+            assert fill * (1 - Fraction(1, 100_000)) < used <= fill
+            assert all(task.deadline_ns == task.period_ns for task in tasks)
+        critical = [task for task in made.tasks if task.critical]
+        assert all(task.period_ns == 10 * task.wcet_ns for task in critical)
+        assert made.sync_share == HALF
+        assert abs(made.sync_share_real - 0.5) < 0.02
+
+
+def test_shielding_leaves_the_critical_tasks_as_they_are():
+    for seed in range(10):
+        everywhere = synthesise(seed, cores=2, tasks=4)
+        shielded = synthesise(seed, cores=2, tasks=4, critical_cores=1)
+        assert [
+            (t.wcet_ns, t.period_ns, t.priority, t.seed) for t in everywhere.tasks if t.core == 0
+        ] == [(t.wcet_ns, t.period_ns, t.priority, t.seed) for t in shielded.tasks if t.core == 0]
+
+
+def test_a_deadline_factor_moves_only_critical_tasks():
+    first, second = (
+        synthesise(1, critical_cores=1, deadline_factor=Fraction(factor)) for factor in (2, 10)
+    )
+    for one, other in zip(first.tasks, second.tasks, strict=True):
+        assert one.segments == other.segments or one.critical
+        assert (one.period_ns == other.period_ns) is not one.critical
+        assert one.wcet_ns == other.wcet_ns
+
+
+def test_stored_task_sets_without_the_word_critical_are_critical():
+    made = synthesise(1)
+    plain = to_plain(made)
+    for task in plain["tasks"]:
+        del task["critical"]
+    assert task_set_from_plain(plain, path=Path("old"), hint="") == made
+    shielded = synthesise(1, critical_cores=1)
+    again = task_set_from_plain(to_plain(shielded), path=Path("new"), hint="")
+    assert again == shielded
+    everything = evolve(shielded, tasks=tuple(evolve(t, critical=True) for t in shielded.tasks))
+    assert task_set_id(everything) == task_set_id(shielded)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("sync_shares", (HALF,), "sync_shares: expected one for each of 4 tasks, found 1"),
+        ("sync_shares", (HALF, HALF, HALF, Fraction(2)), "sync_shares[3]: expected 0 to 1"),
+        ("sync_shares", (0.5,) * 4, "sync_shares: expected a tuple of exact fractions"),
+        ("contended_ratios", [HALF] * 4, "contended_ratios: expected a tuple"),
+        ("critical_cores", 3, "critical_cores: expected 0 to 2"),
+        ("critical_cores", True, "critical_cores: expected a whole number"),
+        ("fill_utilisation", Fraction(11, 10), "fill_utilisation: expected 1/1000 to 1"),
+        ("periods", "harmonic", "periods: says something only where utilisation is given"),
+        ("utilisation", 0.5, "utilisation: expected an exact fraction"),
+    ],
+)
+def test_each_wrong_value_is_named(name, value, expected):
+    with pytest.raises(UsageError) as caught:
+        parameters(**{name: value})
+    assert expected in caught.value.message
+
+
+def test_segments_max_follows_the_tasks():
+    mixed = (Fraction(0), Fraction(1), HALF, Fraction(1))
+    with pytest.raises(UsageError, match="segments_max: expected 2 to"):
+        parameters(sync_shares=mixed, segments_max=1)
+    parameters(sync_shares=(Fraction(0), Fraction(1)) * 2, segments_max=1)
