@@ -217,6 +217,8 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .window_bytes = sizeof(struct db_window_row),
         .probe_bytes = sizeof(struct db_probe_row),
         .record_bytes = sizeof(struct db_job_record),
+        .detail_bytes = sizeof(struct db_job_detail),
+        .counter_bytes = sizeof(struct db_counter_row),
         .task_count = run->set->task_count,
         .window_count = run->window_count,
         .probe_count = run->probe_count,

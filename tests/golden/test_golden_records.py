@@ -13,34 +13,62 @@ from deadbeat.model import jobs as j
 from deadbeat.store.jobfile import read_job_table, write_job_table
 
 HERE = Path(__file__).parent
-GOLDEN = HERE / "records-v1.jobs"
+GOLDEN = {1: HERE / "records-v1.jobs", 2: HERE / "records-v2.jobs"}
 INCLUDE = HERE.parents[1] / "runtime" / "include"
 
 
 @pytest.fixture(scope="module")
-def written_by_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc") or shutil.which("cc")
     assert compiler, "a C compiler is needed"
-    folder = tmp_path_factory.mktemp("records")
-    program, output = folder / "records_v1", folder / "records-v1.jobs"
+    made = tmp_path_factory.mktemp("records") / "records"
     flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow"]
-    source = HERE / "records_v1.c"
-    subprocess.run([compiler, *flags, "-I", INCLUDE, source, "-o", program], check=True)
-    subprocess.run([program, output], check=True)
-    return output
+    subprocess.run([compiler, *flags, "-I", INCLUDE, HERE / "records.c", "-o", made], check=True)
+    return made
 
 
-def test_what_c_writes_today_is_the_golden_file(written_by_c: Path) -> None:
-    assert written_by_c.read_bytes() == GOLDEN.read_bytes()
+@pytest.mark.parametrize("version", GOLDEN)
+def test_what_c_writes_today_is_the_golden_file(
+    version: int, program: Path, tmp_path: Path
+) -> None:
+    subprocess.run([program, str(version), tmp_path / "c.jobs"], check=True)
+    assert (tmp_path / "c.jobs").read_bytes() == GOLDEN[version].read_bytes()
 
 
-def test_what_numpy_writes_is_the_golden_file(tmp_path: Path) -> None:
-    write_job_table(tmp_path / "again.jobs", read_job_table(GOLDEN))
-    assert (tmp_path / "again.jobs").read_bytes() == GOLDEN.read_bytes()
+@pytest.mark.parametrize("version", GOLDEN)
+def test_what_numpy_writes_is_the_golden_file(version: int, tmp_path: Path) -> None:
+    write_job_table(tmp_path / "again.jobs", read_job_table(GOLDEN[version]))
+    assert (tmp_path / "again.jobs").read_bytes() == GOLDEN[version].read_bytes()
 
 
-def test_every_field_has_the_value_that_c_gave_it() -> None:
-    table = read_job_table(GOLDEN)
+def test_a_file_of_version_1_has_no_details_and_no_counters() -> None:
+    table = read_job_table(GOLDEN[1])
+    assert len(table.jobs) == 3
+    assert (len(table.details), len(table.counters)) == (0, 0)
+    assert table.details.dtype == j.DETAIL_DTYPE
+    assert table.counters.dtype == j.COUNTER_DTYPE
+
+
+def test_details_and_counters_have_the_values_that_c_gave_them() -> None:
+    table = read_job_table(GOLDEN[2])
+    assert int(table.header["waited_ns"]) == 6000006
+    assert table.details.tolist() == [
+        (70001, 80002, 4003, 5, 6, 7, j.DETAIL_SY),
+        (0, 0, 0, j.NO_USE, 0, 0, 0),
+        (0, 0, 0, j.NO_USE, 8, 0, 0),
+    ]
+    number = j.COUNTER_EVENTS.index
+    assert table.counters.tolist() == [
+        (0, 0, number("context_switches"), j.COUNTER_COUNTED, 11, 12, 12),
+        (0, 0, number("cycles"), j.COUNTER_SCALED, 21, 22, 20),
+        (0, 0, number("branch_misses"), j.COUNTER_REFUSED, 0, 0, 0),
+        (1, 1, number("cycles"), j.COUNTER_UNSUPPORTED, 0, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize("version", GOLDEN)
+def test_every_field_has_the_value_that_c_gave_it(version: int) -> None:
+    table = read_job_table(GOLDEN[version])
     header = table.header
     assert int(header["flags"]) == 31
     times = ("epoch_ns", "epoch_realtime_ns", "clock_cost_ps", "measured_ns", "setup_ns")
@@ -74,7 +102,7 @@ def test_every_field_has_the_value_that_c_gave_it() -> None:
 
 
 def test_arrays_of_a_read_table_cannot_be_changed() -> None:
-    table = read_job_table(GOLDEN)
+    table = read_job_table(GOLDEN[2])
     with pytest.raises(ValueError, match="read-only"):
         table.jobs["release_ns"][0] = 1
     assert isinstance(table.jobs, np.ndarray)

@@ -19,7 +19,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.store.jobfile import job_file_buffers, new_header, parse_job_table
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "records-v1.jobs"
+GOLDEN = Path(__file__).parents[1] / "golden"
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 
@@ -45,13 +45,47 @@ def tables(draw: st.DrawFn) -> JobTable:
         for _ in range(count):
             release += draw(st.integers(0, 40))
             rows.append(draw(_job_rows(index, release, solo)))
+    jobs = np.array(rows, dtype=j.JOB_DTYPE)
     return JobTable(
         header=new_header(set_id=draw(HEX), flags=draw(st.integers(0, 31))),
         tasks=tasks,
         windows=windows,
         probes=np.zeros(0, j.PROBE_DTYPE),
-        jobs=np.array(rows, dtype=j.JOB_DTYPE),
+        jobs=jobs,
+        details=draw(_details(jobs)),
+        counters=draw(_counters(task_count, solo)),
     )
+
+
+@st.composite
+def _details(draw: st.DrawFn, jobs: np.ndarray) -> np.ndarray:
+    if not draw(st.booleans()):
+        return np.zeros(0, j.DETAIL_DTYPE)
+    details = np.zeros(len(jobs), j.DETAIL_DTYPE)
+    details["worst_use"] = j.NO_USE
+    for detail, job in zip(details, jobs, strict=True):
+        if job["flags"] & j.JOB_FINISHED:
+            span = int(job["finish_ns"] - job["start_ns"])
+            detail["stall_ns"] = draw(st.integers(0, span))
+            detail["worst_use_ns"] = draw(st.integers(0, span))
+            detail["worst_use"] = draw(st.integers(0, 5))
+    return details
+
+
+@st.composite
+def _counters(draw: st.DrawFn, tasks: int, solo: list[int]) -> np.ndarray:
+    places = [
+        (task, window)
+        for task in range(tasks)
+        for window, alone in enumerate(solo)
+        if alone in (-1, task)
+    ]
+    rows = [
+        (*place, event, draw(st.integers(0, 3)), draw(st.integers(0, 99)), 2, 1)
+        for place in (places if draw(st.booleans()) else [])
+        for event in sorted(draw(st.sets(st.integers(0, len(j.COUNTER_EVENTS) - 1), max_size=3)))
+    ]
+    return np.array(rows, dtype=j.COUNTER_DTYPE)
 
 
 @st.composite
@@ -93,7 +127,7 @@ def read_or_refuse(data: bytes) -> None:
 @given(tables())
 def test_a_table_survives_its_bytes(table: JobTable) -> None:
     again = parse_job_table(as_bytes(table), name="x")
-    for name in ("tasks", "windows", "probes", "jobs"):
+    for name in ("tasks", "windows", "probes", "jobs", "details", "counters"):
         assert getattr(again, name).tobytes() == getattr(table, name).tobytes()
     assert again.set_id == table.set_id
     assert int(again.header["flags"]) == int(table.header["flags"])
@@ -124,7 +158,15 @@ def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.one_of(tables().map(as_bytes), st.just(GOLDEN.read_bytes())), st.data())
+@given(
+    st.one_of(
+        tables().map(as_bytes),
+        st.sampled_from(["records-v1.jobs", "records-v2.jobs"]).map(
+            lambda name: (GOLDEN / name).read_bytes()
+        ),
+    ),
+    st.data(),
+)
 def test_damage_behind_a_right_checksum_is_refused_or_harmless(
     whole: bytes, data: st.DataObject
 ) -> None:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
+import numpy as np
 import pytest
 from helpers.processes import names, other_process_holding
 from helpers.runs import (
@@ -20,6 +22,7 @@ from helpers.runs import (
     task_set,
 )
 
+from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource
@@ -282,6 +285,15 @@ def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
     expected = estimate_bytes(runs=3, jobs=10, tasks=2, windows=1)
     assert expected == 3 * (tmp_path / "x.jobs").stat().st_size
     assert free_bytes(tmp_path / "not" / "yet") > 0
+
+
+def test_details_and_counters_are_in_the_estimate(tmp_path: Path) -> None:
+    table = job_table([RunTask()], [[ran(0, 10, 110)] * 5], probes=[(0, 0, 0, 0, 1)] * 4)
+    counters = np.zeros(len(j.COUNTER_EVENTS), j.COUNTER_DTYPE)
+    more = attrs.evolve(table, details=np.zeros(5, j.DETAIL_DTYPE), counters=counters)
+    write_job_table(tmp_path / "x.jobs", more)
+    expected = estimate_bytes(runs=1, jobs=5, details=True, counted=1)
+    assert expected == (tmp_path / "x.jobs").stat().st_size
 
 
 # -- damaged and foreign files

@@ -6,11 +6,19 @@ import struct
 import zlib
 from pathlib import Path
 
+import attrs
+import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Window, job_table, ran
 
+from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
-from deadbeat.store.jobfile import job_file_buffers, parse_job_table, read_job_table
+from deadbeat.store.jobfile import (
+    find_inconsistency,
+    job_file_buffers,
+    parse_job_table,
+    read_job_table,
+)
 
 HEADER_BYTES, TASK_BYTES, WINDOW_BYTES = 256, 64, 24
 
@@ -22,7 +30,10 @@ def valid_bytes() -> bytes:
         windows=[Window()],
         probes=[(0, 0, 0, 0, 1_000_000)],
     )
-    return b"".join(job_file_buffers(table))
+    details = np.zeros(3, j.DETAIL_DTYPE)
+    details["worst_use"] = j.NO_USE
+    counters = np.array([(0, 0, 1, 0, 5, 9, 9), (1, 0, 1, 1, 0, 0, 0)], j.COUNTER_DTYPE)
+    return b"".join(job_file_buffers(attrs.evolve(table, details=details, counters=counters)))
 
 
 def resealed(data: bytes) -> bytes:
@@ -40,11 +51,14 @@ TASKS = HEADER_BYTES
 WINDOWS = TASKS + 2 * TASK_BYTES
 PROBES = WINDOWS + WINDOW_BYTES
 JOBS = PROBES + 24
+DETAILS = JOBS + 3 * 64
+COUNTERS = DETAILS + 3 * 32
 
 
 def test_a_valid_file_is_read() -> None:
     table = parse_job_table(valid_bytes(), name="x.jobs")
-    assert len(table.jobs) == 3
+    assert len(table.jobs) == len(table.details) == 3
+    assert len(table.counters) == 2
 
 
 @pytest.mark.parametrize(
@@ -58,7 +72,13 @@ def test_a_valid_file_is_read() -> None:
         (valid_bytes()[:-1], "truncated"),
         (valid_bytes() + b"\0", "longer than its header says"),
         (valid_bytes()[:-1] + b"\0", "the checksum does not match"),
-        (patched(8, "<I", 2), "has version 2; deadbeat "),
+        (patched(8, "<I", 3), "has version 3; deadbeat .* reads 1 to 2"),
+        (patched(8, "<I", 0), "has version 0; deadbeat "),
+        (patched(8, "<I", 1), "longer than its header says"),
+        (patched(168, "<I", 31), "detail_bytes is 31, not 32"),
+        (patched(172, "<I", 0), "counter_bytes is 0, not 32"),
+        (patched(176, "<Q", 0), "longer than its header says"),
+        (patched(184, "<I", 3), "truncated"),
         (patched(12, "<I", 255), "header_bytes is 255, not 256"),
         (patched(28, "<I", 65), "record_bytes is 65, not 64"),
         (patched(32, "<I", 1), "truncated|longer"),
@@ -87,6 +107,17 @@ def test_a_valid_file_is_read() -> None:
         (patched(JOBS + 60, "<I", 1 | 2), "solo flag contradicts"),
         (patched(JOBS, "<q", 1_000_000), "starts before its release"),
         (patched(JOBS + 64, "<q", -1), "order of their releases"),
+        (patched(DETAILS, "<q", -1), "worst use is negative"),
+        (patched(DETAILS, "<q", 101), "a stall is longer than its job"),
+        (patched(DETAILS + 8, "<q", 101), "a worst use is longer than its job"),
+        (patched(DETAILS + 16, "<q", 2**62), "start of a worst use"),
+        (patched(COUNTERS, "<H", 2), "counter names a task that does not exist"),
+        (patched(COUNTERS + 2, "<H", 1), "counter names a window that does not exist"),
+        (patched(COUNTERS + 4, "<H", 12), "counter is of an unknown event"),
+        (patched(COUNTERS + 6, "<H", 4), "counter has an unknown status"),
+        (patched(COUNTERS + 8, "<q", -1), "value of a counter is out of range"),
+        (patched(COUNTERS + 16, "<q", 2**62), "enabled_ns of a counter"),
+        (patched(COUNTERS + 32, "<H", 0), "order of task, window and event"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_clear_line(data: bytes, part: str) -> None:
@@ -95,6 +126,22 @@ def test_a_file_that_is_wrong_is_one_clear_line(data: bytes, part: str) -> None:
     assert "some/m.jobs" in caught.value.message
     assert "\n" not in str(caught.value)
     assert caught.value.hint
+
+
+def test_details_of_some_jobs_only_are_refused() -> None:
+    table = parse_job_table(valid_bytes(), name="x.jobs")
+    some = attrs.evolve(table, details=table.details[:2])
+    assert find_inconsistency(some) == "there are details of 2 jobs, not 3"
+
+
+def test_counters_of_a_task_that_did_not_run_in_the_window_are_refused() -> None:
+    table = parse_job_table(valid_bytes(), name="x.jobs")
+    windows, jobs = table.windows.copy(), table.jobs.copy()
+    windows["kind"], windows["task"] = j.WINDOW_SOLO, 1
+    jobs["flags"] |= j.JOB_SOLO
+    assert find_inconsistency(attrs.evolve(table, windows=windows, jobs=jobs)) == (
+        "a counter names a task that did not run in its window"
+    )
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 /*
- * The result file of one run of one task set, version 1. Little-endian, fixed sizes, defined here
- * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two.
+ * The result file of one run of one task set, version 2. Little-endian, fixed sizes, defined here
+ * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two. Version 1
+ * ends after the job records, and its header is zero after waited_ns.
  *
  *   struct db_file_header
  *   struct db_task_row    [task_count]
  *   struct db_window_row  [window_count]
  *   struct db_probe_row   [probe_count]
  *   struct db_job_record  [job_count]
+ *   struct db_job_detail  [detail_count]   0 or job_count
+ *   struct db_counter_row [counter_count]
  *   uint32_t crc32 of everything before it (the polynomial of zlib)
  *
  * Times are nanoseconds of CLOCK_MONOTONIC after header.epoch_ns unless a name says otherwise.
@@ -17,7 +20,7 @@
 #include <stdint.h>
 
 #define DB_RECORDS_MAGIC "DBJOBS\r\n"
-#define DB_RECORDS_VERSION 1
+#define DB_RECORDS_VERSION 2
 #define DB_NEVER INT64_MIN
 
 /* header.flags */
@@ -48,7 +51,11 @@ struct db_file_header {
     uint64_t setup_ns;         /* from the start of the set to the first window */
     char set_id[64];
     int64_t waited_ns; /* between windows, for the host to be quiet */
-    uint8_t reserved[88];
+    uint32_t detail_bytes;
+    uint32_t counter_bytes;
+    uint64_t detail_count;
+    uint32_t counter_count;
+    uint8_t reserved[68];
 };
 
 struct db_task_row {
@@ -124,10 +131,64 @@ struct db_job_record {
     uint32_t flags;
 };
 
+/* No use of the job took longer than usual. */
+#define DB_NO_USE UINT16_MAX
+
+/* detail.flags */
+#define DB_DETAIL_SY 1u /* the worst use is of a synchronisation fragment */
+
+/* Of the job of the same index; all zero, and worst_use DB_NO_USE, where it did not run. */
+struct db_job_detail {
+    int64_t stall_ns;           /* suspected: computing uses beyond the usual, less run_delay_within */
+    int64_t worst_use_ns;       /* longest excess of one use over its usual time */
+    int64_t worst_use_start_ns; /* when that use began */
+    uint16_t worst_use;         /* index among the task's uses, or DB_NO_USE */
+    uint16_t start_cpu;
+    uint16_t finish_cpu;
+    uint16_t flags;
+};
+
+enum db_counter_event {
+    DB_COUNT_CONTEXT_SWITCHES = 0,
+    DB_COUNT_CPU_MIGRATIONS,
+    DB_COUNT_PAGE_FAULTS,
+    DB_COUNT_MINOR_FAULTS,
+    DB_COUNT_MAJOR_FAULTS,
+    DB_COUNT_TASK_CLOCK, /* ns; the last that the kernel counts */
+    DB_COUNT_CYCLES,
+    DB_COUNT_INSTRUCTIONS,
+    DB_COUNT_CACHE_REFERENCES,
+    DB_COUNT_CACHE_MISSES,
+    DB_COUNT_BRANCHES,
+    DB_COUNT_BRANCH_MISSES,
+    DB_COUNT_EVENTS
+};
+
+enum db_counter_status {
+    DB_COUNTED = 0,
+    DB_COUNT_UNSUPPORTED = 1, /* there is no such event here */
+    DB_COUNT_REFUSED = 2,     /* no permission: perf_event_paranoid, a seccomp filter */
+    DB_COUNT_SCALED = 3       /* counted during running_ns of enabled_ns; the value is scaled up */
+};
+
+/* One event of one task in one window, from the task's first release of it to its last finish.
+ * Rows lie in the order of task, window, event. */
+struct db_counter_row {
+    uint16_t task;
+    uint16_t window;
+    uint16_t event;
+    uint16_t status;
+    int64_t value; /* 0 where it was not counted */
+    int64_t enabled_ns;
+    int64_t running_ns;
+};
+
 _Static_assert(sizeof(struct db_file_header) == 256, "file header is 256 bytes");
 _Static_assert(sizeof(struct db_task_row) == 64, "task row is 64 bytes");
 _Static_assert(sizeof(struct db_window_row) == 24, "window row is 24 bytes");
 _Static_assert(sizeof(struct db_probe_row) == 24, "probe row is 24 bytes");
 _Static_assert(sizeof(struct db_job_record) == 64, "job record is 64 bytes");
+_Static_assert(sizeof(struct db_job_detail) == 32, "job detail is 32 bytes");
+_Static_assert(sizeof(struct db_counter_row) == 32, "counter row is 32 bytes");
 
 #endif

@@ -245,6 +245,10 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
             jobs=math.ceil(jobs_at[cores] * (1 + spec.quiet.extra_windows / spec.run.windows)),
             tasks=tasks,
             windows=spec.run.windows * (1 + tasks) + spec.quiet.extra_windows,
+            details=spec.run.causes,
+            counted=(2 * spec.run.windows + spec.quiet.extra_windows) * tasks
+            if spec.run.counters
+            else 0,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
     measured = spec.run.seconds + solo_seconds(spec)

@@ -1,11 +1,11 @@
-"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``, version 1."""
+"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``, versions 1 and 2."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 NEVER = np.iinfo(np.int64).min
@@ -31,7 +31,12 @@ HEADER_DTYPE = np.dtype(
         ("setup_ns", "<u8"),
         ("set_id", "S64"),
         ("waited_ns", "<i8"),
-        ("reserved", "V88"),
+        # of version 2; zero in version 1
+        ("detail_bytes", "<u4"),
+        ("counter_bytes", "<u4"),
+        ("detail_count", "<u8"),
+        ("counter_count", "<u4"),
+        ("reserved", "V68"),
     ]
 )
 TASK_DTYPE = np.dtype(
@@ -84,6 +89,30 @@ JOB_DTYPE = np.dtype(
         ("flags", "<u4"),
     ]
 )
+#: Beside each job of a run with ``causes``; a stall is suspected, never seen (how-it-measures.md).
+DETAIL_DTYPE = np.dtype(
+    [
+        ("stall_ns", "<i8"),
+        ("worst_use_ns", "<i8"),
+        ("worst_use_start_ns", "<i8"),
+        ("worst_use", "<u2"),
+        ("start_cpu", "<u2"),
+        ("finish_cpu", "<u2"),
+        ("flags", "<u2"),
+    ]
+)
+#: One event of one task in one window of a run with ``counters``.
+COUNTER_DTYPE = np.dtype(
+    [
+        ("task", "<u2"),
+        ("window", "<u2"),
+        ("event", "<u2"),
+        ("status", "<u2"),
+        ("value", "<i8"),
+        ("enabled_ns", "<i8"),
+        ("running_ns", "<i8"),
+    ]
+)
 
 WINDOW_TOGETHER, WINDOW_SOLO = 0, 1
 PROBE_YARDSTICK, PROBE_CACHE_LINE, PROBE_WITNESS = 0, 1, 2
@@ -98,6 +127,31 @@ JOB_SKIPPED = 4
 JOB_STARTED = 8
 JOB_FINISHED = 16
 JOB_SPLIT = 32
+
+#: ``worst_use`` of a job none of whose uses took longer than usual.
+NO_USE = 0xFFFF
+#: The worst use is of a synchronisation fragment.
+DETAIL_SY = 1
+
+#: Perf events by the number that a counter row carries.
+COUNTER_EVENTS = (
+    "context_switches",
+    "cpu_migrations",
+    "page_faults",
+    "minor_faults",
+    "major_faults",
+    "task_clock",
+    "cycles",
+    "instructions",
+    "cache_references",
+    "cache_misses",
+    "branches",
+    "branch_misses",
+)
+#: Of these, the first so many are counted by the kernel, the rest by the processor.
+SOFTWARE_EVENTS = 6
+#: Counted; there is no such event here; permission refused; counted part of the time and scaled.
+COUNTER_COUNTED, COUNTER_UNSUPPORTED, COUNTER_REFUSED, COUNTER_SCALED = 0, 1, 2, 3
 
 RUN_REALTIME = 1
 RUN_SPLIT = 2
@@ -114,6 +168,8 @@ class JobTable:
     Attributes:
         header: Scalar record of HEADER_DTYPE.
         tasks, windows, probes, jobs: Record arrays of TASK_, WINDOW_, PROBE_ and JOB_DTYPE.
+        details: One record of DETAIL_DTYPE a job, or none at all: not recorded.
+        counters: Records of COUNTER_DTYPE; none: not counted.
     """
 
     header: Any
@@ -121,6 +177,8 @@ class JobTable:
     windows: NDArray[Any]
     probes: NDArray[Any]
     jobs: NDArray[Any]
+    details: NDArray[Any] = field(factory=lambda: np.zeros(0, DETAIL_DTYPE))
+    counters: NDArray[Any] = field(factory=lambda: np.zeros(0, COUNTER_DTYPE))
 
     @property
     def set_id(self) -> str:

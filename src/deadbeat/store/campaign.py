@@ -416,12 +416,23 @@ def _require_consistent(key: RunKey, table: JobTable) -> None:
         raise DataError(f"run {key.text} is inconsistent: {problem}", "this is a defect: report it")
 
 
-def estimate_bytes(*, runs: int, jobs: int, tasks: int = 1, windows: int = 1) -> int:
+def estimate_bytes(
+    *,
+    runs: int,
+    jobs: int,
+    tasks: int = 1,
+    windows: int = 1,
+    details: bool = False,
+    counted: int = 0,
+) -> int:
     """Disk need of ``runs`` runs of ``jobs`` jobs each, rejected attempts not included.
 
-    A probe per core and pair at each boundary is counted as four a window.
+    A probe per core and pair at each boundary is counted as four a window. ``details``: the jobs
+    have them; ``counted``: pairs of a task and a window in which its perf events are counted.
     """
     one = j.HEADER_DTYPE.itemsize + 4 + jobs * j.JOB_DTYPE.itemsize
+    one += jobs * j.DETAIL_DTYPE.itemsize if details else 0
+    one += counted * len(j.COUNTER_EVENTS) * j.COUNTER_DTYPE.itemsize
     one += tasks * j.TASK_DTYPE.itemsize
     one += windows * (j.WINDOW_DTYPE.itemsize + 4 * j.PROBE_DTYPE.itemsize)
     return runs * one

@@ -21,17 +21,20 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.store.files import read_bytes, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
-VERSION = 1
+VERSION = 2
+#: Written by earlier versions; read, and written again as it was.
+FIRST_VERSION = 1
 #: No time, cost or period in a file may exceed this: 73 years; differences then fit in int64.
 LIMIT_NS = 1 << 61
 
 _HINT = "delete or move the file and repeat the command: only this run is measured again"
-_SECTIONS = (
+_FIRST_SECTIONS = (
     ("task", j.TASK_DTYPE),
     ("window", j.WINDOW_DTYPE),
     ("probe", j.PROBE_DTYPE),
     ("job", j.JOB_DTYPE),
 )
+_SECTIONS = (*_FIRST_SECTIONS, ("detail", j.DETAIL_DTYPE), ("counter", j.COUNTER_DTYPE))
 
 
 def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
@@ -51,22 +54,40 @@ def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
 
 
 def job_file_buffers(table: JobTable) -> list[bytes]:
-    """The bytes of a job file, in order; sizes, counts and the checksum follow from the arrays."""
-    sections = (table.tasks, table.windows, table.probes, table.jobs)
+    """The bytes of a job file, in order; sizes, counts and the checksum follow from the arrays.
+
+    A table that was read from a file of version 1 becomes such a file again.
+    """
     header = np.array(table.header, dtype=j.HEADER_DTYPE)
+    first = int(header["version"]) == FIRST_VERSION
+    first = first and not len(table.details) and not len(table.counters)
     header["magic"] = MAGIC
-    header["version"] = VERSION
+    header["version"] = FIRST_VERSION if first else VERSION
     header["header_bytes"] = j.HEADER_DTYPE.itemsize
-    for (name, dtype), section in zip(_SECTIONS, sections, strict=True):
-        header["record_bytes" if name == "job" else f"{name}_bytes"] = dtype.itemsize
+    sections = [(*of, _section(table, of[0])) for of in (_FIRST_SECTIONS if first else _SECTIONS)]
+    for name, dtype, section in sections:
+        header[_size_field(name)] = dtype.itemsize
         header[f"{name}_count"] = len(section)
     buffers = [header.tobytes()]
-    for (_, dtype), section in zip(_SECTIONS, sections, strict=True):
+    for _, dtype, section in sections:
         buffers.append(np.ascontiguousarray(section, dtype=dtype).tobytes())
     checksum = 0
     for buffer in buffers:
         checksum = zlib.crc32(buffer, checksum)
     return [*buffers, checksum.to_bytes(4, "little")]
+
+
+def _section(table: JobTable, name: str) -> NDArray[Any]:
+    found: NDArray[Any] = getattr(table, f"{name}s")
+    return found
+
+
+def _size_field(section: str) -> str:
+    return "record_bytes" if section == "job" else f"{section}_bytes"
+
+
+def _sections_of(header: Any) -> tuple[tuple[str, np.dtype[Any]], ...]:
+    return _FIRST_SECTIONS if int(header["version"]) == FIRST_VERSION else _SECTIONS
 
 
 def write_job_table(path: Path, table: JobTable) -> None:
@@ -108,7 +129,8 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
         DataError: As `read_job_table`.
     """
     header = _parse_header(data, name)
-    sizes = [int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in _SECTIONS]
+    wanted = _sections_of(header)
+    sizes = [int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in wanted]
     expected = j.HEADER_DTYPE.itemsize + sum(sizes) + 4
     if len(data) != expected:
         how = "truncated" if len(data) < expected else "longer than its header says"
@@ -116,14 +138,12 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     if zlib.crc32(memoryview(data)[:-4]) != int.from_bytes(data[-4:], "little"):
         raise DataError(f"job file {name} is damaged: the checksum does not match", _HINT)
     offset = j.HEADER_DTYPE.itemsize
-    sections: list[NDArray[Any]] = []
-    for (section, dtype), size in zip(_SECTIONS, sizes, strict=True):
+    sections: dict[str, NDArray[Any]] = {}
+    for (section, dtype), size in zip(wanted, sizes, strict=True):
         count = int(header[f"{section}_count"])
-        sections.append(np.frombuffer(data, dtype=dtype, count=count, offset=offset))
+        sections[f"{section}s"] = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
         offset += size
-    table = JobTable(
-        header=header, tasks=sections[0], windows=sections[1], probes=sections[2], jobs=sections[3]
-    )
+    table = JobTable(header=header, **sections)
     problem = find_inconsistency(table)
     if problem:
         raise DataError(f"job file {name} is inconsistent: {problem}", _HINT)
@@ -138,16 +158,17 @@ def _parse_header(data: bytes, name: str) -> Any:
     if len(data) < 12:
         raise DataError(f"job file {name} is truncated: {len(data)} bytes", _HINT)
     version = int.from_bytes(data[8:12], "little")
-    if version != VERSION:
+    if not FIRST_VERSION <= version <= VERSION:
         raise DataError(
-            f"job file {name} has version {version}; deadbeat {tool_version()} reads {VERSION}",
+            f"job file {name} has version {version}; deadbeat {tool_version()} reads "
+            f"{FIRST_VERSION} to {VERSION}",
             "use the deadbeat that wrote it (campaign.json names it), or a newer one",
         )
     if len(data) < j.HEADER_DTYPE.itemsize + 4:
         raise DataError(f"job file {name} is truncated: {len(data)} bytes", _HINT)
     header = np.frombuffer(data, dtype=j.HEADER_DTYPE, count=1)[0]
-    wanted = {"header_bytes": j.HEADER_DTYPE.itemsize, "record_bytes": j.JOB_DTYPE.itemsize}
-    wanted |= {f"{section}_bytes": dtype.itemsize for section, dtype in _SECTIONS[:3]}
+    wanted = {"header_bytes": j.HEADER_DTYPE.itemsize}
+    wanted |= {_size_field(section): dtype.itemsize for section, dtype in _sections_of(header)}
     for field, size in wanted.items():
         if int(header[field]) != size:
             found = int(header[field])
@@ -171,6 +192,8 @@ def _problems(table: JobTable) -> Iterator[str]:
     if len(table.jobs):
         yield from _job_problems(table)
         yield from _time_problems(table.jobs)
+    yield from _detail_problems(table)
+    yield from _counter_problems(table)
 
 
 def _task_problems(tasks: NDArray[Any], job_count: int) -> Iterator[str]:
@@ -246,6 +269,49 @@ def _time_problems(jobs: NDArray[Any]) -> Iterator[str]:
     same_task = jobs["task"][1:] == jobs["task"][:-1]
     if ((release[1:] < release[:-1]) & same_task).any():
         yield "jobs of a task are not in the order of their releases"
+
+
+def _detail_problems(table: JobTable) -> Iterator[str]:
+    jobs, details = table.jobs, table.details
+    if not len(details):
+        return
+    if len(details) != len(jobs):
+        yield f"there are details of {len(details)} jobs, not {len(jobs)}"
+        return
+    if (details["stall_ns"] < 0).any() or (details["worst_use_ns"] < 0).any():
+        yield "a stall or a worst use is negative"
+    finished = jobs["flags"] & j.JOB_FINISHED != 0
+    span = np.where(finished, jobs["finish_ns"] - jobs["start_ns"], 0)
+    if (details["stall_ns"] > span).any():
+        yield "a stall is longer than its job"
+    if (details["worst_use_ns"] > span).any():
+        yield "a worst use is longer than its job"
+    if not _within_limit(details["worst_use_start_ns"]):
+        yield "the start of a worst use is out of range"
+
+
+def _counter_problems(table: JobTable) -> Iterator[str]:
+    counters = table.counters
+    if not len(counters):
+        return
+    if counters["task"].max() >= len(table.tasks):
+        yield "a counter names a task that does not exist"
+    if counters["window"].max() >= len(table.windows):
+        yield "a counter names a window that does not exist"
+        return
+    windows = table.windows[counters["window"]]
+    if ((windows["kind"] == j.WINDOW_SOLO) & (windows["task"] != counters["task"])).any():
+        yield "a counter names a task that did not run in its window"
+    if counters["event"].max() >= len(j.COUNTER_EVENTS):
+        yield "a counter is of an unknown event"
+    if counters["status"].max() > j.COUNTER_SCALED:
+        yield "a counter has an unknown status"
+    for field in ("value", "enabled_ns", "running_ns"):
+        if (counters[field] < 0).any() or not _within_limit(counters[field]):
+            yield f"{field} of a counter is out of range"
+    place = counters["task"].astype(np.int64) << 32 | counters["window"].astype(np.int64) << 16
+    if (np.diff(place | counters["event"]) <= 0).any():
+        yield "counters are not in the order of task, window and event"
 
 
 def _within_limit(times_ns: NDArray[Any]) -> bool:

@@ -1,8 +1,9 @@
 /*
- * Writes the job file tests/golden/records-v1.jobs, every field with a value of its own, from the
- * structs of records.h. So the file ties those structs to the numpy dtypes, and it stays readable
- * when a later version exists.
+ * Writes the job files tests/golden/records-v1.jobs and records-v2.jobs (argument 1 or 2, then the
+ * name), every field with a value of its own, from the structs of records.h. So the files tie those
+ * structs to the numpy dtypes, and they stay readable when a later version exists.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define WINDOWS 2
 #define PROBES 3
 #define JOBS 3
+#define COUNTERS 4
 
 struct body {
     struct db_file_header header;
@@ -20,6 +22,9 @@ struct body {
     struct db_window_row windows[WINDOWS];
     struct db_probe_row probes[PROBES];
     struct db_job_record jobs[JOBS];
+    /* of version 2 */
+    struct db_job_detail details[JOBS];
+    struct db_counter_row counters[COUNTERS];
 };
 
 /* Bit by bit, as the definition of the polynomial says. */
@@ -38,7 +43,7 @@ static uint32_t crc32_of(const void *data, size_t bytes)
 static void fill_header(struct db_file_header *header)
 {
     memcpy(header->magic, DB_RECORDS_MAGIC, sizeof header->magic);
-    header->version = DB_RECORDS_VERSION;
+    header->version = 1;
     header->header_bytes = sizeof(struct db_file_header);
     header->task_bytes = sizeof(struct db_task_row);
     header->window_bytes = sizeof(struct db_window_row);
@@ -113,17 +118,38 @@ static void fill_jobs(struct db_job_record *jobs)
                                      .flags = DB_JOB_SOLO | DB_JOB_STARTED};
 }
 
+static void fill_second_version(struct body *body)
+{
+    body->header.version = DB_RECORDS_VERSION;
+    body->header.waited_ns = 6000006;
+    body->header.detail_bytes = sizeof(struct db_job_detail);
+    body->header.counter_bytes = sizeof(struct db_counter_row);
+    body->header.detail_count = JOBS;
+    body->header.counter_count = COUNTERS;
+    body->details[0] = (struct db_job_detail){70001, 80002, 4003, 5, 6, 7, DB_DETAIL_SY};
+    body->details[1] = (struct db_job_detail){.worst_use = DB_NO_USE};
+    body->details[2] = (struct db_job_detail){.worst_use = DB_NO_USE, .start_cpu = 8};
+    body->counters[0] = (struct db_counter_row){0, 0, DB_COUNT_CONTEXT_SWITCHES, DB_COUNTED, 11, 12, 12};
+    body->counters[1] = (struct db_counter_row){0, 0, DB_COUNT_CYCLES, DB_COUNT_SCALED, 21, 22, 20};
+    body->counters[2] = (struct db_counter_row){0, 0, DB_COUNT_BRANCH_MISSES, DB_COUNT_REFUSED, 0, 0, 0};
+    body->counters[3] = (struct db_counter_row){1, 1, DB_COUNT_CYCLES, DB_COUNT_UNSUPPORTED, 0, 0, 0};
+}
+
 int main(int argc, char **argv)
 {
     static struct body body;
+    int second = argc == 3 && strcmp(argv[1], "2") == 0;
+    size_t bytes = second ? sizeof body : offsetof(struct body, details);
     fill_header(&body.header);
     fill_tasks(body.tasks);
     fill_windows(body.windows, body.probes);
     fill_jobs(body.jobs);
-    uint32_t crc = crc32_of(&body, sizeof body);
-    FILE *file = argc == 2 ? fopen(argv[1], "wb") : NULL;
+    if (second)
+        fill_second_version(&body);
+    uint32_t crc = crc32_of(&body, bytes);
+    FILE *file = argc == 3 ? fopen(argv[2], "wb") : NULL;
     if (!file)
         return 1;
-    int bad = fwrite(&body, sizeof body, 1, file) != 1 || fwrite(&crc, sizeof crc, 1, file) != 1;
+    int bad = fwrite(&body, bytes, 1, file) != 1 || fwrite(&crc, sizeof crc, 1, file) != 1;
     return fclose(file) != 0 || bad;
 }
