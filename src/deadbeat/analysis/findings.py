@@ -19,6 +19,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Finding, RunKey
 from deadbeat.store.campaign import SessionRecord
+from deadbeat.store.origin import Origin
 
 REJECTED_SHARE_MAX = 0.2
 COST_TOLERANCE = 0.02
@@ -49,6 +50,7 @@ class Evidence:
         rejected_share: Share of the windows that met a host off its quiet mode; None: none ran.
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
         noise: The noise floor; empty if not measured.
+        origin: Whose programs were run; None: the campaign's own.
     """
 
     calibration: Calibration | None
@@ -59,9 +61,13 @@ class Evidence:
     rejected_share: float | None
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
     noise: Mapping[str, Any]
+    origin: Origin | None = None
 
     @property
     def platform(self) -> Platform | None:
+        """Where it ran."""
+        if self.origin is not None:
+            return self.origin.platform
         return self.calibration.platform if self.calibration else None
 
     @property
@@ -423,8 +429,28 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
 
 
 @_results
+def _foreign_costs(evidence: Evidence) -> Iterator[Finding]:
+    origin = evidence.origin
+    if origin is None:
+        return
+    same = origin.same_hardware
+    yield Finding(
+        id="foreign-programs" if same else "foreign-costs",
+        severity="info",
+        message=f"programs of {origin.name}, calibrated on {origin.original.name}"
+        f" ({origin.original.soc}, {origin.original.kernel})"
+        + ("" if same else ": costs are of another platform"),
+        cure="compare with deadbeat compare: the programs are the same"
+        if same
+        else "read slowdown, not delay ratio as absolute: C is not what they take here",
+    )
+
+
+@_results
 def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
+    if evidence.origin is not None:
+        return  # the costs were measured elsewhere, see _foreign_costs
     worst, worst_key, worst_task, off, known = 0.0, None, 0, 0, 0
     for key, ratios in evidence.solo_cost_ratios.items():
         deviations = np.where(np.isnan(ratios), 0.0, ratios - 1)

@@ -22,10 +22,12 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
 from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey, Summary
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
+from deadbeat.store.origin import Origin, origin_facts
 from deadbeat.store.serial import to_plain
 from deadbeat.store.summary import SET_COLUMNS
 
@@ -107,6 +109,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
     """
     attempts = Attempts.of(store)
     calibration, noise = store.load_calibration(), store.load_noise() or {}
+    origin = store.load_origin()
     reader = RunReader(store, calibration, attempts)
     by_point, rejected = _by_point(attempts.committed), _Rejected.of(store)
     rows: list[dict[str, Any]] = []
@@ -130,6 +133,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         rejected_share=rejected.share(None),
         solo_cost_ratios=reader.solo_cost_ratios,
         noise=noise,
+        origin=origin,
     )
     return Summary(
         rows=tuple(rows),
@@ -137,7 +141,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         distributions=tuple(distributions),
         findings=collect_findings(evidence),
         noise_floor=noise,
-        labels=_labels(calibration, sets),
+        labels=labels_of(calibration, sets, origin),
         meta=_meta(store, calibration, attempts, resamples),
     )
 
@@ -336,11 +340,14 @@ def _distributions(point: Point, samples: _PointSamples) -> Iterator[dict[str, A
         }
 
 
-def _labels(calibration: Calibration | None, sets: list[dict[str, Any]]) -> tuple[str, ...]:
+def labels_of(
+    calibration: Calibration | None, sets: list[dict[str, Any]], origin: Origin | None
+) -> tuple[str, ...]:
     """What must show on every figure."""
     labels = []
-    if calibration and calibration.platform.kind != "hardware":
-        labels.append(calibration.platform.kind)
+    platform = where_it_ran(calibration, origin)
+    if platform and platform.kind != "hardware":
+        labels.append(platform.kind)
     other = calibration is not None and calibration.policy == "other"
     if other or any(not row["realtime"] for row in sets):
         labels.append("policy other")
@@ -348,20 +355,31 @@ def _labels(calibration: Calibration | None, sets: list[dict[str, Any]]) -> tupl
         labels.append("cold costs")
     if calibration and calibration.layout != "default":
         labels.append("shared address space")
+    if origin is not None and not origin.same_hardware:
+        labels.append("foreign costs")
     return tuple(labels)
+
+
+def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:
+    """The platform of a campaign: that of its calibration, unless its programs are another's."""
+    if origin is not None:
+        return origin.platform
+    return calibration.platform if calibration else None
 
 
 def _meta(
     store: CampaignStore, calibration: Calibration | None, attempts: Attempts, resamples: int
 ) -> dict[str, Any]:
-    sessions = store.sessions()
+    sessions, origin = store.sessions(), store.load_origin()
+    platform = where_it_ran(calibration, origin)
     first = next((record.before for record in sessions if record.before), {})
     return {
         "name": store.path.resolve().name,
         "seed": store.seed,
         "created_at": first.get("time"),
         "parameters": store.spec,
-        "platform": to_plain(calibration.platform) if calibration else None,
+        "platform": to_plain(platform) if platform else None,
+        "origin": origin_facts(origin) if origin else None,
         "calibration": _calibration_facts(calibration) if calibration else None,
         "sessions": [
             {"session": record.number, "before": record.before, "after": record.after}

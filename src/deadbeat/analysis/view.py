@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deadbeat.analysis.metrics import JobColumns, job_columns
 from deadbeat.analysis.predict import TaskPrediction, predict_tasks, why_not
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
-from deadbeat.analysis.summarise import Attempts, summarise
+from deadbeat.analysis.summarise import Attempts, summarise, where_it_ran
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -97,8 +97,8 @@ class CampaignView:
     @property
     def simulated(self) -> bool:
         """Whether the campaign ran on a simulator: then nothing in it was measured."""
-        calibration = self._calibration
-        return calibration is not None and calibration.platform.kind == "simulated"
+        platform = where_it_ran(self._calibration, self.store.load_origin())
+        return platform is not None and platform.kind == "simulated"
 
     @cached_property
     def _calibration(self) -> Calibration | None:

@@ -18,6 +18,7 @@ from deadbeat.campaign.spec import CampaignSpec, differences, read_spec, spec_di
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.store.campaign import CAMPAIGN_FILE, CampaignStore
 from deadbeat.store.files import PART_SUFFIX
+from deadbeat.store.origin import ORIGIN_FILE, Origin
 
 _LIST_HINT = "deadbeat runs lists them"
 #: Written last by ``profile``: a campaign with it is finished.
@@ -83,17 +84,25 @@ def survey(runs: Path) -> tuple[CampaignState, ...]:
 
 
 def choose(
-    runs: Path, spec: CampaignSpec, *, fresh: bool = False, retry_failed: bool = False
+    runs: Path,
+    spec: CampaignSpec,
+    *,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    origin: Origin | None = None,
+    source: Path | None = None,
 ) -> Place:
     """Where ``spec`` (resolved) is to be run.
 
     Args:
         fresh: Begin a new campaign even where one could be continued.
         retry_failed: Take the last campaign even when it is finished.
+        origin: Whose programs are to be run; None: its own.
+        source: Folder of the campaign they are of, which is never continued itself.
 
     Raises:
-        UsageError: The one to continue was begun with other parameters; or there is nothing to
-            retry.
+        UsageError: The one to continue was begun with other parameters or programs; or there is
+            nothing to retry.
     """
     known = family(runs, spec.name)
     last = max(known, default=0)
@@ -110,13 +119,34 @@ def choose(
         raise DataError(f"{path} cannot be continued: {state.problem}", "begin anew with --fresh")
     if state.state == "finished" and not retry_failed:
         return begin
-    changed = differences(spec_dict(read_spec(CampaignStore.open(path).spec)), spec_dict(spec))
+    if source is not None and path.resolve() == source.resolve():
+        raise UsageError(
+            f"{path} is {state.state}: it would be continued with programs of itself",
+            "choose --name NAME, or --fresh",
+        )
+    store = CampaignStore.open(path)
+    _check_programs(path, state.state, store.load_origin(), origin)
+    changed = differences(spec_dict(read_spec(store.spec)), spec_dict(spec))
     if changed:
         raise UsageError(
             f"{path} is {state.state} and was begun with other parameters: {', '.join(changed)}",
             "repeat its command to continue it, or choose --name NAME, or --fresh",
         )
     return Place(path=path, resumed=True)
+
+
+def _check_programs(path: Path, state: str, kept: Origin | None, asked: Origin | None) -> None:
+    """Refuses to continue a campaign with programs of another."""
+    if kept is None and asked is None:
+        return
+    if kept is not None and asked is not None and kept.same_programs(asked):
+        return
+    there = f"programs of {kept.name}" if kept else "programs of its own"
+    now = f"those of {asked.name} as they are now" if asked else "its own"
+    raise UsageError(
+        f"{path} is {state} and was begun with {there}, not with {now}",
+        "repeat its command to continue it, or choose --name NAME, or --fresh",
+    )
 
 
 def find_campaign(runs: Path, text: str) -> Path:
@@ -165,7 +195,10 @@ def family(runs: Path, name: str) -> dict[int, Path]:
 def _unused(path: Path) -> bool:
     """Whether a campaign may begin in ``path``: nothing there but what a kill at birth leaves."""
     return not any(
-        entry.is_file() and not entry.name.startswith(".") and entry.suffix != PART_SUFFIX
+        entry.is_file()
+        and not entry.name.startswith(".")
+        and entry.suffix != PART_SUFFIX
+        and entry.name != ORIGIN_FILE
         for entry in path.rglob("*")
     )
 

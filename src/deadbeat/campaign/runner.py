@@ -23,9 +23,10 @@ from deadbeat.campaign.events import (
     Started,
     Watcher,
 )
+from deadbeat.campaign.programs import REFERENCE_SECONDS, borrowed, check_place, copy_programs
 from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.campaign.stopping import FixedDesign, Stopping
-from deadbeat.campaign.supply import Batch, Generated, Supply
+from deadbeat.campaign.supply import Batch, Generated, StoredPrograms, Supply
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
 from deadbeat.model.calibration import Calibration
@@ -34,6 +35,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
+from deadbeat.store.origin import with_references
 from deadbeat.synthesis import Synthesiser
 
 
@@ -74,6 +76,7 @@ def run_campaign(
     calibration: Calibration | None = None,
     retry_failed: bool = False,
     stopping: Stopping | None = None,
+    source: CampaignStore | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CampaignResult:
     """Calibrates if need be, then runs everything that is neither committed nor failed.
@@ -85,6 +88,8 @@ def run_campaign(
         calibration: To be used instead of one made now; kept in the campaign.
         retry_failed: Whether failed runs are tried again.
         stopping: Which runs of the plan are still wanted; None: all.
+        source: The campaign whose programs ``store`` was begun for (it has an origin); may be None
+            once they are all copied.
         clock: Seconds; for the estimate of what is left.
 
     Raises:
@@ -93,11 +98,22 @@ def run_campaign(
         KeyboardInterrupt: Passed on after the running set was cleaned up; nothing is lost.
     """
     with store.lock():
-        known = _known_calibration(spec, executor, store, calibration)
+        origin = store.load_origin()
+        if origin is None:
+            known = _known_calibration(spec, executor, store, calibration)
+        else:
+            check_place(origin, executor.describe())
+            copy_programs(source, store, origin)
+            known = store.load_calibration()
         number = store.next_session()
         store.save_session(number, "before", executor.environment())
         try:
-            costs = known or _calibrate(spec, executor, catalog, on_event)
+            if known is not None:
+                costs = known
+            elif origin is not None:
+                costs = _borrow(spec, executor, store, catalog, on_event, source=source)
+            else:
+                costs = _calibrate(spec, executor, catalog, on_event)
             store.save_calibration(costs)
             if spec.quiet.noise_seconds and store.load_noise() is None:
                 on_event(Phase(name="noise floor"))
@@ -106,7 +122,9 @@ def run_campaign(
                 spec=spec,
                 executor=executor,
                 store=store,
-                supply=Generated(spec=spec, synthesiser=Synthesiser(catalog, costs)),
+                supply=Generated(spec=spec, synthesiser=Synthesiser(catalog, costs))
+                if origin is None
+                else StoredPrograms(store=store, origin=origin),
                 stopping=stopping or FixedDesign(),
                 calibration=costs,
                 judge=judge,
@@ -186,6 +204,29 @@ def _calibrate(
     )
 
 
+def _borrow(
+    spec: CampaignSpec,
+    executor: Executor,
+    store: CampaignStore,
+    catalog: Catalog,
+    on_event: Watcher,
+    *,
+    source: CampaignStore | None,
+) -> Calibration:
+    """The costs of the campaign whose programs are run, beside references measured now."""
+    costs = source.load_calibration() if source else None
+    origin = store.load_origin()
+    if costs is None or origin is None:
+        raise DataError(
+            f"{store.path} has no calibration yet, and the campaign it is taken from is not known",
+            "repeat the command with --programs-from",
+        )
+    on_event(Phase(name="quiet references"))
+    references = executor.references(catalog, seconds=REFERENCE_SECONDS, policy=spec.run.policy)
+    store.save_origin(with_references(origin, references))
+    return borrowed(costs, references)
+
+
 @define(kw_only=True)
 class _Work:
     """One session's way through the plan."""
@@ -222,9 +263,9 @@ class _Work:
         self.on_event(
             Started(total=self._total, done=self._done, failed=len(failed), eta_s=self._eta_s())
         )
-        for index, batch in enumerate(design.batches(keys)):
+        for name, batch in self.supply.batches(keys):
             if lacking.intersection(batch):
-                self._run_batch(f"batch-{index:03d}", batch, lacking)
+                self._run_batch(name, batch, lacking)
         result = standing(self.spec, self.store)
         self.on_event(
             Finished(done=result.done, failed=len(result.failed), rejected=result.rejected)

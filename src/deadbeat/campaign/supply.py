@@ -9,10 +9,14 @@ from typing import Protocol
 from attrs import frozen
 
 from deadbeat.campaign import plan as design
+from deadbeat.campaign.programs import verify_program
 from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import RunRequest
+from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.origin import Origin
 from deadbeat.synthesis import Synthesiser
 
 
@@ -34,6 +38,9 @@ class Batch:
 class Supply(Protocol):
     """Hands out batches; the same name and keys give the same batch in every session."""
 
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """``keys`` by program, each with its name; the order of the keys is kept in each."""
+
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
         """The task sets of ``keys``.
 
@@ -49,6 +56,12 @@ class Generated:
     spec: CampaignSpec
     synthesiser: Synthesiser
 
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """Programs of as many task sets as one may hold."""
+        return tuple(
+            (f"batch-{index:03d}", batch) for index, batch in enumerate(design.batches(keys))
+        )
+
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
         """Synthesises every set; ``name`` does not matter."""
         requests = tuple(
@@ -62,3 +75,36 @@ class Generated:
         )
         ids = {request.key: task_set_id(request.task_set) for request in requests}
         return Batch(requests=requests, set_ids=ids)
+
+
+@frozen(kw_only=True)
+class StoredPrograms:
+    """The programs that a campaign holds already, each verified against its origin."""
+
+    store: CampaignStore
+    origin: Origin
+
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """As they were built, the batch of the first key first."""
+        home = {key: each.batch for each in self.store.programs() for key in each.keys}
+        found: dict[str, list[RunKey]] = {}
+        for key in keys:
+            if key not in home:
+                raise DataError(
+                    f"no program of {self.origin.name} holds {key.text}",
+                    "begin anew with --fresh",
+                )
+            found.setdefault(home[key], []).append(key)
+        return tuple((name, tuple(batch)) for name, batch in found.items())
+
+    def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
+        """Every set of the program, also those that are not run: their places tell them apart."""
+        (program,) = [each for each in self.store.programs() if each.batch == name]
+        verify_program(self.store, self.origin, program)
+        requests, ids = [], {}
+        for key in program.keys:
+            planned = self.store.planned_set(key)
+            assert planned is not None
+            requests.append(RunRequest(key, planned.task_set))
+            ids[key] = planned.set_id
+        return Batch(requests=tuple(requests), set_ids=ids, program=program.elf)

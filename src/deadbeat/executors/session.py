@@ -38,7 +38,11 @@ class HardwareSession:
         self._executor = executor
         self._settings = settings
         self._inject_ns = inject_ns
-        self._index = {request.key: number for number, request in enumerate(requests)}
+        self._index = {
+            request.key: number
+            for number, request in enumerate(requests)
+            if request.task_set.cores <= len(executor.cpus)
+        }
         if program is None:
             self.source, self._program = executor.build(requests)
         else:

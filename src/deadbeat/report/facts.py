@@ -89,6 +89,19 @@ def platform(summary: Summary) -> Mapping[str, Any]:
     return _mapping(summary.meta.get("platform"))
 
 
+def origin_text(summary: Summary) -> str:
+    """Whose programs were run and where they were calibrated; "" for a campaign's own."""
+    origin = _mapping(summary.meta.get("origin"))
+    if not origin:
+        return ""
+    original = _mapping(origin.get("original_platform"))
+    where = " · ".join(str(original[key]) for key in ("name", "soc", "kernel") if original.get(key))
+    words = f"of {origin.get('from') or UNKNOWN}, calibrated on {where or UNKNOWN}"
+    if not origin.get("same_hardware"):
+        words += "; costs are of another platform: read the slowdown, not the delay ratio, as such"
+    return words
+
+
 def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Label and text of what stands under the title."""
     machine = platform(summary)
@@ -98,6 +111,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     jobs = sum(int(number(row.get("jobs")) or 0) for row in summary.rows)
     return (
         ("Machine", (host + cores) or UNKNOWN),
+        *(("Programs", text) for text in (origin_text(summary),) if text),
         ("Kernel", str(machine.get("kernel") or UNKNOWN)),
         ("Preemption model", str(machine.get("preemption") or UNKNOWN)),
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),

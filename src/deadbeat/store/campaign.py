@@ -36,6 +36,7 @@ from deadbeat.store.jobfile import (
 )
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.locking import LOCK_NAME
+from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
 from deadbeat.store.serial import read_calibration, write_calibration
 
@@ -71,13 +72,16 @@ class CampaignStore(OwnedFolder):
     # -- life of the directory
 
     @classmethod
-    def create(cls, path: Path | str, spec: dict[str, Any], seed: int) -> CampaignStore:
+    def create(
+        cls, path: Path | str, spec: dict[str, Any], seed: int, *, origin: Origin | None = None
+    ) -> CampaignStore:
         """Start a campaign in ``path``, which must be missing, empty or begun and killed.
 
         Args:
             path: Its directory; parents are made.
             spec: What is asked, as JSON values.
             seed: The campaign's seed.
+            origin: Whose programs it runs; None: its own.
 
         Raises:
             UsageError: ``path`` holds a campaign already, or something that is none.
@@ -98,6 +102,9 @@ class CampaignStore(OwnedFolder):
             store.clean()
             for folder in FOLDERS:
                 (path / folder).mkdir(exist_ok=True)
+            (path / ORIGIN_FILE).unlink(missing_ok=True)
+            if origin is not None:
+                write_origin(path / ORIGIN_FILE, origin)
             write_json(path / CAMPAIGN_FILE, {"spec": spec, "seed": seed})
         return store
 
@@ -151,6 +158,19 @@ class CampaignStore(OwnedFolder):
         """
         path = self.path / "noise.json"
         return self._read_part(path, "noise") if path.exists() else None
+
+    def save_origin(self, origin: Origin) -> None:
+        with self.lock():
+            write_origin(self.path / ORIGIN_FILE, origin)
+
+    def load_origin(self) -> Origin | None:
+        """Whose programs it runs; None: its own.
+
+        Raises:
+            DataError: Damaged or of another format.
+        """
+        path = self.path / ORIGIN_FILE
+        return read_origin(path) if path.exists() else None
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""
@@ -219,6 +239,19 @@ class CampaignStore(OwnedFolder):
 
     def programs(self) -> tuple[Program, ...]:
         return self._programs.programs()
+
+    def recorded_hashes(self, batch: str) -> dict[str, str]:
+        """SHA-256 of what was built, by suffix (``c``, ``elf``, ``json``); empty: not recorded.
+
+        Raises:
+            DataError: The record is damaged.
+        """
+        return self._programs.recorded_hashes(batch)
+
+    def copy_program_file(self, name: str, source: Path) -> None:
+        """Take over ``source``, a file of another campaign's programs, as ``name``."""
+        with self.lock():
+            self._programs.copy_file(name, source)
 
     def task_set(self, key: RunKey) -> TaskSet:
         """The task set of ``key``.
@@ -391,7 +424,7 @@ class _SessionFile:
 
 def _is_begun(entry: Path) -> bool:
     """Whether ``entry`` may lie in a folder whose campaign was begun and killed at once."""
-    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
+    if entry.name in (LOCK_NAME, ORIGIN_FILE) or entry.suffix == PART_SUFFIX:
         return True
     return entry.name in FOLDERS and entry.is_dir() and not any(entry.iterdir())
 

@@ -1,11 +1,13 @@
 """What was built, kept with the results: ``programs/BATCH.c``, ``BATCH.elf`` and ``BATCH.json``.
 
 ``BATCH.json`` is an array with one task set a line, so that one of thousands is read without
-parsing the others. It is written last: a batch exists when its index does.
+parsing the others. It is written last: a batch exists when its index does. ``BATCH.sha256`` holds
+the hashes of all three, as ``sha256sum`` writes them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -28,6 +30,7 @@ from deadbeat.store.serial import task_set_from_plain, to_plain
 
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
 _BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HASH_LINE = re.compile(r"([0-9a-f]{64})  (.+)\.(c|elf|json)")
 _LINE_KEY = re.compile(rb'^\{"index": (\d+), "key": "([^"\\]*)", ')
 
 
@@ -88,10 +91,48 @@ class ProgramFolder:
             _index_line(index, key, set_ids[index] if set_ids else "", task_set)
             for index, (key, task_set) in enumerate(task_sets)
         ]
-        atomic_write(self._folder / f"{batch}.json", "[\n" + ",\n".join(lines) + "\n]\n")
+        index = "[\n" + ",\n".join(lines) + "\n]\n"
+        self._record_hashes(batch, c_source, stored, index)
+        atomic_write(self._folder / f"{batch}.json", index)
+        self._forget()
+        return stored
+
+    def _record_hashes(self, batch: str, source: str, elf: Path | None, index: str) -> None:
+        hashes = {"c": hashlib.sha256(source.encode()).hexdigest()}
+        if elf is not None:
+            hashes["elf"] = file_hash(elf)
+        hashes["json"] = hashlib.sha256(index.encode()).hexdigest()
+        text = "".join(f"{digest}  {batch}.{suffix}\n" for suffix, digest in hashes.items())
+        atomic_write(self._folder / f"{batch}.sha256", text)
+
+    def recorded_hashes(self, batch: str) -> dict[str, str]:
+        """Suffix (``c``, ``elf``, ``json``) -> SHA-256 as recorded; empty where none were.
+
+        Raises:
+            DataError: The record is damaged.
+        """
+        path = self._folder / f"{batch}.sha256"
+        if not path.exists():
+            return {}
+        lines = read_bytes(path, what="record of hashes", hint=_HINT).decode("utf-8", "replace")
+        found = {}
+        for line in lines.splitlines():
+            match = _HASH_LINE.fullmatch(line)
+            if match is None or match[2] != batch:
+                raise DataError(f"record of hashes {path} is damaged: {line[:80]!r}", _HINT)
+            found[match[3]] = match[1]
+        return found
+
+    def copy_file(self, name: str, source: Path) -> None:
+        """Take over a file of another campaign's ``programs``; the index is to come last."""
+        with storing(self._folder):
+            self._folder.mkdir(exist_ok=True)
+        copy_file(source, self._folder / name)
+        self._forget()
+
+    def _forget(self) -> None:
         self._lines.clear()
         self._where.clear()
-        return stored
 
     def programs(self) -> tuple[Program, ...]:
         """All batches, by name.
@@ -149,6 +190,19 @@ class ProgramFolder:
                 if match is None or int(match[1]) != index:
                     raise DataError(f"batch index {path} is damaged: line {index + 2}", _HINT)
                 self._where[parse_run_key(match[2].decode("utf-8", "replace"))] = (path.stem, index)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's content.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read program {path}: {error.strerror or error}", _HINT) from error
 
 
 def _split_index(path: Path) -> list[bytes]:

@@ -83,8 +83,12 @@ def to_plain(value: Any) -> Any:
     return converter().unstructure(value)
 
 
-def _structure(plain: Any, wanted: type, *, path: Path, what: str, hint: str) -> Any:
-    """Value of type ``wanted``, or a DataError that names the first wrong key of ``path``."""
+def structure(plain: Any, wanted: type, *, path: Path, what: str, hint: str) -> Any:
+    """Value of type ``wanted`` from what was read of ``path``.
+
+    Raises:
+        DataError: Naming ``what`` it should have been and the first wrong key.
+    """
     try:
         return converter().structure(plain, wanted)
     except Exception as error:  # cattrs groups whatever its hooks raise
@@ -99,7 +103,7 @@ def task_set_from_plain(plain: Any, *, path: Path, hint: str) -> TaskSet:
     Raises:
         DataError: Damaged.
     """
-    value = _structure(plain, TaskSet, path=path, what="task set in", hint=hint)
+    value = structure(plain, TaskSet, path=path, what="task set in", hint=hint)
     assert isinstance(value, TaskSet)
     return value
 
@@ -111,7 +115,7 @@ def findings_from_plain(plain: Any, *, path: Path, hint: str) -> tuple[Finding, 
         DataError: Damaged.
     """
     return tuple(
-        _structure(item, Finding, path=path, what="finding in", hint=hint) for item in plain
+        structure(item, Finding, path=path, what="finding in", hint=hint) for item in plain
     )
 
 
@@ -127,7 +131,7 @@ def read_calibration(path: Path) -> Calibration:
         DataError: Unreadable, damaged or of another format.
     """
     plain = read_json(path, what="calibration", hint=_CALIBRATION_HINT)
-    value = _structure(plain, Calibration, path=path, what="calibration", hint=_CALIBRATION_HINT)
+    value = structure(plain, Calibration, path=path, what="calibration", hint=_CALIBRATION_HINT)
     assert isinstance(value, Calibration)
     problem = _find_problem(value)
     if problem:
