@@ -429,28 +429,33 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
 
 
 @_results
-def _foreign_costs(evidence: Evidence) -> Iterator[Finding]:
+def _foreign_programs(evidence: Evidence) -> Iterator[Finding]:
     origin = evidence.origin
     if origin is None:
         return
-    same = origin.same_hardware
-    yield Finding(
-        id="foreign-programs" if same else "foreign-costs",
-        severity="info",
-        message=f"programs of {origin.name}, calibrated on {origin.original.name}"
-        f" ({origin.original.soc}, {origin.original.kernel})"
-        + ("" if same else ": costs are of another platform"),
-        cure="compare with deadbeat compare: the programs are the same"
-        if same
-        else "read slowdown, not delay ratio as absolute: C is not what they take here",
-    )
+    made = origin.original
+    text = f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
+    if origin.same_hardware:
+        yield Finding(
+            id="foreign-programs",
+            severity="info",
+            message=text,
+            cure=f"deadbeat compare tells it from {origin.name}, program by program",
+        )
+    else:
+        yield Finding(
+            id="foreign-costs",
+            severity="info",
+            message=f"{text}: costs are of another platform",
+            cure="read slowdown, not delay ratio as absolute: C is not what the work takes here",
+        )
 
 
 @_results
 def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:
-        return  # the costs were measured elsewhere, see _foreign_costs
+        return  # the costs were measured elsewhere, see _foreign_programs
     worst, worst_key, worst_task, off, known = 0.0, None, 0, 0, 0
     for key, ratios in evidence.solo_cost_ratios.items():
         deviations = np.where(np.isnan(ratios), 0.0, ratios - 1)

@@ -33,6 +33,7 @@ class CampaignState:
     Attributes:
         state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
         planned, done, failed, rejected: Runs; 0 where damaged.
+        programs_from: Campaign whose programs it runs; "": its own.
         problem: What is damaged.
     """
 
@@ -40,6 +41,7 @@ class CampaignState:
     path: Path
     state: str
     preset: str = ""
+    programs_from: str = ""
     planned: int = 0
     done: int = 0
     failed: int = 0
@@ -62,6 +64,7 @@ def state_of(path: Path) -> CampaignState:
         spec = read_spec(store.spec)
         planned = plan(spec)
         done, failed = store.committed(), store.failed()
+        origin = store.load_origin()
     except DeadbeatError as error:
         return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
     complete = all(key in done or key in failed for key in planned)
@@ -71,6 +74,7 @@ def state_of(path: Path) -> CampaignState:
         path=path,
         state=ended if complete else "unfinished",
         preset=spec.preset,
+        programs_from=origin.name if origin else "",
         planned=len(planned),
         done=len(done),
         failed=len(failed),

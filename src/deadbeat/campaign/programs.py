@@ -129,12 +129,12 @@ def _is_elf(path: Path) -> bool:
 
 
 def _hashes(origin: Origin, batch: str) -> dict[str, str]:
-    """Recorded SHA-256 by suffix; empty for a batch it does not know."""
+    """Recorded SHA-256 by suffix, the index last; empty for a batch it does not know."""
     if batch not in origin.index:
         return {}
     elf = origin.elf.get(batch)
-    found = {"c": origin.source[batch], "json": origin.index[batch]}
-    return found | ({"elf": elf} if elf is not None else {})
+    built = {"elf": elf} if elf is not None else {}
+    return {"c": origin.source[batch], **built, "json": origin.index[batch]}
 
 
 def check_place(origin: Origin, platform: Platform) -> None:

@@ -124,6 +124,11 @@ def session_options(function: F) -> F:
         click.option("--split", is_flag=True, help="Record CPU time and switches of every job."),
         calibration_option,
         click.option(
+            "--programs-from",
+            metavar="RUN",
+            help="Run the programs of campaign RUN unchanged: on another kernel, say.",
+        ),
+        click.option(
             "--fresh", is_flag=True, help="Begin anew, also where one could be continued."
         ),
         click.option(

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from deadbeat.campaign.place import find_campaign
 from deadbeat.campaign.plan import Resolved, resolve
-from deadbeat.campaign.programs import origin_of, stored_spec
+from deadbeat.campaign.programs import cpus_for, origin_of, stored_spec
 from deadbeat.campaign.rules import Cpus, Name, RefusedError
 from deadbeat.campaign.spec import usage
 from deadbeat.cli._output import say
@@ -23,7 +23,7 @@ from deadbeat.store.origin import Origin
 
 OPTION = "--programs-from"
 #: Paths of a specification that do not change what is run: these alone may be given beside it.
-_FREE = ("name", "cpus")
+_FREE = ("name", "cpus", "mode")
 #: Options of the verbs that are no part of the specification and contradict it.
 _OTHERS = {"campaign_file": "--campaign", "calibration_file": "--calibration"}
 
@@ -50,6 +50,8 @@ def check_options(options: Mapping[str, Any], names: Mapping[str, str]) -> None:
         UsageError: There is one.
     """
     wrong = sorted({option for path, option in names.items() if path not in _FREE})
+    if options.get("quick"):
+        wrong = ["--quick" if option == "--preset" else option for option in wrong]
     wrong += [option for key, option in _OTHERS.items() if options.get(key) is not None]
     if wrong:
         raise UsageError(
@@ -87,7 +89,7 @@ def choose_cpus(
     given = layer.get("cpus")
     with closing(make()) as every:
         available = every.describe().cpus
-    found = None if given is None else _value(Cpus(), given, "--cpus")
+    found: tuple[int, ...] | None = None if given is None else _value(Cpus(), given, "--cpus")
     return found or cpus_for(source, available)
 
 

@@ -20,7 +20,7 @@ from deadbeat.report import (
     write_figures,
     write_report,
 )
-from deadbeat.report.facts import labels, noise_floor
+from deadbeat.report.facts import labels, noise_floor, origin_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import write_summary
 
@@ -46,6 +46,8 @@ def print_points(summary: Summary, path: Path) -> None:
         numeric=[heading for _, heading in TERMINAL_COLUMNS],
     )
     click.echo(headline(summary).sentence)
+    if text := origin_text(summary):
+        click.echo(f"programs {text}")
     click.echo(noise_floor(summary).text)
 
 
@@ -79,6 +81,7 @@ def answer_dict(summary: Summary, path: Path) -> dict[str, Any]:
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
         "headline": headline(summary).sentence,
+        "origin": summary.meta.get("origin"),
         "noise_floor": summary.noise_floor,
         "rows": list(summary.rows),
         "findings": [attrs.asdict(finding) for finding in summary.findings],

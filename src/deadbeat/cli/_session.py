@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,14 @@ from deadbeat.campaign.spec import CampaignSpec, read_campaign_file, spec_dict, 
 from deadbeat.catalog import Catalog
 from deadbeat.cli._machine import make_catalog, make_executor, make_judge
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
+from deadbeat.cli._programs import (
+    Borrowed,
+    announce,
+    borrow,
+    check_options,
+    choose_cpus,
+    open_source,
+)
 from deadbeat.cli._results import answer_dict, finding_counts, print_points, write_results
 from deadbeat.executors.base import Executor
 from deadbeat.model.calibration import Calibration
@@ -46,14 +55,10 @@ def run_session(
         layer, names: Those that are, and what they are called.
         words: The command as typed, to be named where it can be repeated.
     """
-    spec = _specify(options, layer, names)
-    with (
-        closing(
-            make_executor(options["executor_text"], simulated=options["simulated"], cpus=spec.cpus)
-        ) as executor,
-        interruptible(),
-    ):
-        session = _prepare(options, resolve(spec, executor.describe(), names=names), executor)
+    make = partial(make_executor, options["executor_text"], simulated=options["simulated"])
+    asked = _ask(options, layer, names, make)
+    with closing(make(cpus=asked.cpus)) as executor, interruptible():
+        session = _prepare(options, asked, executor)
         again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
         store = None
         try:
@@ -61,6 +66,25 @@ def run_session(
             return _answer(session, store, _measure(session, store), again)
         except KeyboardInterrupt:
             return _interrupted(session, store, again)
+
+
+@define(kw_only=True)
+class _Asked:
+    """What the command line asks for: a specification, or the programs of ``source``."""
+
+    spec: CampaignSpec | None
+    source: CampaignStore | None
+    cpus: tuple[int, ...] | None
+    layer: Mapping[str, Any]
+    names: Mapping[str, str]
+
+    def fit(self, executor: Executor) -> tuple[Resolved, Borrowed | None]:
+        """It on a machine; refused where it does not fit."""
+        if self.source is not None:
+            borrowed = borrow(self.source, executor, self.layer, self.cpus or ())
+            return borrowed.resolved, borrowed
+        assert self.spec is not None
+        return resolve(self.spec, executor.describe(), names=self.names), None
 
 
 @define(kw_only=True)
@@ -72,11 +96,29 @@ class _Session:
     executor: Executor
     catalog: Catalog
     calibration: Calibration | None
+    borrowed: Borrowed | None
     place: Place
 
     @property
     def spec(self) -> CampaignSpec:
         return self.resolved.spec
+
+
+def _ask(
+    options: Mapping[str, Any],
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    make: Callable[..., Executor],
+) -> _Asked:
+    if options["programs_from"] is None:
+        spec, source = _specify(options, layer, names), None
+        cpus = spec.cpus
+    else:
+        check_options(options, names)
+        mode = str(layer.get("mode", "profile"))
+        source, spec = open_source(options["runs"], options["programs_from"], mode), None
+        cpus = choose_cpus(source, layer, lambda: make(cpus=None))
+    return _Asked(spec=spec, source=source, cpus=cpus, layer=layer, names=names)
 
 
 def _specify(
@@ -89,8 +131,9 @@ def _specify(
     return specify(*layers, names=names)
 
 
-def _prepare(options: Mapping[str, Any], resolved: Resolved, executor: Executor) -> _Session:
+def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
     """Whatever can be refused is refused before a folder is made."""
+    resolved, borrowed = asked.fit(executor)
     catalog = make_catalog(executor)
     file = options["calibration_file"]
     calibration = None if file is None else read_calibration(file)
@@ -103,6 +146,8 @@ def _prepare(options: Mapping[str, Any], resolved: Resolved, executor: Executor)
         resolved.spec,
         fresh=options["fresh"],
         retry_failed=options["retry_failed"],
+        origin=borrowed.origin if borrowed else None,
+        source=borrowed.source.path if borrowed else None,
     )
     return _Session(
         options=options,
@@ -110,6 +155,7 @@ def _prepare(options: Mapping[str, Any], resolved: Resolved, executor: Executor)
         executor=executor,
         catalog=catalog,
         calibration=calibration,
+        borrowed=borrowed,
         place=place,
     )
 
@@ -119,6 +165,8 @@ def _begin(session: _Session) -> CampaignStore:
     path, spec = session.place.path, session.spec
     if session.executor.describe().kind == "simulated":
         say("SIMULATED: a made-up machine; nothing here says anything about this one")
+    if session.borrowed is not None:
+        announce(session.borrowed)
     if session.resolved.missing_cores:
         counts = ", ".join(map(str, session.resolved.missing_cores))
         say(
@@ -128,7 +176,8 @@ def _begin(session: _Session) -> CampaignStore:
     store = CampaignStore.open(path) if session.place.resumed else None
     _announce(session, done=standing(spec, store).done if store else 0)
     if store is None:
-        CampaignStore.create(path, spec_dict(spec), spec.seed)
+        origin = session.borrowed.origin if session.borrowed else None
+        CampaignStore.create(path, spec_dict(spec), spec.seed, origin=origin)
     point_latest(path.parent, path.name)
     # Opened also when new: what is shown of it must not depend on which command reads it.
     return CampaignStore.open(path)
@@ -138,6 +187,7 @@ def _announce(session: _Session, *, done: int) -> None:
     """Time and disk the campaign needs; refuses when the disk cannot hold it."""
     path, spec = session.place.path, session.spec
     calibrated = session.place.resumed or session.calibration is not None
+    calibrated = calibrated or session.borrowed is not None
     whole, free = estimate(spec, calibrated=calibrated), free_bytes(path)
     left = 1 - done / whole.runs
     need = left * whole.bytes
@@ -164,6 +214,7 @@ def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
             on_event=watch,
             calibration=session.calibration,
             retry_failed=session.options["retry_failed"],
+            source=session.borrowed.source if session.borrowed else None,
         )
 
 

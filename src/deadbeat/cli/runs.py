@@ -27,6 +27,7 @@ def command(runs: Path, as_json: bool) -> None:
             "path": str(state.path),
             "state": state.state,
             "preset": state.preset,
+            "programs_from": state.programs_from or None,
             "planned": state.planned,
             "done": state.done,
             "failed": state.failed,
@@ -47,7 +48,7 @@ def command(runs: Path, as_json: bool) -> None:
             [
                 state.name + (" (latest)" if state.name == latest else ""),
                 state.state + (f": {state.problem}" if state.problem else ""),
-                state.preset,
+                state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
                 f"{state.done} of {state.planned}",
                 str(state.failed),
                 str(state.rejected),

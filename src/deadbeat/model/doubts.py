@@ -197,6 +197,26 @@ DOUBTS: tuple[Doubt, ...] = (
         """Run as root or grant RLIMIT_RTPRIO: docs/howto/allow-sched-fifo.md.""",
     ),
     _doubt(
+        "foreign-programs",
+        "The programs are another campaign's",
+        """The task sets were built for and calibrated in another campaign, on the same hardware and
+        with the same toolchain. C, T and D are those of that campaign: on another kernel a
+        synchronising fragment may take longer even when nobody else uses it, and then the delay
+        ratio is above 1 without any contention. That is what a comparison is after.""",
+        """Compare the two campaigns. Slowdown refers to the programs alone on this kernel; a
+        difference that is there alone as well shows in the delay ratio only.""",
+    ),
+    _doubt(
+        "foreign-costs",
+        "The costs are of another platform",
+        """C was measured on other hardware, under another frequency policy or with another
+        toolchain. The delay ratio divides what a job takes here by what it took there, and with it
+        T and D are longer or shorter than ten times what the work takes here: a faster machine has
+        a lower utilisation and fewer misses.""",
+        """Read slowdown, which refers to the same programs alone on this machine. Compare delay
+        ratios of the two campaigns with each other, never one with 1.""",
+    ),
+    _doubt(
         "simulated",
         "Nothing was measured",
         """A simulation follows its model exactly: no caches, no buses, no interrupts, no kernel.

@@ -98,7 +98,7 @@ def origin_text(summary: Summary) -> str:
     where = " · ".join(str(original[key]) for key in ("name", "soc", "kernel") if original.get(key))
     words = f"of {origin.get('from') or UNKNOWN}, calibrated on {where or UNKNOWN}"
     if not origin.get("same_hardware"):
-        words += "; costs are of another platform: read the slowdown, not the delay ratio, as such"
+        words += "; costs are of another platform: read slowdown, not delay ratio as absolute"
     return words
 
 

@@ -1,0 +1,139 @@
+"""Truth: --programs-from as a person types it, on the fake executor."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS
+
+from deadbeat.cli.main import main
+
+FROM = ("profile", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+@pytest.fixture
+def tiny(_folder: None, capsys: pytest.CaptureFixture[str]) -> Path:
+    assert main(TINY_OPTIONS) == 0
+    capsys.readouterr()
+    return Path("runs/tiny")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main((*arguments, "--json")) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
+    """The one line of an error."""
+    assert main(arguments) == status
+    out, err = capsys.readouterr()
+    (line,) = [line for line in err.splitlines() if line.startswith("deadbeat: error:")]
+    assert out == ""
+    return line
+
+
+def test_it_runs_and_says_whose_programs(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*FROM, "tiny")) == 0
+    out, err = capsys.readouterr()
+    assert "programs of tiny, calibrated on simulated" in err
+    assert "costs are of another platform: read slowdown" in err
+    assert "programs of tiny, calibrated on simulated" in out
+    assert "FOREIGN COSTS" in out
+    page = Path("runs/tiny-2/report.html").read_text()
+    assert "of tiny, calibrated on simulated" in page
+    states = answer(capsys, "runs")
+    assert [(each["name"], each["programs_from"], each["state"]) for each in states] == [
+        ("tiny", None, "finished"),
+        ("tiny-2", "tiny", "finished"),
+    ]
+    shown = answer(capsys, "show", "tiny-2")
+    assert shown["origin"]["from"] == "tiny"
+    again = answer(capsys, "report", "tiny-2", "--no-figures")
+    assert again["rows"] == shown["rows"]
+
+
+def test_programs_of_programs_lead_back_to_the_first_platform(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main((*FROM, "tiny")) == 0
+    capsys.readouterr()
+    third = ("profile", "--no-figures", "--executor", "fake:name=third", "--programs-from")
+    found = answer(capsys, *third, "tiny-2", "--name", "third")
+    assert found["origin"]["from"] == "tiny-2"
+    assert found["origin"]["original_platform"]["name"] == "simulated"
+    for suffix in ("c", "json", "sha256"):
+        name = f"programs/batch-000.{suffix}"
+        assert Path("runs/third", name).read_bytes() == (tiny / name).read_bytes()
+
+
+def test_the_same_command_continues_it(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = ("profile", "--no-figures", "--programs-from", "tiny", "--executor")
+    assert main((*broken, "fake:name=elsewhere,interrupt-after=3")) == 130
+    assert "3 of 8 runs are kept in runs/tiny-2" in capsys.readouterr().err
+    line = refused(capsys, *broken, "fake:name=third", status=1)
+    assert "was begun on elsewhere" in line and "not on third" in line
+    found = answer(capsys, *broken, "fake:name=elsewhere")
+    assert (found["name"], found["done"], found["state"]) == ("tiny-2", 8, "finished")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--seed", "2"), "--seed"),
+        (("--cores", "1", "--seconds", "2"), "--cores, --seconds"),
+        (("--quick",), "--quick"),
+        (("--split",), "--split"),
+        (("--step", "0.5"), "--step"),
+        (("--campaign", "some.toml"), "--campaign"),
+        (("--calibration", "some.json"), "--calibration"),
+    ],
+)
+def test_what_contradicts_the_stored_programs_is_refused_by_name(
+    tiny: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], named: str
+) -> None:
+    line = refused(capsys, *FROM, "tiny", *options)
+    assert f"{named} and --programs-from exclude each other" in line
+    assert not Path("runs/tiny-2").exists()
+
+
+def test_an_unknown_run_is_refused(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean tiny?" in refused(capsys, *FROM, "tinny")
+
+
+def test_a_run_without_programs_is_refused(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(tiny / "programs")
+    assert "tiny holds no programs" in refused(capsys, *FROM, "tiny")
+
+
+def test_an_unfinished_run_is_not_continued_with_its_own_programs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main((*TINY_OPTIONS, "--executor", "fake:interrupt-after=3")) == 130
+    capsys.readouterr()
+    assert "with programs of itself" in refused(capsys, *FROM, "tiny")
+    assert main((*FROM, "tiny", "--fresh")) == 0
+    assert Path("runs/tiny-2/report.html").exists()
+
+
+def test_cpus_may_be_chosen_and_must_exist(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no CPU 7" in refused(capsys, *FROM, "tiny", "--cpus", "0,7")
+    assert "M = 2 asked" in refused(capsys, *FROM, "tiny", "--cpus", "1")
+    assert main((*FROM, "tiny", "--cpus", "1,0")) == 0
+    assert json.loads(Path("runs/tiny-2/campaign.json").read_text())["spec"]["cpus"] == [1, 0]
+
+
+def test_a_damaged_calibration_of_the_source_is_one_line(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tiny / "calibration.json").write_text("{")
+    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=1)

@@ -1,0 +1,298 @@
+"""Truth: the programs of a stored campaign run elsewhere unchanged, or one line says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from helpers.campaigns import Log, begin, essence, run, tiny_spec
+
+from deadbeat.analysis.summarise import summarise
+from deadbeat.campaign.events import RunDone
+from deadbeat.campaign.place import choose, state_of
+from deadbeat.campaign.plan import plan, resolve
+from deadbeat.campaign.programs import origin_of, stored_spec
+from deadbeat.campaign.spec import CampaignSpec, spec_dict
+from deadbeat.executors.base import References, RunRequest, RunSettings
+from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
+from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
+from deadbeat.store.campaign import CampaignStore
+
+SPEC = tiny_spec()
+ELSEWHERE = FakeExecutor(name="elsewhere")
+ELF = b"\x7fELF of batch-000"
+
+
+@attrs.frozen(kw_only=True)
+class Compiled(FakeSession):
+    """Has a program, as a session on hardware does."""
+
+    file: Path
+
+    @property
+    def program(self) -> Path:
+        return self.file
+
+
+@attrs.frozen(kw_only=True)
+class Building(FakeExecutor):
+    """Builds a made-up program, and runs a given one only if it is that."""
+
+    file: Path
+    opened: list[Path] = attrs.field(factory=list)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> Compiled:
+        plain = super().open(requests, settings)
+        if program is None:
+            self.file.write_bytes(ELF)
+        else:
+            assert program.read_bytes() == ELF
+            self.opened.append(program)
+        parts = {a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)}
+        return Compiled(**parts, file=program or self.file)
+
+
+def original(folder: Path, spec: CampaignSpec = SPEC) -> CampaignStore:
+    """A finished campaign that holds an executable."""
+    store = begin(folder, spec)
+    run(spec, store, executor=Building(file=folder / "made.elf"))
+    return store
+
+
+def borrow(folder: Path, source: CampaignStore, executor: FakeExecutor = ELSEWHERE) -> Any:
+    """A campaign with the programs of ``source``, not begun yet: spec and store."""
+    platform = executor.describe()
+    spec = resolve(stored_spec(source, name="again", cpus=platform.cpus[:2]), platform).spec
+    origin = origin_of(source, spec, platform)
+    return spec, CampaignStore.create(folder / "again", spec_dict(spec), spec.seed, origin=origin)
+
+
+def test_the_programs_are_the_same_bytes_and_run_as_they_are(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    machine = Building(name="elsewhere", file=tmp_path / "never")
+    spec, store = borrow(tmp_path, source, machine)
+    result = run(spec, store, executor=machine, source=source)
+    assert (result.done, result.failed) == (8, {})
+    assert machine.opened == [store.path / "programs" / "batch-000.elf"]
+    assert not machine.file.exists(), "nothing was built"
+    files = sorted(path.name for path in (source.path / "programs").iterdir())
+    assert files == ["batch-000.c", "batch-000.elf", "batch-000.json", "batch-000.sha256"]
+    for name in files:
+        there, here = (each.path / "programs" / name for each in (source, store))
+        assert there.read_bytes() == here.read_bytes()
+    ids = [{row["key"]: row["set_id"] for row in summarise(each).sets} for each in (source, store)]
+    assert ids[0] == ids[1] and len(ids[0]) == 8
+
+
+def test_costs_are_those_of_the_source_and_references_those_of_here(tmp_path: Path) -> None:
+    class Slower(FakeExecutor):
+        def references(self, *_: object, **__: object) -> References:
+            return References(yardstick_ps=(99_000_000, 101_000_000), cache_line_ps={"0-1": 61_000})
+
+    source, machine = original(tmp_path), Slower(name="elsewhere")
+    spec, store = borrow(tmp_path, source, machine)
+    run(spec, store, executor=machine, source=source)
+    there, here = source.load_calibration(), store.load_calibration()
+    assert there is not None and here is not None
+    assert here.yardstick_ps == (99_000_000, 101_000_000)
+    assert here.cache_line_ps == {"0-1": 61_000}
+    changed = {"yardstick_ps": there.yardstick_ps, "cache_line_ps": there.cache_line_ps}
+    assert attrs.evolve(here, **changed) == there  # type: ignore[arg-type]
+    origin = store.load_origin()
+    assert origin is not None and origin.references == {
+        "yardstick_ps": [99_000_000, 101_000_000],
+        "cache_line_ps": {"0-1": 61_000},
+    }
+
+
+def test_summary_and_findings_say_whose_programs_ran_where(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source)
+    run(spec, store, executor=ELSEWHERE, source=source)
+    summary = summarise(store, resamples=10)
+    assert summary.meta["platform"]["name"] == "elsewhere"
+    assert summary.meta["origin"]["from"] == "tiny"
+    assert summary.meta["origin"]["original_platform"]["name"] == "simulated"
+    assert summary.labels == ("simulated", "foreign costs")
+    ids = [finding.id for finding in summary.findings]
+    assert "foreign-costs" in ids and "calibration" not in ids
+    assert state_of(store.path).programs_from == "tiny"
+    assert summarise(source, resamples=10).meta["origin"] is None
+
+
+def test_the_same_hardware_makes_no_foreign_costs(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source, FakeExecutor())
+    run(spec, store, executor=FakeExecutor(), source=source)
+    summary = summarise(store, resamples=10)
+    assert summary.labels == ("simulated",)
+    assert "foreign-programs" in [finding.id for finding in summary.findings]
+    assert essence(store)["jobs"] == essence(source)["jobs"]
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_it_is_continued_where_it_was_lost(tmp_path: Path, after: int) -> None:
+    source = original(tmp_path)
+    (tmp_path / "whole").mkdir()
+    spec, whole = borrow(tmp_path / "whole", source)
+    run(spec, whole, executor=ELSEWHERE, source=source)
+    spec, store = borrow(tmp_path, source)
+    with pytest.raises(TargetError):
+        run(
+            spec,
+            store,
+            executor=attrs.evolve(ELSEWHERE, faults=Faults(lose_after=after)),
+            source=source,
+        )
+    again = CampaignStore.open(store.path)
+    assert choose(tmp_path, spec, origin=again.load_origin(), source=source.path).resumed
+    log = Log()
+    run(spec, again, executor=ELSEWHERE, source=source, on_event=log)
+    assert len(log.of(RunDone)) == 8 - after
+    assert essence(again) == essence(whole)
+
+
+def test_a_copy_that_was_cut_off_is_made_whole(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source)
+    run(spec, store, executor=ELSEWHERE, source=source)
+    for suffix in ("json", "elf"):
+        (store.path / "programs" / f"batch-000.{suffix}").unlink()
+    again = CampaignStore.open(store.path)
+    with pytest.raises(DataError, match=r"batch-000\.elf is missing"):
+        run(spec, again, executor=ELSEWHERE)
+    assert run(spec, again, executor=ELSEWHERE, source=source).done == 8
+    assert (store.path / "programs" / "batch-000.elf").read_bytes() == ELF
+
+
+def test_a_campaign_is_not_continued_on_a_third_machine(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source)
+    with pytest.raises(CalibrationError, match="was begun on elsewhere"):
+        run(spec, store, executor=FakeExecutor(name="third"), source=source)
+    assert store.sessions() == ()
+
+
+@pytest.mark.parametrize("name", ["batch-000.elf", "batch-000.c", "batch-000.json"])
+def test_a_damaged_program_of_the_source_is_refused(tmp_path: Path, name: str) -> None:
+    source = original(tmp_path)
+    path = source.path / "programs" / name
+    path.write_bytes(path.read_bytes().replace(b"0", b"1"))
+    with pytest.raises(DataError) as caught:
+        borrow(tmp_path, CampaignStore.open(source.path))
+    assert name in caught.value.message and "damaged" in caught.value.message
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_missing_executable_of_the_source_is_refused(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    (source.path / "programs" / "batch-000.elf").unlink()
+    with pytest.raises(DataError, match=r"batch-000\.elf is missing"):
+        borrow(tmp_path, source)
+
+
+def test_a_campaign_from_before_hashes_still_serves_and_its_executable_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    source = original(tmp_path)
+    (source.path / "programs" / "batch-000.sha256").unlink()
+    spec, store = borrow(tmp_path, source)
+    assert run(spec, store, executor=ELSEWHERE, source=source).done == 8
+    (source.path / "programs" / "batch-000.elf").write_bytes(b"nothing that runs")
+    with pytest.raises(DataError, match=r"batch-000\.elf is damaged"):
+        origin_of(source, spec, ELSEWHERE.describe())
+
+
+def test_an_executable_damaged_after_it_was_copied_is_not_run(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source)
+    with pytest.raises(TargetError):
+        machine = attrs.evolve(ELSEWHERE, faults=Faults(lose_after=2))
+        run(spec, store, executor=machine, source=source)
+    (store.path / "programs" / "batch-000.elf").write_bytes(b"\x7fELF of something else")
+    with pytest.raises(DataError, match=r"batch-000\.elf is damaged") as caught:
+        run(spec, store, executor=ELSEWHERE, source=source)
+    assert "delete it" in caught.value.hint
+    assert len(store.committed()) == 2
+
+
+def test_another_architecture_is_refused(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    path = source.path / "calibration.json"
+    plain = json.loads(path.read_text())
+    plain["platform"]["machine"] = "aarch64"
+    path.write_text(json.dumps(plain))
+    with pytest.raises(UsageError, match="built for aarch64; elsewhere is none"):
+        borrow(tmp_path, source)
+
+
+def test_programs_of_an_unfinished_or_empty_campaign_are_refused(tmp_path: Path) -> None:
+    source = begin(tmp_path, SPEC)
+    with pytest.raises(UsageError, match="holds no programs"):
+        borrow(tmp_path, source)
+
+
+def test_a_simulated_campaign_has_nothing_for_hardware(tmp_path: Path) -> None:
+    source = begin(tmp_path, SPEC)
+    run(SPEC, source)
+    hardware = attrs.evolve(ELSEWHERE.describe(), kind="hardware")
+    with pytest.raises(UsageError, match="holds no executables: it was simulated"):
+        origin_of(source, SPEC, hardware)
+
+
+def test_more_cores_than_exist_are_refused_or_left_out_as_the_preset_does(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    one = FakeExecutor(name="small", cores=1)
+    with pytest.raises(UsageError, match="M = 2 asked"):
+        borrow(tmp_path, source, one)
+    paper = attrs.evolve(SPEC, preset="paper", name="paper")
+    source = original(tmp_path, paper)
+    spec, store = borrow(tmp_path, source, one)
+    assert run(spec, store, executor=one, source=source).done == 4
+    assert {key.point.cores for key in store.committed()} == {1}
+    assert set(plan(spec)) < set(plan(paper))
+
+
+def test_the_next_of_the_family_is_begun_and_never_the_source_itself(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, _ = borrow(tmp_path / "x", source)
+    same_name = attrs.evolve(spec, name="tiny")
+    origin = origin_of(source, same_name, ELSEWHERE.describe())
+    with pytest.raises(UsageError, match="programs of itself"):
+        choose(tmp_path, same_name, origin=origin, source=source.path)
+    (source.path / "report.html").write_text("<html>")
+    place = choose(tmp_path, same_name, origin=origin, source=source.path)
+    assert (place.path.name, place.resumed) == ("tiny-2", False)
+
+
+def test_a_campaign_is_not_continued_with_other_programs(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    spec, store = borrow(tmp_path, source)
+    with pytest.raises(UsageError, match="begun with programs of tiny, not with its own"):
+        choose(tmp_path, spec)
+    other = attrs.evolve(store.load_origin(), elf={"batch-000": sha256(b"x").hexdigest()})
+    with pytest.raises(UsageError, match="not with those of tiny as they are now"):
+        choose(tmp_path, spec, origin=other, source=source.path)
+
+
+def test_a_damaged_origin_is_one_line(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    _, store = borrow(tmp_path, source)
+    path = store.path / "origin.json"
+    plain = json.loads(path.read_text())
+    del plain["elf"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(DataError, match=r"origin\.json is damaged"):
+        store.load_origin()
+    assert state_of(store.path).state == "damaged"
