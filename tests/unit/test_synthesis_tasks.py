@@ -10,7 +10,7 @@ from attrs import evolve
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.tasks import Access, Kind, Task, TaskSet
 from deadbeat.store.serial import task_set_from_plain, to_plain
@@ -20,7 +20,7 @@ FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})
 CALIBRATION = example_calibration(example_entries(FRAGMENTS))
 SYNTHESISER = Synthesiser(CATALOG, CALIBRATION)
-HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+HALF, TENTH, ONE = Fraction(1, 2), Fraction(1, 10), Fraction(1)
 #: Fragments whose finest use costs far less than a per cent of these tasks.
 FINE = {"wcet_min_ns": 2_000_000, "wcet_max_ns": 4_000_000}
 
@@ -171,3 +171,95 @@ def test_segments_max_follows_the_tasks():
     with pytest.raises(UsageError, match="segments_max: expected 2 to"):
         parameters(sync_shares=mixed, segments_max=1)
     parameters(sync_shares=(Fraction(0), Fraction(1)) * 2, segments_max=1)
+
+
+def test_utilisation_is_divided_on_each_core():
+    for method in ("uunifast-discard", "fixed-sum"):
+        made = synthesise(
+            1, cores=2, tasks=7, utilisation=Fraction(3, 5), utilisation_method=method
+        )
+        for core in (0, 1):
+            tasks = [task for task in made.tasks if task.core == core]
+            assert abs(sum(task.utilisation for task in tasks) - Fraction(3, 5)) < Fraction(
+                1, 10**5
+            )
+            assert all(task.deadline_ns == task.period_ns for task in tasks)
+        assert all(100_000 <= task.wcet_ns <= 500_000 for task in made.tasks)
+
+
+def test_utilisation_keeps_timing_across_shares_and_ratios():
+    def timing(**others: object) -> list[tuple[int, int, int]]:
+        made = synthesise(4, utilisation=HALF, periods="harmonic", **others)
+        return [(task.wcet_ns, task.period_ns, task.offset_ns) for task in made.tasks]
+
+    same = timing()
+    assert timing(sync_share=TENTH) == same
+    assert timing(contended_ratio=Fraction(1)) == same
+    assert timing(sync_shares=(TENTH,) * 4) == same
+
+
+def test_utilisation_of_critical_cores_does_not_depend_on_their_number():
+    everywhere = synthesise(4, utilisation=HALF)
+    shielded = synthesise(4, utilisation=HALF, critical_cores=1, distribution="log-uniform")
+    for one, other in zip(everywhere.tasks, shielded.tasks, strict=True):
+        if other.critical:
+            assert (one.wcet_ns, one.period_ns) == (other.wcet_ns, other.period_ns)
+        else:
+            assert abs(other.utilisation - Fraction(9, 20)) < Fraction(1, 10**4)
+
+
+def test_everything_wrong_with_utilisation_at_once():
+    with pytest.raises(UsageError) as caught:
+        parameters(
+            utilisation=Fraction(11, 10),
+            utilisation_method="uunifast",
+            utilisation_min=Fraction(1, 2),
+            utilisation_max=Fraction(2, 5),
+            periods="harmonc",
+            period_min_ns=0,
+            deadline_factor=Fraction(2),
+            distribution="normal",
+        )
+    for expected in (
+        "utilisation: expected 1/1000 to 1, found 11/10",
+        "utilisation_method: 'uunifast' is unknown; did you mean 'uunifast-discard'?",
+        "utilisation_min: expected 0 to 2/5",
+        "periods: 'harmonc' is unknown; did you mean 'harmonic'?",
+        "period_min_ns: expected 1 to",
+        "deadline_factor: with utilisation T is drawn",
+        "distribution: with utilisation C follows",
+    ):
+        assert expected in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"utilisation_max": Fraction(1, 5)}, "2 tasks on a core reach 1/50 to 2/5, found 1/2"),
+        ({"utilisation_min": Fraction(3, 10)}, "2 tasks on a core reach 3/5 to"),
+        ({"tasks": 3, "utilisation_max": Fraction(2, 5)}, "1 task on a core reach"),
+        ({"period_max_ns": 500_000, "utilisation_max": TENTH}, "there is none"),
+        (
+            {"tasks": 300, "utilisation": ONE, "utilisation_method": "fixed-sum"},
+            "tasks: fixed-sum is for up to 128 on a core, found 150",
+        ),
+    ],
+)
+def test_sums_that_cannot_be_are_refused(others, expected):
+    with pytest.raises(UsageError) as caught:
+        parameters(**{"utilisation": HALF, **others})
+    assert expected in caught.value.message
+
+
+def test_harmonic_periods_that_are_not_found_are_said():
+    with pytest.raises(SynthesisError, match="no harmonic periods") as caught:
+        synthesise(
+            1,
+            tasks=20,
+            utilisation=HALF,
+            periods="harmonic",
+            wcet_min_ns=400_000,
+            wcet_max_ns=400_100,
+            period_max_ns=100_000_000,
+        )
+    assert "log-uniform" in caught.value.hint

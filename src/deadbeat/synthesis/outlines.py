@@ -10,7 +10,7 @@ from attrs import frozen
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import SynthesisParameters
 from deadbeat.synthesis.stream import Stream
-from deadbeat.synthesis.utilisations import Timing, nearest, timings
+from deadbeat.synthesis.timing import Timing, nearest, timings
 
 
 @frozen
@@ -58,17 +58,15 @@ def _timings(parameters: SynthesisParameters, seed: int) -> list[Timing]:
     wcets_ns = [
         draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
     ]
-    critical = timings(parameters, seed) if parameters.utilisation is not None else {}
-    factor = Fraction(parameters.deadline_factor)
+    used, factor = parameters.utilisation, Fraction(parameters.deadline_factor)
+    critical = {} if used is None else timings(parameters, Fraction(used), seed)
     found = []
     for index, wcet_ns in enumerate(wcets_ns):
         core = index % parameters.cores
         if not parameters.is_critical(core):
             found.append(Timing(wcet_ns, _filling_period_ns(parameters, core, wcet_ns)))
-        elif parameters.utilisation is not None:
-            found.append(critical[index])
         else:
-            found.append(Timing(wcet_ns, nearest(factor * wcet_ns)))
+            found.append(critical.get(index, Timing(wcet_ns, nearest(factor * wcet_ns))))
     return found
 
 

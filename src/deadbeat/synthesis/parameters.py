@@ -10,6 +10,8 @@ from attrs import fields_dict, frozen
 
 from deadbeat.model.errors import UsageError
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.periods import PERIODS
+from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 DEFAULT_DISTRIBUTION = "uniform"
 PRIORITIES = ("uniform", "rate-monotonic", "random")
@@ -20,8 +22,6 @@ TASKS_LIMIT = 4096
 SEGMENTS_LIMIT = 1024
 WCET_LIMIT_NS = 10_000_000_000
 CLASSES_LIMIT = 64
-UTILISATION_METHODS = ("uunifast-discard", "fixed-sum")
-PERIODS = ("log-uniform", "harmonic")
 PERIOD_LIMIT_NS = 10_000_000_000
 #: Tasks of one core that ``fixed-sum`` draws: its tables grow with the square.
 FIXED_SUM_LIMIT = 128
@@ -87,10 +87,10 @@ class SynthesisParameters:
     critical_cores: int = 0
     fill_utilisation: Fraction = Fraction(9, 10)
     utilisation: Fraction | None = None
-    utilisation_method: str = UTILISATION_METHODS[0]
+    utilisation_method: str = "uunifast-discard"
     utilisation_min: Fraction = Fraction(0)
     utilisation_max: Fraction = Fraction(1)
-    periods: str = PERIODS[0]
+    periods: str = "log-uniform"
     period_min_ns: int = 500_000
     period_max_ns: int = 10_000_000
     classes_min: int = 1

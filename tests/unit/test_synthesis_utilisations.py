@@ -1,0 +1,185 @@
+"""The truth: every vector counted on small lattices, exact marginals of the slice on large ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers.fixed_sum import assert_follows, marginal
+
+from deadbeat.model.errors import SynthesisError
+from deadbeat.sched import Recipe, sample_utilisations
+from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
+from deadbeat.synthesis.periods import harmonic_periods, log_uniform_periods
+from deadbeat.synthesis.stream import Stream
+from deadbeat.synthesis.utilisations import (
+    UTILISATION_METHODS,
+    composition,
+    fixed_sum,
+    uunifast_discard,
+    with_sum,
+)
+
+METHODS = sorted(UTILISATION_METHODS)
+ONE, ZERO = Fraction(1), Fraction(0)
+
+
+def chi_square(counts: Counter[tuple[int, ...]], cells: list[tuple[int, ...]]) -> float:
+    """Standardised: about a standard normal where all cells are equally likely."""
+    assert set(counts) <= set(cells)
+    mean = counts.total() / len(cells)
+    square = sum((counts[cell] - mean) ** 2 / mean for cell in cells)
+    freedom = len(cells) - 1
+    return float((square - freedom) / (2 * freedom) ** 0.5)
+
+
+@pytest.mark.parametrize(("count", "whole", "bits"), [(3, 5, 2), (4, 9, 3), (2, 7, 3), (5, 4, 1)])
+def test_every_vector_with_the_sum_is_equally_likely(count, whole, bits):
+    cells = [
+        numbers
+        for numbers in itertools.product(range(1 << bits), repeat=count)
+        if sum(numbers) == whole
+    ]
+    stream = Stream(3, count, whole)
+    counts = Counter(
+        tuple(with_sum(stream, count, whole, bits=bits)) for _ in range(60 * len(cells))
+    )
+    assert chi_square(counts, cells) < 4.5
+
+
+def test_every_composition_is_equally_likely():
+    cells = [parts for parts in itertools.product(range(7), repeat=3) if sum(parts) == 6]
+    stream = Stream(4)
+    counts = Counter(tuple(composition(stream, 3, 6)) for _ in range(60 * len(cells)))
+    assert chi_square(counts, cells) < 4.5
+    assert composition(stream, 1, 6) == [6]
+
+
+#: (tasks, sum, low, high): on an edge of the box, in its middle, and nearly in a corner.
+SLICES = [
+    (2, Fraction(1, 2), ZERO, ONE),
+    (3, Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)),
+    (5, Fraction(4, 5), Fraction(1, 100), Fraction(1, 4)),
+]
+WIDE = [
+    (2, Fraction(19, 20), Fraction(1, 100), Fraction(49, 100)),
+    (8, Fraction(9, 10), Fraction(1, 10), Fraction(1, 5)),
+    (8, ONE, Fraction(1, 20), Fraction(1, 4)),
+    (20, ONE, ZERO, Fraction(1, 10)),
+]
+
+
+def follows(name: str, case: tuple[int, Fraction, Fraction, Fraction], count: int) -> None:
+    tasks, total, low, high = case
+    stream = Stream(5, name, tasks, total)
+    drawn = [UTILISATION_METHODS[name](stream, tasks, total, low, high) for _ in range(count)]
+    sample = np.array([[float(used) for used in vector] for vector in drawn])
+    for task in {0, tasks - 1}:
+        assert_follows(
+            sample[:, task],
+            lambda x: marginal(tasks, total, low, high, x),
+            max(float(low), float(total - (tasks - 1) * high)),
+            min(float(high), float(total - (tasks - 1) * low)),
+        )
+    if tasks > 2:  # Any two are as negatively correlated as exchangeable parts of a sum are.
+        pair = np.corrcoef(sample[:, 0], sample[:, 1])[0, 1]
+        assert abs(pair + 1 / (tasks - 1)) < 4.5 / count**0.5
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("case", SLICES)
+def test_tasks_follow_the_exact_marginal_of_the_slice(name, case):
+    follows(name, case, 1500)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("case", SLICES + WIDE[:3])
+def test_tasks_follow_the_exact_marginal_of_many(name, case):
+    follows(name, case, 20_000)
+
+
+@pytest.mark.statistical
+def test_fixed_sum_follows_the_law_where_discarding_is_hopeless():
+    follows("fixed-sum", WIDE[3], 5000)
+
+
+def test_fixed_sum_and_the_cores_sampler_have_one_law():
+    tasks, low, high = 6, 0.05, 0.4
+    recipe = Recipe(
+        processors=1, tasks=tasks, utilisation=1.0, utilisations="cfs", low=low, high=high
+    )
+    others = np.sort(sample_utilisations(recipe, seed=1, count=1500).max(axis=1))
+    stream = Stream(6)
+    own = np.sort(
+        [
+            float(max(fixed_sum(stream, tasks, ONE, Fraction(1, 20), Fraction(2, 5))))
+            for _ in range(1500)
+        ]
+    )
+    grid = np.linspace(0.2, 0.4, 50)
+    apart = np.searchsorted(own, grid) - np.searchsorted(others, grid)
+    # Kolmogorov and Smirnov: 1 in 5,000 is above 2.15 sqrt(2 / n).
+    assert np.abs(apart).max() / 1500 < 2.15 * (2 / 1500) ** 0.5
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("tasks", "total", "low", "high"),
+    [
+        (1, Fraction(1, 3), ZERO, ONE),
+        (4, Fraction(4, 7), Fraction(1, 7), ONE),
+        (4, Fraction(4, 7), ZERO, Fraction(1, 7)),
+        (4, Fraction(4, 7), Fraction(1, 7), Fraction(1, 7)),
+        (3, Fraction(1, 3) + Fraction(1, 10**15), Fraction(1, 9), Fraction(1, 8)),
+        (2, Fraction(1, 4), ZERO, ONE),
+    ],
+)
+def test_sums_and_bounds_are_exact_also_in_a_corner(name, tasks, total, low, high):
+    for seed in range(20):
+        drawn = UTILISATION_METHODS[name](Stream(seed), tasks, total, low, high)
+        assert len(drawn) == tasks
+        assert sum(drawn) == total
+        assert all(low <= used <= high for used in drawn)
+
+
+def test_discarding_in_vain_names_the_other_method():
+    hopeless = (20, Fraction(19, 20), ZERO, Fraction(1, 20))
+    with pytest.raises(SynthesisError, match="drew 10000 times in vain") as caught:
+        uunifast_discard(Stream(1), *hopeless)
+    assert "fixed-sum" in caught.value.hint
+    assert sum(fixed_sum(Stream(1), *hopeless)) == Fraction(19, 20)
+
+
+def test_as_many_tasks_as_are_accepted():
+    drawn = fixed_sum(Stream(1), FIXED_SUM_LIMIT, ONE, ZERO, Fraction(1, 64))
+    assert sum(drawn) == ONE
+    assert 0 <= min(drawn) < max(drawn) <= Fraction(1, 64)
+
+
+def test_harmonic_periods_divide_one_another_and_are_within():
+    seen = set()
+    for seed in range(100):
+        low, high = 500, 10_000
+        choose = harmonic_periods(Stream(seed, "law"), low, high)
+        drawn = sorted({choose(Stream(seed, task), low, high) for task in range(30)})
+        assert low <= drawn[0] and drawn[-1] <= high
+        assert all(after % before == 0 for before, after in itertools.pairwise(drawn))
+        seen |= {after // before for before, after in itertools.pairwise(drawn)}
+        assert choose(Stream(1), drawn[0] + 1, drawn[0] + 1) is None
+    assert {2, 3} <= seen
+
+
+def test_a_chain_of_one():
+    choose = harmonic_periods(Stream(1), 700, 700)
+    assert choose(Stream(2), 1, 10_000) == 700
+
+
+def test_log_uniform_periods_are_those_of_the_distribution():
+    choose = log_uniform_periods(Stream(1), 1, 2)
+    drawn = [choose(Stream(seed), 1000, 8000) for seed in range(2000)]
+    octaves = Counter((period // 1000).bit_length() for period in drawn)
+    assert all(abs(octaves[octave] - 2000 / 3) < 95 for octave in (1, 2, 3))
