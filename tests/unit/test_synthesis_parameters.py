@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from attrs import fields_dict
 
 from deadbeat.model.errors import UsageError
 from deadbeat.synthesis import SynthesisParameters
+from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.periods import PERIODS
+from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 GOOD = {
     "cores": 2,
@@ -67,3 +73,13 @@ def test_all_errors_at_once():
 def test_one_segment_is_enough_for_one_kind():
     for share in (Fraction(0), Fraction(1)):
         SynthesisParameters(**{**GOOD, "sync_share": share, "segments_max": 1})
+
+
+def test_the_reference_page_has_every_parameter_and_law():
+    page = (Path(__file__).parents[2] / "docs/reference/synthesis.md").read_text(encoding="utf-8")
+    table = page.split("## Parameters")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*)\|", table, flags=re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(cells))
+    assert named == list(fields_dict(SynthesisParameters))
+    for name in (*DISTRIBUTIONS, *UTILISATION_METHODS, *PERIODS):
+        assert f"| `{name}` |" in page
