@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 LAYERS = (
     "cli",
     "report",
+    "observations",
     "analysis",
     "studies",
     "campaign",

@@ -12,6 +12,7 @@ from helpers.runs import calibration, key
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.model.results import Finding
 from deadbeat.store.campaign import SessionRecord
+from deadbeat.store.origin import Origin
 
 QUIET_MACHINE: dict[str, Any] = {
     "kernel": "6.1.0",
@@ -148,3 +149,32 @@ def test_serious_findings_come_first() -> None:
         evidence(noise={}, failed={key(): {"reason": "x"}}, rows=[ROW | {"task_sets": 1}])
     )
     assert [finding.severity for finding in found] == ["serious", "warning", "info"]
+
+
+def moved(share: float, **changes: Any) -> Evidence:
+    """Programs of another campaign on the same hardware, whose yardsticks were ``share`` lower."""
+    made = calibration()
+    old = tuple(round(value / (1 + share)) for value in made.yardstick_ps)
+    origin = Origin(
+        name="there",
+        elf={},
+        source={},
+        index={},
+        original=made.platform,
+        platform=attrs.evolve(made.platform, **changes),
+        original_yardstick_ps=old,
+    )
+    return evidence(origin=origin, solo_cost_ratios={key(): np.array([1.5, 1.5])})
+
+
+def test_foreign_programs_are_told_and_their_costs_not_judged() -> None:
+    assert only(collect_findings(moved(0.01))).id == "foreign-programs"
+    found = only(collect_findings(moved(0.3, fingerprint="another")))
+    assert found.id == "foreign-costs" and "read slowdown" in found.cure
+
+
+def test_a_machine_that_is_quiet_at_another_speed_is_told() -> None:
+    found = collect_findings(moved(0.3))
+    assert [finding.id for finding in found] == ["references-moved", "foreign-programs"]
+    assert "core 0 computes 30.0% slower" in found[0].message
+    assert "faster" in collect_findings(moved(-0.1))[0].message

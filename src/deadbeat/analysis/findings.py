@@ -451,6 +451,27 @@ def _foreign_programs(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+@_machine
+def _references_moved(evidence: Evidence) -> Iterator[Finding]:
+    """The same hardware should show the same quiet yardstick, whatever its kernel."""
+    origin, calibration = evidence.origin, evidence.calibration
+    if origin is None or calibration is None or not origin.same_hardware:
+        return
+    there, here = origin.original_yardstick_ps, calibration.yardstick_ps
+    moved = [
+        (new / old - 1, core) for core, (old, new) in enumerate(zip(there, here, strict=False))
+    ]
+    share, core = max(moved, key=lambda pair: abs(pair[0]), default=(0.0, 0))
+    if abs(share) > COST_TOLERANCE:
+        yield Finding(
+            id="references-moved",
+            severity="warning",
+            message=f"core {core} computes {abs(share):.1%} {'slower' if share > 0 else 'faster'}"
+            f" while quiet than when {origin.name} was calibrated on this hardware",
+            cure="look for a host state or a frequency limit; compare slowdown, not delay ratio",
+        )
+
+
 @_results
 def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""

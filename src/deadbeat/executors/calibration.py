@@ -258,16 +258,8 @@ def _cache_lines(samples: Samples) -> dict[str, int]:
     }
 
 
-def estimate_costs(
-    samples: Samples, entries: Sequence[Entry], *, cores: int, cold: bool
-) -> Estimates:
-    """Costs of all entries, or why not.
-
-    Args:
-        samples: What the runtime wrote.
-        entries: The entries in the order they were given to it.
-        cores: Number of logical cores visited.
-        cold: Caches were emptied before every use: only first uses were measured.
+def _quiet_visits(samples: Samples, cores: int) -> tuple[list[int], NDArray[np.bool_]]:
+    """Quiet mode of each core's yardstick, ps, and which visits were within it.
 
     Raises:
         CalibrationError: The machine was too seldom quiet for any answer.
@@ -291,6 +283,35 @@ def estimate_costs(
             f"the machine was quiet in only {share:.0%} of the visits",
             "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
         )
+    return modes, quiet
+
+
+def estimate_references(samples: Samples, *, cores: int) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Quiet yardstick per core and quiet round trip per pair "a-b", ps; no costs are needed.
+
+    Raises:
+        CalibrationError: The machine was too seldom quiet for any answer.
+    """
+    modes, _ = _quiet_visits(samples, cores)
+    return tuple(modes), _cache_lines(samples)
+
+
+def estimate_costs(
+    samples: Samples, entries: Sequence[Entry], *, cores: int, cold: bool
+) -> Estimates:
+    """Costs of all entries, or why not.
+
+    Args:
+        samples: What the runtime wrote.
+        entries: The entries in the order they were given to it.
+        cores: Number of logical cores visited.
+        cold: Caches were emptied before every use: only first uses were measured.
+
+    Raises:
+        CalibrationError: The machine was too seldom quiet for any answer.
+    """
+    modes, quiet = _quiet_visits(samples, cores)
+    share = float(quiet.mean())
     costs: dict[str, tuple[Cost, ...]] = {}
     refused: dict[str, str] = {}
     for number, entry in enumerate(entries):

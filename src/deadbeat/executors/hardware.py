@@ -15,7 +15,12 @@ from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
 from deadbeat.executors.base import Progress, References, RunRequest, RunSettings
-from deadbeat.executors.calibration import Samples, estimate_costs, read_samples
+from deadbeat.executors.calibration import (
+    Samples,
+    estimate_costs,
+    estimate_references,
+    read_samples,
+)
 from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.executors.realtime import diagnose_realtime
 from deadbeat.executors.session import HardwareSession
@@ -162,12 +167,8 @@ class HardwareExecutor:
             layout="default",
             progress=lambda _: None,
         )
-        estimates = estimate_costs(
-            samples, entries[:_REFERENCE_ENTRIES], cores=len(self._cpus), cold=False
-        )
-        return References(
-            yardstick_ps=estimates.yardstick_ps, cache_line_ps=estimates.cache_line_ps
-        )
+        yardstick_ps, cache_line_ps = estimate_references(samples, cores=len(self._cpus))
+        return References(yardstick_ps=yardstick_ps, cache_line_ps=cache_line_ps)
 
     def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
         """The noise floor; see the protocol."""

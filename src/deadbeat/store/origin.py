@@ -27,6 +27,7 @@ class Origin:
         source, index: Batch -> SHA-256 of the C text, and of the list of its task sets.
         original: Where the costs were calibrated, from which C, T and D follow.
         platform: Where the programs run in this campaign.
+        original_yardstick_ps: Quiet yardstick per core when the costs were calibrated.
         references: What the host probes show there while it is quiet (``yardstick_ps``,
             ``cache_line_ps``); None before they were measured.
     """
@@ -37,6 +38,7 @@ class Origin:
     index: dict[str, str]
     original: Platform
     platform: Platform
+    original_yardstick_ps: tuple[int, ...] = ()
     references: dict[str, Any] | None = field(default=None)
 
     @property

@@ -1,0 +1,54 @@
+"""The campaigns that show the observations which one machine can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+#: The paper's Figure 4 shows these four of its sixteen surfaces.
+GRID_CORES = (1, 4, 8, 16)
+#: Observation 5: up to four cores for critical tasks, at least twelve compute.
+CRITICAL_CORES, SHIELDED_CORES = 4, 16
+
+
+@frozen(kw_only=True)
+class Ask:
+    """A campaign to be run: its name, and what it asks beside its preset."""
+
+    name: str
+    layer: dict[str, Any]
+
+
+def ask(campaign: str, *, cores: int, quick: bool) -> Ask:
+    """The campaign of that name (``grid``, ``shielding``, ``random``) on a machine of ``cores``.
+
+    Args:
+        quick: Few task sets on a coarse grid: some minutes, wide intervals.
+    """
+    name = {"grid": "observe", "shielding": "observe-shielding", "random": "observe-random"}
+    layer = _LAYERS[campaign](cores, quick)
+    return Ask(name=name[campaign] + ("-quick" if quick else ""), layer=layer)
+
+
+def _grid(cores: int, quick: bool) -> dict[str, Any]:
+    fitting = [count for count in GRID_CORES if count <= cores]
+    return {"preset": "quick" if quick else "default", "cores": fitting}
+
+
+def _shielding(cores: int, quick: bool) -> dict[str, Any]:
+    """With shielding and without, on the same sets; rho and alpha are drawn."""
+    drawn = {
+        "cores": [SHIELDED_CORES],
+        "critical_cores": [0, CRITICAL_CORES],
+        "sets": 24 if quick else 200,
+    }
+    return {"mode": "stress", "preset": "quick" if quick else "random", "stress": drawn}
+
+
+def _random(cores: int, quick: bool) -> dict[str, Any]:
+    sets = {} if quick else {"stress": {"sets": 1000}}
+    return {"mode": "stress", "preset": "quick" if quick else "random", **sets}
+
+
+_LAYERS = {"grid": _grid, "shielding": _shielding, "random": _random}

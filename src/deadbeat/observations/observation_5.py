@@ -1,0 +1,66 @@
+"""Observation 5: cores of their own do not keep interference from critical tasks."""
+
+from __future__ import annotations
+
+from deadbeat.observations.base import UNDECIDED, Evidence, Judgement, Observation, Row, number
+from deadbeat.observations.base import verdict_of as verdict
+from deadbeat.observations.campaigns import CRITICAL_CORES, SHIELDED_CORES
+from deadbeat.observations.points import value
+
+
+def _decide(evidence: Evidence) -> Judgement:
+    result = evidence.results[0]
+    shielded = [row for row in result.rows if (number(row.get("critical_cores")) or 0) > 0]
+    fitting = [row for row in shielded if int(row["cores"]) >= SHIELDED_CORES]
+    if not fitting:
+        because = f"{result.name} has no group with critical cores at M = {SHIELDED_CORES}"
+        return Judgement(verdict=UNDECIDED, because=f"{because} (stress --critical-cores)")
+    row = max(fitting, key=lambda one: (one["critical_cores"] == CRITICAL_CORES, one["cores"]))
+    found = value(row, "slowdown")
+    if found is None:
+        return Judgement(verdict=UNDECIDED, because=f"{row['group']} has no quiet task set")
+    bound = 1 + result.noise_floor
+    return Judgement(
+        verdict=verdict([found.above(bound)]),
+        because=f"critical tasks on {row['critical_cores']} of {row['cores']} cores, computation on"
+        f" the others: slowdown {found} against the same tasks with the other cores idle",
+        figures=(
+            ("smallest slowdown that counts", f"{bound:.3f}"),
+            ("deadline misses of the critical tasks", _misses(row)),
+            *_without(result.rows, row),
+        ),
+    )
+
+
+def _misses(row: Row) -> str:
+    ratio = number(row.get("deadline_miss_ratio"))
+    high = number(row.get("deadline_miss_ci_high"))
+    if ratio is None:
+        return "not measured"
+    return f"{ratio:.2%}" + (f" (at most {high:.2%})" if high is not None else "")
+
+
+def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...]:
+    """The same sets without shielding, where the campaign holds them."""
+    for row in rows:
+        same = row["cores"] == shielded["cores"] and not number(row.get("critical_cores"))
+        found = value(row, "slowdown") if same else None
+        if found is not None:
+            return (("slowdown of the same tasks on all cores", str(found)),)
+    return ()
+
+
+OBSERVATION = Observation(
+    number=5,
+    title="Interference reaches critical tasks on cores of their own",
+    statement="Techniques that mitigate cross-core interference are important: with up to 4 cores"
+    " dedicated to critical tasks, computing workloads on at least 12 cores can already degrade"
+    " them.",
+    cores=SHIELDED_CORES,
+    mode="stress",
+    campaign="shielding",
+    criterion=f"critical tasks alone on {CRITICAL_CORES} cores, computation on the others"
+    f" (M = {SHIELDED_CORES}); confirmed: the interval of their mean slowdown begins above 1 plus"
+    " the noise floor; not confirmed: it ends at or below",
+    decide=_decide,
+)
