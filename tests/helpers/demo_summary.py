@@ -140,6 +140,11 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "sync_share_real": _mean(own, "sync_share_real"),
         "contended_ratio_real": _mean(own, "contended_ratio_real"),
         "overlap_real": _mean(own, "overlap_real"),
+        "wake_up_ratio": slow * 0.04,
+        "core_wait_ratio": 0.0,
+        "resource_wait_ratio": 0.6 * (slow - 1),
+        "execution_ratio": slow - 0.6 * (slow - 1),
+        "stall_ratio": 0.0,
     }
     assert tuple(values) == SUMMARY_COLUMNS
     return values

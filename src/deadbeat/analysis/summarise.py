@@ -13,6 +13,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
+from deadbeat.analysis.causes import part_figures
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
@@ -23,7 +24,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.results import PART_COLUMNS, SUMMARY_COLUMNS, Point, RunKey, Summary
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -220,6 +221,7 @@ class RunReader:
             "rejected": self._rejected.get(key, 0),
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
         }
+        row |= part_figures(table, columns)
         row |= prediction_figures(table, columns)
         row |= self._plan_figures(key, table, columns)
         return row
@@ -294,6 +296,7 @@ def point_row(
         "response_ratio_predicted",
         "sync_share_real",
         "contended_ratio_real",
+        *PART_COLUMNS,
     ):
         row[column] = _mean(_known(sets, column))
     row["overlap_real"] = _mean(_known(sets, "overlap_real"))

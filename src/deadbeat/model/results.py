@@ -6,6 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.traces import PARTS
+
 
 @frozen(order=True)
 class Point:
@@ -68,6 +70,9 @@ class Finding:
     where: str = ""
 
 
+#: Mean of each part of a response over C (``wake_up_ratio``, ...).
+PART_COLUMNS: tuple[str, ...] = tuple(f"{part}_ratio" for part in PARTS)
+
 #: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
 SUMMARY_COLUMNS: tuple[str, ...] = (
     "cores",
@@ -97,6 +102,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "sync_share_real",
     "contended_ratio_real",
     "overlap_real",
+    *PART_COLUMNS,
 )
 
 
@@ -142,6 +148,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
     "sync_share_real",
     "contended_ratio_real",
     "overlap_real",
+    *PART_COLUMNS,
 )
 
 

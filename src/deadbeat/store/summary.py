@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.errors import DataError
-from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.model.results import PART_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
 from deadbeat.store.serial import findings_from_plain, to_plain
@@ -55,6 +55,7 @@ SET_COLUMNS: tuple[str, ...] = (
     "realtime",
     "rejected",
     "file",
+    *PART_COLUMNS,
 )
 
 _HINT = "run `deadbeat report` on the campaign: it rebuilds the file from the runs"

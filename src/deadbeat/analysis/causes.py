@@ -1,0 +1,74 @@
+"""Where the time of a job went: its response as a sum of parts.
+
+What is measured around a job is its thread's CPU time and run delay, before and within; everything
+else follows by subtraction (docs/explanation/why-late.md). The accounts are read just outside
+[start, finish], so their sum may exceed what they must fit into by a few microseconds: each is cut
+to what is left for it, in the order below, and own execution is the rest. So the parts always
+sum exactly to the response time, and none is negative where release <= start <= finish.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat.analysis.metrics import Bools, Integers, JobColumns
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import PART_COLUMNS
+from deadbeat.model.traces import PARTS
+
+
+def has_split(table: JobTable, columns: JobColumns) -> Bools:
+    """Jobs whose response can be split: finished, and their thread's accounts were read."""
+    read: Bools = columns.flags & j.JOB_SPLIT != 0
+    return columns.finished & read
+
+
+def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
+    """Part -> ns per job, 0 where the response cannot be split (:func:`has_split`).
+
+    ``wake_up``: from release to start, without what is core wait. ``core_wait``: ready, and not
+    running. ``resource_wait``: asleep within the job. ``stall``: what the uses of computing
+    fragments took beyond their usual time, 0 without job details. ``execution``: the rest.
+    """
+    known = has_split(table, columns)
+    jobs = table.jobs
+    before = np.where(known, columns.start_ns - columns.release_ns, 0)
+    span = np.where(known, columns.finish_ns - columns.start_ns, 0)
+    waited_before = np.clip(jobs["run_delay_before_ns"], 0, np.maximum(before, 0))
+    waited_within = np.clip(jobs["run_delay_within_ns"], 0, span)
+    left = span - waited_within
+    asleep = left - np.clip(jobs["cpu_ns"], 0, left)
+    left = left - asleep
+    stall = np.clip(_stalls(table), 0, left)
+    return {
+        "wake_up": before - waited_before,
+        "core_wait": waited_before + waited_within,
+        "resource_wait": asleep,
+        "execution": left - stall,
+        "stall": stall,
+    }
+
+
+def _stalls(table: JobTable) -> Integers:
+    """Suspected stall of each job, ns; 0 where no details were recorded."""
+    details: NDArray[Any] | None = getattr(table, "details", None)
+    if details is None or len(details) != len(table.jobs):
+        return np.zeros(len(table.jobs), np.int64)
+    return np.ascontiguousarray(details["stall_ns"])
+
+
+def part_figures(table: JobTable, columns: JobColumns) -> dict[str, float | None]:
+    """Mean of part / C over the counted, finished jobs of together windows; None without a split.
+
+    They sum to the set's ``response_ratio_mean`` where every job was split.
+    """
+    chosen = columns.counted & ~columns.solo & has_split(table, columns)
+    if not chosen.any():
+        return dict.fromkeys(PART_COLUMNS)
+    parts = split_parts(table, columns)
+    cost = table.tasks["wcet_ns"].astype(np.float64)[columns.task[chosen]]
+    return {f"{part}_ratio": float((parts[part][chosen] / cost).mean()) for part in PARTS}

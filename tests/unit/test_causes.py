@@ -1,0 +1,119 @@
+"""Truth: the worked example in docs/reference/metrics.md, and that parts sum to the response."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.runs import RunTask, Window, job_table, key, new_store, ran, skip
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deadbeat.analysis.causes import has_split, part_figures, split_parts
+from deadbeat.analysis.metrics import job_columns, run_figures
+from deadbeat.analysis.summarise import summarise
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import PART_COLUMNS
+from deadbeat.model.traces import PARTS
+
+
+def with_split(table: JobTable, **columns: list[int]) -> JobTable:
+    """The table, its finished jobs marked as split, with these accounts."""
+    finished = table.jobs["flags"] & j.JOB_FINISHED != 0
+    table.jobs["flags"][finished] |= j.JOB_SPLIT
+    for name, values in columns.items():
+        table.jobs[name] = values
+    return table
+
+
+def worked_example() -> JobTable:
+    table = job_table([RunTask()], [[ran(0, 50, 250), skip(1000)]])
+    return with_split(
+        table, run_delay_before_ns=[20, 0], run_delay_within_ns=[40, 0], cpu_ns=[100, 0]
+    )
+
+
+def test_worked_example() -> None:
+    table = worked_example()
+    columns = job_columns(table)
+    parts = split_parts(table, columns)
+    assert {part: values.tolist() for part, values in parts.items()} == {
+        "wake_up": [30, 0],
+        "core_wait": [60, 0],
+        "resource_wait": [60, 0],
+        "execution": [100, 0],
+        "stall": [0, 0],
+    }
+    assert part_figures(table, columns) == dict(
+        zip(PART_COLUMNS, [0.3, 0.6, 0.6, 1.0, 0.0], strict=True)
+    )
+
+
+def test_without_the_split_nothing_is_claimed() -> None:
+    table = job_table([RunTask()], [[ran(0, 50, 250)]])
+    columns = job_columns(table)
+    assert not has_split(table, columns).any()
+    assert part_figures(table, columns) == dict.fromkeys(PART_COLUMNS)
+
+
+def test_ratios_sum_to_the_response_ratio_of_together_jobs() -> None:
+    windows = (Window(), Window(solo=0))
+    jobs = [ran(0, 10, 130), ran(1000, 1100, 1350), ran(9000, 9000, 9100, window=1)]
+    table = with_split(
+        job_table([RunTask()], [jobs], windows=windows),
+        cpu_ns=[100, 200, 100],
+        run_delay_before_ns=[0, 90, 0],
+    )
+    columns = job_columns(table)
+    found = part_figures(table, columns)
+    total = run_figures(table, columns).set_figures["response_ratio_mean"]
+    assert sum(found.values()) == pytest.approx(total)  # type: ignore[arg-type]
+
+
+#: What no clock should say, and what a torn read could.
+account = st.one_of(
+    st.integers(-10, 2_000), st.sampled_from([np.iinfo(np.int64).min, np.iinfo(np.int64).max])
+)
+job = st.tuples(st.integers(0, 500), st.integers(0, 500), account, account, account)
+
+
+@given(st.lists(job, min_size=1, max_size=8))
+def test_parts_are_never_negative_and_sum_to_the_response(
+    drawn: list[tuple[int, int, int, int, int]],
+) -> None:
+    made = [
+        ran(1000 * i, 1000 * i + wake, 1000 * i + wake + span)
+        for i, (wake, span, *_) in enumerate(drawn)
+    ]
+    table = with_split(
+        job_table([RunTask()], [made]),
+        cpu_ns=[cpu for _, _, cpu, _, _ in drawn],
+        run_delay_before_ns=[before for *_, before, _ in drawn],
+        run_delay_within_ns=[within for *_, within in drawn],
+    )
+    columns = job_columns(table)
+    parts = split_parts(table, columns)
+    assert tuple(parts) == PARTS
+    assert all((values >= 0).all() for values in parts.values())
+    assert (sum(parts.values()) == columns.finish_ns - columns.release_ns).all()
+
+
+def test_a_start_before_the_release_still_sums() -> None:
+    """A clock that steps back: whatever the parts are, nothing is lost or made up."""
+    table = with_split(job_table([RunTask()], [[ran(100, 90, 200)]]), run_delay_before_ns=[5])
+    columns = job_columns(table)
+    parts = split_parts(table, columns)
+    assert sum(int(values[0]) for values in parts.values()) == 100
+
+
+def test_summary_has_the_parts_of_a_split_campaign(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "split")
+    store.commit_table(key(replica=0), worked_example())
+    store.commit_table(key(contended_ratio=0), job_table([RunTask()], [[ran(0, 50, 250)]]))
+    summary = summarise(store)
+    unsplit, split = summary.rows
+    assert [split[column] for column in PART_COLUMNS] == [0.3, 0.6, 0.6, 1.0, 0.0]
+    assert [unsplit[column] for column in PART_COLUMNS] == [None] * 5
+    assert [row["core_wait_ratio"] for row in summary.sets] == [None, 0.6]
