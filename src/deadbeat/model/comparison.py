@@ -28,6 +28,7 @@ class CellComparison:
         low, high: Interval of ``effect``, 95 % for this cell alone.
         p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric.
         smallest_effect: What this cell could have shown (80 % power), given its pairs.
+        test: ``sign-flip`` or ``student``: what ``p`` and the interval rest on.
         verdict: One of VERDICTS.
     """
 
@@ -47,6 +48,7 @@ class CellComparison:
     p_holm: float | None
     smallest_effect: float | None
     verdict: str
+    test: str = ""
 
 
 @frozen(kw_only=True)
@@ -55,6 +57,11 @@ class MetricComparison:
 
     Attributes:
         effect, low, high, p, verdict: Over all cells, each counted once.
+        p_holm: ``p`` after Holm over the metrics.
+        smallest_effect: What all cells together could have shown (80 % power).
+        no_worse: Whether it is shown that the other is not worse by ``minimum`` or more.
+        told: False where too few programs differ at all for the metric to say anything (no
+            deadline missed on either side): then it has no vote in the verdict of the comparison.
         minimum: Effect below which a difference is not called one (asked for).
         gate: Smallest effect this machine can show for the metric, from runs that differ in
             nothing (A/A); None where it is not known.
@@ -71,6 +78,10 @@ class MetricComparison:
     gate: float | None
     gate_basis: str
     cells: tuple[CellComparison, ...]
+    p_holm: float | None = None
+    smallest_effect: float | None = None
+    no_worse: bool = False
+    told: bool = True
 
 
 @frozen(kw_only=True)
@@ -83,6 +94,7 @@ class Comparison:
         verdict: Overall: ``worse`` if a metric is worse overall or in a cell, ``better`` if some
             is better and none worse, ``equal`` if all are, else ``undecided``.
         reason: One line: what decided it.
+        needs: What would decide what is undecided, a line each.
     """
 
     baseline: str
@@ -90,6 +102,7 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     verdict: str
     reason: str
+    needs: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)
