@@ -1,0 +1,352 @@
+"""Two sides of the identical programs: verdict per cell, per metric, and overall.
+
+Everything here is a function of the figures of the runs; docs/explanation/comparison.md gives the
+reasons, and docs/decisions/0010-comparing-campaigns.md the false alarms and the power measured.
+
+A difference is called one when three things hold: it is unlikely by chance (p, corrected), it is
+larger than the smallest anyone cares about (minimum), and larger than what two campaigns differ by
+on this machine without a reason (gate). ``equal`` is shown by two one-sided tests against the
+minimum (D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), with the gate as a
+further source of error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+from numpy.typing import NDArray
+
+from deadbeat.analysis.bootstrap import seed_of
+from deadbeat.analysis.gate import Gate, gate_of
+from deadbeat.analysis.permutation import (
+    SIGN_FLIP,
+    Estimate,
+    cell_method,
+    holm,
+    resolution,
+    sign_flip,
+    smallest_effect,
+    student,
+)
+from deadbeat.analysis.sides import Floats, Pairs, Side, pair_up
+from deadbeat.model.comparison import (
+    METRICS,
+    CellComparison,
+    Comparison,
+    MetricComparison,
+)
+
+#: Chance of any false ``better`` or ``worse`` in a comparison without a difference: half of it for
+#: the metrics over all cells, half for single cells.
+FALSE_ALARMS = 0.05
+#: Fewer programs than this that differ at all say nothing on how much programs differ.
+DIFFERING_MIN = 6
+
+
+@frozen(kw_only=True)
+class Options:
+    """What is asked of a comparison.
+
+    Attributes:
+        metrics: Some of METRICS.
+        minimum_effect: Relative difference of slowdown and delay ratio that matters.
+        minimum_miss: Difference of miss ratios that matters.
+        resamples: Random sign patterns where not all are visited.
+        seed: Of these patterns.
+    """
+
+    metrics: tuple[str, ...] = METRICS
+    minimum_effect: float = 0.02
+    minimum_miss: float = 0.005
+    resamples: int = 9999
+    seed: int = 1
+
+    def minimum(self, metric: str) -> float:
+        return self.minimum_miss if metric == "deadline_miss_ratio" else self.minimum_effect
+
+    def margin(self, metric: str) -> float:
+        """The minimum in the scale of the differences."""
+        found = self.minimum(metric)
+        return found if metric == "deadline_miss_ratio" else math.log1p(found)
+
+    @property
+    def cell_level(self) -> float:
+        """p_holm up to which a cell counts as different."""
+        return FALSE_ALARMS / 2 / len(self.metrics)
+
+
+def compare_sides(
+    baseline: Side, other: Side, repeats: Sequence[Side] = (), *, options: Options
+) -> Comparison:
+    """Compares ``other`` with ``baseline``, metric by metric.
+
+    Args:
+        repeats: Further campaigns of the baseline's programs on its machine and kernel (A/A).
+    """
+    parts = [
+        _part(pair_up(baseline, other, metric), gate_of(baseline, other, repeats, metric), options)
+        for metric in options.metrics
+    ]
+    corrected = holm([part.estimate.p if part.estimate else 1.0 for part in parts])
+    metrics = tuple(_metric(part, p, options) for part, p in zip(parts, corrected, strict=True))
+    verdict, reason = _overall(metrics)
+    return Comparison(
+        baseline=baseline.name,
+        other=other.name,
+        metrics=metrics,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+@frozen(kw_only=True, eq=False)
+class _Part:
+    """A metric before anything is corrected over metrics."""
+
+    pairs: Pairs
+    gate: Gate
+    estimate: Estimate | None
+    cells: tuple[Estimate, ...]
+    methods: tuple[str, ...]
+
+
+def _part(pairs: Pairs, gate: Gate, options: Options) -> _Part:
+    if not len(pairs.difference):
+        return _Part(pairs=pairs, gate=gate, estimate=None, cells=(), methods=())
+    _, unit = np.unique(pairs.block, return_inverse=True)
+    whole = sign_flip(
+        pairs.difference,
+        pairs.weights,
+        unit,
+        resamples=options.resamples,
+        seed=seed_of(options.seed, pairs.metric),
+    )
+    found = [_cell_estimate(pairs, index, options) for index in range(len(pairs.cells))]
+    return _Part(
+        pairs=pairs,
+        gate=gate,
+        estimate=whole,
+        cells=tuple(estimate for estimate, _ in found),
+        methods=tuple(method for _, method in found),
+    )
+
+
+def _cell_estimate(pairs: Pairs, index: int, options: Options) -> tuple[Estimate, str]:
+    """By sign flips of the cell's runs where that can decide, else by Student's t."""
+    values = pairs.difference[pairs.cell == index]
+    method = cell_method(
+        len(values), len(pairs.cells), level=options.cell_level, resamples=options.resamples
+    )
+    if method != SIGN_FLIP:
+        return student(values), method
+    seed = seed_of(options.seed, pairs.metric, index)
+    ones = np.ones(len(values))
+    return sign_flip(
+        values, ones, np.arange(len(values)), resamples=options.resamples, seed=seed
+    ), method
+
+
+def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
+    pairs, gate, whole = part.pairs, part.gate, part.estimate
+    minimum = options.minimum(pairs.metric)
+    empty = MetricComparison(
+        metric=pairs.metric,
+        effect=None,
+        low=None,
+        high=None,
+        p=None,
+        verdict="undecided",
+        minimum=minimum,
+        gate=None if gate.size is None else _shown(pairs, gate.size),
+        gate_basis=gate.basis,
+        cells=(),
+        told=False,
+    )
+    if whole is None:
+        return empty
+    judge = _Judge(margin=options.margin(pairs.metric), gate=gate.size)
+    told = pairs.is_ratio or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
+    if not told:
+        whole = _rare(whole, pairs.difference)
+    verdict = judge.verdict(whole, p_holm, level=FALSE_ALARMS / 2, told=told)
+    effects = smallest_effect(
+        whole.error, whole.degrees, level=FALSE_ALARMS / 2 / len(options.metrics)
+    )
+    return evolve(
+        empty,
+        effect=_shown(pairs, whole.mean),
+        low=_known(pairs, whole.low),
+        high=_known(pairs, whole.high),
+        p=whole.p,
+        p_holm=p_holm,
+        verdict=verdict,
+        smallest_effect=_known(pairs, max(effects, judge.bar)),
+        no_worse=told and judge.no_worse(whole),
+        told=told,
+        cells=_cells(part, judge, options),
+    )
+
+
+def _cells(part: _Part, judge: _Judge, options: Options) -> tuple[CellComparison, ...]:
+    corrected = holm([estimate.p for estimate in part.cells])
+    return tuple(
+        _cell(part, index, p_holm, judge, options) for index, p_holm in enumerate(corrected)
+    )
+
+
+def _cell(
+    part: _Part, index: int, p_holm: float, judge: _Judge, options: Options
+) -> CellComparison:
+    pairs, estimate = part.pairs, part.cells[index]
+    place, mine = pairs.cells[index], pairs.cell == index
+    values = pairs.difference[mine]
+    told = pairs.is_ratio or int(np.count_nonzero(values)) >= DIFFERING_MIN
+    if not told:
+        estimate = _rare(estimate, values)
+    before, after = _levels(pairs, mine)
+    return CellComparison(
+        metric=pairs.metric,
+        cores=place.cores,
+        sync_share=_share(place.sync_share),
+        contended_ratio=_share(place.contended_ratio),
+        deadline_factor=place.deadline_factor,
+        group=place.group,
+        pairs=len(values),
+        baseline=before,
+        other=after,
+        effect=_shown(pairs, estimate.mean),
+        low=_known(pairs, estimate.low),
+        high=_known(pairs, estimate.high),
+        p=estimate.p,
+        p_holm=p_holm,
+        smallest_effect=_smallest_of_cell(part, index, judge, options),
+        verdict=judge.verdict(estimate, p_holm, level=options.cell_level, told=told),
+        test=part.methods[index],
+    )
+
+
+def _smallest_of_cell(part: _Part, index: int, judge: _Judge, options: Options) -> float | None:
+    """None where the pairs cannot show any effect, however large."""
+    estimate, pairs = part.cells[index], part.pairs
+    level = options.cell_level / len(pairs.cells)
+    units = estimate.degrees + 1
+    if part.methods[index] == SIGN_FLIP and resolution(units, resamples=options.resamples) > level:
+        return None
+    found = smallest_effect(estimate.error, estimate.degrees, level=level)
+    return _known(pairs, max(found, judge.bar))
+
+
+@frozen(kw_only=True)
+class _Judge:
+    """Turns an estimate into a verdict; everything in the scale of the differences."""
+
+    margin: float
+    gate: float | None
+
+    @property
+    def bar(self) -> float:
+        """What a difference must exceed to be called one."""
+        return max(self.margin, self.gate or 0.0)
+
+    def verdict(self, estimate: Estimate, p_holm: float, *, level: float, told: bool) -> str:
+        if p_holm <= level and abs(estimate.mean) > self.bar:
+            return "worse" if estimate.mean > 0 else "better"
+        if told and self.gate is not None:
+            low, high = self._widened(estimate)
+            if -self.margin < low and high < self.margin:
+                return "equal"
+        return "undecided"
+
+    def no_worse(self, estimate: Estimate) -> bool:
+        return self.gate is not None and self._widened(estimate)[1] < self.margin
+
+    def _widened(self, estimate: Estimate) -> tuple[float, float]:
+        """The 90 % interval with the gate as an independent further error."""
+        gate = self.gate or 0.0
+        return (
+            estimate.mean - math.hypot(estimate.mean - estimate.low90, gate),
+            estimate.mean + math.hypot(estimate.high90 - estimate.mean, gate),
+        )
+
+
+def _rare(estimate: Estimate, values: Floats) -> Estimate:
+    """Where hardly a program differs: the exact bound on how many could (Clopper and Pearson).
+
+    No program of n differing bounds the share that differ, and so the mean difference, by
+    1 - 0.05**(1 / n): a program is one observation, however many jobs it has.
+    """
+    if np.any(values != 0):
+        return estimate
+    bound = 1 - 0.05 ** (1 / len(values))
+    return evolve(estimate, low=-bound, high=bound, low90=-bound, high90=bound)
+
+
+def _levels(pairs: Pairs, chosen: NDArray[np.bool_]) -> tuple[float, float]:
+    """The metric on either side: geometric mean of ratios, mean of miss ratios, so that they fit
+    the effect exactly."""
+    before, after = pairs.before[chosen], pairs.after[chosen]
+    if pairs.is_ratio:
+        return math.exp(float(np.log(before).mean())), math.exp(float(np.log(after).mean()))
+    return float(before.mean()), float(after.mean())
+
+
+def _shown(pairs: Pairs, difference: float) -> float:
+    """A difference in the metric's scale: a ratio less 1, or a difference of miss ratios."""
+    return math.expm1(difference) if pairs.is_ratio else difference
+
+
+def _known(pairs: Pairs, difference: float) -> float | None:
+    return _shown(pairs, difference) if math.isfinite(difference) else None
+
+
+def _share(value: float) -> float | None:
+    return None if value < 0 else value
+
+
+def _overall(metrics: Sequence[MetricComparison]) -> tuple[str, str]:
+    """Worst first; a metric that cannot tell anything has no vote for ``equal``."""
+    for verdict in ("worse", "better"):
+        found = [_decided(metric, verdict) for metric in metrics]
+        if any(found):
+            return verdict, "; ".join(filter(None, found))
+    silent = [metric.metric for metric in metrics if not metric.told]
+    open_ = [metric.metric for metric in metrics if metric.told and metric.verdict != "equal"]
+    rest = f"; {' and '.join(silent)} differ nowhere enough to say anything" if silent else ""
+    if open_ or len(silent) == len(metrics):
+        names = " and ".join(open_ or silent)
+        return "undecided", f"neither a difference nor equality is shown in {names}{rest}"
+    names = " and ".join(metric.metric for metric in metrics if metric.told)
+    return "equal", f"{names} differ by less than the minimum effect{rest}"
+
+
+def _decided(metric: MetricComparison, verdict: str) -> str:
+    """What of ``metric`` is ``verdict``; "" if nothing."""
+    cells = sum(cell.verdict == verdict for cell in metric.cells)
+    over_all = metric.verdict == verdict and metric.effect is not None
+    parts = []
+    if over_all and metric.effect is not None:
+        parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
+    if cells:
+        parts.append(f"{cells} of {len(metric.cells)} cells")
+    return f"{metric.metric} {verdict}: {', '.join(parts)}" if parts else ""
+
+
+def effect_text(metric: str, effect: float) -> str:
+    """``+4.1 %``, or ``+0.41 points`` of a miss ratio in per cent."""
+    unit = "points" if metric == "deadline_miss_ratio" else "%"
+    digits = 2 if metric == "deadline_miss_ratio" else 1
+    return f"{100 * effect:+.{digits}f} {unit}"
+
+
+def cell_text(cell: CellComparison) -> str:
+    """``M = 2, rho = 0.5, alpha = 1``, with what applies."""
+    parts = [cell.group] if cell.group else []
+    if cell.cores > 0 and not cell.group:
+        parts.append(f"M = {cell.cores}")
+    for name, value in (("rho", cell.sync_share), ("alpha", cell.contended_ratio)):
+        if value is not None and value >= 0:
+            parts.append(f"{name} = {value:g}")
+    return ", ".join(parts)

@@ -1,0 +1,102 @@
+"""How far two campaigns differ on this machine when nothing differs: the A/A gate.
+
+Runs of one campaign share a session: what the host did in that hour moves all of them, and no test
+on the runs alone can tell that from an effect. Repeats of the baseline (A/A) show it. Without them
+the gate is guessed from the stretches of time within the two campaigns, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.analysis.bootstrap import t_quantile
+from deadbeat.analysis.sides import Floats, Pairs, Side, common, pair_up
+
+#: Stretches of time that two campaigns are cut into, and the runs each needs at least.
+STRETCHES, STRETCH_RUNS = 8, 3
+_Z95 = 1.959963984540054
+
+
+@frozen(kw_only=True)
+class Gate:
+    """Bound that 95 % of comparisons without a difference stay below.
+
+    Attributes:
+        size: In the scale of the differences (logarithm, or difference of miss ratios); None: not
+            known, too few runs.
+        basis: One line: what it rests on.
+    """
+
+    size: float | None
+    basis: str
+
+
+def gate_of(baseline: Side, other: Side, repeats: Sequence[Side], metric: str) -> Gate:
+    """The gate for ``metric``: from ``repeats`` of the baseline where there are any."""
+    if repeats:
+        return gate_from_repeats(baseline, repeats, metric)
+    return gate_from_within(pair_up(baseline, other, metric))
+
+
+def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> Gate:
+    """Prediction bound of the difference of two further campaigns that differ in nothing.
+
+    With m campaigns of standard deviation s, the next two differ by less than
+    t(0.975, m - 1) s sqrt(2) in 95 % of cases (normal prediction interval); never less than what
+    the scatter of single runs makes of it.
+    """
+    sides = common([baseline, *repeats])
+    pairs = [pair_up(sides[0], repeat, metric) for repeat in sides[1:]]
+    if any(len(pair.difference) < 2 for pair in pairs):
+        return Gate(size=None, basis="A/A repeats have too few runs in common with the baseline")
+    # The baseline itself is the origin: its own deviation from the mean of all is in the spread.
+    levels = np.array([0.0, *(float((p.weights * p.difference).sum()) for p in pairs)])
+    spread = float(levels.std(ddof=1))
+    between = t_quantile(0.975, len(levels) - 1) * spread * math.sqrt(2)
+    floor = math.sqrt(float(np.mean([_noise(pair) ** 2 for pair in pairs])))
+    names = ", ".join(side.name for side in repeats)
+    many = f"{len(repeats)} repeat{'s' if len(repeats) != 1 else ''}"
+    return Gate(
+        size=max(between, _Z95 * floor),
+        basis=f"A/A: {many} of the baseline ({names}), {len(sides[0].runs)} programs each",
+    )
+
+
+def gate_from_within(pairs: Pairs) -> Gate:
+    """From stretches of time within the two campaigns: what they differ beyond single runs."""
+    residual = residuals(pairs)
+    known = ~np.isnan(pairs.at_ns)
+    count = min(STRETCHES, int(known.sum()) // STRETCH_RUNS)
+    if count < 3:
+        return Gate(size=None, basis="not known: too few runs, and no A/A repeat (--aa)")
+    ordered = residual[known][np.argsort(pairs.at_ns[known], kind="stable")]
+    stretches = np.array_split(ordered, count)
+    means = np.array([part.mean() for part in stretches])
+    runs = float(np.mean([1 / len(part) for part in stretches]))
+    scatter = float(np.mean([part.var(ddof=1) for part in stretches if len(part) > 1]))
+    drift = max(0.0, float(means.var(ddof=1)) - scatter * runs)
+    size = math.hypot(t_quantile(0.975, count - 1) * math.sqrt(drift), _Z95 * _noise(pairs))
+    return Gate(
+        size=size,
+        basis=f"guessed from {count} stretches of time within the two campaigns: no A/A repeat was"
+        " given (--aa), so what differs from one session to the next is not in it",
+    )
+
+
+def residuals(pairs: Pairs) -> Floats:
+    """Differences less the mean of their cell, lengthened by sqrt(n / (n - 1)) for that mean."""
+    counts = np.bincount(pairs.cell, minlength=len(pairs.cells))
+    sums = np.bincount(pairs.cell, weights=pairs.difference, minlength=len(pairs.cells))
+    left = pairs.difference - (sums / counts)[pairs.cell]
+    n = counts[pairs.cell]
+    return np.asarray(left * np.sqrt(n / np.maximum(n - 1, 1)), dtype=np.float64)
+
+
+def _noise(pairs: Pairs) -> float:
+    """Standard error of the mean over the cells that the scatter within cells makes."""
+    left, weights = residuals(pairs), pairs.weights
+    return math.sqrt(float(((weights * left) ** 2).sum()))

@@ -1,0 +1,180 @@
+"""What a comparison looks at: the runs of a campaign as plain figures, and pairs of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.comparison import METRICS
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Metrics that are compared as ratios, by their logarithms; the miss ratio as a difference.
+RATIOS = ("slowdown", "delay_ratio")
+
+
+@frozen(order=True)
+class Cell:
+    """A point of the grid or a group; what does not apply is -1 (shares) or "" (group)."""
+
+    group: str
+    cores: int
+    sync_share: float
+    contended_ratio: float
+    deadline_factor: float
+
+
+@frozen(kw_only=True)
+class RunFigure:
+    """One run of a side.
+
+    Attributes:
+        cell: Where it counts.
+        block: Runs of one block were measured next to each other and share what the host did then.
+        values: Metric -> value; None where the run has none.
+        at_ns: When it began (wall clock); None: not known.
+        yardstick_ps: Median of its host probes; None: not probed.
+    """
+
+    cell: Cell
+    block: str
+    values: Mapping[str, float | None]
+    at_ns: int | None = None
+    yardstick_ps: float | None = None
+
+
+@frozen(kw_only=True)
+class Side:
+    """A campaign as a comparison sees it.
+
+    Attributes:
+        name: Of the campaign.
+        runs: Its runs with a result, by the text of their key.
+    """
+
+    name: str
+    runs: Mapping[str, RunFigure] = field(repr=False)
+
+
+@frozen(kw_only=True, eq=False)
+class Pairs:
+    """Runs of the identical programs on both sides, for one metric.
+
+    Attributes:
+        cells: The cells that have a pair, in order.
+        cell, block: Per pair, number of its cell and of its block.
+        before, after: Values of the baseline and of the other side.
+        difference: Logarithm of after / before, or after - before for the miss ratio.
+        at_ns: When the pair was measured, mean of both sides; NaN where not known.
+    """
+
+    metric: str
+    cells: tuple[Cell, ...]
+    cell: Integers
+    block: Integers
+    before: Floats
+    after: Floats
+    difference: Floats
+    at_ns: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """Every cell counts once, every pair of a cell alike."""
+        counts = np.bincount(self.cell, minlength=len(self.cells))
+        return np.asarray(1.0 / (len(self.cells) * counts[self.cell]), dtype=np.float64)
+
+    @property
+    def is_ratio(self) -> bool:
+        return self.metric in RATIOS
+
+
+def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
+    """Pairs of ``metric``: runs that have it on both sides (ratios: above 0 on both)."""
+    if metric not in METRICS:
+        raise ValueError(f"no such metric: {metric}")
+    found = []
+    for key in sorted(baseline.runs.keys() & other.runs.keys()):
+        one, two = baseline.runs[key], other.runs[key]
+        before, after = one.values.get(metric), two.values.get(metric)
+        if before is None or after is None:
+            continue
+        if metric in RATIOS and not (before > 0 and after > 0):
+            continue
+        found.append((one.cell, one.block, before, after, _middle(one.at_ns, two.at_ns)))
+    cells = tuple(sorted({row[0] for row in found}))
+    blocks = sorted({row[1] for row in found})
+    cell_number = {cell: index for index, cell in enumerate(cells)}
+    block_number = {block: index for index, block in enumerate(blocks)}
+    first, second = (np.array([row[n] for row in found], dtype=np.float64) for n in (2, 3))
+    return Pairs(
+        metric=metric,
+        cells=cells,
+        cell=np.array([cell_number[row[0]] for row in found], dtype=np.int64),
+        block=np.array([block_number[row[1]] for row in found], dtype=np.int64),
+        before=first,
+        after=second,
+        difference=np.log(second / first) if metric in RATIOS else second - first,
+        at_ns=np.array([row[4] for row in found], dtype=np.float64),
+    )
+
+
+def _middle(a: int | None, b: int | None) -> float:
+    return math.nan if a is None or b is None else a / 2 + b / 2
+
+
+def log_yardstick_shift(baseline: Side, other: Side) -> float | None:
+    """Median over the pairs of log(yardstick of the other / of the baseline); None: not probed."""
+    shifts = [
+        math.log(two / one)
+        for key in baseline.runs.keys() & other.runs.keys()
+        if (one := baseline.runs[key].yardstick_ps) and (two := other.runs[key].yardstick_ps)
+    ]
+    return float(np.median(shifts)) if shifts else None
+
+
+def common(sides: Sequence[Side]) -> tuple[Side, ...]:
+    """The sides, reduced to the runs that all of them have."""
+    keys = set.intersection(*(set(side.runs) for side in sides))
+    return tuple(
+        Side(name=side.name, runs={key: side.runs[key] for key in sorted(keys)}) for side in sides
+    )
+
+
+def side_to_plain(side: Side) -> dict[str, Any]:
+    """As JSON values; `side_from_plain` reads it."""
+    return {
+        "name": side.name,
+        "runs": {
+            key: [
+                run.cell.group,
+                run.cell.cores,
+                run.cell.sync_share,
+                run.cell.contended_ratio,
+                run.cell.deadline_factor,
+                run.block,
+                *(run.values.get(metric) for metric in METRICS),
+                run.at_ns,
+                run.yardstick_ps,
+            ]
+            for key, run in sorted(side.runs.items())
+        },
+    }
+
+
+def side_from_plain(plain: Mapping[str, Any]) -> Side:
+    """What `side_to_plain` wrote; raises ValueError, TypeError or KeyError for anything else."""
+    runs = {}
+    for key, row in plain["runs"].items():
+        *place, block = row[:6]
+        values = dict(zip(METRICS, row[6:9], strict=True))
+        at_ns, yardstick_ps = row[9:]
+        runs[key] = RunFigure(
+            cell=Cell(*place), block=block, values=values, at_ns=at_ns, yardstick_ps=yardstick_ps
+        )
+    return Side(name=plain["name"], runs=runs)
