@@ -20,11 +20,14 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import seed_of
+from deadbeat.analysis.compare_words import needs, overall
 from deadbeat.analysis.gate import Gate, gate_of
 from deadbeat.analysis.permutation import (
     SIGN_FLIP,
     Estimate,
+    Spread,
     cell_method,
+    common_spread,
     holm,
     resolution,
     sign_flip,
@@ -56,6 +59,8 @@ class Options:
         minimum_miss: Difference of miss ratios that matters.
         resamples: Random sign patterns where not all are visited.
         seed: Of these patterns.
+        same_machine: Whether both sides ran on one (see `gate.gate_of`).
+        simulated: Whether no side ran on a machine.
     """
 
     metrics: tuple[str, ...] = METRICS
@@ -63,6 +68,8 @@ class Options:
     minimum_miss: float = 0.005
     resamples: int = 9999
     seed: int = 1
+    same_machine: bool = True
+    simulated: bool = False
 
     def minimum(self, metric: str) -> float:
         return self.minimum_miss if metric == "deadline_miss_ratio" else self.minimum_effect
@@ -87,18 +94,30 @@ def compare_sides(
         repeats: Further campaigns of the baseline's programs on its machine and kernel (A/A).
     """
     parts = [
-        _part(pair_up(baseline, other, metric), gate_of(baseline, other, repeats, metric), options)
+        _part(
+            pair_up(baseline, other, metric),
+            gate_of(
+                baseline,
+                other,
+                repeats,
+                metric,
+                same_machine=options.same_machine,
+                simulated=options.simulated,
+            ),
+            options,
+        )
         for metric in options.metrics
     ]
     corrected = holm([part.estimate.p if part.estimate else 1.0 for part in parts])
     metrics = tuple(_metric(part, p, options) for part, p in zip(parts, corrected, strict=True))
-    verdict, reason = _overall(metrics)
+    verdict, reason = overall(metrics)
     return Comparison(
         baseline=baseline.name,
         other=other.name,
         metrics=metrics,
         verdict=verdict,
         reason=reason,
+        needs=needs(metrics),
     )
 
 
@@ -124,7 +143,12 @@ def _part(pairs: Pairs, gate: Gate, options: Options) -> _Part:
         resamples=options.resamples,
         seed=seed_of(options.seed, pairs.metric),
     )
-    found = [_cell_estimate(pairs, index, options) for index in range(len(pairs.cells))]
+    values = [pairs.difference[pairs.cell == index] for index in range(len(pairs.cells))]
+    spread = common_spread(values)
+    found = [
+        _cell_estimate(values, index, spread, metric=pairs.metric, options=options)
+        for index in range(len(values))
+    ]
     return _Part(
         pairs=pairs,
         gate=gate,
@@ -134,19 +158,20 @@ def _part(pairs: Pairs, gate: Gate, options: Options) -> _Part:
     )
 
 
-def _cell_estimate(pairs: Pairs, index: int, options: Options) -> tuple[Estimate, str]:
+def _cell_estimate(
+    values: Sequence[Floats], index: int, spread: Spread | None, *, metric: str, options: Options
+) -> tuple[Estimate, str]:
     """By sign flips of the cell's runs where that can decide, else by Student's t."""
-    values = pairs.difference[pairs.cell == index]
+    own = values[index]
     method = cell_method(
-        len(values), len(pairs.cells), level=options.cell_level, resamples=options.resamples
+        len(own), len(values), level=options.cell_level, resamples=options.resamples
     )
     if method != SIGN_FLIP:
-        return student(values), method
-    seed = seed_of(options.seed, pairs.metric, index)
-    ones = np.ones(len(values))
-    return sign_flip(
-        values, ones, np.arange(len(values)), resamples=options.resamples, seed=seed
-    ), method
+        most = sum(max(0, len(each) - 1) for each in values)
+        return student(own, spread, most=most), method
+    seed = seed_of(options.seed, metric, index)
+    unit = np.arange(len(own))
+    return sign_flip(own, np.ones(len(own)), unit, resamples=options.resamples, seed=seed), method
 
 
 def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
@@ -171,7 +196,10 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
     told = pairs.is_ratio or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
     if not told:
         whole = _rare(whole, pairs.difference)
+    cells = _cells(part, judge, options)
     verdict = judge.verdict(whole, p_holm, level=FALSE_ALARMS / 2, told=told)
+    if verdict == "equal" and any(cell.verdict in ("worse", "better") for cell in cells):
+        verdict = "undecided"  # on average only
     effects = smallest_effect(
         whole.error, whole.degrees, level=FALSE_ALARMS / 2 / len(options.metrics)
     )
@@ -186,7 +214,7 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         smallest_effect=_known(pairs, max(effects, judge.bar)),
         no_worse=told and judge.no_worse(whole),
         told=told,
-        cells=_cells(part, judge, options),
+        cells=cells,
     )
 
 
@@ -304,49 +332,3 @@ def _known(pairs: Pairs, difference: float) -> float | None:
 
 def _share(value: float) -> float | None:
     return None if value < 0 else value
-
-
-def _overall(metrics: Sequence[MetricComparison]) -> tuple[str, str]:
-    """Worst first; a metric that cannot tell anything has no vote for ``equal``."""
-    for verdict in ("worse", "better"):
-        found = [_decided(metric, verdict) for metric in metrics]
-        if any(found):
-            return verdict, "; ".join(filter(None, found))
-    silent = [metric.metric for metric in metrics if not metric.told]
-    open_ = [metric.metric for metric in metrics if metric.told and metric.verdict != "equal"]
-    rest = f"; {' and '.join(silent)} differ nowhere enough to say anything" if silent else ""
-    if open_ or len(silent) == len(metrics):
-        names = " and ".join(open_ or silent)
-        return "undecided", f"neither a difference nor equality is shown in {names}{rest}"
-    names = " and ".join(metric.metric for metric in metrics if metric.told)
-    return "equal", f"{names} differ by less than the minimum effect{rest}"
-
-
-def _decided(metric: MetricComparison, verdict: str) -> str:
-    """What of ``metric`` is ``verdict``; "" if nothing."""
-    cells = sum(cell.verdict == verdict for cell in metric.cells)
-    over_all = metric.verdict == verdict and metric.effect is not None
-    parts = []
-    if over_all and metric.effect is not None:
-        parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
-    if cells:
-        parts.append(f"{cells} of {len(metric.cells)} cells")
-    return f"{metric.metric} {verdict}: {', '.join(parts)}" if parts else ""
-
-
-def effect_text(metric: str, effect: float) -> str:
-    """``+4.1 %``, or ``+0.41 points`` of a miss ratio in per cent."""
-    unit = "points" if metric == "deadline_miss_ratio" else "%"
-    digits = 2 if metric == "deadline_miss_ratio" else 1
-    return f"{100 * effect:+.{digits}f} {unit}"
-
-
-def cell_text(cell: CellComparison) -> str:
-    """``M = 2, rho = 0.5, alpha = 1``, with what applies."""
-    parts = [cell.group] if cell.group else []
-    if cell.cores > 0 and not cell.group:
-        parts.append(f"M = {cell.cores}")
-    for name, value in (("rho", cell.sync_share), ("alpha", cell.contended_ratio)):
-        if value is not None and value >= 0:
-            parts.append(f"{name} = {value:g}")
-    return ", ".join(parts)

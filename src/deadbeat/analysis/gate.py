@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.analysis.bootstrap import t_quantile
-from deadbeat.analysis.sides import Floats, Pairs, Side, common, pair_up
+from deadbeat.analysis.sides import Floats, Pairs, Side, common, log_yardstick_shift, pair_up
 
 #: Stretches of time that two campaigns are cut into, and the runs each needs at least.
 STRETCHES, STRETCH_RUNS = 8, 3
@@ -35,11 +35,35 @@ class Gate:
     basis: str
 
 
-def gate_of(baseline: Side, other: Side, repeats: Sequence[Side], metric: str) -> Gate:
-    """The gate for ``metric``: from ``repeats`` of the baseline where there are any."""
+def gate_of(
+    baseline: Side,
+    other: Side,
+    repeats: Sequence[Side],
+    metric: str,
+    *,
+    same_machine: bool = True,
+    simulated: bool = False,
+) -> Gate:
+    """The gate for ``metric``: from ``repeats`` of the baseline where there are any.
+
+    Args:
+        same_machine: Then a yardstick that differs is a state of the host, and moves every delay
+            ratio by as much; between machines it is a part of what is compared.
+        simulated: No side ran on a machine, so that only single runs scatter.
+    """
     if repeats:
         return gate_from_repeats(baseline, repeats, metric)
-    return gate_from_within(pair_up(baseline, other, metric))
+    if simulated:
+        size = _Z95 * _noise(pair_up(baseline, other, metric))
+        return Gate(size=size, basis="simulated: there is no host that could drift")
+    gate = gate_from_within(pair_up(baseline, other, metric))
+    shift = log_yardstick_shift(baseline, other) if same_machine else None
+    if metric != "delay_ratio" or gate.size is None or not shift:
+        return gate
+    return Gate(
+        size=math.hypot(gate.size, shift),
+        basis=f"{gate.basis}; and the yardstick differs by {math.expm1(shift):+.2%}",
+    )
 
 
 def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> Gate:

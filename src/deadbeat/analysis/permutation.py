@@ -9,6 +9,7 @@ of the flipped values exactly when flipping them makes the shifted mean larger.
 
 With few pairs no sign pattern is rare enough to survive a correction for many cells; then Student's
 paired t takes over (`cell_method`), chosen by the number of pairs and cells alone, never by data.
+Its variance leans on that of the other cells as far as they are alike (`common_spread`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SIGN_FLIP, STUDENT = "sign-flip", "student"
 EXACT_MAX = 13
 #: Power for which a smallest effect is stated.
 POWER = 0.8
+#: Fewer cells with a variance than this say nothing on how alike cells are.
+_CELLS_ALIKE = 4
 _CHUNK_BYTES = 16 << 20
 
 
@@ -141,26 +144,106 @@ def _error(sums: Floats, masses: Floats, mean: float) -> float:
     return math.sqrt(float((residual**2).sum()) * units / (units - 1))
 
 
-def student(values: Floats) -> Estimate:
-    """The mean of ``values`` against 0 by Student's t."""
+@frozen(kw_only=True)
+class Spread:
+    """What the other cells say of the variance of one: as much as ``degrees`` more values."""
+
+    variance: float
+    degrees: float
+
+
+def common_spread(cells: Sequence[Floats]) -> Spread | None:
+    """How alike the variances of ``cells`` are; None where that cannot be told.
+
+    By the moments of their logarithms (G. K. Smyth, "Linear models and empirical Bayes methods",
+    Statistical Applications in Genetics and Molecular Biology 3(1), 2004, section 6.2). Cells as
+    alike as chance allows give infinite degrees: one variance for all.
+    """
+    known = [
+        (len(values) - 1, float(values.var(ddof=1)))
+        for values in cells
+        if len(values) > 1 and np.ptp(values) > 0
+    ]
+    if len(known) < _CELLS_ALIKE:
+        return None
+    shifted = np.array([math.log(v) - _digamma(d / 2) + math.log(d / 2) for d, v in known])
+    excess = float(shifted.var(ddof=1) - np.mean([_trigamma(d / 2) for d, _ in known]))
+    level = float(shifted.mean())
+    if excess <= 0:
+        return Spread(variance=math.exp(level), degrees=math.inf)
+    half = _inverse_trigamma(excess)
+    return Spread(variance=math.exp(level + _digamma(half) - math.log(half)), degrees=2 * half)
+
+
+def student(values: Floats, spread: Spread | None = None, *, most: int = 1000) -> Estimate:
+    """The mean of ``values`` against 0 by Student's t.
+
+    Args:
+        spread: Of the other cells; None: nothing but the values themselves.
+        most: Degrees of freedom of all cells together, which no cell can exceed.
+    """
     n, mean = len(values), float(values.mean())
     if n < 2:
         wide = math.inf
         return Estimate(
             mean=mean, p=1.0, low=-wide, high=wide, low90=-wide, high90=wide, error=wide, degrees=0
         )
-    error = float(values.std(ddof=1)) / math.sqrt(n)
-    half, half90 = (t_quantile(level, n - 1) * error for level in (0.975, 0.95))
+    variance, degrees = _moderated(float(values.var(ddof=1)), n - 1, spread, most)
+    error = math.sqrt(variance / n)
+    half, half90 = (t_quantile(level, degrees) * error for level in (0.975, 0.95))
     return Estimate(
         mean=mean,
-        p=_student_p(mean, error, n - 1),
+        p=_student_p(mean, error, degrees),
         low=mean - half,
         high=mean + half,
         low90=mean - half90,
         high90=mean + half90,
         error=error,
-        degrees=n - 1,
+        degrees=degrees,
     )
+
+
+def _moderated(
+    variance: float, degrees: int, spread: Spread | None, most: int
+) -> tuple[float, int]:
+    """Variance and degrees of freedom with what the other cells say."""
+    if spread is None:
+        return variance, degrees
+    if math.isinf(spread.degrees):
+        return spread.variance, max(degrees, most)
+    whole = spread.degrees + degrees
+    mixed = (spread.degrees * spread.variance + degrees * variance) / whole
+    return mixed, max(degrees, min(math.floor(whole), most))
+
+
+def _digamma(x: float) -> float:
+    """Abramowitz & Stegun 6.3.18, after recurrence up to 8."""
+    found = 0.0
+    while x < 8:
+        found -= 1 / x
+        x += 1
+    square = 1 / (x * x)
+    return found + math.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square / 252))
+
+
+def _trigamma(x: float) -> float:
+    """Abramowitz & Stegun 6.4.12, after recurrence up to 8."""
+    found = 0.0
+    while x < 8:
+        found += 1 / (x * x)
+        x += 1
+    square = 1 / (x * x)
+    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30))
+    return found + 1 / x + square / 2 + square / x * series
+
+
+def _inverse_trigamma(value: float) -> float:
+    """By bisection of a function that falls from infinity to 0."""
+    low, high = 1e-8, 1e8
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _trigamma(middle) > value else (low, middle)
+    return math.sqrt(low * high)
 
 
 def _student_p(mean: float, error: float, degrees: int) -> float:

@@ -65,6 +65,7 @@ class FakeExecutor:
         cores: Logical cores it has, 1 to 64.
         name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
         contention: Slowdown that full contention adds per further core; 0: none at all.
+        salt: Another one jitters otherwise, as another run of the same programs does.
         faults: What goes wrong.
         files: Folder into which runs are written as job files; None: outcomes carry the table.
     """
@@ -72,6 +73,7 @@ class FakeExecutor:
     cores: int = 2
     name: str = "simulated"
     contention: float = 0.6
+    salt: int = 0
     faults: Faults = field(factory=Faults)
     files: Path | None = None
     _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
@@ -264,6 +266,7 @@ class FakeSession:
             self.settings,
             cores=self.executor.cores,
             contention=self.executor.contention,
+            salt=self.executor.salt,
             off_quiet=off_quiet,
         )
         if self.executor.files is None:
@@ -291,6 +294,7 @@ def simulate(
     *,
     cores: int,
     contention: float,
+    salt: int = 0,
     off_quiet: bool = False,
 ) -> JobTable:
     """The jobs of one run: together windows with solo windows between them.
@@ -299,7 +303,7 @@ def simulate(
     x contended share) in together windows. Jobs of one core run in order of release.
     """
     set_id = task_set_id(task_set)
-    jitter = np.random.default_rng(int(set_id[:16], 16))
+    jitter = np.random.default_rng(int(set_id[:16], 16) + salt)
     shared = task_set.sync_share_real * task_set.contended_ratio_real
     slowdown = 1.0 + (task_set.cores - 1) * (0.01 + contention * shared)
     state = _OFF_QUIET if off_quiet else (1, 1)
@@ -374,6 +378,7 @@ _COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-aft
 def parse_fake(text: str) -> FakeExecutor:
     """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN,off-quiet=RUN``: the CLI's hidden seam.
 
+    ``contention`` and ``salt`` make campaigns of the same programs that differ by a known amount.
     ``fail`` and ``off-quiet`` may be repeated; ``RUN*3`` means the first three attempts.
     """
     values: dict[str, Any] = {}
@@ -387,6 +392,10 @@ def parse_fake(text: str) -> FakeExecutor:
             faults[key.replace("-", "_")] = int(value)
         elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:
             values["cores"] = int(value)
+        elif key == "salt" and value.isdecimal():
+            values["salt"] = int(value)
+        elif key == "contention" and value.replace(".", "", 1).isdecimal():
+            values["contention"] = float(value)
         elif key == "name" and value:
             values["name"] = value
         else:

@@ -267,6 +267,53 @@ DOUBTS: tuple[Doubt, ...] = (
         """They had no quiet window; they neither support nor contradict the results.""",
         """Repeat deadbeat selftest at a quieter time.""",
     ),
+    _doubt(
+        "unpaired-runs",
+        "Programs without a result on one side of a comparison",
+        """Only programs with a result on both sides are compared. If those that failed are the ones
+        that suffered most, the difference looks smaller than it is.""",
+        """See why they failed in the campaign's report, then repeat its command with
+        --retry-failed.""",
+    ),
+    _doubt(
+        "run-settings-differ",
+        "Compared campaigns were run with other settings",
+        """The programs are the same, but not what was done with them: another policy, length or
+        treatment of overruns moves slowdown and misses by itself. The difference may be theirs.""",
+        """Run both with the same settings: deadbeat profile --programs-from keeps them.""",
+    ),
+    _doubt(
+        "no-aa-repeat",
+        "How far two sessions differ without a reason is guessed",
+        """All runs of a campaign share what the host did in that hour. From the two campaigns alone
+        that cannot be told from an effect of the kernel; the gate then rests on how far stretches
+        of time within them differ.""",
+        """Run the baseline's programs once more where the baseline ran and name the repeat with
+        --aa; several repeats make the gate smaller and surer.""",
+    ),
+    _doubt(
+        "host-state-differs",
+        "The host was faster or slower in one of the compared campaigns",
+        """The yardstick, pure computation beside the tasks, took longer in one campaign than in the
+        other on the same machine. Every delay ratio moves with it; a slowdown does not, because its
+        reference was measured in the same run.""",
+        """Rely on the slowdown, or repeat both campaigns close together in time.""",
+    ),
+    _doubt(
+        "gate-above-minimum",
+        "Campaigns that differ in nothing differ by more than the minimum effect",
+        """On this machine, with so many task sets, an effect as small as the one asked for cannot
+        be told from nothing: neither a small difference nor equality can be shown.""",
+        """Use a quieter machine or more task sets, add repeats of the baseline (--aa), or ask for a
+        larger --minimum-effect.""",
+    ),
+    _doubt(
+        "campaign-doubtful",
+        "A compared campaign has serious findings of its own",
+        """What makes one side doubtful makes the difference doubtful: a throttled processor in one
+        of the campaigns looks like a slower kernel.""",
+        """Read the campaign's own findings first (deadbeat show NAME).""",
+    ),
 )
 
 

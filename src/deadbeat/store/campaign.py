@@ -271,6 +271,10 @@ class CampaignStore(OwnedFolder):
         """The task set of ``key`` with its identifier and place; None if no batch holds it."""
         return self._programs.planned(key)
 
+    def set_ids(self) -> dict[RunKey, str]:
+        """Identifier of the task set of every run that a program was built for."""
+        return self._programs.set_ids()
+
     def planned(self) -> frozenset[RunKey]:
         """Every run that a program was built for."""
         return self._programs.keys()

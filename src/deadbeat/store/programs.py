@@ -31,6 +31,7 @@ from deadbeat.store.serial import task_set_from_plain, to_plain
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
 _BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HASH_LINE = re.compile(r"([0-9a-f]{64})  (.+)\.(c|elf|json)")
+_LINE_SET_ID = re.compile(rb'^\{"index": \d+, "key": "[^"\\]*", "set_id": "([^"\\]*)", ')
 _LINE_KEY = re.compile(rb'^\{"index": (\d+), "key": "([^"\\]*)", ')
 
 
@@ -177,6 +178,23 @@ class ProgramFolder:
             raise DataError(f"batch index {path} is damaged: {key.text} has no set_id", _HINT)
         task_set = task_set_from_plain(item.get("task_set"), path=path, hint=_HINT)
         return PlannedSet(batch, index, set_id, task_set)
+
+    def set_ids(self) -> dict[RunKey, str]:
+        """Identifier of the task set of every run ("" where not recorded), without reading the
+        sets themselves.
+
+        Raises:
+            DataError: A line is damaged.
+        """
+        self._load()
+        found = {}
+        for key, (batch, index) in self._where.items():
+            match = _LINE_SET_ID.search(self._lines[batch][index])
+            if match is None:
+                path = self._folder / f"{batch}.json"
+                raise DataError(f"batch index {path} is damaged: {key.text} has no set_id", _HINT)
+            found[key] = match[1].decode("ascii")
+        return found
 
     def _load(self) -> None:
         """Read the indexes once; a later batch replaces an earlier one's entry of the same run."""

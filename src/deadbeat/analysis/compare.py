@@ -1,0 +1,288 @@
+"""`deadbeat compare`: campaigns of the identical programs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import attrs
+import numpy as np
+
+from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
+from deadbeat.analysis.identity import (
+    name_of,
+    platform_differences,
+    platform_of,
+    require_identical,
+)
+from deadbeat.analysis.sides import Cell, RunFigure, Side, log_yardstick_shift
+from deadbeat.analysis.view import CampaignView
+from deadbeat.model import jobs as j
+from deadbeat.model.comparison import Comparison, ComparisonResult
+from deadbeat.model.errors import UsageError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import Finding, Point, RunKey
+from deadbeat.store.keys import parse_run_key
+
+MIXED_LABEL = "simulated beside measured"
+#: The verdict of several comparisons is the first of these that occurs.
+_WORST_FIRST = ("worse", "undecided", "equal", "better")
+#: Columns of sets.csv that are compared, by metric.
+_COLUMNS = {
+    "slowdown": "slowdown_mean",
+    "delay_ratio": "delay_ratio_mean",
+    "deadline_miss_ratio": "deadline_miss_ratio",
+}
+#: Yardsticks further apart than this are worth a word.
+_SHIFT_TOLD = 0.005
+
+
+def compare(
+    views: Sequence[CampaignView],
+    repeats: Sequence[CampaignView] = (),
+    *,
+    options: Options,
+    allow_mixed: bool = False,
+) -> ComparisonResult:
+    """Compares the first of ``views`` with each of the others.
+
+    Args:
+        views: Two or more campaigns; the first is the baseline.
+        repeats: Further campaigns of the baseline's programs on its machine and kernel (A/A).
+        allow_mixed: Compare a simulated campaign with a measured one; labelled everywhere.
+
+    Raises:
+        UsageError: The programs are not identical, a campaign is empty or named twice, or a
+            simulated one is beside a measured one.
+        DataError: A file of a campaign is damaged.
+    """
+    if len(views) < 2:
+        raise ValueError("a comparison needs two campaigns")
+    baseline, others = views[0], views[1:]
+    _require_distinct([*views, *repeats])
+    findings = list(_of_pairing(baseline, others, repeats))
+    mixed = len({view.simulated for view in [*views, *repeats]}) > 1
+    if mixed and not allow_mixed:
+        simulated = ", ".join(name_of(view) for view in views if view.simulated)
+        raise UsageError(
+            f"{simulated} is simulated, the other campaign is measured: they say nothing of each"
+            " other's machine",
+            "--allow-mixed compares them all the same, and labels it",
+        )
+    side, others_sides = side_of(baseline), [side_of(view) for view in others]
+    repeat_sides = [side_of(view) for view in repeats]
+    comparisons: list[Comparison] = []
+    for view, other in zip(others, others_sides, strict=True):
+        own = attrs.evolve(
+            options,
+            same_machine=_same_machine(baseline, view),
+            simulated=baseline.simulated and view.simulated,
+        )
+        comparisons.append(compare_sides(side, other, repeat_sides, options=own))
+        findings += _of_comparison(side, other, comparisons[-1], own, repeated=bool(repeats))
+    findings += _of_campaigns(views)
+    verdicts = {comparison.verdict for comparison in comparisons}
+    labels = dict.fromkeys(label for view in views for label in view.summary.labels)
+    return ComparisonResult(
+        campaigns=tuple(_facts(view) for view in views),
+        comparisons=tuple(comparisons),
+        differences=tuple(_differences(baseline, others)),
+        findings=tuple(findings),
+        labels=(*([MIXED_LABEL] if mixed else []), *labels),
+        verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
+        parameters=_parameters(options, repeats),
+    )
+
+
+def _require_distinct(views: Sequence[CampaignView]) -> None:
+    seen: set[str] = set()
+    for view in views:
+        path = str(view.store.path.resolve())
+        if path in seen:
+            raise UsageError(
+                f"{name_of(view)} is named twice: a campaign compared with itself differs in"
+                " nothing",
+                "name another campaign of its programs",
+            )
+        seen.add(path)
+
+
+def _of_pairing(
+    baseline: CampaignView, others: Sequence[CampaignView], repeats: Sequence[CampaignView]
+) -> Iterator[Finding]:
+    for view in others:
+        yield from require_identical(baseline, view)
+    for view in repeats:
+        yield from require_identical(baseline, view)
+        one, two = platform_of(baseline), platform_of(view)
+        different = [
+            key for key in ("fingerprint", "kernel", "preemption") if one.get(key) != two.get(key)
+        ]
+        if different:
+            raise UsageError(
+                f"--aa {name_of(view)} is no repeat of {name_of(baseline)}: another"
+                f" {', another '.join(different)}",
+                "run the baseline's programs once more where the baseline ran",
+            )
+
+
+def _same_machine(baseline: CampaignView, other: CampaignView) -> bool:
+    return platform_of(baseline).get("fingerprint") == platform_of(other).get("fingerprint")
+
+
+# -- from a campaign to a side
+
+
+def side_of(view: CampaignView) -> Side:
+    """The runs of a campaign as plain figures.
+
+    Raises:
+        DataError: A file of it is damaged.
+    """
+    rows = {row["key"]: row for row in view.summary.sets}
+    keys = {key: parse_run_key(key) for key in rows}
+    group_cores = _group_cores(rows.values())
+    factor = _factor_of(view.store.spec)
+    runs = {}
+    for text, key in keys.items():
+        row = rows[text]
+        at_ns, yardstick_ps = _host(view.store.table(key))
+        runs[text] = RunFigure(
+            cell=_cell(row, key.point, group_cores, factor),
+            block=_block(row, key),
+            values={metric: row.get(column) for metric, column in _COLUMNS.items()},
+            at_ns=at_ns,
+            yardstick_ps=yardstick_ps,
+        )
+    return Side(name=name_of(view), runs=runs)
+
+
+def _group_cores(rows: Any) -> dict[str, set[int]]:
+    """Core counts that occur in each group of Mode 2."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        if row.get("group"):
+            found.setdefault(row["group"], set()).add(row["cores"])
+    return found
+
+
+def _cell(
+    row: Mapping[str, Any], point: Point, group_cores: Mapping[str, set[int]], factor: float
+) -> Cell:
+    group = row.get("group") or ""
+    factor = row.get("deadline_factor") or factor
+    if group:
+        cores = group_cores[group]
+        return Cell(group, next(iter(cores)) if len(cores) == 1 else 0, -1.0, -1.0, factor)
+    return Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
+
+
+def _block(row: Mapping[str, Any], key: RunKey) -> str:
+    """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
+    if row.get("group"):
+        return f"{key.replica}"
+    return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}"
+
+
+def _factor_of(spec: Mapping[str, Any]) -> float:
+    """The one deadline factor of a campaign; 0 where it has several (then its rows tell)."""
+    tasks = spec.get("tasks")
+    text = tasks.get("deadline_factor") if isinstance(tasks, Mapping) else None
+    try:
+        return float(Fraction(str(text)))
+    except (ValueError, ZeroDivisionError):
+        return 0.0
+
+
+def _host(table: JobTable) -> tuple[int | None, float | None]:
+    """When a run began, and the median of its yardsticks."""
+    at_ns = int(table.header["epoch_realtime_ns"])
+    probes = table.probes[table.probes["kind"] == j.PROBE_YARDSTICK]
+    return at_ns or None, float(np.median(probes["value_ps"])) if len(probes) else None
+
+
+# -- what the reader must know
+
+
+def _facts(view: CampaignView) -> dict[str, Any]:
+    platform = platform_of(view)
+    return {
+        "name": name_of(view),
+        "path": str(view.store.path),
+        **{key: platform.get(key) for key in ("kernel", "preemption", "fingerprint")},
+        "platform": platform.get("name"),
+        "kind": platform.get("kind"),
+        "labels": list(view.summary.labels),
+        "runs": len(view.keys),
+        "created_at": view.summary.meta.get("created_at"),
+    }
+
+
+def _differences(baseline: CampaignView, others: Sequence[CampaignView]) -> Iterator[str]:
+    for view in others:
+        prefix = f"{name_of(view)}: " if len(others) > 1 else ""
+        yield from (prefix + line for line in platform_differences(baseline, view))
+
+
+def _parameters(options: Options, repeats: Sequence[CampaignView]) -> dict[str, Any]:
+    return {
+        "metrics": list(options.metrics),
+        "minimum_effect": options.minimum_effect,
+        "minimum_miss": options.minimum_miss,
+        "resamples": options.resamples,
+        "seed": options.seed,
+        "aa": [name_of(view) for view in repeats],
+        "false_alarms": FALSE_ALARMS,
+        "metric_level": FALSE_ALARMS / 2,
+        "cell_level": options.cell_level,
+    }
+
+
+def _of_comparison(
+    side: Side, other: Side, comparison: Comparison, options: Options, *, repeated: bool
+) -> Iterator[Finding]:
+    where = comparison.other
+    if not repeated and not options.simulated:
+        yield Finding(
+            id="no-aa-repeat",
+            severity="info",
+            message="no repeat of the baseline was given: how far two sessions differ here without"
+            " a reason is guessed from within the campaigns",
+            cure=f"deadbeat profile --programs-from {comparison.baseline}, then --aa NAME",
+            where=where,
+        )
+    shift = log_yardstick_shift(side, other)
+    if shift is not None and abs(shift) > _SHIFT_TOLD and options.same_machine:
+        yield Finding(
+            id="host-state-differs",
+            severity="warning",
+            message=f"the host's yardstick took {np.expm1(shift):+.1%} in {where}: delay ratios"
+            " move with it, slowdowns do not",
+            cure="repeat both close together in time, or rely on the slowdown",
+            where=where,
+        )
+    for metric in comparison.metrics:
+        if metric.gate is not None and metric.gate > metric.minimum:
+            yield Finding(
+                id="gate-above-minimum",
+                severity="warning",
+                message=f"{metric.metric}: campaigns that differ in nothing may differ by"
+                f" {metric.gate:.2%} here, more than the minimum effect of {metric.minimum:.2%}",
+                cure="a quieter machine, more task sets, or more repeats of the baseline (--aa)",
+                where=where,
+            )
+
+
+def _of_campaigns(views: Sequence[CampaignView]) -> Iterator[Finding]:
+    for view in views:
+        serious = [item for item in view.summary.findings if item.severity == "serious"]
+        if serious:
+            yield Finding(
+                id="campaign-doubtful",
+                severity="warning",
+                message=f"{name_of(view)} has {len(serious)} serious finding"
+                f"{'s' if len(serious) != 1 else ''}, for example: {serious[0].message}",
+                cure=serious[0].cure,
+                where=name_of(view),
+            )

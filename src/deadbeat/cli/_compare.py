@@ -1,0 +1,199 @@
+"""What ``deadbeat compare`` does; apart from its options, so that ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from deadbeat.analysis.compare import compare as compare_campaigns
+from deadbeat.analysis.compare_sides import Options
+from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.view import CampaignView
+from deadbeat.analysis.view import open_campaign as open_view
+from deadbeat.campaign.place import find_campaign
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.model.comparison import (
+    METRICS,
+    CellComparison,
+    Comparison,
+    ComparisonResult,
+    MetricComparison,
+)
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import nearest, shown
+
+FAIL_ON = {
+    "worse": {"worse"},
+    "different": {"worse", "better"},
+    "undecided": {"undecided", "worse"},
+}
+_SHORT = {"deadline_miss_ratio": "miss ratio", "delay_ratio": "delay ratio"}
+#: Cells that are told one by one; all of them are in the page and in the JSON.
+_CELLS_TOLD = 10
+
+
+def compare(options: Mapping[str, Any]) -> int:
+    """Compares the campaigns the command line names; returns the exit status."""
+    asked, failing = _asked(options), _failing(options["fail_on"])
+    names = options["campaigns"]
+    if len(names) < 2:
+        raise UsageError(
+            "two campaigns are needed: the baseline, and what is compared with it"
+            if names
+            else "no campaigns are named",
+            "deadbeat compare A B; deadbeat runs lists them",
+        )
+    views = [open_view(find_campaign(options["runs"], name)) for name in names]
+    repeats = [open_view(find_campaign(options["runs"], name)) for name in options["aa"]]
+    result = compare_campaigns(views, repeats, options=asked, allow_mixed=options["allow_mixed"])
+    page = _write(result, views, options)
+    if options["as_json"]:
+        print_json({**attrs.asdict(result), "report": None if page is None else str(page)})
+    else:
+        _tell(result)
+        if page is not None:
+            click.echo(f"report: {page}")
+    return 1 if result.verdict in failing else 0
+
+
+def _asked(options: Mapping[str, Any]) -> Options:
+    """The options of the statistics; every wrong one is named."""
+    wrong = []
+    metrics = tuple(dict.fromkeys(options["metric"])) or METRICS
+    for metric in metrics:
+        if metric not in METRICS:
+            wrong.append(f"--metric: {shown(metric)} is not a metric: {nearest(metric, METRICS)}")
+    bounds = {}
+    for option in ("minimum_effect", "minimum_miss"):
+        try:
+            bounds[option] = float(options[option])
+        except ValueError:
+            bounds[option] = -1.0
+        if not 0 < bounds[option] <= 1:
+            name = f"--{option.replace('_', '-')}"
+            wrong.append(f"{name}: {shown(options[option])} is not in (0, 1]: 0.02 is two per cent")
+    if wrong:
+        raise UsageError(
+            wrong[0] if len(wrong) == 1 else f"{len(wrong)} problems:",
+            details=tuple(wrong) if len(wrong) > 1 else (),
+        )
+    # In the order of METRICS, however they were named.
+    return Options(
+        metrics=tuple(metric for metric in METRICS if metric in metrics),
+        minimum_effect=bounds["minimum_effect"],
+        minimum_miss=bounds["minimum_miss"],
+        resamples=options["resamples"],
+        seed=options["seed"],
+    )
+
+
+def _failing(words: Sequence[str]) -> set[str]:
+    unknown = [word for word in words if word not in FAIL_ON]
+    if unknown:
+        raise UsageError(
+            f"--fail-on: {shown(unknown[0])} is not a choice", nearest(unknown[0], list(FAIL_ON))
+        )
+    return set().union(*(FAIL_ON[word] for word in words))
+
+
+def _write(
+    result: ComparisonResult, views: Sequence[CampaignView], options: Mapping[str, Any]
+) -> Path | None:
+    return None
+
+
+def _tell(result: ComparisonResult) -> None:
+    """Verdict first, then what it rests on."""
+    marks = "   ".join(label.upper() for label in result.labels)
+    for comparison in result.comparisons:
+        click.echo(
+            f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
+            f" {comparison.reason}{'   ' + marks if marks else ''}"
+        )
+    for comparison in result.comparisons:
+        _tell_comparison(comparison)
+    if result.differences:
+        click.echo(f"what differs ({result.comparisons[0].baseline} | the other):")
+        for line in result.differences:
+            click.echo(f"    {line}")
+    else:
+        click.echo("what differs: nothing that was recorded of the machines and kernels")
+    for finding in result.findings:
+        cure = f" ({finding.cure})" if finding.cure else ""
+        click.echo(f"{finding.severity}: {finding.message}{cure}")
+
+
+def _tell_comparison(comparison: Comparison) -> None:
+    print_table(
+        ["metric", "verdict", "effect % [95 %]", "p (Holm)", "minimum", "gate", "visible", "cells"],
+        ([*_metric_row(metric)] for metric in comparison.metrics),
+        title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
+        numeric=["effect [95 %]", "p (Holm)", "minimum", "gate", "visible"],
+    )
+    decisive = [
+        cell
+        for metric in comparison.metrics
+        for cell in metric.cells
+        if cell.verdict in ("worse", "better")
+    ]
+    decisive.sort(key=lambda cell: -abs(cell.effect or 0.0))
+    for cell in decisive[:_CELLS_TOLD]:
+        click.echo(_cell_line(cell))
+    if len(decisive) > _CELLS_TOLD:
+        click.echo(f"    and {len(decisive) - _CELLS_TOLD} more cells")
+    for basis in dict.fromkeys(metric.gate_basis for metric in comparison.metrics):
+        click.echo(f"gate: {basis}")
+    for line in comparison.needs:
+        click.echo(f"to decide {line}")
+
+
+def _metric_row(metric: MetricComparison) -> list[str]:
+    counts = {
+        verdict: sum(cell.verdict == verdict for cell in metric.cells)
+        for verdict in ("worse", "better", "equal", "undecided")
+    }
+    verdict = metric.verdict
+    if verdict == "undecided" and metric.no_worse:
+        verdict = "undecided, no worse"
+    return [
+        _SHORT.get(metric.metric, metric.metric),
+        verdict if metric.told else "undecided, too rare",
+        _interval(metric.metric, metric.effect, metric.low, metric.high),
+        _p(metric.p_holm),
+        *(
+            _plain(metric.metric, value)
+            for value in (metric.minimum, metric.gate, metric.smallest_effect)
+        ),
+        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none",
+    ]
+
+
+def _plain(metric: str, value: float | None) -> str:
+    return "not known" if value is None else effect_text(metric, value).removeprefix("+")
+
+
+def _interval(metric: str, effect: float | None, low: float | None, high: float | None) -> str:
+    if effect is None:
+        return "undecided"
+    if low is None or high is None:
+        return f"{effect_text(metric, effect)} [too few]"
+    return f"{effect_text(metric, effect)} [{100 * low:+.2f}, {100 * high:+.2f}]"
+
+
+def _cell_line(cell: CellComparison) -> str:
+    name = _SHORT.get(cell.metric, cell.metric)
+    return (
+        f"    {cell.verdict} at {cell_text(cell)}: {name}"
+        f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} programs,"
+        f" p (Holm) {_p(cell.p_holm)}"
+    )
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2g}" if value >= 1e-6 else "< 1e-06"

@@ -1,0 +1,80 @@
+"""``deadbeat compare``: campaigns of the identical programs beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.cli._options import figures_option, json_option, runs_option
+
+
+@click.command(short_help="Compare campaigns of the identical programs: two kernels, two machines.")
+@click.argument("campaigns", nargs=-1, metavar="A B [C...]")
+@click.option(
+    "--aa",
+    multiple=True,
+    metavar="RUN",
+    help="A repeat of A on its machine: shows what differs without a reason. May be repeated.",
+)
+@click.option(
+    "--metric",
+    multiple=True,
+    metavar="NAME",
+    help="slowdown, delay_ratio or deadline_miss_ratio; may be repeated.  [all three]",
+)
+@click.option(
+    "--minimum-effect",
+    default="0.02",
+    show_default=True,
+    metavar="X",
+    help="Smallest relative difference of slowdown and delay ratio that matters.",
+)
+@click.option(
+    "--minimum-miss",
+    default="0.005",
+    show_default=True,
+    metavar="X",
+    help="Smallest difference of miss ratios that matters.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="VERDICT",
+    help="Exit status 1 when the verdict is worse; different: worse or better; undecided:"
+    " undecided or worse.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
+              help="Of the random sign patterns.")  # fmt: skip
+@click.option(
+    "--resamples",
+    type=click.IntRange(999, 1_000_000),
+    default=9999,
+    show_default=True,
+    metavar="N",
+    help="Random sign patterns where not all are visited.",
+)
+@click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for page and figures.  [RUNS/compare-A-B]",
+)
+@figures_option
+@runs_option
+@json_option
+def command(**options: Any) -> int:
+    """Compare campaigns of the identical programs; A is the baseline.
+
+    Each is a path, or a name under the folder of campaigns. B must have run A's own programs
+    (deadbeat profile --programs-from A): anything else is refused, with what differs.
+
+    The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
+    and overall. A difference is called one when chance, the smallest effect that matters, and what
+    this machine shows without a reason (--aa) are all ruled out.
+    """
+    from deadbeat.cli._compare import compare  # noqa: PLC0415  --help must not import it
+
+    return compare(options)

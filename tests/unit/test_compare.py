@@ -1,0 +1,282 @@
+"""Truth: campaigns of the made-up machine that differ by a known amount; the refusals asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import begin, run, tiny_spec
+
+from deadbeat.analysis.compare import compare
+from deadbeat.analysis.compare_sides import Options
+from deadbeat.analysis.identity import require_identical
+from deadbeat.analysis.view import CampaignView, open_campaign
+from deadbeat.cli.main import main
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.model.comparison import ComparisonResult
+from deadbeat.model.errors import UsageError
+from deadbeat.store.campaign import CampaignStore
+
+GRID = {"grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 8}, "cores": [2]}
+#: What 0.75 instead of 0.6 adds where everything is shared: 1.76 / 1.61.
+WORSE = FakeExecutor(contention=0.75, salt=1)
+ASKED = Options(resamples=999)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Campaigns of the same programs, and some of others."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, executor in {
+        "a": FakeExecutor(),
+        "again": FakeExecutor(salt=1),
+        "worse": WORSE,
+        "better": FakeExecutor(contention=0.4, salt=1),
+        "half": FakeExecutor(faults=Faults(lose_after=5)),
+        "elsewhere": FakeExecutor(name="other"),
+    }.items():
+        made(folder, name, executor)
+    made(folder, "seeded", FakeExecutor(), {"seed": 9})
+    made(folder, "longer", FakeExecutor(), {"run": {"seconds": 0.2}})
+    CampaignStore.create(folder / "empty", CampaignStore.open(folder / "a").spec, 1)
+    return folder
+
+
+def made(folder: Path, name: str, executor: Any, *layers: Any) -> None:
+    spec = tiny_spec(GRID, {"name": name}, *layers)
+    store = begin(folder, spec)
+    try:
+        run(spec, store, executor)
+    except Exception as error:
+        assert "lost" in str(error)
+
+
+def view(runs: Path, name: str) -> CampaignView:
+    return open_campaign(runs / name)
+
+
+def compared(runs: Path, *names: str, aa: tuple[str, ...] = ()) -> ComparisonResult:
+    return compare([view(runs, n) for n in names], [view(runs, n) for n in aa], options=ASKED)
+
+
+def test_a_known_effect_is_found_where_it_is(runs: Path) -> None:
+    found = compared(runs, "a", "worse")
+    assert found.verdict == "worse"
+    cells = found.comparisons[0].metrics[0].cells
+    assert [cell.verdict for cell in cells] == ["equal", "worse"]
+    exact = (1.01 + 0.75) / (1.01 + 0.6) - 1
+    assert cells[1].effect == pytest.approx(exact, abs=0.002)
+    assert cells[1].pairs == 8
+    assert found.labels == ("simulated",)
+
+
+def test_another_run_of_the_same_is_equal(runs: Path) -> None:
+    found = compared(runs, "a", "again")
+    assert found.verdict == "equal"
+    assert found.differences == ()
+
+
+def test_several_are_compared_with_the_first(runs: Path) -> None:
+    found = compared(runs, "a", "again", "better", "worse")
+    assert [each.verdict for each in found.comparisons] == ["equal", "better", "worse"]
+    assert found.verdict == "worse"
+    assert [each["name"] for each in found.campaigns] == ["a", "again", "better", "worse"]
+
+
+def test_a_repeat_makes_the_gate(runs: Path) -> None:
+    found = compared(runs, "a", "worse", aa=("again",))
+    assert found.comparisons[0].metrics[0].gate_basis.startswith("A/A: 1 repeat")
+    assert found.parameters["aa"] == ["again"]
+
+
+def test_other_programs_are_refused_with_what_differs(runs: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compared(runs, "a", "seeded")
+    assert "16 of 16 task sets differ (m002-s1000-c0000-r0000, " in caught.value.message
+    assert caught.value.details == ("seed: 1 | 9 (a | seeded)",)
+    assert "--programs-from a" in caught.value.hint
+
+
+def test_a_campaign_with_itself_is_refused(runs: Path) -> None:
+    with pytest.raises(UsageError, match="named twice"):
+        compared(runs, "a", "a")
+    with pytest.raises(UsageError, match="named twice"):
+        compared(runs, "a", "again", aa=("a",))
+    with pytest.raises(UsageError, match="with itself"):
+        require_identical(view(runs, "a"), view(runs, "a"))
+
+
+def test_an_empty_campaign_is_refused(runs: Path) -> None:
+    with pytest.raises(UsageError, match="no finished run"):
+        compared(runs, "a", "empty")
+
+
+def test_missing_runs_are_told_and_the_rest_compared(runs: Path) -> None:
+    found = compared(runs, "a", "half")
+    (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
+    assert finding.severity == "warning"
+    assert finding.message.startswith("11 of 16 programs lack a result (11 in half)")
+    assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
+
+
+def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
+    for name in ("a", "half"):
+        shutil.copytree(runs / name, tmp_path / name)
+    for path in (tmp_path / "half/jobs").iterdir():
+        (tmp_path / "a/jobs" / path.name).unlink()
+    with pytest.raises(UsageError, match="no run with a result on both sides"):
+        compared(tmp_path, "a", "half")
+
+
+def test_other_settings_of_the_same_programs_are_told(runs: Path) -> None:
+    (finding,) = [
+        item for item in compared(runs, "a", "longer").findings if item.id == "run-settings-differ"
+    ]
+    assert "run.seconds: 0.1 | 0.2" in finding.message
+
+
+def test_a_repeat_must_have_run_where_the_baseline_ran(runs: Path) -> None:
+    with pytest.raises(UsageError, match="--aa elsewhere is no repeat of a: another fingerprint"):
+        compared(runs, "a", "worse", aa=("elsewhere",))
+
+
+def test_another_machine_is_shown(runs: Path) -> None:
+    assert compared(runs, "a", "elsewhere").differences == ("name: simulated | other",)
+
+
+def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: Path) -> None:
+    for name in ("a", "worse"):
+        shutil.copytree(runs / name, tmp_path / name)
+    edit(
+        tmp_path / "worse/calibration.json", lambda text: text.replace('"simulated"', '"hardware"')
+    )
+    with pytest.raises(UsageError, match="a is simulated, the other campaign is measured"):
+        compared(tmp_path, "a", "worse")
+    views = [view(tmp_path, "a"), view(tmp_path, "worse")]
+    found = compare(views, options=ASKED, allow_mixed=True)
+    assert found.labels[0] == "simulated beside measured"
+
+
+def edit(path: Path, change: Callable[[str], str]) -> None:
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def stored_programs(folder: Path, contents: str) -> None:
+    for index in (folder / "programs").glob("*.json"):
+        index.with_suffix(".elf").write_text(contents, encoding="utf-8")
+
+
+def test_other_executables_of_the_same_sets_are_refused(runs: Path, tmp_path: Path) -> None:
+    for name in ("a", "again"):
+        shutil.copytree(runs / name, tmp_path / name)
+        stored_programs(tmp_path / name, "program")
+    assert compared(tmp_path, "a", "again").verdict == "equal"
+    stored_programs(tmp_path / "again", "of another compiler")
+    with pytest.raises(UsageError, match="in other executables: 16 of 16 runs"):
+        compared(tmp_path, "a", "again")
+
+
+def test_a_damaged_run_is_one_clear_line(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "again"):
+        shutil.copytree(runs / name, tmp_path / name)
+    path = next((tmp_path / "again/jobs").iterdir())
+    path.write_bytes(path.read_bytes()[:-100])
+    assert main(["compare", "a", "again", "--runs", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and path.name in error
+
+
+# -- the verb
+
+
+def answer(runs: Path, *words: str) -> int:
+    return main(["compare", *words, "--runs", str(runs), "--no-figures"])
+
+
+def test_the_verdict_comes_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(runs, "a", "worse") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("WORSE: worse against a: ")
+    assert lines[0].endswith("SIMULATED")
+    assert any("worse at M = 2, rho = 1, alpha = 1: slowdown +9." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("other", "fail_on", "status"),
+    [
+        ("worse", (), 0),
+        ("worse", ("worse",), 1),
+        ("better", ("worse",), 0),
+        ("better", ("different",), 1),
+        ("again", ("different", "undecided"), 0),
+        ("worse", ("undecided",), 1),
+    ],
+)
+def test_fail_on(runs: Path, other: str, fail_on: tuple[str, ...], status: int) -> None:
+    words = [word for verdict in fail_on for word in ("--fail-on", verdict)]
+    assert answer(runs, "a", other, *words) == status
+
+
+def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(runs, "a", "worse", "--json") == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["verdict"] == "worse"
+    assert set(plain) == {
+        *("campaigns", "comparisons", "differences", "findings", "labels", "parameters"),
+        *("report", "verdict"),
+    }
+    (comparison,) = plain["comparisons"]
+    assert set(comparison) == {"baseline", "metrics", "needs", "other", "reason", "verdict"}
+    assert [metric["metric"] for metric in comparison["metrics"]] == [
+        *("slowdown", "delay_ratio", "deadline_miss_ratio")
+    ]
+    assert set(comparison["metrics"][0]) == {
+        *("cells", "effect", "gate", "gate_basis", "high", "low", "metric", "minimum", "no_worse"),
+        *("p", "p_holm", "smallest_effect", "told", "verdict"),
+    }
+    assert set(comparison["metrics"][0]["cells"][0]) == {
+        *("baseline", "contended_ratio", "cores", "deadline_factor", "effect", "group", "high"),
+        *("low", "metric", "other", "p", "p_holm", "pairs", "smallest_effect", "sync_share"),
+        *("test", "verdict"),
+    }
+
+
+def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(runs, "a", "worse", "--json", "--metric", "slowdown") == 0
+    (metric,) = json.loads(capsys.readouterr().out)["comparisons"][0]["metrics"]
+    assert metric["metric"] == "slowdown"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "no campaigns are named"),
+        (("a",), "two campaigns are needed"),
+        (("a", "nix"), "there is no campaign nix"),
+        (("a", "worse", "--metric", "slowdwn"), "did you mean slowdown?"),
+        (("a", "worse", "--minimum-effect", "2 %"), "--minimum-effect: "),
+        (("a", "worse", "--minimum-miss", "nan"), "--minimum-miss: "),
+        (("a", "worse", "--fail-on", "wrose"), "--fail-on: "),
+        (("a", "worse", "--minimum-effect", "0", "--metric", "x"), "2 problems:"),
+    ],
+)
+def test_bad_input_is_refused(
+    runs: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    assert answer(runs, *words) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_set_ids_are_those_of_the_task_sets(runs: Path) -> None:
+    store = CampaignStore.open(runs / "a")
+    ids = store.set_ids()
+    assert set(ids) == store.planned()
+    for key in store.planned():
+        planned = store.planned_set(key)
+        assert planned is not None and ids[key] == planned.set_id

@@ -1,0 +1,253 @@
+"""Truth: sides made up with a known effect, and intervals worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+import pytest
+from helpers.sides import made_up
+
+from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.gate import gate_from_repeats, gate_from_within, gate_of
+from deadbeat.analysis.sides import (
+    Cell,
+    RunFigure,
+    Side,
+    log_yardstick_shift,
+    pair_up,
+    side_from_plain,
+    side_to_plain,
+)
+from deadbeat.model.comparison import METRICS, Comparison
+
+OPTIONS = Options(resamples=1999)
+
+
+def side(name: str, values: dict[str, float], **figures: float) -> Side:
+    """Runs of one cell each, slowdown only."""
+    return Side(
+        name=name,
+        runs={
+            key: RunFigure(
+                cell=Cell("", 2, 1.0, 1.0, 10.0),
+                block=key,
+                values={"slowdown": value, "delay_ratio": None, "deadline_miss_ratio": None},
+                **figures,
+            )
+            for key, value in values.items()
+        },
+    )
+
+
+def compared(seed: int, effect: float, **options: float) -> Comparison:
+    return compare_sides(
+        made_up(seed, **options),
+        made_up(seed + 1, effect=lambda cell: effect, **options),
+        options=OPTIONS,
+    )
+
+
+def test_pairs_are_the_runs_that_both_have() -> None:
+    one = side("a", {"r0": 1.0, "r1": 2.0, "r2": 1.0})
+    two = side("b", {"r1": 3.0, "r2": 1.0, "r3": 9.0})
+    pairs = pair_up(one, two, "slowdown")
+    assert pairs.difference.tolist() == [math.log(1.5), 0.0]
+    assert pairs.weights.tolist() == [0.5, 0.5]
+    assert len(pair_up(one, two, "delay_ratio").difference) == 0
+
+
+def test_every_cell_counts_once() -> None:
+    one = made_up(1, scatter=0)
+    two = made_up(1, scatter=0, effect=lambda cell: 0.1 if cell.cores == 2 else 0.0)
+    # Two of three runs of every cell of M = 2 are lost: the mean over cells is still the half.
+    lost = {
+        key: run for key, run in two.runs.items() if run.cell.cores == 1 or int(key[-1]) % 3 == 0
+    }
+    found = compare_sides(one, attrs.evolve(two, runs=lost), options=OPTIONS).metrics[0]
+    assert found.effect == pytest.approx(math.sqrt(1.1) - 1)
+
+
+def test_an_effect_is_found_with_its_size_and_sign() -> None:
+    for effect, verdict in ((0.1, "worse"), (-0.1, "better")):
+        found = compared(10, effect)
+        assert found.verdict == verdict
+        metric = found.metrics[0]
+        assert metric.verdict == verdict
+        assert metric.low is not None and metric.high is not None and metric.effect is not None
+        assert metric.low < effect < metric.high
+        assert abs(metric.effect - effect) < 0.02
+
+
+def test_no_effect_is_equal_and_not_worse() -> None:
+    found = compared(20, 0.0)
+    assert found.verdict == "equal"
+    assert [metric.verdict for metric in found.metrics] == ["equal", "equal", "undecided"]
+    assert found.metrics[0].no_worse
+    assert not found.metrics[2].told
+    assert "deadline_miss_ratio" in found.reason
+
+
+def test_much_noise_is_undecided_and_says_what_it_needs() -> None:
+    found = compared(30, 0.0, scatter=0.3)
+    assert found.verdict == "undecided"
+    assert any(line.startswith("slowdown: ") for line in found.needs)
+
+
+def test_an_effect_below_the_minimum_is_no_verdict() -> None:
+    found = compared(40, 0.01, scatter=0.002)
+    assert found.metrics[0].p is not None and found.metrics[0].p < 0.01
+    assert found.verdict == "equal"
+    strict = attrs.evolve(OPTIONS, minimum_effect=0.004)
+    again = compare_sides(
+        made_up(40, scatter=0.002),
+        made_up(41, scatter=0.002, effect=lambda cell: 0.01),
+        options=strict,
+    )
+    assert again.verdict == "worse"
+
+
+def test_one_cell_alone_decides() -> None:
+    def hot(cell: Cell) -> float:
+        return 0.15 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
+
+    found = compare_sides(made_up(50), made_up(51, effect=hot), options=OPTIONS)
+    assert found.verdict == "worse"
+    (cell,) = [cell for cell in found.metrics[0].cells if cell.verdict == "worse"]
+    assert cell_text(cell) == "M = 2, rho = 1, alpha = 1"
+    assert cell.test == "student" and cell.pairs == 6
+    assert cell.baseline is not None and cell.other is not None
+    assert cell.other / cell.baseline - 1 == pytest.approx(cell.effect)
+    # Equal on average is not equal.
+    assert found.metrics[0].verdict != "equal"
+
+
+def test_many_pairs_go_by_sign_flips() -> None:
+    many = attrs.evolve(OPTIONS, resamples=9999)
+    found = compare_sides(
+        made_up(60, replicas=16), made_up(61, replicas=16, effect=lambda cell: 0.1), options=many
+    )
+    assert {cell.test for cell in found.metrics[0].cells} == {"sign-flip"}
+    assert all(cell.verdict == "worse" for cell in found.metrics[0].cells)
+
+
+def test_misses_are_compared_as_a_difference() -> None:
+    one = made_up(70, misses=0.02, replicas=12)
+    two = made_up(71, misses=0.05, replicas=12)
+    metric = compare_sides(one, two, options=OPTIONS).metrics[2]
+    assert metric.verdict == "worse"
+    assert metric.effect == pytest.approx(0.03, abs=0.006)
+    assert metric.low is not None and metric.high is not None
+    assert metric.low < 0.03 < metric.high
+
+
+def test_no_miss_anywhere_is_a_bound_not_equality() -> None:
+    metric = compared(80, 0.0).metrics[2]
+    assert metric.effect == 0.0
+    # 108 programs without a difference: 1 - 0.05**(1 / 108).
+    assert metric.high == pytest.approx(0.02736, abs=1e-5)
+    assert metric.verdict == "undecided"
+
+
+def test_a_session_that_is_slower_as_a_whole_is_caught_by_the_repeats() -> None:
+    options = {"scatter": 0.005, "replicas": 6}
+    base = made_up(90, **options)
+    slow = made_up(91, effect=lambda cell: 0.03, **options)  # a host state, not an effect
+    assert compare_sides(base, slow, options=OPTIONS).verdict == "worse"
+    repeats = [
+        made_up(92, effect=lambda cell: 0.02, **options),
+        made_up(93, effect=lambda cell: -0.01, **options),
+        made_up(94, effect=lambda cell: 0.01, **options),
+    ]
+    gated = compare_sides(base, slow, repeats, options=OPTIONS)
+    assert gated.verdict == "undecided"
+    assert gated.metrics[0].gate is not None and gated.metrics[0].gate > 0.03
+    assert gated.metrics[0].gate_basis.startswith("A/A: 3 repeats")
+
+
+def test_the_gate_of_repeats_by_hand() -> None:
+    base = side("a", {"r0": 1.0, "r1": 2.0})
+    # Levels of the three: 0, log 1.1, log 1.2, each without scatter.
+    repeats = [side("b", {"r0": 1.1, "r1": 2.2}), side("c", {"r0": 1.2, "r1": 2.4})]
+    levels = np.array([0.0, math.log(1.1), math.log(1.2)])
+    # t(0.975, 2) = 4.30265
+    expected = 4.30265 * levels.std(ddof=1) * math.sqrt(2)
+    found = gate_from_repeats(base, repeats, "slowdown").size
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_gate_without_repeats_sees_drift_within() -> None:
+    still = made_up(100, scatter=0.01)
+    drifting = attrs.evolve(
+        still,
+        runs={
+            key: attrs.evolve(
+                run,
+                values={
+                    **run.values,
+                    "slowdown": (run.values["slowdown"] or 0) * (1.05 if 30 <= index < 60 else 1.0),
+                },
+            )
+            for index, (key, run) in enumerate(still.runs.items())
+        },
+    )
+    other = made_up(101, scatter=0.01)
+    calm = gate_from_within(pair_up(still, other, "slowdown"))
+    moved = gate_from_within(pair_up(drifting, other, "slowdown"))
+    assert calm.size is not None and moved.size is not None
+    assert moved.size > 2 * calm.size
+    assert "guessed" in moved.basis
+
+
+def test_without_times_or_repeats_the_gate_is_not_known() -> None:
+    one, two = side("a", {"r0": 1.0, "r1": 2.0}), side("b", {"r0": 1.0, "r1": 2.0})
+    assert gate_of(one, two, [], "slowdown").size is None
+    assert compare_sides(one, two, options=OPTIONS).verdict == "undecided"
+    assert gate_of(one, two, [], "slowdown", simulated=True).size == 0.0
+
+
+def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> None:
+    one, two = made_up(110), made_up(111)
+    slow = attrs.evolve(
+        two, runs={key: attrs.evolve(run, yardstick_ps=1020.0) for key, run in two.runs.items()}
+    )
+    assert log_yardstick_shift(one, slow) == pytest.approx(math.log(1.02))
+    for metric, wider in (("delay_ratio", True), ("slowdown", False)):
+        gates = [gate_of(one, other, [], metric).size for other in (two, slow)]
+        assert gates[0] is not None and gates[1] is not None
+        assert (gates[1] > gates[0]) is wider
+    apart = gate_of(one, slow, [], "delay_ratio", same_machine=False).size
+    assert apart == gate_of(one, two, [], "delay_ratio").size
+
+
+def test_a_metric_that_nobody_measured_is_undecided() -> None:
+    one, two = side("a", {"r0": 1.0, "r1": 2.0}), side("b", {"r0": 1.0, "r1": 2.0})
+    metric = compare_sides(one, two, options=OPTIONS).metrics[1]
+    assert (metric.verdict, metric.effect, metric.cells) == ("undecided", None, ())
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    one, two = made_up(120), made_up(121)
+    assert compare_sides(one, two, options=OPTIONS) == compare_sides(one, two, options=OPTIONS)
+
+
+def test_swapping_the_sides_swaps_the_verdict() -> None:
+    one, two = made_up(130), made_up(131, effect=lambda cell: 0.1)
+    forth = compare_sides(one, two, options=OPTIONS).metrics[0]
+    back = compare_sides(two, one, options=OPTIONS).metrics[0]
+    assert (forth.verdict, back.verdict) == ("worse", "better")
+    assert forth.effect is not None and back.effect is not None
+    assert (1 + forth.effect) * (1 + back.effect) == pytest.approx(1)
+
+
+def test_sides_survive_being_written() -> None:
+    one = made_up(140, misses=0.1)
+    assert side_from_plain(side_to_plain(one)) == one
+
+
+def test_words() -> None:
+    assert effect_text("slowdown", 0.0412) == "+4.1 %"
+    assert effect_text("deadline_miss_ratio", -0.00412) == "-0.41 points"
+    assert METRICS[2] == "deadline_miss_ratio"
