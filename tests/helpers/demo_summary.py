@@ -86,6 +86,7 @@ def _set(m: int, rho: float, alpha: float, replica: int, contention: float) -> d
         "cores": m,
         "sync_share": rho,
         "contended_ratio": alpha,
+        "deadline_factor": 10.0,
         "replica": replica,
         "seed": 7_000_000 + 1000 * m + replica,
         "tasks": m,
@@ -116,6 +117,7 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "cores": m,
         "sync_share": rho,
         "contended_ratio": alpha,
+        "deadline_factor": 10.0,
         "task_sets": len(own),
         "jobs": jobs,
         "delay_ratio_mean": delay,
@@ -151,7 +153,7 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
 
 
 def _undecided(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {"cores", "sync_share", "contended_ratio"}
+    kept = {"cores", "sync_share", "contended_ratio", "deadline_factor"}
     return {key: value if key in kept else None for key, value in row.items()} | {
         "task_sets": 0,
         "jobs": 0,
@@ -178,6 +180,7 @@ def _distributions(
                 "cores": m,
                 "sync_share": rho,
                 "contended_ratio": alpha,
+                "deadline_factor": 10.0,
                 "metric": metric,
                 "edges": edges,
                 "counts": counts,

@@ -28,7 +28,7 @@ def refusal(*layers: Any, **options: Any) -> str:
 
 def test_defaults_follow_the_paper() -> None:
     tasks = specify().tasks
-    assert (tasks.per_core, tasks.segments_max, tasks.deadline_factor) == (1, 8, 10)
+    assert (tasks.per_core, tasks.segments_max, tasks.deadline_factor) == (1, 8, (10,))
     assert (tasks.wcet_min, tasks.wcet_max, tasks.distribution) == (100_000, 500_000, "uniform")
     assert (tasks.classes_min, tasks.classes_max, tasks.priorities) == (1, 3, "uniform")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deadbeat.model import jobs as j
-from deadbeat.model.results import SUMMARY_COLUMNS
+from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.store.campaign import CAMPAIGN_FILE, FOLDERS
 from deadbeat.store.summary import SET_COLUMNS
 
@@ -25,7 +25,11 @@ def first_cells(page: str, heading: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("heading", "columns"),
-    [("A point: `summary.csv`", SUMMARY_COLUMNS), ("`sets.csv`", SET_COLUMNS)],
+    [
+        ("A point: `summary.csv`", SUMMARY_COLUMNS),
+        ("`sets.csv`", SET_COLUMNS),
+        ("A group: `summary.csv` of a stress campaign", STRESS_COLUMNS),
+    ],
 )
 def test_every_column_is_explained_in_order(heading: str, columns: tuple[str, ...]) -> None:
     page = (REFERENCE / "metrics.md").read_text(encoding="utf-8")

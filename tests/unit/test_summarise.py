@@ -240,10 +240,12 @@ def test_summary_csv_has_the_columns_of_the_issue_and_nothing_for_none(
     write_summary(store, summarise(store))
     lines = (store.path / "summary.csv").read_text().splitlines()
     assert lines[0] == ",".join(SUMMARY_COLUMNS)
-    assert lines[0].startswith("cores,sync_share,contended_ratio,task_sets,jobs,delay_ratio_mean,")
+    assert lines[0].startswith(
+        "cores,sync_share,contended_ratio,deadline_factor,task_sets,jobs,delay_ratio_mean,"
+    )
     undecided = lines[2].split(",")
-    assert undecided[:5] == ["2", "0.5", "0.5", "0", "0"]
-    assert undecided[5] == undecided[-1] == ""
+    assert undecided[:6] == ["2", "0.5", "0.5", "", "0", "0"]
+    assert undecided[6] == undecided[-1] == ""
     assert all(len(line.split(",")) == len(SUMMARY_COLUMNS) for line in lines)
 
 

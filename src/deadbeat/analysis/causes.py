@@ -61,12 +61,19 @@ def _stalls(table: JobTable) -> Integers:
     return np.ascontiguousarray(details["stall_ns"])
 
 
-def part_figures(table: JobTable, columns: JobColumns) -> dict[str, float | None]:
+def part_figures(
+    table: JobTable, columns: JobColumns, *, tasks: Bools | None = None
+) -> dict[str, float | None]:
     """Mean of part / C over the counted, finished jobs of together windows; None without a split.
 
     They sum to the set's ``response_ratio_mean`` where every job was split.
+
+    Args:
+        tasks: The tasks that the figures are about; None: all.
     """
     chosen = columns.counted & ~columns.solo & has_split(table, columns)
+    if tasks is not None:
+        chosen &= tasks[columns.task]
     if not chosen.any():
         return dict.fromkeys(PART_COLUMNS)
     parts = split_parts(table, columns)

@@ -61,6 +61,7 @@ class Evidence:
     rejected_share: float | None
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
     noise: Mapping[str, Any]
+    mode: str = "profile"
     origin: Origin | None = None
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
@@ -97,6 +98,18 @@ def job_columns(table: JobTable) -> JobColumns:
     )
 
 
+def of_tasks(columns: JobColumns, chosen: Bools) -> JobColumns:
+    """The jobs of the ``chosen`` tasks alone; tasks keep their numbers, the others no solo span."""
+    jobs = chosen[columns.task]
+    kept = {
+        attribute.name: getattr(columns, attribute.name)[jobs]
+        for attribute in attrs.fields(JobColumns)
+        if attribute.name != "solo_median_ns"
+    }
+    reference = np.where(chosen, columns.solo_median_ns, np.nan)
+    return JobColumns(**kept, solo_median_ns=reference)
+
+
 def _where(valid: Bools, later_ns: Integers, earlier_ns: Integers) -> Floats:
     difference = np.full(len(valid), np.nan)
     difference[valid] = later_ns[valid] - earlier_ns[valid]
@@ -161,8 +174,12 @@ class RunFigures:
     solo_cost_ratio: Floats
 
 
-def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
-    """Everything that one run says without its plan; ``columns`` are those of ``table``."""
+def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = None) -> RunFigures:
+    """Everything that one run says without its plan; ``columns`` are those of ``table``.
+
+    Args:
+        chosen: The tasks whose figures these are, ``columns`` being theirs; None: all.
+    """
     together = columns.counted & ~columns.solo
     done = together & columns.finished
     delay, slow = columns.delay_ratio[done], columns.slowdown[done]
@@ -190,7 +207,7 @@ def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
         "skipped": int(columns.skipped[together].sum()),
         "unfinished": int((together & columns.started & ~columns.finished).sum()),
         "solo_jobs": int((columns.counted & columns.solo & columns.finished).sum()),
-        "tasks_without_solo": int(np.isnan(solo_cost_ratio).sum()),
+        "tasks_without_solo": int(np.isnan(_of(solo_cost_ratio, chosen)).sum()),
         "solo_cost_ratio_p50": _mean_of_known(solo_cost_ratio, np.median),
         "wake_up_p50_ns": quantiles(wake_up, 0.5)[0],
         "wake_up_max_ns": _largest(wake_up),
@@ -202,6 +219,10 @@ def run_figures(table: JobTable, columns: JobColumns) -> RunFigures:
         response_ratio=response,
         solo_cost_ratio=solo_cost_ratio,
     )
+
+
+def _of(values: Floats, chosen: Bools | None) -> Floats:
+    return values if chosen is None else values[chosen]
 
 
 def set_slowdown(columns: JobColumns, tasks: int) -> float | None:

@@ -130,12 +130,21 @@ def predict_tasks(table: JobTable, columns: JobColumns) -> tuple[TaskPrediction,
     )
 
 
-def prediction_figures(table: JobTable, columns: JobColumns) -> dict[str, float | int | None]:
-    """Columns of sets.csv: the simulated counterparts of what was measured, over the same jobs."""
+def prediction_figures(
+    table: JobTable, columns: JobColumns, *, chosen: NDArray[np.bool_] | None = None
+) -> dict[str, float | int | None]:
+    """Columns of sets.csv: the simulated counterparts of what was measured, over the same jobs.
+
+    Args:
+        columns: Of all tasks: the others hold the ``chosen`` ones up in the simulation as well.
+        chosen: The tasks that the figures are about; None: all.
+    """
     if why_not(table):
         return {}
     predicted = predicted_response_ns(table, columns)
     together = columns.counted & ~columns.solo
+    if chosen is not None:
+        together &= chosen[columns.task]
     cost = table.tasks["wcet_ns"].astype(np.float64)[columns.task]
     deadline = table.tasks["deadline_ns"].astype(np.float64)[columns.task]
     # Over the jobs that finished on both sides: a mean over others would compare different jobs.

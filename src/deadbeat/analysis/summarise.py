@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -15,22 +15,34 @@ from numpy.typing import NDArray
 from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
 from deadbeat.analysis.causes import part_figures
 from deadbeat.analysis.findings import Evidence, collect_findings
-from deadbeat.analysis.metrics import JobColumns, RunFigures, job_columns, quantiles, run_figures
+from deadbeat.analysis.metrics import (
+    Bools,
+    JobColumns,
+    RunFigures,
+    job_columns,
+    of_tasks,
+    quantiles,
+    run_figures,
+)
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
 from deadbeat.analysis.predict import prediction_figures
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
+from deadbeat.analysis.stress import group_row
+from deadbeat.campaign.plan import deadline_factor, group_of
+from deadbeat.campaign.spec import CampaignSpec, read_spec
+from deadbeat.campaign.stress import Group, groups
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import DataError
+from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import PART_COLUMNS, SUMMARY_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.results import PART_COLUMNS, Point, RunKey, Summary
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
 from deadbeat.store.origin import Origin, origin_facts
 from deadbeat.store.serial import to_plain
-from deadbeat.store.summary import SET_COLUMNS
+from deadbeat.store.summary import COLUMNS
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +61,7 @@ class Attempts:
     rejected: dict[RunKey, int]
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
+    mode: str = "profile"
 
     @classmethod
     def of(cls, store: CampaignStore) -> Attempts:
@@ -57,6 +70,7 @@ class Attempts:
             rejected=store.rejected_counts(),
             failed=store.failed(),
             planned=store.planned(),
+            mode=mode_of(store),
         )
 
     def points(self) -> list[Point]:
@@ -69,8 +83,7 @@ class Attempts:
         text = repr(
             (
                 FORMAT,
-                SUMMARY_COLUMNS,
-                SET_COLUMNS,
+                COLUMNS[self.mode],
                 tool_version(),
                 resamples,
                 sorted(key.text for key in self.committed | self.planned),
@@ -82,10 +95,20 @@ class Attempts:
         return sha256(text.encode()).hexdigest()
 
 
-@frozen(eq=False)
-class _PointSamples:
-    """The job samples of a point, run by run."""
+def mode_of(store: CampaignStore) -> str:
+    """``profile`` or ``stress``."""
+    return "stress" if store.spec.get("mode") == "stress" else "profile"
 
+
+@frozen(eq=False)
+class _Samples:
+    """The job samples of a point or group, run by run.
+
+    Attributes:
+        pooled: Whether the samples themselves are kept; a group has too many of them.
+    """
+
+    pooled: bool = True
     delay_ratio: list[Floats] = field(factory=list)
     slowdown: list[Floats] = field(factory=list)
     counts: dict[str, NDArray[np.int64]] = field(
@@ -93,10 +116,20 @@ class _PointSamples:
     )
 
     def add(self, figures: RunFigures) -> None:
-        self.delay_ratio.append(figures.delay_ratio)
-        self.slowdown.append(figures.slowdown)
+        if self.pooled:
+            self.delay_ratio.append(figures.delay_ratio)
+            self.slowdown.append(figures.slowdown)
         for name in DISTRIBUTED:
             self.counts[name] += bin_counts(getattr(figures, name))
+
+
+@frozen(kw_only=True)
+class _Parts:
+    """What a summary consists of, beside what holds for the whole campaign."""
+
+    rows: list[dict[str, Any]] = field(factory=list)
+    sets: list[dict[str, Any]] = field(factory=list)
+    distributions: list[dict[str, Any]] = field(factory=list)
 
 
 def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
@@ -112,39 +145,97 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
     calibration, noise = store.load_calibration(), store.load_noise() or {}
     origin = store.load_origin()
     reader = RunReader(store, calibration, attempts)
-    by_point, rejected = _by_point(attempts.committed), _Rejected.of(store)
-    rows: list[dict[str, Any]] = []
-    sets: list[dict[str, Any]] = []
-    distributions: list[dict[str, Any]] = []
-    for point in attempts.points():
-        samples = _PointSamples()
-        point_sets = [reader.read(key, samples, rejected) for key in by_point.get(point, [])]
-        seed = seed_of(store.seed, point.cores, point.sync_share_milli, point.contended_ratio_milli)
-        row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
-        row["rejected_share"] = rejected.share(point)
-        rows.append({column: row[column] for column in SUMMARY_COLUMNS})
-        sets += point_sets
-        distributions += _distributions(point, samples)
+    if attempts.mode == "stress":
+        parts = _stress_parts(reader, read_spec(store.spec), attempts, resamples)
+    else:
+        parts = _profile_parts(reader, attempts, resamples)
     evidence = Evidence(
         calibration=calibration,
         sessions=store.sessions(),
-        rows=rows,
-        sets=sets,
+        rows=parts.rows,
+        sets=parts.sets,
         failed=attempts.failed,
-        rejected_share=rejected.share(None),
+        rejected_share=reader.rejected.share(None),
         solo_cost_ratios=reader.solo_cost_ratios,
         noise=noise,
         origin=origin,
+        mode=attempts.mode,
     )
     return Summary(
-        rows=tuple(rows),
-        sets=tuple(sets),
-        distributions=tuple(distributions),
+        mode=attempts.mode,
+        rows=tuple(parts.rows),
+        sets=tuple(parts.sets),
+        distributions=tuple(parts.distributions),
         findings=collect_findings(evidence),
         noise_floor=noise,
-        labels=labels_of(calibration, sets, origin),
+        labels=labels_of(calibration, parts.sets, origin),
         meta=_meta(store, calibration, attempts, resamples),
     )
+
+
+def _profile_parts(reader: RunReader, attempts: Attempts, resamples: int) -> _Parts:
+    """A row per point of the grid."""
+    parts, by_point = _Parts(), _by_point(attempts.committed)
+    columns, _ = COLUMNS["profile"]
+    for point in attempts.points():
+        samples = _Samples()
+        point_sets = [reader.read(key, samples) for key in by_point.get(point, [])]
+        level = (point.deadline_factor_milli,) if point.deadline_factor_milli else ()
+        place = (point.cores, point.sync_share_milli, point.contended_ratio_milli, *level)
+        seed = seed_of(reader.seed, *place)
+        row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
+        row["rejected_share"] = reader.rejected.share(point)
+        row["deadline_factor"] = reader.deadline_factor(point)
+        parts.rows.append({column: row[column] for column in columns})
+        parts.sets.extend(point_sets)
+        where = {
+            "cores": point.cores,
+            "sync_share": point.sync_share,
+            "contended_ratio": point.contended_ratio,
+            "deadline_factor": row["deadline_factor"],
+        }
+        parts.distributions.extend(_distributions(where, samples))
+    return parts
+
+
+def _stress_parts(
+    reader: RunReader, spec: CampaignSpec, attempts: Attempts, resamples: int
+) -> _Parts:
+    """A row per group and deadline factor."""
+    assert spec.stress is not None
+    parts = _Parts()
+    columns, _ = COLUMNS["stress"]
+    by_cell: dict[tuple[Group | None, float], list[RunKey]] = {}
+    for key in sorted(attempts.committed):
+        cell = group_of(spec, key), float(deadline_factor(spec, key))
+        by_cell.setdefault(cell, []).append(key)
+    for group in groups(spec.stress):
+        for factor in map(float, spec.tasks.deadline_factor):
+            samples = _Samples(pooled=False)
+            cell_sets = [
+                reader.read(key, samples, group=group) for key in by_cell.get((group, factor), [])
+            ]
+            where = {
+                "group": group.name,
+                "cores": group.cores,
+                "critical_cores": group.critical_cores or None,
+                "deadline_factor": factor,
+            }
+            seed = seed_of(reader.seed, group.name, factor)
+            row = where | group_row(cell_sets, seed=seed, resamples=resamples)
+            row["rejected_share"] = reader.rejected.share((group.name, factor))
+            parts.rows.append({column: row[column] for column in columns})
+            parts.sets.extend(cell_sets)
+            parts.distributions.extend(_distributions(where, samples))
+    return parts
+
+
+def _spec_of(store: CampaignStore) -> CampaignSpec | None:
+    """The stored parameters; None where this version cannot read them, as some tests' are."""
+    try:
+        return read_spec(store.spec)
+    except DeadbeatError:
+        return None
 
 
 def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
@@ -158,25 +249,18 @@ def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
 class _Rejected:
     """Windows that were measured, and those of them that met a host off its quiet mode."""
 
-    windows: Counter[Point] = field(factory=Counter)
-    off: Counter[Point] = field(factory=Counter)
+    windows: Counter[Hashable] = field(factory=Counter)
+    off: Counter[Hashable] = field(factory=Counter)
 
-    @classmethod
-    def of(cls, store: CampaignStore) -> _Rejected:
-        """Starts with the attempts that were rejected whole."""
-        counts = cls()
-        for key, windows in store.rejected_windows().items():
-            counts.add(key.point, windows=windows, off=windows)
-        return counts
+    def add(self, cell: Hashable, *, windows: int, off: int) -> None:
+        """Windows of a run at ``cell``: a point, or a group and its deadline factor."""
+        self.windows[cell] += windows
+        self.off[cell] += off
 
-    def add(self, point: Point, *, windows: int, off: int) -> None:
-        self.windows[point] += windows
-        self.off[point] += off
-
-    def share(self, point: Point | None) -> float | None:
-        """Share of the windows of ``point`` (None: of all) that were left out; None if none ran."""
-        windows = self.windows.total() if point is None else self.windows[point]
-        off = self.off.total() if point is None else self.off[point]
+    def share(self, cell: Hashable | None) -> float | None:
+        """Share of the windows of ``cell`` (None: of all) that were left out; None if none ran."""
+        windows = self.windows.total() if cell is None else self.windows[cell]
+        off = self.off.total() if cell is None else self.off[cell]
         return off / windows if windows else None
 
 
@@ -195,36 +279,69 @@ class RunReader:
         self._tolerance = tolerance_of(store.spec)
         self._costs = UseCosts(calibration) if calibration else None
         self._rejected = attempts.rejected
+        self._spec = _spec_of(store)
+        self._columns = COLUMNS[attempts.mode][1]
+        self.seed = store.seed
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
+        self.rejected = _Rejected()
+        for key, windows in store.rejected_windows().items():
+            self.rejected.add(self._cell(key), windows=windows, off=windows)
 
-    def read(self, key: RunKey, samples: _PointSamples, rejected: _Rejected) -> dict[str, Any]:
+    def deadline_factor(self, point: Point) -> float | None:
+        """T / C of the task sets at ``point``; None where the campaign does not say."""
+        if point.deadline_factor_milli:
+            return point.deadline_factor_milli / 1000
+        if self._spec is None or len(self._spec.tasks.deadline_factor) != 1:
+            return None
+        return float(self._spec.tasks.deadline_factor[0])
+
+    def _cell(self, key: RunKey) -> Hashable:
+        group = None if self._spec is None else group_of(self._spec, key)
+        return key.point if group is None else (group.name, self.deadline_factor(key.point))
+
+    def read(self, key: RunKey, samples: _Samples, *, group: Group | None = None) -> dict[str, Any]:
         """Row of sets.csv of the committed run ``key``; its jobs are added to ``samples``.
 
         Raises:
             DataError: Its file is damaged, or belongs to another task set than its program.
         """
         table, off = only_quiet(self._store.table(key), self._calibration, self._tolerance)
-        rejected.add(key.point, windows=len(table.windows), off=off)
-        columns = job_columns(table)
-        figures = run_figures(table, columns)
+        self.rejected.add(self._cell(key), windows=len(table.windows), off=off)
+        everyone = job_columns(table)
+        chosen = self._critical(key, table, group)
+        columns = everyone if chosen is None else of_tasks(everyone, chosen)
+        figures = run_figures(table, columns, chosen=chosen)
         samples.add(figures)
         self.solo_cost_ratios[key] = figures.solo_cost_ratio
-        row = dict.fromkeys(SET_COLUMNS) | figures.set_figures
+        row = dict.fromkeys(self._columns) | figures.set_figures
         row |= {
             "key": key.text,
             "cores": key.point.cores,
             "sync_share": key.point.sync_share,
             "contended_ratio": key.point.contended_ratio,
+            "deadline_factor": self.deadline_factor(key.point),
             "replica": key.replica,
             "set_id": table.set_id,
+            "utilisation": float((table.tasks["wcet_ns"] / table.tasks["period_ns"]).sum()),
             "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
             "rejected": self._rejected.get(key, 0),
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
         }
-        row |= part_figures(table, columns)
-        row |= prediction_figures(table, columns)
+        if group is not None:
+            row |= {"group": group.name, "critical_cores": group.critical_cores or None}
+        row |= part_figures(table, everyone, tasks=chosen)
+        row |= prediction_figures(table, everyone, chosen=chosen)
         row |= self._plan_figures(key, table, columns)
         return row
+
+    def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
+        """Which tasks the set is about; None: all of them."""
+        if group is None or not group.critical_cores:
+            return None
+        planned = self._store.planned_set(key)
+        if planned is None or len(planned.task_set.tasks) != len(table.tasks):
+            return np.asarray(table.tasks["core"] < group.critical_cores)
+        return np.array([task.critical for task in planned.task_set.tasks])
 
     def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
         """What needs the task set: its seed, the realised axes, the overlap."""
@@ -263,7 +380,7 @@ class RunReader:
 
 
 def point_row(
-    point: Point, sets: list[dict[str, Any]], samples: _PointSamples, *, seed: int, resamples: int
+    point: Point, sets: list[dict[str, Any]], samples: _Samples, *, seed: int, resamples: int
 ) -> dict[str, Any]:
     """The row of ``point``: means over sets, quantiles over jobs, intervals over sets."""
     released = np.array([float(row["released"]) for row in sets])
@@ -325,18 +442,15 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=len(EDGES) - 1)
 
 
-def _distributions(point: Point, samples: _PointSamples) -> Iterator[dict[str, Any]]:
-    """Histograms of a point, cut to the bins that hold something."""
+def _distributions(where: dict[str, Any], samples: _Samples) -> Iterator[dict[str, Any]]:
+    """Histograms of a point or group, cut to the bins that hold something."""
     for name in DISTRIBUTED:
         counts = samples.counts[name]
         filled = np.flatnonzero(counts)
         if len(filled) == 0:
             continue
         first, last = int(filled[0]), int(filled[-1])
-        yield {
-            "cores": point.cores,
-            "sync_share": point.sync_share,
-            "contended_ratio": point.contended_ratio,
+        yield where | {
             "metric": name,
             "edges": EDGES[first : last + 2].tolist(),
             "counts": counts[first : last + 1].tolist(),

@@ -8,15 +8,29 @@ to each other in time, in random order too (measurement.md, "Design of an experi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
 import attrs
 from attrs import frozen
 
+from deadbeat.campaign.draws import CoreChoice, Cores
 from deadbeat.campaign.rules import Problem
 from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict, usage
+from deadbeat.campaign.stress import (
+    PRESETS,
+    Group,
+    SetDraw,
+    draw_set,
+    draw_tasks,
+    group_at,
+    groups,
+    mean_milli,
+)
 from deadbeat.executors.base import RunSettings
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.platform import Platform
@@ -29,6 +43,17 @@ BATCH_LIMIT = 1000
 #: Wall time of a run beyond its windows (start, probes, commit), as a share of them.
 _OVERHEAD = 0.05
 _SOLO_JOBS = 20
+#: Keys of [tasks], most of which SynthesisParameters calls the same.
+_SAME_NAME = (
+    "segments_max",
+    "wcet_min",
+    "wcet_max",
+    "distribution",
+    "classes_min",
+    "classes_max",
+    "priorities",
+    "fragments",
+)
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
 
@@ -76,6 +101,8 @@ def resolve(
             (Problem(where["cpus"], f"there is no CPU {strange[0]} to use", f"use {known}"),)
         )
     available = len(cpus)
+    if spec.stress is not None:
+        return _resolve_stress(spec, tuple(cpus), names or {})
     if spec.cores is None:
         every = range(1, available + 1)
         cores = tuple(sorted({1, available})) if spec.preset == "quick" else tuple(every)
@@ -94,10 +121,48 @@ def resolve(
             (Problem(where["cores"], f"none of M = {cores} exists", _cores_hint(available)),)
         )
     whole = attrs.evolve(spec, cores=fitting, cpus=tuple(cpus))
+    return Resolved(spec=_complete(whole, names), missing_cores=missing)
+
+
+def _complete(spec: CampaignSpec, names: Mapping[str, str] | None) -> CampaignSpec:
+    """With its solo time, and checked once more as a whole."""
     if spec.run.solo_seconds is None:
-        run = attrs.evolve(spec.run, solo_seconds=_solo_seconds(whole))
-        whole = attrs.evolve(whole, run=run)
-    return Resolved(spec=read_spec(spec_dict(whole), names=names), missing_cores=missing)
+        run = attrs.evolve(spec.run, solo_seconds=_solo_seconds(spec))
+        spec = attrs.evolve(spec, run=run)
+    return read_spec(spec_dict(spec), names=names)
+
+
+def _resolve_stress(
+    spec: CampaignSpec, cpus: tuple[int, ...], names: Mapping[str, str]
+) -> Resolved:
+    """Core counts as they exist here: those of a preset are left out, those asked are refused."""
+    stress, available = spec.stress, len(cpus)
+    assert stress is not None
+    where, counts = names.get("stress.cores", "stress.cores"), stress.cores
+    least = max(stress.critical_cores) + 1
+    fixed = tuple(range(least, available + 1)) if counts.fixed is None else counts.fixed
+    missing = tuple(count for count in fixed if count > available)
+    wanted = max([counts.high or 0, *missing])
+    if wanted > available and not (missing and counts == _preset_cores(spec.preset)):
+        raise usage((Problem(where, f"M = {wanted} asked", _cores_hint(available)),))
+    fitting = tuple(count for count in fixed if count <= available)
+    if not fitting and not counts.drawn:
+        text = f"none of M = {', '.join(map(str, fixed))} exists" if fixed else "no M is left"
+        raise usage((Problem(where, text, _cores_hint(available)),))
+    chosen = attrs.evolve(counts, fixed=fitting)
+    if counts.drawn and counts.high is None:
+        if least > available:
+            text = f"{least - 1} critical cores leave none of {available} to be filled"
+            place = names.get("stress.critical_cores", "stress.critical_cores")
+            raise usage((Problem(place, text, "fewer critical cores"),))
+        chosen = attrs.evolve(chosen, low=least, high=available)
+    whole = attrs.evolve(spec, stress=attrs.evolve(stress, cores=chosen), cpus=cpus)
+    return Resolved(spec=_complete(whole, names), missing_cores=missing)
+
+
+def _preset_cores(preset: str) -> CoreChoice | None:
+    cores = PRESETS.get(preset, {}).get("stress", {}).get("cores")
+    return None if cores is None else Cores().parse(cores)
 
 
 def _solo_seconds(spec: CampaignSpec) -> float:
@@ -105,9 +170,10 @@ def _solo_seconds(spec: CampaignSpec) -> float:
 
     The runtime gives every task SOLO_JOBS (20) jobs whatever is asked: this asks for what it does.
     """
-    tasks = max(spec.cores or (1,)) * spec.tasks.per_core
-    bounds_ns = spec.tasks.wcet_min + spec.tasks.wcet_max
-    mean_ns = _SOLO_JOBS * bounds_ns * spec.tasks.deadline_factor / 2
+    tasks = spec.most_tasks(max(spec.core_counts, default=1))
+    factor = max(spec.tasks.deadline_factor)
+    bounds_ns = spec.tasks.wcet_min + spec.longest_period_ns / factor
+    mean_ns = _SOLO_JOBS * bounds_ns * factor / 2
     slowest_ns = (spec.run.warmup_jobs + 4) * spec.longest_period_ns
     least_ns = tasks * max(mean_ns, slowest_ns)
     return max(spec.run.seconds / 2, math.ceil(least_ns / 10**6) / 1000)
@@ -122,8 +188,14 @@ def _cores_hint(available: int) -> str:
     return f"{available} core{'s' if available != 1 else ''} can be used here"
 
 
+@lru_cache(maxsize=4)
 def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
     """All runs of a resolved specification, in the order in which they are to be run."""
+    return _plan_stress(spec) if spec.stress is not None else _plan_grid(spec)
+
+
+def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    assert spec.grid is not None
     blocks = [
         (cores, share, replica)
         for cores in spec.cores or ()
@@ -132,13 +204,59 @@ def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
     ]
     blocks.sort(key=lambda block: _rank(spec.seed, *block))
     return tuple(
-        RunKey(Point(cores, share, ratio), replica)
+        RunKey(Point(cores, share, ratio, level), replica)
         for cores, share, replica in blocks
         for ratio in sorted(
             spec.grid.contended_ratio,
             key=lambda ratio: _rank(spec.seed, cores, share, replica, ratio),
         )
+        for level in _levels(spec, cores, share, replica, ratio)
     )
+
+
+def _plan_stress(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    """Sets in random order; those of groups that differ in k alone are next to each other."""
+    assert spec.stress is not None
+    blocks: dict[tuple[str, int], list[int]] = {}
+    for group in groups(spec.stress):
+        for index in range(group.sets):
+            blocks.setdefault((group.base, index), []).append(group.first + index)
+    order = sorted(blocks.values(), key=lambda block: _rank(spec.seed, *block))
+    return tuple(
+        RunKey(attrs.evolve(point, deadline_factor_milli=level), replica)
+        for block in order
+        for replica in sorted(block, key=lambda replica: _rank(spec.seed, 0, replica))
+        for point in (_stress_point(spec, replica),)
+        for level in _levels(spec, replica)
+    )
+
+
+def _levels(spec: CampaignSpec, *place: int) -> list[int]:
+    """Deadline factors of one task set in thousandths, in random order; 0 where there is one."""
+    factors = spec.tasks.deadline_factor
+    levels = [int(factor * 1000) for factor in factors] if len(factors) > 1 else [0]
+    return sorted(levels, key=lambda level: _rank(spec.seed, *place, level))
+
+
+def _stress_point(spec: CampaignSpec, replica: int) -> Point:
+    assert spec.stress is not None
+    drawn = draw_set(spec.stress, spec.seed, replica)
+    if not spec.stress.per_task:
+        return Point(drawn.cores, drawn.sync_milli, drawn.contended_milli)
+    tasks = _tasks_of(spec, drawn)
+    shares, ratios = draw_tasks(spec.stress, spec.seed, replica, tasks)
+    most = drawn.group.critical_cores or drawn.cores
+    counted = [index for index in range(tasks) if index % drawn.cores < most]
+    return Point(
+        drawn.cores,
+        mean_milli(tuple(shares[index] for index in counted)),
+        mean_milli(tuple(ratios[index] for index in counted)),
+    )
+
+
+def _tasks_of(spec: CampaignSpec, drawn: SetDraw) -> int:
+    """N of a drawn set."""
+    return drawn.cores * spec.tasks.per_core if drawn.tasks is None else drawn.tasks
 
 
 def _rank(seed: int, *place: int) -> bytes:
@@ -175,27 +293,62 @@ def _block_of(key: RunKey) -> tuple[int, int, int]:
 
 
 def set_seed(spec: CampaignSpec, key: RunKey) -> int:
-    """Seed of the task set of ``key``: common to all rho and alpha of one M and replica."""
+    """Seed of the task set of ``key``: common to all rho and alpha of one M and replica.
+
+    In a stress campaign it is common to all deadline factors, and to groups that differ in their
+    critical cores alone.
+    """
+    if spec.stress is not None:
+        return draw_set(spec.stress, spec.seed, key.replica).seed
     return seed_for(spec.seed, key.point.cores, key.replica)
+
+
+def group_of(spec: CampaignSpec, key: RunKey) -> Group | None:
+    """The group of a run; None in a profile, which has points."""
+    return None if spec.stress is None else group_at(spec.stress, key.replica)
+
+
+def deadline_factor(spec: CampaignSpec, key: RunKey) -> Fraction:
+    """T / C that is asked of the task set of ``key``."""
+    level = key.point.deadline_factor_milli
+    return Fraction(level, 1000) if level else spec.tasks.deadline_factor[0]
 
 
 def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
-    tasks = spec.tasks
+    if spec.stress is None:
+        cores = key.point.cores
+        return _parameters(spec, key, values={}, tasks=cores * spec.tasks.per_core)
+    drawn = draw_set(spec.stress, spec.seed, key.replica)
+    tasks = _tasks_of(spec, drawn)
+    shares: tuple[int, ...] = ()
+    ratios: tuple[int, ...] = ()
+    if spec.stress.per_task:
+        shares, ratios = draw_tasks(spec.stress, spec.seed, key.replica, tasks)
+    return attrs.evolve(
+        _parameters(spec, key, values=drawn.values, tasks=tasks),
+        sync_shares=tuple(Fraction(milli, 1000) for milli in shares),
+        contended_ratios=tuple(Fraction(milli, 1000) for milli in ratios),
+        critical_cores=drawn.group.critical_cores,
+        fill_utilisation=spec.stress.fill_utilisation,
+    )
+
+
+def _parameters(
+    spec: CampaignSpec, key: RunKey, *, values: Mapping[str, Any], tasks: int
+) -> SynthesisParameters:
+    """Of [tasks], but for what ``values`` says."""
+    found = {name: getattr(spec.tasks, name) for name in _SAME_NAME} | dict(values)
+    factor = deadline_factor(spec, key)
     return SynthesisParameters(
         cores=key.point.cores,
-        tasks=key.point.cores * tasks.per_core,
-        segments_max=tasks.segments_max,
-        wcet_min_ns=tasks.wcet_min,
-        wcet_max_ns=tasks.wcet_max,
-        distribution=tasks.distribution,
+        tasks=tasks,
+        wcet_min_ns=found.pop("wcet_min"),
+        wcet_max_ns=found.pop("wcet_max"),
         sync_share=Fraction(key.point.sync_share_milli, 1000),
         contended_ratio=Fraction(key.point.contended_ratio_milli, 1000),
-        deadline_factor=tasks.deadline_factor,
-        classes_min=tasks.classes_min,
-        classes_max=tasks.classes_max,
-        priorities=tasks.priorities,
-        fragments=tasks.fragments,
+        deadline_factor=factor,
+        **found,
     )
 
 
@@ -229,20 +382,16 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
     """Upper bound on what a resolved campaign takes, from its parameters alone."""
     keys = plan(spec)
     rate = _jobs_per_second(spec)
-    jobs_at = {
-        cores: math.ceil(
-            (spec.run.seconds * cores * spec.tasks.per_core + solo_seconds(spec)) * rate
-        )
-        for cores in spec.cores or ()
-    }
     attempts = 1 + spec.quiet.repeat_share if spec.quiet.repeats else 1.0
-    need = 0
-    for cores in spec.cores or ():
-        runs = sum(key.point.cores == cores for key in keys)
-        tasks = cores * spec.tasks.per_core
+    need = jobs = 0
+    cells = Counter((key.point.cores, group_of(spec, key)) for key in keys)
+    for (cores, group), runs in cells.items():
+        tasks = spec.most_tasks(cores, group)
+        per_run = math.ceil((spec.run.seconds * tasks + solo_seconds(spec)) * rate)
+        jobs += runs * per_run
         need += estimate_bytes(
             runs=math.ceil(runs * attempts),
-            jobs=math.ceil(jobs_at[cores] * (1 + spec.quiet.extra_windows / spec.run.windows)),
+            jobs=math.ceil(per_run * (1 + spec.quiet.extra_windows / spec.run.windows)),
             tasks=tasks,
             windows=spec.run.windows * (1 + tasks) + spec.quiet.extra_windows,
             details=spec.run.causes,
@@ -260,7 +409,7 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
     before = spec.quiet.noise_seconds + (0 if calibrated else spec.calibration.seconds)
     return Estimate(
         runs=len(keys),
-        jobs=sum(jobs_at[key.point.cores] for key in keys),
+        jobs=jobs,
         bytes=need,
         seconds=before + len(keys) * attempts * length,
     )
@@ -268,8 +417,16 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
 
 def _jobs_per_second(spec: CampaignSpec) -> float:
     """Mean release rate of a task, 1/s; for non-uniform C its bound, that of the shortest C."""
-    low, high, factor = spec.tasks.wcet_min, spec.tasks.wcet_max, spec.tasks.deadline_factor
-    if spec.tasks.distribution == "uniform" and high > low:
+    low, high = spec.tasks.wcet_min, spec.tasks.wcet_max
+    factors = spec.tasks.deadline_factor
+    factor = float(len(factors) / sum(1 / factor for factor in factors))
+    drawn = spec.stress.wcet_min if spec.stress is not None else None
+    if drawn is not None:
+        return 1e9 / (drawn.smallest * factor)
+    plain = spec.tasks.distribution == "uniform" and high > low
+    if plain and (
+        spec.stress is None or (spec.stress.distribution or spec.stress.wcet_max) is None
+    ):
         # E[1/C] of a uniform C.
-        return 1e9 * math.log(high / low) / (high - low) / float(factor)
-    return 1e9 / (low * float(factor))
+        return 1e9 * math.log(high / low) / (high - low) / factor
+    return 1e9 / (low * factor)

@@ -95,6 +95,17 @@ class Whole:
 
 
 @frozen
+class OptionalWhole:
+    """An integer in [low, high], or nothing."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> int | None:
+        return None if value is None else Whole(self.low, self.high).parse(value)
+
+
+@frozen
 class Seconds:
     """A length of time in seconds; ``0.6``, ``"600ms"`` and ``"0.6s"`` are the same.
 
@@ -130,6 +141,22 @@ class Number:
 
 
 @frozen
+class Ratio:
+    """An exact number in [low, high]: ``0.9`` or ``9/10``."""
+
+    low: str
+    high: str
+    optional: bool = False
+
+    def parse(self, value: Any) -> Fraction | None:
+        if value is None and self.optional:
+            return None
+        number = _fraction(value, "a number", self.high)
+        _within(number, Fraction(self.low), Fraction(self.high), shown(value))
+        return number
+
+
+@frozen
 class Factor:
     """An exact positive number: ``10``, ``2.5`` or ``5/2``."""
 
@@ -140,6 +167,26 @@ class Factor:
         number = _fraction(value, "a factor", "10, 2.5 or 5/2")
         _within(number, self.low, self.high, shown(value))
         return number
+
+
+@frozen
+class Factors:
+    """One exact positive number, a list of them, or a range in whole steps: ``2..10``."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> tuple[Fraction, ...]:
+        if isinstance(value, Fraction):
+            value = [value]
+        listed = items(value, "a factor or a list of them", "10, 2,5,10 or 2..10")
+        factors = each(listed, Factor(self.low, self.high).parse)
+        if len(set(factors)) != len(factors):
+            raise refuse(f"{shown(value)} lists a factor twice", "list each once")
+        # Several are levels of the design, and those are known by thousandths.
+        if len(factors) > 1 and any((1000 * factor).denominator != 1 for factor in factors):
+            raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
+        return tuple(sorted(factors))
 
 
 def duration_ns(value: Any) -> int:
@@ -214,8 +261,8 @@ class Names:
     def parse(self, value: Any) -> tuple[str, ...]:
         if value in ("", [], ()):
             return ()
-        items = _items(value, "a list of names", "matmul,fft")
-        return tuple(_each(items, Name().parse))
+        listed = items(value, "a list of names", "matmul,fft")
+        return tuple(each(listed, Name().parse))
 
 
 @frozen
@@ -230,8 +277,8 @@ class Shares:
             value = {"step": value.removeprefix("step=")}
         if isinstance(value, Mapping):
             return self._steps(value)
-        items = _items(value, "a list of shares", "[0, 0.5, 1] or {step = 0.1}")
-        shares = _each(items, self._milli)
+        listed = items(value, "a list of shares", "[0, 0.5, 1] or {step = 0.1}")
+        shares = each(listed, share_milli)
         doubled = sorted({share for share in shares if shares.count(share) > 1})
         if doubled:
             raise refuse(f"{doubled[0] / 1000:g} is listed twice", "list each share once")
@@ -243,7 +290,7 @@ class Shares:
             key = extra[0] if extra else ""
             raise refuse(f"unknown key {shown(key)}", "an axis is a list or {step = 0.1}", key)
         try:
-            step = self._milli(table["step"])
+            step = share_milli(table["step"])
         except RefusedError as error:
             raise refuse(error.problems[0].found, error.problems[0].hint, "step") from None
         if step == 0 or 1000 % step:
@@ -256,13 +303,14 @@ class Shares:
             )
         return tuple(range(0, 1001, step))
 
-    @staticmethod
-    def _milli(value: Any) -> int:
-        number = _fraction(value, "a share", "0.5")
-        _within(number, 0, 1, shown(value))
-        if (number * 1000).denominator != 1:
-            raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
-        return int(number * 1000)
+
+def share_milli(value: Any) -> int:
+    """A share of 0 to 1 in thousandths, exactly."""
+    number = _fraction(value, "a share", "0.5")
+    _within(number, 0, 1, shown(value))
+    if (number * 1000).denominator != 1:
+        raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
+    return int(number * 1000)
 
 
 @frozen
@@ -272,7 +320,7 @@ class Cores:
     def parse(self, value: Any) -> tuple[int, ...] | None:
         if value is None or value == "all":
             return None
-        counts = _each(_items(value, "a list of core counts", "1,2,4 or 1..4 or all"), _COUNT.parse)
+        counts = each(items(value, "a list of core counts", "1,2,4 or 1..4 or all"), _COUNT.parse)
         return tuple(sorted(set(counts)))
 
 
@@ -283,7 +331,7 @@ class Cpus:
     def parse(self, value: Any) -> tuple[int, ...] | None:
         if value is None or value == "all":
             return None
-        numbers = _each(_items(value, "a list of CPU numbers", "0,1 or 0-3"), _CPU.parse)
+        numbers = each(items(value, "a list of CPU numbers", "0,1 or 0-3"), _CPU.parse)
         if len(set(numbers)) != len(numbers):
             raise refuse(f"{shown(value)} names a CPU twice", "list each CPU once")
         return tuple(numbers)
@@ -294,7 +342,7 @@ _CPU = Whole(0, 65535)
 _RANGE = re.compile(r"\s*(\d{1,5})\s*(?:\.\.|-)\s*(\d{1,5})\s*")
 
 
-def _items(value: Any, what: str, example: str) -> list[Any]:
+def items(value: Any, what: str, example: str) -> list[Any]:
     """Items of a TOML list or of text with commas; ``1..4`` and ``1-4`` are ranges."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return [value]
@@ -318,11 +366,11 @@ def _expand(part: str) -> list[Any]:
     return list(range(low, high + 1))
 
 
-def _each(items: list[Any], parse: Callable[[Any], Any]) -> list[Any]:
+def each(listed: list[Any], parse: Callable[[Any], Any]) -> list[Any]:
     """Parses all items; every refusal is reported with its index."""
     parsed: list[Any] = []
     problems: list[Problem] = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(listed):
         try:
             parsed.append(parse(item))
         except RefusedError as error:

@@ -7,9 +7,8 @@ the campaign's folder; resuming compares against it.
 
 from __future__ import annotations
 
-import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,8 +20,9 @@ from cattrs import Converter
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
-from deadbeat.campaign import rules
+from deadbeat.campaign import rules, stress
 from deadbeat.campaign.rules import Problem, RefusedError, refuse
+from deadbeat.campaign.stress import Group, StressSpec
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.words import nearest, shown
 
@@ -32,6 +32,7 @@ Text = Annotated[str, rules.Name()]
 DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
 PRIORITIES = ("uniform", "rate-monotonic", "random")
 POOLS = ("full", "quick")
+MODES = ("profile", "stress")
 _FILE_LIMIT = 1 << 20
 #: Jobs of the slowest task that a window must be able to count.
 _JOBS_MIN = 2
@@ -71,14 +72,18 @@ class RunSpec:
 
 @frozen(kw_only=True)
 class TasksSpec:
-    """What a task set is made of; the words of ``SynthesisParameters``."""
+    """What a task set is made of; the words of ``SynthesisParameters``.
+
+    Attributes:
+        deadline_factor: T / C; of several, every task set is run at each.
+    """
 
     per_core: Annotated[int, rules.Whole(1, 64)]
     segments_max: Annotated[int, rules.Whole(1, 256)]
     wcet_min: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
     wcet_max: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
     distribution: Annotated[str, rules.Choice(DISTRIBUTIONS)]
-    deadline_factor: Annotated[Fraction, rules.Factor(1, 1000)]
+    deadline_factor: Annotated[tuple[Fraction, ...], rules.Factors(1, 1000)]
     classes_min: Annotated[int, rules.Whole(1, 64)]
     classes_max: Annotated[int, rules.Whole(1, 64)]
     priorities: Annotated[str, rules.Choice(PRIORITIES)]
@@ -127,77 +132,189 @@ class QuietSpec:
     noise_seconds: Annotated[float, rules.Seconds("0", "3600")]
 
 
+#: What a preset changes. quick on 2 cores: 20 s + 8 s + 108 sets of about 0.5 s, and on a host that
+#: is never quiet 0.7 s more for each and a tenth of the sets again. Many short sets rather than
+#: few long ones: sets differ by their classes far more than jobs do; and many short windows: a busy
+#: host spares some of them.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "quick": {
+        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
+        "run": {"seconds": 0.3, "windows": 4, "warmup_jobs": 1},
+        "calibration": {"pool": "quick", "seconds": 20.0},
+        "quiet": {
+            "extra_windows": 4,
+            "wait_seconds": 0.35,
+            "repeat_share": 0.1,
+            "noise_seconds": 8.0,
+        },
+    },
+    "paper": {
+        "cores": list(range(1, 17)),
+        "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}},
+    },
+}
+
+
 #: Twenty times the paper's grid: more would take months and gigabytes of plan.
 RUNS_MAX = 400_000
 
 
 @frozen(kw_only=True)
 class CampaignSpec:
-    """A campaign of Mode 1: M x rho x alpha with replicas.
+    """A campaign: of Mode 1, M x rho x alpha with replicas, or of Mode 2, random task sets.
 
     Attributes:
+        mode: ``profile`` (with a grid) or ``stress`` (with what is drawn).
         name: Base name of its folder.
         preset: What its defaults came from.
         seed: Everything random derives from it.
-        cores: Values of M; None: chosen on the machine (``resolve``).
+        cores: Values of M; None: chosen on the machine (``resolve``). A stress campaign has its
+            own in [stress].
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
     """
 
+    mode: Annotated[str, rules.Choice(MODES)] = "profile"
     name: Text
-    preset: Annotated[str, rules.Choice(("default", "quick", "paper"))]
+    preset: Annotated[str, rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS})))]
     seed: Annotated[int, rules.Whole(0, 2**63 - 1)]
-    cores: Annotated[tuple[int, ...] | None, rules.Cores()]
+    cores: Annotated[tuple[int, ...] | None, rules.Cores()] = None
     cpus: Annotated[tuple[int, ...] | None, rules.Cpus()]
-    grid: GridSpec
+    grid: GridSpec | None = None
+    stress: StressSpec | None = None
     run: RunSpec
     tasks: TasksSpec
     calibration: CalibrationSpec
     quiet: QuietSpec
 
     @property
+    def core_counts(self) -> tuple[int, ...]:
+        """Every M that can occur; empty before ``resolve`` where the machine decides."""
+        if self.stress is None:
+            return self.cores or ()
+        found = {m for group in stress.groups(self.stress) for m in (group.low, group.high)}
+        return tuple(sorted(found))
+
+    @property
     def longest_period_ns(self) -> Fraction:
         """T of the slowest task there can be."""
-        return self.tasks.wcet_max * self.tasks.deadline_factor
+        return self._largest("wcet_max") * max(self.tasks.deadline_factor)
+
+    def most_tasks(self, cores: int, group: Group | None = None) -> int:
+        """N of the largest set at ``cores`` cores; None: of all groups."""
+        if self.stress is None:
+            return cores * self.tasks.per_core
+        several = stress.groups(self.stress) if group is None else (group,)
+        drawn = [self.stress.per_core_of(one) for one in several]
+        return cores * max(self.tasks.per_core if d is None else d.largest for d in drawn)
+
+    def _largest(self, name: str) -> int:
+        """Of all sets, of a number in [tasks] that [stress] may draw."""
+        drawn = getattr(self.stress, name, None)
+        return int(getattr(self.tasks, name)) if drawn is None else int(drawn.largest)
 
     def problems(self) -> list[Problem]:
-        """Windows must be long enough to count jobs of the slowest task, tasks rich enough."""
-        longest_ns = self.longest_period_ns
-        jobs = self.run.warmup_jobs + _JOBS_MIN
-        found: list[Problem] = []
-        if self.name == "latest":
-            found.append(
-                Problem("name", "latest is the link to the last campaign", "choose another")
+        """What is wrong between sections that are each right."""
+        return [
+            *_wrong_mode(self),
+            *_wrong_name(self),
+            *_too_few_segments(self),
+            *_too_many_runs(self),
+            *_crossed_bounds(self),
+            *_short_windows(self),
+        ]
+
+
+def _wrong_mode(spec: CampaignSpec) -> Iterator[Problem]:
+    profile = spec.mode == "profile"
+    if (spec.grid is None) == profile:
+        hint = "a profile has a grid" if profile else "a stress campaign has none"
+        yield Problem("grid", "missing" if profile else f"mode is {spec.mode}", hint)
+    if (spec.stress is None) != profile:
+        hint = "a profile has none" if profile else "a stress campaign has one"
+        yield Problem("stress", f"mode is {spec.mode}" if profile else "missing", hint)
+    known = PRESETS if profile else stress.PRESETS
+    if spec.preset not in known:
+        text = f"{spec.preset} is no preset of a {spec.mode}"
+        yield Problem("preset", text, nearest(spec.preset, known))
+    if not profile and spec.cores is not None:
+        yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
+
+
+def _wrong_name(spec: CampaignSpec) -> Iterator[Problem]:
+    if spec.name == "latest":
+        yield Problem("name", "latest is the link to the last campaign", "choose another")
+
+
+def _too_few_segments(spec: CampaignSpec) -> Iterator[Problem]:
+    if spec.grid is not None:
+        mixed = any(0 < share < 1000 for share in spec.grid.sync_share)
+        where, least = "tasks.segments_max", spec.tasks.segments_max
+    elif spec.stress is not None:
+        rho, drawn = spec.stress.sync_share, spec.stress.segments_max
+        mixed = rho.ranged or any(option not in (0, 1000) for option in rho.options)
+        where = "tasks.segments_max" if drawn is None else "stress.segments_max"
+        least = spec.tasks.segments_max if drawn is None else drawn.smallest
+    else:
+        return
+    if mixed and least < 2:
+        hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
+        yield Problem(where, "1 is too low for the grid" if spec.grid else "1 is too low", hint)
+
+
+def _too_many_runs(spec: CampaignSpec) -> Iterator[Problem]:
+    levels = len(spec.tasks.deadline_factor)
+    if spec.grid is not None:
+        cores, grid = len(spec.cores or (1,)), spec.grid
+        runs = cores * len(grid.sync_share) * len(grid.contended_ratio) * grid.replicas * levels
+        where, hint = "grid", "a coarser grid, fewer replicas or fewer cores"
+    elif spec.stress is not None:
+        runs = levels * sum(group.sets for group in stress.groups(spec.stress))
+        where, hint = "stress.sets", "fewer sets or fewer groups"
+    else:
+        return
+    if runs > RUNS_MAX:
+        yield Problem(where, f"{runs} runs are more than {RUNS_MAX}", hint)
+
+
+def _crossed_bounds(spec: CampaignSpec) -> Iterator[Problem]:
+    """A drawn lower bound must not exceed its upper one, whichever section has it."""
+    if spec.stress is None:
+        return
+    for low, high in (("wcet_min", "wcet_max"), ("classes_min", "classes_max")):
+        a, b = getattr(spec.stress, low), getattr(spec.stress, high)
+        most = getattr(spec.tasks, low) if a is None else a.largest
+        least = getattr(spec.tasks, high) if b is None else b.smallest
+        if (a is not None or b is not None) and most > least:
+            where = f"stress.{low if a is not None else high}"
+            text = f"{low} up to {most} is above {high} from {least}"
+            yield Problem(where, text, f"keep every {low} below every {high}")
+
+
+def _short_windows(spec: CampaignSpec) -> Iterator[Problem]:
+    """Windows must be long enough to count jobs of the slowest task."""
+    longest_ns = spec.longest_period_ns
+    jobs = spec.run.warmup_jobs + _JOBS_MIN
+    lengths = {"seconds": spec.run.seconds / spec.run.windows}
+    if spec.run.solo_seconds is not None:
+        tasks = spec.most_tasks(max(spec.core_counts, default=1))
+        lengths["solo_seconds"] = spec.run.solo_seconds / tasks
+    for name, seconds in lengths.items():
+        if seconds * 1e9 < jobs * longest_ns:
+            yield Problem(
+                f"run.{name}",
+                f"a window of {seconds * 1e3:.3g} ms holds fewer than {jobs} jobs of a task"
+                f" with T = {float(longest_ns) / 1e6:.3g} ms",
+                f"raise it {jobs * longest_ns / (seconds * 10**9):.2g} times or more"
+                if seconds
+                else "raise it",
             )
-        if self.tasks.segments_max < 2 and any(0 < s < 1000 for s in self.grid.sync_share):
-            hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
-            found.append(Problem("tasks.segments_max", "1 is too low for the grid", hint))
-        axes = (len(self.cores or (1,)), len(self.grid.sync_share), len(self.grid.contended_ratio))
-        runs = math.prod(axes) * self.grid.replicas
-        if runs > RUNS_MAX:
-            hint = "a coarser grid, fewer replicas or fewer cores"
-            found.append(Problem("grid", f"{runs} runs are more than {RUNS_MAX}", hint))
-        lengths = {"seconds": self.run.seconds / self.run.windows}
-        if self.run.solo_seconds is not None:
-            tasks = max(self.cores or (1,)) * self.tasks.per_core
-            lengths["solo_seconds"] = self.run.solo_seconds / tasks
-        for name, seconds in lengths.items():
-            if seconds * 1e9 < jobs * longest_ns:
-                found.append(
-                    Problem(
-                        f"run.{name}",
-                        f"a window of {seconds * 1e3:.3g} ms holds fewer than {jobs} jobs of a task"
-                        f" with T = {float(longest_ns) / 1e6:.3g} ms",
-                        f"raise it {jobs * longest_ns / (seconds * 10**9):.2g} times or more"
-                        if seconds
-                        else "raise it",
-                    )
-                )
-        return found
 
 
 #: The keys of a campaign file: section -> class; fields of the top level beside them.
 SECTIONS: dict[str, type] = {
     "grid": GridSpec,
+    "stress": StressSpec,
     "run": RunSpec,
     "tasks": TasksSpec,
     "calibration": CalibrationSpec,
@@ -242,29 +359,6 @@ _DEFAULT: dict[str, Any] = {
     },
 }
 
-#: What a preset changes. quick on 2 cores: 20 s + 8 s + 108 sets of about 0.5 s, and on a host that
-#: is never quiet 0.7 s more for each and a tenth of the sets again. Many short sets rather than
-#: few long ones: sets differ by their classes far more than jobs do; and many short windows: a busy
-#: host spares some of them.
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "quick": {
-        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
-        "run": {"seconds": 0.3, "windows": 4, "warmup_jobs": 1},
-        "calibration": {"pool": "quick", "seconds": 20.0},
-        "quiet": {
-            "extra_windows": 4,
-            "wait_seconds": 0.35,
-            "repeat_share": 0.1,
-            "noise_seconds": 8.0,
-        },
-    },
-    "paper": {
-        "cores": list(range(1, 17)),
-        "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}},
-    },
-}
-
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Later layers win, key by key inside a section; nothing is checked."""
@@ -288,10 +382,24 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
         UsageError: Naming every problem.
     """
     asked = layered(*layers)
+    if asked.get("mode", "profile") == "stress":
+        return read_spec(_stress_values(asked), names=names)
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults = {"preset": "default", "name": preset if base else "default"}
     return read_spec(layered(_DEFAULT, base, defaults, asked), names=names)
+
+
+def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
+    """What ``asked`` says over the defaults and the preset of a stress campaign."""
+    preset = asked.get("preset", "random")
+    if isinstance(preset, str) and preset in stress.ALIASES:
+        preset = asked["preset"] = stress.ALIASES[preset]
+    base = stress.PRESETS.get(preset, {}) if isinstance(preset, str) else {}
+    name = f"stress-{preset}" if preset in stress.PRESETS else "stress"
+    common = {key: value for key, value in _DEFAULT.items() if key not in ("grid", "cores")}
+    defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
+    return layered(common, defaults, base, asked)
 
 
 def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
@@ -340,11 +448,19 @@ def read_campaign_file(path: Path) -> dict[str, Any]:
 def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     plain = attrs.asdict(spec)
-    for axis in ("sync_share", "contended_ratio"):
-        plain["grid"][axis] = [milli / 1000 for milli in plain["grid"][axis]]
+    if spec.grid is None:
+        del plain["grid"]
+    else:
+        for axis in ("sync_share", "contended_ratio"):
+            plain["grid"][axis] = [milli / 1000 for milli in plain["grid"][axis]]
+    if spec.stress is None:
+        del plain["stress"]
+    else:
+        plain["stress"] = stress.plain(spec.stress)
     for bound in ("wcet_min", "wcet_max"):
         plain["tasks"][bound] = f"{plain['tasks'][bound]}ns"
-    plain["tasks"]["deadline_factor"] = str(spec.tasks.deadline_factor)
+    factors = [str(factor) for factor in spec.tasks.deadline_factor]
+    plain["tasks"]["deadline_factor"] = factors[0] if len(factors) == 1 else factors
     plain["tasks"]["fragments"] = list(spec.tasks.fragments)
     for key in ("cores", "cpus"):
         plain[key] = None if plain[key] is None else list(plain[key])

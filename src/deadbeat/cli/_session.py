@@ -15,7 +15,13 @@ from attrs import define
 from deadbeat.campaign.place import Place, choose
 from deadbeat.campaign.plan import Resolved, estimate, resolve
 from deadbeat.campaign.runner import CampaignResult, check_calibration, run_campaign, standing
-from deadbeat.campaign.spec import CampaignSpec, read_campaign_file, spec_dict, specify
+from deadbeat.campaign.spec import (
+    MODES,
+    CampaignSpec,
+    read_campaign_file,
+    spec_dict,
+    specify,
+)
 from deadbeat.catalog import Catalog
 from deadbeat.cli._machine import make_catalog, make_executor, make_judge
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
@@ -127,8 +133,14 @@ def _specify(
     if options["quick"] and options["preset"] not in (None, "quick"):
         raise UsageError(f"--quick and --preset {options['preset']} exclude each other", "drop one")
     file = options["campaign_file"]
-    layers = (layer,) if file is None else (read_campaign_file(file), layer)
-    return specify(*layers, names=names)
+    if file is None:
+        return specify(layer, names=names)
+    written = read_campaign_file(file)
+    mode, verb = written.get("mode", "profile"), layer.get("mode", "profile")
+    if "mode" in written and mode != verb and mode in MODES:
+        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is a {mode} campaign, not a {verb}", hint)
+    return specify(written, layer, names=names)
 
 
 def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
@@ -199,7 +211,7 @@ def _announce(session: _Session, *, done: int) -> None:
     if need > free:
         raise DeadbeatError(
             f"{path} may need {size(need)}, only {size(free)} are free",
-            "free space, choose another --runs, or lower --replicas or --seconds",
+            "free space, choose another --runs, or lower --seconds, or the number of task sets",
         )
 
 

@@ -78,6 +78,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "cores",
     "sync_share",
     "contended_ratio",
+    "deadline_factor",
     "task_sets",
     "jobs",
     "delay_ratio_mean",

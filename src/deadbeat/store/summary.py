@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.errors import DataError
-from deadbeat.model.results import PART_COLUMNS, SUMMARY_COLUMNS, Summary
+from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
 from deadbeat.store.serial import findings_from_plain, to_plain
@@ -23,10 +23,12 @@ SET_COLUMNS: tuple[str, ...] = (
     "cores",
     "sync_share",
     "contended_ratio",
+    "deadline_factor",
     "replica",
     "seed",
     "set_id",
     "tasks",
+    "utilisation",
     "jobs",
     "released",
     "delay_ratio_mean",
@@ -58,6 +60,20 @@ SET_COLUMNS: tuple[str, ...] = (
     *PART_COLUMNS,
 )
 
+#: The same of a stress campaign: its figures are those of the critical tasks.
+STRESS_SET_COLUMNS: tuple[str, ...] = (
+    "key",
+    "group",
+    "cores",
+    "critical_cores",
+    *SET_COLUMNS[2:],
+)
+#: By mode: columns of summary.csv, and of sets.csv.
+COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "profile": (SUMMARY_COLUMNS, SET_COLUMNS),
+    "stress": (STRESS_COLUMNS, STRESS_SET_COLUMNS),
+}
+
 _HINT = "run `deadbeat report` on the campaign: it rebuilds the file from the runs"
 
 
@@ -67,13 +83,15 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
     Raises:
         DeadbeatError: They cannot be written; each file is the old or the new one.
     """
+    columns, set_columns = COLUMNS[summary.mode]
     with store.lock():
-        atomic_write(store.path / "sets.csv", csv_text(SET_COLUMNS, summary.sets))
+        atomic_write(store.path / "sets.csv", csv_text(set_columns, summary.sets))
         write_json(store.path / "sets.json", {"sets": list(summary.sets)})
         write_json(
             store.path / "summary.json",
             {
-                "columns": list(SUMMARY_COLUMNS),
+                "mode": summary.mode,
+                "columns": list(columns),
                 "rows": list(summary.rows),
                 "distributions": list(summary.distributions),
                 "findings": [to_plain(finding) for finding in summary.findings],
@@ -82,7 +100,7 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
                 "meta": summary.meta,
             },
         )
-        atomic_write(store.path / "summary.csv", csv_text(SUMMARY_COLUMNS, summary.rows))
+        atomic_write(store.path / "summary.csv", csv_text(columns, summary.rows))
 
 
 def read_summary(store: CampaignStore) -> Summary | None:
@@ -100,7 +118,11 @@ def read_summary(store: CampaignStore) -> Summary | None:
     for name in (*lists, "noise_floor", "meta"):
         if not isinstance(plain.get(name), list if name in lists else dict):
             raise DataError(f"summary {path} is damaged: no valid {name}", _HINT)
+    mode = plain.get("mode", "profile")
+    if mode not in COLUMNS:
+        raise DataError(f"summary {path} is damaged: no valid mode", _HINT)
     return Summary(
+        mode=mode,
         rows=tuple(plain["rows"]),
         sets=tuple(plain["sets"]),
         distributions=tuple(plain["distributions"]),

@@ -1,0 +1,108 @@
+"""A stress campaign in the terminal: a row per group and deadline factor, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deadbeat.model.results import Summary
+from deadbeat.report.facts import number
+
+Row = Mapping[str, Any]
+
+#: Keys of a row, in order, with the heading of each column.
+STRESS_TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("group", "group"),
+    ("deadline_factor", "T/C"),
+    ("task_sets", "sets"),
+    ("slowdown_p50", "slowdown p50"),
+    ("slowdown_p95", "p95"),
+    ("slowdown_max", "max"),
+    ("slowdown", "mean [95 %]"),
+    ("delay_ratio", "delay ratio p50"),
+    ("miss_ratio", "miss %"),
+    ("without_miss", "sets without a miss %"),
+)
+
+
+def stress_rows(summary: Summary) -> tuple[dict[str, str], ...]:
+    """One dict of texts per group, keys as in STRESS_TERMINAL_COLUMNS."""
+    return tuple(_row(row) for row in summary.rows)
+
+
+def _row(row: Row) -> dict[str, str]:
+    late = number(row.get("miss_set_share"))
+    return {
+        "group": str(row["group"]),
+        "deadline_factor": _text(row.get("deadline_factor"), ".3g"),
+        "task_sets": str(row.get("task_sets") or 0),
+        "slowdown_p50": _text(row.get("slowdown_p50"), ".3f"),
+        "slowdown_p95": _text(row.get("slowdown_p95"), ".3f"),
+        "slowdown_max": _text(row.get("slowdown_max"), ".3f"),
+        "slowdown": _interval(row, "slowdown"),
+        "delay_ratio": _text(row.get("delay_ratio_p50"), ".3f"),
+        "miss_ratio": _text(row.get("deadline_miss_ratio"), ".3f", scale=100),
+        "without_miss": "-" if late is None else f"{100 * (1 - late):.1f}",
+    }
+
+
+def _text(value: Any, form: str, *, scale: float = 1) -> str:
+    known = number(value)
+    return "-" if known is None else format(known * scale, form)
+
+
+def _interval(row: Row, metric: str) -> str:
+    mean = number(row.get(f"{metric}_mean"))
+    low, high = (number(row.get(f"{metric}_ci_{end}")) for end in ("low", "high"))
+    if mean is None:
+        return "undecided"
+    return f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def stress_sentence(summary: Summary) -> str:
+    """The answer: how slow and how late random task sets get, and how well critical ones fare."""
+    decided = [row for row in summary.rows if number(row.get("slowdown_p50")) is not None]
+    if not decided:
+        return "No task set has a quiet result: nothing is decided."
+    worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
+    sets = sum(int(row["task_sets"]) for row in decided)
+    text = (
+        f"Of {sets} random task sets the worst twentieth of {_name(worst, decided)} runs at least"
+        f" {worst['slowdown_p95']:.2f} times as long as alone (median {worst['slowdown_p50']:.2f},"
+        f" worst {worst['slowdown_max']:.2f});"
+    )
+    late = [row for row in decided if row.get("miss_set_share")]
+    if late:
+        most = max(late, key=lambda row: float(row["miss_set_share"]))
+        text += (
+            f" {most['miss_set_share']:.1%} of the sets of {_name(most, decided)} miss a deadline."
+        )
+    else:
+        text += " no set misses a deadline."
+    return " ".join([text, *_shielding(decided)])
+
+
+def _name(row: Row, rows: Sequence[Row]) -> str:
+    levels = {other["deadline_factor"] for other in rows}
+    return str(row["group"]) + (f" at T = {row['deadline_factor']:g} C" if len(levels) > 1 else "")
+
+
+def _shielding(rows: Sequence[Row]) -> list[str]:
+    """How much of the interference reaches critical tasks, against the same sets unshielded."""
+    open_rows = {
+        (str(row["group"]), row["deadline_factor"]): row
+        for row in rows
+        if not row["critical_cores"]
+    }
+    found = []
+    for row in rows:
+        if not row["critical_cores"]:
+            continue
+        base = str(row["group"]).rsplit(" k=", 1)[0]
+        slow = f"{row['slowdown_mean']:.3f} times as long as alone"
+        text = f"With {row['group']} critical tasks run {slow}"
+        other = open_rows.get((base, row["deadline_factor"]))
+        if other is not None:
+            text += f", {other['slowdown_mean']:.3f} times where nothing is shielded ({base})"
+        found.append(text + ".")
+    return found
