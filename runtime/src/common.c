@@ -76,6 +76,13 @@ void agent_tell(struct agent *agent, enum agent_command command)
     port_wake(&agent->generation);
 }
 
+void name_thread(const char *what, uint32_t number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "db-%s%u", what, number);
+    port_name_thread(name);
+}
+
 /* --- contexts ------------------------------------------------------------------------------------ */
 
 __attribute__((noinline)) void repeat(void (*run)(struct db_context *), struct db_context *context,

@@ -146,6 +146,26 @@ static size_t lay_out_fixed(struct run *run, unsigned char *arena)
     return used;
 }
 
+/* Only where they were asked for: the arena of a plain run stays as it is. */
+static size_t lay_out_extras(struct run *run, unsigned char *arena, size_t used)
+{
+    const struct options *o = run->options;
+    uint32_t windows = run->plan_count + o->extra_windows;
+    for (uint32_t t = 0; t < run->set->task_count; t++) {
+        struct task_state *state = &run->tasks[t];
+        struct db_job_detail *details =
+            o->causes ? take(arena, &used, state->record_capacity * sizeof *details) : NULL;
+        struct window_counts *counts = o->counters ? take(arena, &used, windows * sizeof *counts) : NULL;
+        if (!arena)
+            continue;
+        state->details = details;
+        state->counts = counts;
+        for (uint64_t i = 0; details && i < state->record_capacity; i++)
+            details[i].worst_use = DB_NO_USE;
+    }
+    return used;
+}
+
 static size_t lay_out_records(struct run *run, unsigned char *arena, size_t used)
 {
     for (uint32_t t = 0; t < run->set->task_count; t++) {
@@ -155,7 +175,7 @@ static size_t lay_out_records(struct run *run, unsigned char *arena, size_t used
         if (arena)
             run->tasks[t].records = records;
     }
-    return used;
+    return lay_out_extras(run, arena, used);
 }
 
 /* Three times what it should take, and a margin: who needs longer is stuck. */
@@ -207,6 +227,15 @@ void run_release(struct run *run)
 
 /* --- result file --------------------------------------------------------------------------------- */
 
+static uint32_t counter_rows(const struct run *run)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; run->options->counters && t < run->set->task_count; t++)
+        for (uint32_t w = 0; w < run->window_count; w++)
+            count += run->tasks[t].counts[w].taken ? DB_COUNT_EVENTS : 0;
+    return count;
+}
+
 static void put_header(struct writer *writer, const struct run *run, uint64_t jobs, uint64_t measured_ns)
 {
     const struct options *o = run->options;
@@ -232,6 +261,8 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .measured_ns = measured_ns,
         .setup_ns = (uint64_t)run->setup_ns,
         .waited_ns = run->waited_ns,
+        .detail_count = o->causes ? jobs : 0,
+        .counter_count = counter_rows(run),
     };
     memcpy(header.magic, DB_RECORDS_MAGIC, sizeof header.magic);
     memcpy(header.set_id, run->set->id, sizeof header.set_id);
@@ -274,6 +305,30 @@ static void put_windows(struct writer *writer, const struct run *run)
     }
 }
 
+static void put_counters(struct writer *writer, const struct run *run, uint32_t task, uint32_t window)
+{
+    const struct window_counts *counts = &run->tasks[task].counts[window];
+    for (uint32_t event = 0; counts->taken && event < DB_COUNT_EVENTS; event++) {
+        struct db_counter_row row = {.task = (uint16_t)task,
+                                     .window = (uint16_t)window,
+                                     .event = (uint16_t)event,
+                                     .status = counts->status[event],
+                                     .value = counts->counts[event].value,
+                                     .enabled_ns = counts->counts[event].enabled_ns,
+                                     .running_ns = counts->counts[event].running_ns};
+        writer_put(writer, &row, sizeof row);
+    }
+}
+
+static void put_extras(struct writer *writer, const struct run *run)
+{
+    for (uint32_t t = 0; run->options->causes && t < run->set->task_count; t++)
+        writer_put(writer, run->tasks[t].details, run->tasks[t].record_count * sizeof(struct db_job_detail));
+    for (uint32_t t = 0; run->options->counters && t < run->set->task_count; t++)
+        for (uint32_t w = 0; w < run->window_count; w++)
+            put_counters(writer, run, t, w);
+}
+
 int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
 {
     char part[4096];
@@ -295,5 +350,6 @@ int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
     writer_put(&writer, run->probes, run->probe_count * sizeof *run->probes);
     for (uint32_t t = 0; t < run->set->task_count; t++)
         writer_put(&writer, run->tasks[t].records, run->tasks[t].record_count * sizeof(struct db_job_record));
+    put_extras(&writer, run);
     return writer_close(&writer, part, path);
 }

@@ -5,6 +5,7 @@
 #include "runtime.h"
 
 #define STOP_WINDOW UINT32_MAX
+#define MAX_INJECTORS 3
 
 struct window {
     enum db_window_kind kind;
@@ -18,17 +19,27 @@ struct window {
     int64_t end_ns;
 };
 
+/* Events of one task in one window, statuses as in records.h. */
+struct window_counts {
+    struct db_count counts[DB_COUNT_EVENTS];
+    uint16_t status[DB_COUNT_EVENTS];
+    bool taken;
+};
+
 struct task_state {
     alignas(DB_CACHE_LINE) atomic_uint generation;
     uint32_t window; /* what to do at this generation: a window, or STOP_WINDOW */
     int policy;      /* read back */
     int priority;
     int cpu;
+    int32_t thread;      /* its number on the machine */
     uint64_t witness_ps; /* of the last window; 0: none was taken */
     uint64_t record_count;
     uint64_t record_capacity;
     struct db_job_record *records;
-    uint32_t *participants; /* [context_count]: number among its resource's users */
+    struct db_job_detail *details; /* one a record, or NULL */
+    struct window_counts *counts;  /* one a window, or NULL */
+    uint32_t *participants;        /* [context_count]: number among its resource's users */
 };
 
 struct run {
@@ -53,6 +64,8 @@ struct run {
     int64_t waited_ns;
     int64_t clock_cost_ps;
     uint64_t yardsticks_ps[DB_MAX_CORES]; /* the last ones */
+    int injectors[MAX_INJECTORS];         /* processes */
+    uint32_t injector_count;
     void *arena;
     size_t arena_bytes;
 };
@@ -62,9 +75,50 @@ struct task_thread {
     struct run *run;
     const struct db_task *task;
     uint32_t index;
-    unsigned char *memory; /* its contexts' memory, private to the process */
+    unsigned char *memory;     /* its contexts' memory, private to the process */
+    struct use_clock *clock;   /* NULL: its uses are not timed */
+    struct counters *counters; /* NULL: no events are counted */
     uint64_t thread;
 };
+
+/* What one use usually takes, and from where on an excess cannot be put down to memory. */
+struct use_time {
+    int64_t usual_ns; /* running median */
+    int64_t least_ns; /* least excess that counts */
+    uint32_t factor;  /* ... and least multiple of the usual time */
+    uint32_t seen;
+    bool synchronises;
+};
+
+/* The clock as it was read between the uses of one job. */
+struct use_clock {
+    uint32_t count;
+    struct use_time *times; /* [count] */
+    int64_t *at_ns;         /* [count + 1]: before the first use, after each */
+};
+
+struct use_clock *use_clock_new(const struct db_task *task);
+/* After a job: what was longer than usual, into its detail; then learns from it. */
+void use_clock_judge(struct use_clock *clock, const struct db_job_record *record,
+                     struct db_job_detail *detail, int64_t epoch_ns);
+
+/* Perf events of the calling thread; what cannot be counted has a status that says why. */
+struct counters {
+    int handles[DB_COUNT_EVENTS]; /* -1: not counted */
+    uint16_t status[DB_COUNT_EVENTS];
+    struct db_count before[DB_COUNT_EVENTS];
+};
+void counters_open(struct counters *counters);
+void counters_begin(struct counters *counters);
+void counters_end(const struct counters *counters, struct window_counts *window);
+void counters_close(struct counters *counters);
+
+/* Helpers that disturb a run on purpose, each a process of its own; see options.inject. */
+bool injectors_start(struct run *run);
+void injectors_begin(struct run *run);
+/* Waits until what they changed is as it was. */
+bool injectors_end(struct run *run);
+void injectors_stop(struct run *run);
 
 size_t task_memory_bytes(const struct db_task *task);
 void *task_main(void *argument);
@@ -72,6 +126,8 @@ void *task_main(void *argument);
 /* Lays out windows and arena; false: no memory. */
 bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options);
 void run_release(struct run *run);
+/* The result as a text for a reader, on standard output. */
+void run_print(const struct run *run, uint32_t index);
 int run_write(const struct run *run, const char *path, uint64_t *measured_ns);
 
 #endif

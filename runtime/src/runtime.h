@@ -14,6 +14,17 @@
 #define DB_REASON_BYTES 200
 #define DB_MILLISECOND INT64_C(1000000)
 
+/* Positive controls: what is done to the tasks on purpose, in together windows only. */
+struct injection {
+    int64_t delay_ns; /* extra work in every job of delay_task */
+    int32_t delay_task;
+    int32_t hog_core; /* -1: none; a thread above all tasks spins there ... */
+    int64_t hog_start_ns, hog_length_ns, hog_period_ns;
+    int32_t move_task; /* -1: none; it is moved to another CPU for half of every period */
+    int64_t move_period_ns;
+    int32_t fair_core; /* -1: none; a best-effort thread spins there */
+};
+
 struct options {
     int cpus[DB_MAX_CORES];
     uint32_t cpu_count;
@@ -33,8 +44,10 @@ struct options {
     uint32_t tolerance_ppm;          /* how far from it is still quiet */
     uint32_t extra_windows;          /* so many windows off the quiet mode are done again, per set */
     int64_t wait_ns;                 /* so long, per set, the next window may wait for the quiet mode */
-    int64_t inject_ns; /* positive control: extra work in every job of inject_task, together only */
-    int32_t inject_task;
+    bool causes;                     /* record how long every use took; implies split */
+    bool counters;                   /* count perf events of every task in every window */
+    struct injection inject;
+    uint32_t set_index; /* once: which task set */
     /* calibration and noise */
     const char *entries; /* file with one "name size" a line */
     const char *out;
@@ -70,8 +83,9 @@ struct agent {
 };
 
 struct rendezvous {
-    alignas(DB_CACHE_LINE) atomic_uint done; /* bumped by whoever finished what it was told */
-    alignas(DB_CACHE_LINE) atomic_uint ball; /* the cache line of the ping-pong probe */
+    alignas(DB_CACHE_LINE) atomic_uint done;      /* bumped by whoever finished what it was told */
+    alignas(DB_CACHE_LINE) atomic_uint ball;      /* the cache line of the ping-pong probe */
+    alignas(DB_CACHE_LINE) atomic_uint injecting; /* 1 while a together window lasts */
     alignas(DB_CACHE_LINE) struct failure failure;
 };
 
@@ -115,6 +129,8 @@ static inline size_t round_up(size_t bytes, size_t grain)
     return (bytes + grain - 1) / grain * grain;
 }
 
+/* The caller's name in the system's lists: what, and its number. */
+void name_thread(const char *what, uint32_t number);
 /* In a core's process: binds it, limits it, locks it; false after writing the failure. */
 bool place_agent(const struct options *options, int cpu, struct failure *failure, int64_t bound_ns);
 
@@ -125,11 +141,19 @@ int calibrate(const struct options *options);
 int measure_noise(const struct options *options);
 int try_fragments(const struct options *options);
 int measure_instrumentation(const struct options *options);
+int run_once(const struct options *options);
+/* What `once` takes where no option says otherwise. */
+void once_defaults(struct options *options);
+bool once_possible(const struct options *options);
 const struct db_fragment *find_fragment(const char *name);
 
-/* One task set: runs it and writes its result file. Returns true, or false with a reason. */
-bool run_set(const struct db_task_set *set, const struct options *options, const char *path, char *reason,
+/* Runs one task set of the program, and writes its result file; path NULL: a text for a reader
+ * instead. Returns true, or false with a reason. */
+bool run_set(uint32_t index, const struct options *options, const char *path, char *reason,
              uint64_t *measured_ns);
+
+/* From the words after the verb; false when one is not known, or cannot be used. */
+bool parse_options(struct options *options, int count, char **words);
 
 /* --- result file --------------------------------------------------------------------------------- */
 

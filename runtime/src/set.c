@@ -26,12 +26,22 @@ static uint32_t tasks_of(const struct run *run, uint32_t core, struct task_threa
     return count;
 }
 
+/* What is not there in a plain run has memory of its own: the tasks' memory stays as it is. */
+static bool give_extras(struct task_thread *thread, const struct options *o)
+{
+    if (o->causes)
+        thread->clock = use_clock_new(thread->task);
+    if (o->counters)
+        thread->counters = port_map(sizeof *thread->counters, 0);
+    return (thread->clock || !o->causes) && (thread->counters || !o->counters);
+}
+
 static bool start_tasks(struct run *run, uint32_t core, struct task_thread *threads, uint32_t count)
 {
     const struct options *o = run->options;
     for (uint32_t i = 0; i < count; i++) {
         threads[i].memory = port_map(task_memory_bytes(threads[i].task), 0);
-        int error = threads[i].memory
+        int error = threads[i].memory && give_extras(&threads[i], o)
                         ? port_start_thread(task_main, &threads[i], o->policy, threads[i].task->priority,
                                             o->cpus[core], &threads[i].thread)
                         : ENOMEM;
@@ -67,6 +77,7 @@ struct agent_thread {
 static void *agent_main(void *argument)
 {
     struct agent_thread *agent = argument;
+    name_thread("core", agent->core);
     say_done(agent->run->meeting);
     agent_loop(&agent->run->agents[agent->core], agent->run->meeting);
     return NULL;
@@ -91,6 +102,7 @@ static bool start_agents(struct run *run, struct agent_thread *agents)
 static void core_main(struct run *run, uint32_t core)
 {
     const bool all = run->options->one_process;
+    name_thread("core", core);
     struct agent_thread agents[run->set->cores];
     struct task_thread *threads = port_map((run->set->task_count + 1u) * sizeof *threads, 0);
     uint32_t count = 0;
@@ -210,12 +222,15 @@ static bool do_window(struct run *run, uint32_t index)
     window->base_ns = port_now_ns() + LEAD_NS;
     window->start_ns = window->base_ns + window->warmup_ns;
     window->end_ns = window->start_ns + window->length_ns;
+    if (window->kind == DB_WINDOW_TOGETHER)
+        injectors_begin(run);
     for (uint32_t t = 0; t < run->set->task_count; t++)
         if (window->kind == DB_WINDOW_TOGETHER || window->task == t) {
             tell_task(run, t, index);
             taking_part++;
         }
-    return wait_done(run->meeting, taking_part);
+    bool ok = wait_done(run->meeting, taking_part);
+    return window->kind == DB_WINDOW_TOGETHER ? injectors_end(run) && ok : ok;
 }
 
 /* Whether the cores that take part were quiet by their last yardsticks. */
@@ -349,10 +364,11 @@ static bool measure(struct run *run, int64_t began)
     run->epoch_realtime_ns = port_realtime_ns();
     run->clock_cost_ps = clock_cost_ps();
     watch_children(run->meeting);
-    bool ok = start_cores(run, pids);
+    bool ok = start_cores(run, pids) && injectors_start(run);
     run->setup_ns = port_now_ns() - began;
     ok = ok && do_windows(run);
     stop_cores(run, pids, ok);
+    injectors_stop(run);
     if (ok)
         check_resources(run);
     if (!ok && !has_failed(&run->meeting->failure))
@@ -361,10 +377,32 @@ static bool measure(struct run *run, int64_t began)
     return !has_failed(&run->meeting->failure);
 }
 
-bool run_set(const struct db_task_set *set, const struct options *options, const char *path, char *reason,
+static void say_threads(const struct run *run, uint32_t index)
+{
+    printf("threads %u ", index);
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        printf("%s%d", t ? "," : "", run->tasks[t].thread);
+    printf("\n");
+}
+
+static bool hand_over(const struct run *run, uint32_t index, const char *path, char *reason,
+                      uint64_t *measured_ns)
+{
+    if (!path)
+        return run_print(run, index), true;
+    int error = run_write(run, path, measured_ns);
+    if (error)
+        snprintf(reason, DB_REASON_BYTES, "the result file could not be written: %s", strerror(error));
+    else if (run->options->causes)
+        say_threads(run, index);
+    return error == 0;
+}
+
+bool run_set(uint32_t index, const struct options *options, const char *path, char *reason,
              uint64_t *measured_ns)
 {
     struct run run;
+    const struct db_task_set *set = db_task_sets[index];
     int64_t began = port_now_ns();
     void *shared[set->resource_count + 1u];
     size_t shared_bytes[set->resource_count + 1u];
@@ -381,12 +419,7 @@ bool run_set(const struct db_task_set *set, const struct options *options, const
     bool ok = make_resources(&run, shared, shared_bytes) && measure(&run, began);
     destroy_resources(&run, shared, shared_bytes);
     snprintf(reason, DB_REASON_BYTES, "%s", run.meeting->failure.reason);
-    if (ok) {
-        int error = run_write(&run, path, measured_ns);
-        if (error)
-            snprintf(reason, DB_REASON_BYTES, "the result file could not be written: %s", strerror(error));
-        ok = error == 0;
-    }
+    ok = ok && hand_over(&run, index, path, reason, measured_ns);
     run_release(&run);
     return ok;
 }

@@ -26,6 +26,7 @@ struct worker {
     int usage;
     struct db_usage before, after;
     int64_t inject_ns;
+    const struct task_thread *thread;
     uint32_t jobs; /* run so far: every WITNESS_EVERYth is followed by a witness */
     uint32_t witnesses;
     int64_t witness[WITNESS_MAX];
@@ -100,6 +101,17 @@ static void work(const struct worker *w)
         repeat(use->run, use->context, use->repeats);
 }
 
+/* The same with the clock read between the uses. */
+static void timed_work(const struct worker *w, int64_t start)
+{
+    int64_t *at = w->thread->clock->at_ns;
+    *at = start;
+    for (const struct resolved_use *use = w->uses, *end = use + w->task->use_count; use < end; use++) {
+        repeat(use->run, use->context, use->repeats);
+        *++at = port_now_ns();
+    }
+}
+
 static void spin_for(int64_t ns)
 {
     for (int64_t until = port_now_ns() + ns; port_now_ns() < until;)
@@ -157,6 +169,28 @@ static int64_t run_job(struct worker *w, struct db_job_record *record)
     return finish;
 }
 
+/* The same with its uses timed and its detail filled. */
+static int64_t run_timed_job(struct worker *w, struct db_job_record *record)
+{
+    struct db_job_detail *detail = &w->state->details[record - w->state->records];
+    struct db_usage idle_from = w->after;
+    detail->start_cpu = (uint16_t)port_current_cpu();
+    port_usage(w->usage, &w->before, 0);
+    int64_t start = port_now_ns();
+    timed_work(w, start);
+    if (w->inject_ns)
+        spin_for(w->inject_ns);
+    int64_t finish = port_now_ns();
+    port_usage(w->usage, &w->after, 1);
+    note_usage(w, record, &idle_from);
+    detail->finish_cpu = (uint16_t)port_current_cpu();
+    record->start_ns = start - w->run->epoch_ns;
+    record->finish_ns = finish - w->run->epoch_ns;
+    record->flags |= DB_JOB_STARTED | DB_JOB_FINISHED;
+    use_clock_judge(w->thread->clock, record, detail, w->run->epoch_ns);
+    return finish;
+}
+
 static int64_t first_release(const struct db_task *task, const struct window *window)
 {
     int64_t aligned = window->start_ns + (int64_t)task->offset_ns, period = (int64_t)task->period_ns;
@@ -187,15 +221,16 @@ static void run_window(struct worker *w, const struct window *window)
     const int64_t period = (int64_t)w->task->period_ns;
     const int64_t give_up = window->end_ns + w->run->longest_deadline_ns;
     const bool late = w->run->options->late;
-    const struct options *o = w->run->options;
+    const struct injection *inject = &w->run->options->inject;
+    const bool timed = w->thread->clock != NULL;
     w->inject_ns =
-        window->kind == DB_WINDOW_TOGETHER && o->inject_task == (int32_t)w->index ? o->inject_ns : 0;
+        window->kind == DB_WINDOW_TOGETHER && inject->delay_task == (int32_t)w->index ? inject->delay_ns : 0;
     for (int64_t release = first_release(w->task, window); release < window->end_ns; release += period) {
         struct db_job_record *record = new_record(w, window, release);
         if (late && port_now_ns() > give_up)
             continue;
         port_sleep_until_ns(release);
-        int64_t finish = run_job(w, record);
+        int64_t finish = timed ? run_timed_job(w, record) : run_job(w, record);
         witness(w);
         while (!late && release + period < finish && release + period < window->end_ns) {
             release += period;
@@ -225,17 +260,44 @@ static bool read_back(struct worker *w)
 static void live(struct worker *w)
 {
     struct task_state *state = w->state;
+    struct counters *counters = w->thread->counters;
     for (unsigned seen = 0;; seen++) {
         while (atomic_load(&state->generation) == seen)
             port_wait(&state->generation, seen, -1);
         if (state->window == STOP_WINDOW)
             return;
+        if (counters)
+            counters_begin(counters);
         run_window(w, &w->run->windows[state->window]);
+        if (counters)
+            counters_end(counters, &state->counts[state->window]);
         note_witness(w);
         /* the coordinator is above all tasks: it must not wake while others still run theirs */
         port_sleep_until_ns(w->run->windows[state->window].end_ns);
         say_done(w->run->meeting);
     }
+}
+
+static bool open_accounts(struct worker *w)
+{
+    if (w->thread->counters)
+        counters_open(w->thread->counters);
+    if (!w->run->options->split)
+        return true;
+    int error = port_usage_open(&w->usage);
+    if (error)
+        fail_errno(&w->run->meeting->failure, "the scheduler's accounts of a thread", error);
+    else
+        port_usage(w->usage, &w->after, 1);
+    return error == 0;
+}
+
+static void close_accounts(struct worker *w)
+{
+    if (w->thread->counters)
+        counters_close(w->thread->counters);
+    if (w->usage >= 0)
+        port_usage_close(w->usage);
 }
 
 void *task_main(void *argument)
@@ -245,27 +307,24 @@ void *task_main(void *argument)
     w->run = thread->run;
     w->task = thread->task;
     w->index = thread->index;
+    w->thread = thread;
     w->state = &thread->run->tasks[thread->index];
+    w->state->thread = port_thread_number();
     w->usage = -1;
+    name_thread("t", w->index);
     if (w->run->options->policy == DB_POLICY_OTHER)
         port_minimal_timer_slack();
     bool ready = read_back(w) && set_up(w, thread->memory + round_up(sizeof *w, DB_CACHE_LINE));
-    if (ready && w->run->options->split) {
-        int error = port_usage_open(&w->usage);
-        if (error) {
-            fail_errno(&w->run->meeting->failure, "the scheduler's accounts of a thread", error);
-            ready = false;
-        } else {
-            port_usage(w->usage, &w->after, 1);
-        }
-    }
+    bool opened = ready && open_accounts(w);
     say_done(w->run->meeting);
-    if (ready) {
+    if (opened) {
         live(w);
+        if (w->run->options->inject.move_task >= 0)
+            read_back(w); /* it was moved, and must be where it was */
         check_work(w);
     }
-    if (w->usage >= 0)
-        port_usage_close(w->usage);
+    if (ready)
+        close_accounts(w);
     say_done(w->run->meeting);
     return NULL;
 }
@@ -274,16 +333,19 @@ void *task_main(void *argument)
 
 #define INSTRUMENTED_JOBS 20000
 #define INSTRUMENTED_BATCH 100
+#define INSTRUMENTED_USES 16
 
-/* The job loop around no work at all: fastest batch, ps a job. */
+/* The job loop around next to no work: fastest batch, ps a job. */
 static int64_t empty_job_ps(struct worker *w, const struct window *window)
 {
     int64_t best = INT64_MAX;
+    const bool timed = w->thread->clock != NULL;
     for (int done = 0; done < INSTRUMENTED_JOBS; done += INSTRUMENTED_BATCH) {
         w->state->record_count = 0;
         int64_t start = port_now_ns();
         for (int i = 0; i < INSTRUMENTED_BATCH; i++) {
-            run_job(w, new_record(w, window, start));
+            struct db_job_record *record = new_record(w, window, start);
+            (void)(timed ? run_timed_job(w, record) : run_job(w, record));
             witness(w);
         }
         w->witnesses = 0;
@@ -293,29 +355,77 @@ static int64_t empty_job_ps(struct worker *w, const struct window *window)
     return best * 1000 / INSTRUMENTED_BATCH;
 }
 
+static void no_work(struct db_context *context)
+{
+    (void)context;
+}
+
+static size_t no_bytes(uint32_t size)
+{
+    (void)size;
+    return 0;
+}
+
+/* A task of uses that do nothing. */
+static const struct db_fragment nothing = {.name = "nothing", .context_bytes = no_bytes, .run = no_work};
+static const struct db_context_spec nothing_context = {.fragment = &nothing, .resource = DB_NO_RESOURCE};
+static const struct db_use nothing_uses[INSTRUMENTED_USES];
+
+struct instrumented {
+    struct db_job_record records[INSTRUMENTED_BATCH + 1];
+    struct db_job_detail details[INSTRUMENTED_BATCH + 1];
+    struct resolved_use uses[INSTRUMENTED_USES];
+    struct db_task task;
+    struct task_state state;
+    struct window window;
+    struct task_thread thread;
+    struct run run;
+    struct worker worker;
+};
+
+static bool instrument(struct instrumented *n)
+{
+    struct worker *w = &n->worker;
+    int64_t plain = empty_job_ps(w, &n->window);
+    int error = port_usage_open(&w->usage);
+    if (error) {
+        printf("error instrument %s\n", strerror(error));
+        return false;
+    }
+    int64_t split = empty_job_ps(w, &n->window);
+    n->task.use_count = INSTRUMENTED_USES;
+    n->thread.clock = use_clock_new(&n->task);
+    if (!n->thread.clock)
+        return false;
+    n->task.use_count = n->thread.clock->count = 0;
+    int64_t causes = empty_job_ps(w, &n->window);
+    n->task.use_count = n->thread.clock->count = INSTRUMENTED_USES;
+    printf("instrument plain_ps %lld split_ps %lld causes_ps %lld use_ps %lld\n", (long long)plain,
+           (long long)split, (long long)causes,
+           (long long)((empty_job_ps(w, &n->window) - causes) / INSTRUMENTED_USES));
+    port_usage_close(w->usage);
+    return true;
+}
+
 int measure_instrumentation(const struct options *o)
 {
-    static struct db_job_record records[INSTRUMENTED_BATCH + 1];
-    static struct db_task task = {.deadline_ns = 1000000};
-    struct task_state state = {.records = records, .record_capacity = INSTRUMENTED_BATCH + 1};
-    struct window window = {.kind = DB_WINDOW_TOGETHER};
-    struct run run = {.options = o, .windows = &window};
-    struct worker w = {.run = &run, .task = &task, .state = &state, .usage = -1};
+    static struct instrumented n;
     struct failure failure = {0};
+    n.task = (struct db_task){.deadline_ns = 1000000, .contexts = &nothing_context, .uses = nothing_uses};
+    n.state = (struct task_state){
+        .records = n.records, .details = n.details, .record_capacity = INSTRUMENTED_BATCH + 1};
+    n.window = (struct window){.kind = DB_WINDOW_TOGETHER};
+    n.run = (struct run){.options = o, .windows = &n.window};
+    n.worker = (struct worker){
+        .run = &n.run, .task = &n.task, .state = &n.state, .thread = &n.thread, .uses = n.uses, .usage = -1};
+    for (int i = 0; i < INSTRUMENTED_USES; i++)
+        n.uses[i] = (struct resolved_use){.run = no_work, .repeats = 1};
     guard_allow(60000 * DB_MILLISECOND);
     if (!place_agent(o, o->cpus[0], &failure, 60000 * DB_MILLISECOND)) {
         printf("error instrument %s\n", failure.reason);
         return 1;
     }
-    int64_t plain = empty_job_ps(&w, &window);
-    int error = port_usage_open(&w.usage);
-    if (error) {
-        printf("error instrument %s\n", strerror(error));
-        return 1;
-    }
-    printf("instrument plain_ps %lld split_ps %lld\n", (long long)plain,
-           (long long)empty_job_ps(&w, &window));
-    port_usage_close(w.usage);
+    bool ok = instrument(&n);
     fflush(stdout);
-    return 0;
+    return ok ? 0 : 1;
 }

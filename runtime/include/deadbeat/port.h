@@ -39,6 +39,16 @@ int port_get_placement(int *policy, int *priority, int *cpu);
 int port_start_thread(void *(*body)(void *), void *argument, enum db_policy policy, int priority, int cpu,
                       uint64_t *thread);
 int port_join_thread(uint64_t thread);
+/* The calling thread's name in the system's lists; longer ones are cut to 15 characters. */
+void port_name_thread(const char *name);
+/* Number of the calling thread on this machine. */
+int port_thread_number(void);
+/* CPU on which the caller runs right now; a few ns. */
+int port_current_cpu(void);
+/* CPUs that this process may use, in ascending order, at most `most`; their number. */
+int port_usable_cpus(int *cpus, int most);
+/* Binds another thread, by its number, to one CPU; takes effect before it returns. */
+int port_move_thread(int thread, int cpu);
 /* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
 void port_minimal_timer_slack(void);
 
@@ -56,6 +66,19 @@ int port_usage_open(int *handle);
  * what lies between a beginning and an ending call. */
 void port_usage(int handle, struct db_usage *usage, int ending);
 void port_usage_close(int handle);
+
+/* --- perf events of the calling thread --------------------------------------------------------- */
+
+struct db_count {
+    int64_t value; /* since the counter was opened */
+    int64_t enabled_ns;
+    int64_t running_ns; /* shorter: the counter was shared with others */
+};
+/* Starts to count one event (enum db_counter_event) of the calling thread, and of it alone.
+ * EPERM or EACCES: refused; any other error: there is no such event here. */
+int port_counter_open(int event, int *handle);
+void port_counter_read(int handle, struct db_count *count);
+void port_counter_close(int handle);
 
 /* --- memory --------------------------------------------------------------------------------- */
 

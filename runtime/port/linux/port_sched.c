@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Fragments keep below 4 KiB of stack; thread start-up and signal frames need the rest. */
 #define STACK_BYTES (256 * 1024)
@@ -72,6 +73,41 @@ int port_join_thread(uint64_t thread)
     pthread_t id;
     memcpy(&id, &thread, sizeof id);
     return pthread_join(id, NULL);
+}
+
+void port_name_thread(const char *name)
+{
+    prctl(PR_SET_NAME, name, 0UL, 0UL, 0UL);
+}
+
+int port_thread_number(void)
+{
+    return gettid();
+}
+
+int port_current_cpu(void)
+{
+    return sched_getcpu();
+}
+
+int port_usable_cpus(int *cpus, int most)
+{
+    cpu_set_t set;
+    int count = 0;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE && count < most; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            cpus[count++] = i;
+    return count;
+}
+
+int port_move_thread(int thread, int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    return sched_setaffinity(thread, sizeof set, &set) == 0 ? 0 : errno;
 }
 
 void port_minimal_timer_slack(void)

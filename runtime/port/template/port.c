@@ -64,6 +64,56 @@ int port_join_thread(uint64_t thread)
     return ENOSYS;
 }
 
+void port_name_thread(const char *name)
+{
+    (void)name;
+}
+
+int port_thread_number(void)
+{
+    return 0;
+}
+
+int port_current_cpu(void)
+{
+    return 0;
+}
+
+int port_usable_cpus(int *cpus, int most)
+{
+    (void)cpus;
+    (void)most;
+    return 0;
+}
+
+int port_move_thread(int thread, int cpu)
+{
+    (void)thread;
+    (void)cpu;
+    return ENOSYS;
+}
+
+/* ENOSYS here means: no such event on this system; a run goes on and says so. */
+int port_counter_open(int event, int *handle)
+{
+    (void)event;
+    (void)handle;
+    return ENOSYS;
+}
+
+void port_counter_read(int handle, struct db_count *count)
+{
+    (void)handle;
+    (void)count;
+    abort();
+}
+
+void port_counter_close(int handle)
+{
+    (void)handle;
+    abort();
+}
+
 void port_minimal_timer_slack(void)
 {
     abort();

@@ -19,7 +19,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.executors.base import Progress, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, Progress, RunRequest, RunSettings
 from deadbeat.executors.student import t_quantile_975
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import SynthesisError, TargetError
@@ -201,7 +201,9 @@ class Bench:
         resources: list[Resource] = [attrs.evolve(r, core=None) for r in one.resources]
         return attrs.evolve(one, cores=self.cores, tasks=tuple(tasks), resources=tuple(resources))
 
-    def run(self, task_sets: Sequence[TaskSet], *, inject_ns: int = 0) -> list[Observed | None]:
+    def run(
+        self, task_sets: Sequence[TaskSet], *, inject: Injection | None = None
+    ) -> list[Observed | None]:
         """Runs them in one session; None for a set beside which the host was never quiet.
 
         Raises:
@@ -210,7 +212,7 @@ class Bench:
         keys = [RunKey(Point(s.cores, 0, 0), number) for number, s in enumerate(task_sets)]
         requests = [RunRequest(key, s) for key, s in zip(keys, task_sets, strict=True)]
         observed = []
-        with self._executor.open(requests, self._settings, inject_ns=inject_ns) as session:
+        with self._executor.open(requests, self._settings, inject=inject) as session:
             for key in keys:
                 outcome = session.run(key)
                 if outcome.file is None:
@@ -270,7 +272,7 @@ def _local_on_all_cores(bench: Bench, replicas: int) -> tuple[dict[str, Any], li
 def _injected_delay(bench: Bench) -> dict[str, Any]:
     task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=7)
     delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
-    seen = bench.run([task_set], inject_ns=delay_ns)[0]
+    seen = bench.run([task_set], inject=Injection(delay_ns=delay_ns))[0]
     if seen is None:
         return _undecided("injected-delay", "positive", "the host was not quiet")
     expected = 1 + delay_ns / seen.solo_p50_ns

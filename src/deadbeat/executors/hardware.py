@@ -10,11 +10,13 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
+from attrs import frozen
+
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
-from deadbeat.executors.base import Progress, References, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, Progress, References, RunRequest, RunSettings
 from deadbeat.executors.calibration import (
     Samples,
     estimate_costs,
@@ -39,6 +41,23 @@ _REFERENCE_ENTRIES = 4
 SCRUB_FACTOR = 2
 #: Read when no cache size can be found out.
 SCRUB_FALLBACK_BYTES = 64 << 20
+
+
+@frozen
+class Instrumentation:
+    """What recording one job costs, ns.
+
+    Attributes:
+        plain_ns: Both clock reads and the record.
+        split_ns: With the split of where its time went.
+        causes_ns: With details as well, of a job without uses.
+        use_ns: More for each use of such a job; the only part that lies inside its span.
+    """
+
+    plain_ns: float
+    split_ns: float
+    causes_ns: float
+    use_ns: float
 
 
 class HardwareExecutor:
@@ -196,13 +215,13 @@ class HardwareExecutor:
                     gaps.append(dict(zip(words[::2], map(int, words[1::2]), strict=True)))
         return tuple(gaps)
 
-    def instrumentation(self, *, policy: str) -> tuple[float, float]:
-        """What recording a job costs, ns: without and with the split of where its time went."""
+    def instrumentation(self, *, policy: str) -> Instrumentation:
+        """What recording a job costs, fastest of many batches."""
         with self._start("instrument", policy, {}) as process:
             for line in self._lines(process, timeout=90.0):
                 words = line.split()
                 if words[0] == "instrument":
-                    return int(words[2]) / 1000, int(words[4]) / 1000
+                    return Instrumentation(*(int(word) / 1000 for word in words[2::2]))
         raise TargetError("the program did not say what recording a job costs", "")
 
     def open(
@@ -211,9 +230,9 @@ class HardwareExecutor:
         settings: RunSettings,
         *,
         program: Path | None = None,
-        inject_ns: int = 0,
+        inject: Injection | None = None,
     ) -> HardwareSession:
-        """Builds a batch, or takes the one given; ``inject_ns`` only serves a positive control."""
+        """Builds a batch, or takes the one given; ``inject`` only serves a positive control."""
         most = max(request.task_set.cores for request in requests)
         # a stored program may hold sets for more cores: they are not run, see HardwareSession
         if program is None and most > len(self._cpus):
@@ -221,7 +240,9 @@ class HardwareExecutor:
                 f"a task set needs {most} cores, {len(self._cpus)} are given",
                 "give more CPUs or fewer cores",
             )
-        return HardwareSession(self, requests, settings, program=program, inject_ns=inject_ns)
+        return HardwareSession(
+            self, requests, settings, program=program, injection=inject or Injection()
+        )
 
     # --- what a session needs ---------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.targets.base import Process
@@ -23,6 +23,27 @@ START_PATIENCE_S = 600.0
 _NO_SPACE = "No space left on device"
 
 
+def _injection_options(injection: Injection) -> dict[str, str]:
+    options = {}
+    if injection.delay_ns:
+        options["--inject-ns"] = str(injection.delay_ns)
+        options["--inject-task"] = str(injection.delay_task)
+    if (hog := injection.hog) is not None:
+        words = (hog.core, hog.start_ns, hog.length_ns, hog.period_ns)
+        options["--inject-hog"] = ",".join(map(str, words))
+    if (move := injection.move) is not None:
+        options["--inject-migrate"] = f"{move.task},{move.period_ns}"
+    if injection.fair_core is not None:
+        options["--inject-fair"] = str(injection.fair_core)
+    return options
+
+
+def _threads_of(line: str) -> dict[int, int]:
+    """Of ``threads INDEX NUMBER,NUMBER,...``: thread number -> task index."""
+    numbers = line.split(" ")[2].split(",")
+    return {int(number): task for task, number in enumerate(numbers)}
+
+
 class HardwareSession:
     """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
 
@@ -33,11 +54,13 @@ class HardwareSession:
         settings: RunSettings,
         *,
         program: Path | None,
-        inject_ns: int,
+        injection: Injection,
     ) -> None:
         self._executor = executor
         self._settings = settings
-        self._inject_ns = inject_ns
+        self._injection = injection
+        #: Of the last run with ``causes``: thread number on the machine -> task index.
+        self.threads: dict[int, int] = {}
         self._index = {
             request.key: number
             for number, request in enumerate(requests)
@@ -66,8 +89,12 @@ class HardwareSession:
         except BaseException:
             self._end()
             raise
+        self.threads = {}
         try:
             line = process.read_line(self._patience())
+            if line is not None and line.startswith("threads "):
+                self.threads = _threads_of(line)
+                line = process.read_line(ANSWER_MARGIN_S)
         except TargetError as error:
             self._end()
             return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
@@ -124,14 +151,15 @@ class HardwareSession:
             "--warmup": str(s.warmup_jobs),
             "--late": str(int(s.overrun == "late")),
             "--split": str(int(s.split)),
+            "--causes": str(int(s.causes)),
+            "--counters": str(int(s.counters)),
             "--one-process": str(int(s.layout == "shared-address-space")),
             "--quiet-ps": ",".join(map(str, s.quiet_ps)),
             "--tolerance-ppm": str(round(s.tolerance * 1e6)),
             "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
             "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
         }
-        if self._inject_ns:
-            options |= {"--inject-ns": str(self._inject_ns), "--inject-task": "0"}
+        options |= _injection_options(self._injection)
         process = self._executor.start_program(self._program, "serve", options)
         line = process.read_line(START_PATIENCE_S)
         if line is None or not line.startswith("ready "):

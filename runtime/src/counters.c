@@ -1,0 +1,64 @@
+/* Perf events of a task, window by window: read by the task itself before and after its jobs. */
+#include "run.h"
+
+#include <errno.h>
+
+void counters_open(struct counters *counters)
+{
+    for (int event = 0; event < DB_COUNT_EVENTS; event++) {
+        int error = port_counter_open(event, &counters->handles[event]);
+        if (error)
+            counters->handles[event] = -1;
+        counters->status[event] = (uint16_t)(error == EPERM || error == EACCES ? DB_COUNT_REFUSED
+                                             : error                           ? DB_COUNT_UNSUPPORTED
+                                                                               : DB_COUNTED);
+    }
+}
+
+void counters_begin(struct counters *counters)
+{
+    for (int event = 0; event < DB_COUNT_EVENTS; event++)
+        if (counters->handles[event] >= 0)
+            port_counter_read(counters->handles[event], &counters->before[event]);
+}
+
+/* A counter that shared the processor's few with others counted part of the time. */
+static uint16_t scaled(struct db_count *count)
+{
+    if (count->running_ns >= count->enabled_ns)
+        return DB_COUNTED;
+    if (count->running_ns <= 0) { /* it never got one: as if there were none */
+        count->value = 0;
+        return DB_COUNT_UNSUPPORTED;
+    }
+    count->value = (int64_t)((double)count->value * (double)count->enabled_ns / (double)count->running_ns);
+    return DB_COUNT_SCALED;
+}
+
+void counters_end(const struct counters *counters, struct window_counts *window)
+{
+    struct db_count after[DB_COUNT_EVENTS];
+    for (int event = 0; event < DB_COUNT_EVENTS; event++)
+        if (counters->handles[event] >= 0)
+            port_counter_read(counters->handles[event], &after[event]);
+    for (int event = 0; event < DB_COUNT_EVENTS; event++) {
+        const struct db_count *before = &counters->before[event];
+        struct db_count *count = &window->counts[event];
+        *count = (struct db_count){0};
+        window->status[event] = counters->status[event];
+        if (counters->handles[event] < 0)
+            continue;
+        *count = (struct db_count){.value = after[event].value - before->value,
+                                   .enabled_ns = after[event].enabled_ns - before->enabled_ns,
+                                   .running_ns = after[event].running_ns - before->running_ns};
+        window->status[event] = scaled(count);
+    }
+    window->taken = true;
+}
+
+void counters_close(struct counters *counters)
+{
+    for (int event = 0; event < DB_COUNT_EVENTS; event++)
+        if (counters->handles[event] >= 0)
+            port_counter_close(counters->handles[event]);
+}
