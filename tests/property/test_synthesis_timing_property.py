@@ -73,7 +73,6 @@ def check_timing(asked: SynthesisParameters, seed: int) -> None:
         assert asked.utilisation is not None
         assert error.hint
         return
-    low, high = asked.utilisation_bounds()
     for core in range(asked.cores):
         tasks = [outline for outline in drawn if outline.core == core]
         critical = asked.critical_cores == 0 or core < asked.critical_cores
@@ -84,7 +83,8 @@ def check_timing(asked: SynthesisParameters, seed: int) -> None:
             assert 0 <= asked.fill_utilisation - sum(used) <= 2 * sum(rounding)
         elif asked.utilisation is not None:
             assert abs(sum(used) - asked.utilisation) <= sum(rounding)
-            for part, error in zip(used, rounding, strict=True):
+            bounds = [asked.utilisation_bounds(task) for task in asked.tasks_on(core)]
+            for part, error, (low, high) in zip(used, rounding, bounds, strict=True):
                 assert low - error <= part <= high + error
             assert all(
                 asked.period_min_ns <= outline.period_ns <= asked.period_max_ns for outline in tasks

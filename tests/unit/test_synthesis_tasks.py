@@ -20,7 +20,7 @@ FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})
 CALIBRATION = example_calibration(example_entries(FRAGMENTS))
 SYNTHESISER = Synthesiser(CATALOG, CALIBRATION)
-HALF, TENTH, ONE = Fraction(1, 2), Fraction(1, 10), Fraction(1)
+HALF, TENTH, ONE, ZERO = Fraction(1, 2), Fraction(1, 10), Fraction(1), Fraction(0)
 #: Fragments whose finest use costs far less than a per cent of these tasks.
 FINE = {"wcet_min_ns": 2_000_000, "wcet_max_ns": 4_000_000}
 
@@ -187,6 +187,23 @@ def test_utilisation_is_divided_on_each_core():
         assert all(100_000 <= task.wcet_ns <= 500_000 for task in made.tasks)
 
 
+def test_each_task_keeps_its_own_bounds():
+    for method in ("uunifast-discard", "fixed-sum"):
+        for seed in range(10):
+            made = synthesise(
+                seed,
+                utilisation=HALF,
+                utilisation_method=method,
+                utilisation_mins=(TENTH, ZERO, ZERO, Fraction(1, 5)),
+                utilisation_maxs=(Fraction(1, 5), ONE, HALF, Fraction(1, 4)),
+            )
+            used = [float(task.utilisation) for task in made.tasks]
+            assert 0.0999 < used[0] < 0.2001
+            assert 0.1999 < used[3] < 0.2501
+            assert abs(used[0] + used[2] - 0.5) < 1e-5
+            assert abs(used[1] + used[3] - 0.5) < 1e-5
+
+
 def test_utilisation_keeps_timing_across_shares_and_ratios():
     def timing(**others: object) -> list[tuple[int, int, int]]:
         made = synthesise(4, utilisation=HALF, periods="harmonic", **others)
@@ -238,7 +255,29 @@ def test_everything_wrong_with_utilisation_at_once():
         ({"utilisation_max": Fraction(1, 5)}, "2 tasks on a core reach 1/50 to 2/5, found 1/2"),
         ({"utilisation_min": Fraction(3, 10)}, "2 tasks on a core reach 3/5 to"),
         ({"tasks": 3, "utilisation_max": Fraction(2, 5)}, "1 task on a core reach"),
-        ({"period_max_ns": 500_000, "utilisation_max": TENTH}, "there is none"),
+        (
+            {"period_max_ns": 500_000, "utilisation_max": TENTH},
+            "nothing is between 1/5 and 1/10 for a task",
+        ),
+        ({"utilisation_maxs": (TENTH,) * 3}, "utilisation_maxs: expected one for each of 4"),
+        ({"utilisation_mins": (ONE + 1,) * 4}, "utilisation_mins[0]: expected 0 to 1"),
+        (
+            {"utilisation_mins": (ZERO, HALF, ZERO, ZERO), "utilisation_max": Fraction(2, 5)},
+            "nothing is between 1/2 and 2/5 for task 1",
+        ),
+        (
+            {"utilisation_maxs": (TENTH, ONE, TENTH, ONE)},
+            "2 tasks on core 0 reach 1/50 to 1/5, found 1/2",
+        ),
+        (
+            {
+                "tasks": 66,
+                "utilisation": ONE,
+                "utilisation_method": "fixed-sum",
+                "utilisation_maxs": tuple(Fraction(1, 2 + task) for task in range(66)),
+            },
+            "tasks: fixed-sum is for up to 32 on a core, found 33",
+        ),
         (
             {"tasks": 300, "utilisation": ONE, "utilisation_method": "fixed-sum"},
             "tasks: fixed-sum is for up to 128 on a core, found 150",

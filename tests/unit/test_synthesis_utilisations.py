@@ -8,23 +8,33 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers.fixed_sum import assert_follows, marginal
+from helpers.fixed_sum import (
+    KS_LIMIT,
+    assert_follows,
+    distance,
+    marginal,
+    marginal_of_task,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deadbeat.model.errors import SynthesisError
 from deadbeat.sched import Recipe, sample_utilisations
-from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
+from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT, FIXED_SUM_OWN_LIMIT
 from deadbeat.synthesis.periods import harmonic_periods, log_uniform_periods
 from deadbeat.synthesis.stream import Stream
 from deadbeat.synthesis.utilisations import (
     UTILISATION_METHODS,
+    Digits,
     composition,
     fixed_sum,
+    in_box,
     uunifast_discard,
     with_sum,
 )
 
 METHODS = sorted(UTILISATION_METHODS)
-ONE, ZERO = Fraction(1), Fraction(0)
+ONE, TENTH, ZERO = Fraction(1), Fraction(1, 10), Fraction(0)
 
 
 def chi_square(counts: Counter[tuple[int, ...]], cells: list[tuple[int, ...]]) -> float:
@@ -45,8 +55,27 @@ def test_every_vector_with_the_sum_is_equally_likely(count, whole, bits):
     ]
     stream = Stream(3, count, whole)
     counts = Counter(
-        tuple(with_sum(stream, count, whole, bits=bits)) for _ in range(60 * len(cells))
+        tuple(with_sum(stream, (Digits(1, bits),) * count, whole)) for _ in range(60 * len(cells))
     )
+    assert chi_square(counts, cells) < 4.5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "whole"),
+    [
+        ((5, 3, 7), 4),
+        ((5, 3, 7), 9),
+        ((1, 6, 2, 6), 5),
+        ((12, 9, 33), 20),
+        # Widened to 132 and 68, and to 260: what is outside is drawn again.
+        ((131, 67), 66),
+        ((259, 2, 3), 130),
+    ],
+)
+def test_every_vector_of_a_box_with_the_sum_is_equally_likely(sizes, whole):
+    cells = [numbers for numbers in itertools.product(*map(range, sizes)) if sum(numbers) == whole]
+    stream = Stream(7, whole)
+    counts = Counter(tuple(in_box(stream, sizes, whole)) for _ in range(60 * len(cells)))
     assert chi_square(counts, cells) < 4.5
 
 
@@ -75,7 +104,7 @@ WIDE = [
 def follows(name: str, case: tuple[int, Fraction, Fraction, Fraction], count: int) -> None:
     tasks, total, low, high = case
     stream = Stream(5, name, tasks, total)
-    drawn = [UTILISATION_METHODS[name](stream, tasks, total, low, high) for _ in range(count)]
+    drawn = [UTILISATION_METHODS[name](stream, total, [(low, high)] * tasks) for _ in range(count)]
     sample = np.array([[float(used) for used in vector] for vector in drawn])
     for task in {0, tasks - 1}:
         assert_follows(
@@ -99,12 +128,78 @@ def test_tasks_follow_the_exact_marginal_of_the_slice(name, case):
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("case", SLICES + WIDE[:3])
 def test_tasks_follow_the_exact_marginal_of_many(name, case):
-    follows(name, case, 20_000)
+    follows(name, case, 8000)
 
 
 @pytest.mark.statistical
 def test_fixed_sum_follows_the_law_where_discarding_is_hopeless():
     follows("fixed-sum", WIDE[3], 5000)
+
+
+#: Lower and upper bounds and the sum: in the middle, low, and near the top.
+OWN = [
+    ([0.0, 0.1, 0.05], [0.2, 0.45, 0.3], 0.55),
+    ([0.0, 0.01, 0.02, 0.0, 0.1], [0.9, 0.05, 0.5, 0.003, 0.2], 0.4),
+    ([0.0, 0.0, 0.1, 0.2], [0.3, 0.1, 0.25, 0.21], 0.8),
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("lower", "upper", "total"), OWN[:2])
+def test_tasks_with_bounds_of_their_own_follow_the_exact_marginals(name, lower, upper, total):
+    follow_their_own(name, (lower, upper, total), 1200)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("lower", "upper", "total"), OWN)
+def test_many_with_bounds_of_their_own_follow_the_exact_marginals(lower, upper, total):
+    follow_their_own("fixed-sum", (lower, upper, total), 8000)
+
+
+def follow_their_own(name: str, case: tuple[list[float], list[float], float], count: int) -> None:
+    lower, upper, total = case
+    bounds = [
+        (Fraction(repr(low)), Fraction(repr(high))) for low, high in zip(lower, upper, strict=True)
+    ]
+    method, stream = UTILISATION_METHODS[name], Stream(8, name, total)
+    drawn = [method(stream, Fraction(repr(total)), bounds) for _ in range(count)]
+    sample = np.array([[float(used) for used in vector] for vector in drawn])
+    for task in range(len(bounds)):
+        first = max(lower[task], total - sum(upper) + upper[task])
+        last = min(upper[task], total - sum(lower) + lower[task])
+        grid = [round(float(x), 12) for x in np.linspace(first, last, 40)[1:-1]]
+        law = marginal_of_task(task, lower, upper, total, grid)
+        assert distance(sample[:, task], grid, law) < KS_LIMIT
+
+
+@given(
+    st.lists(st.tuples(*[st.fractions(0, 1, max_denominator=10**6)] * 2), min_size=1, max_size=9),
+    st.fractions(0, 1),
+    st.sampled_from(METHODS),
+    st.integers(0, 2**63 - 1),
+)
+@settings(max_examples=150, deadline=None)
+def test_sums_and_own_bounds_are_exact(pairs, place, name, seed):
+    bounds = [(min(pair), max(pair)) for pair in pairs]
+    least, most = (sum(side) for side in zip(*bounds, strict=True))
+    total = least + place * (most - least)
+    try:
+        drawn = UTILISATION_METHODS[name](Stream(seed), total, bounds)
+    except SynthesisError as error:
+        assert name == "uunifast-discard"
+        assert "fixed-sum" in error.hint
+        return
+    assert sum(drawn) == total
+    assert all(low <= used <= high for used, (low, high) in zip(drawn, bounds, strict=True))
+
+
+def test_ranges_that_differ_by_many_orders():
+    tiny = Fraction(1, 10**20)
+    bounds = [(ZERO, ONE), (TENTH, TENTH), (TENTH, TENTH + tiny), (ZERO, Fraction(1, 10**9))]
+    for total in (Fraction(1, 5), Fraction(1, 2), sum(high for _, high in bounds)):
+        drawn = fixed_sum(Stream(2), total, bounds)
+        assert sum(drawn) == total
+        assert all(low <= used <= high for used, (low, high) in zip(drawn, bounds, strict=True))
 
 
 def test_fixed_sum_and_the_cores_sampler_have_one_law():
@@ -116,7 +211,7 @@ def test_fixed_sum_and_the_cores_sampler_have_one_law():
     stream = Stream(6)
     own = np.sort(
         [
-            float(max(fixed_sum(stream, tasks, ONE, Fraction(1, 20), Fraction(2, 5))))
+            float(max(fixed_sum(stream, ONE, [(Fraction(1, 20), Fraction(2, 5))] * tasks)))
             for _ in range(1500)
         ]
     )
@@ -140,14 +235,14 @@ def test_fixed_sum_and_the_cores_sampler_have_one_law():
 )
 def test_sums_and_bounds_are_exact_also_in_a_corner(name, tasks, total, low, high):
     for seed in range(20):
-        drawn = UTILISATION_METHODS[name](Stream(seed), tasks, total, low, high)
+        drawn = UTILISATION_METHODS[name](Stream(seed), total, [(low, high)] * tasks)
         assert len(drawn) == tasks
         assert sum(drawn) == total
         assert all(low <= used <= high for used in drawn)
 
 
 def test_discarding_in_vain_names_the_other_method():
-    hopeless = (20, Fraction(19, 20), ZERO, Fraction(1, 20))
+    hopeless = (Fraction(19, 20), [(ZERO, Fraction(1, 20))] * 20)
     with pytest.raises(SynthesisError, match="drew 10000 times in vain") as caught:
         uunifast_discard(Stream(1), *hopeless)
     assert "fixed-sum" in caught.value.hint
@@ -155,9 +250,13 @@ def test_discarding_in_vain_names_the_other_method():
 
 
 def test_as_many_tasks_as_are_accepted():
-    drawn = fixed_sum(Stream(1), FIXED_SUM_LIMIT, ONE, ZERO, Fraction(1, 64))
+    drawn = fixed_sum(Stream(1), ONE, [(ZERO, Fraction(1, 64))] * FIXED_SUM_LIMIT)
     assert sum(drawn) == ONE
     assert 0 <= min(drawn) < max(drawn) <= Fraction(1, 64)
+    own = [(ZERO, Fraction(1, 9 + 2 * task)) for task in range(FIXED_SUM_OWN_LIMIT)]
+    drawn = fixed_sum(Stream(1), ONE / 2, own)
+    assert sum(drawn) == ONE / 2
+    assert all(used <= high for used, (_, high) in zip(drawn, own, strict=True))
 
 
 def test_harmonic_periods_divide_one_another_and_are_within():

@@ -23,14 +23,18 @@ SEGMENTS_LIMIT = 1024
 WCET_LIMIT_NS = 10_000_000_000
 CLASSES_LIMIT = 64
 PERIOD_LIMIT_NS = 10_000_000_000
-#: Tasks of one core that ``fixed-sum`` draws: its tables grow with the square.
+#: Tasks of one core that ``fixed-sum`` divides among, and where they have bounds of their own: its
+#: tables grow with the square, and with the cube.
 FIXED_SUM_LIMIT = 128
+FIXED_SUM_OWN_LIMIT = 32
 _LEAST_UTILISATION = Fraction(1, 1000)
 #: Only with ``utilisation`` do these say anything.
 _OF_UTILISATION = (
     "utilisation_method",
     "utilisation_min",
     "utilisation_max",
+    "utilisation_mins",
+    "utilisation_maxs",
     "periods",
     "period_min_ns",
     "period_max_ns",
@@ -62,6 +66,8 @@ class SynthesisParameters:
         utilisation_method: ``uunifast-discard`` or ``fixed-sum``: how it is divided among the tasks
             of a core (see :mod:`deadbeat.synthesis.utilisations`).
         utilisation_min, utilisation_max: Bounds of a task's utilisation.
+        utilisation_mins, utilisation_maxs: The same for each task by its index, instead of the
+            common one; empty, or one for each task.
         periods: ``log-uniform`` or ``harmonic``: how T is drawn, given ``utilisation``.
         period_min_ns, period_max_ns: Bounds of T, given ``utilisation``.
         classes_min, classes_max: How many SY fragments a task set draws its SY uses from.
@@ -90,6 +96,8 @@ class SynthesisParameters:
     utilisation_method: str = "uunifast-discard"
     utilisation_min: Fraction = Fraction(0)
     utilisation_max: Fraction = Fraction(1)
+    utilisation_mins: tuple[Fraction, ...] = ()
+    utilisation_maxs: tuple[Fraction, ...] = ()
     periods: str = "log-uniform"
     period_min_ns: int = 500_000
     period_max_ns: int = 10_000_000
@@ -128,12 +136,14 @@ class SynthesisParameters:
         """Indexes of the tasks of ``core``."""
         return range(core, self.tasks, self.cores)
 
-    def utilisation_bounds(self) -> tuple[Fraction, Fraction]:
+    def utilisation_bounds(self, task: int) -> tuple[Fraction, Fraction]:
         """Least and greatest C/T of a critical task: its own bounds, and those that the bounds of
         C and T leave."""
+        low = self.utilisation_mins[task] if self.utilisation_mins else self.utilisation_min
+        high = self.utilisation_maxs[task] if self.utilisation_maxs else self.utilisation_max
         least = Fraction(self.wcet_min_ns, self.period_max_ns)
         most = Fraction(self.wcet_max_ns, self.period_min_ns)
-        return max(Fraction(self.utilisation_min), least), min(Fraction(self.utilisation_max), most)
+        return max(Fraction(low), least), min(Fraction(high), most)
 
     def _wrong_types(self) -> Iterable[str]:
         for name, attribute in fields_dict(type(self)).items():
@@ -156,8 +166,12 @@ class SynthesisParameters:
         yield from _unknown("distribution", self.distribution, DISTRIBUTIONS)
         yield from _outside("sync_share", self.sync_share, 0, 1)
         yield from _outside("contended_ratio", self.contended_ratio, 0, 1)
-        for name in ("sync_shares", "contended_ratios"):
-            yield from self._wrong_list(name)
+        lists = [
+            error
+            for name in ("sync_shares", "contended_ratios", "utilisation_mins", "utilisation_maxs")
+            for error in self._wrong_list(name)
+        ]
+        yield from lists
         yield from _outside("deadline_factor", self.deadline_factor, 1, 1000)
         yield from _outside("critical_cores", self.critical_cores, 0, self.cores)
         yield from _outside("fill_utilisation", self.fill_utilisation, _LEAST_UTILISATION, 1)
@@ -173,7 +187,7 @@ class SynthesisParameters:
             own = [*self._wrong_utilisation(self.utilisation)]
             yield from own
             bounded = 1 <= self.wcet_min_ns <= self.wcet_max_ns
-            if bounded and not own and not sizes:
+            if bounded and not (own or sizes or lists):
                 yield from self._unreachable(Fraction(self.utilisation))
 
     def _wrong_list(self, name: str) -> Iterable[str]:
@@ -209,24 +223,40 @@ class SynthesisParameters:
 
     def _unreachable(self, utilisation: Fraction) -> Iterable[str]:
         """Why no utilisations within the bounds sum to the one asked for."""
-        low, high = self.utilisation_bounds()
-        reason = (
-            f"a task's utilisation is between {low} (utilisation_min, or wcet_min_ns / "
-            f"period_max_ns) and {high} (utilisation_max, or wcet_max_ns / period_min_ns)"
+        found: dict[str, None] = {}
+        for core in range(self.cores):
+            if self.is_critical(core):
+                found.update(dict.fromkeys(self._unreachable_on(core, utilisation)))
+        yield from found
+
+    def _unreachable_on(self, core: int, utilisation: Fraction) -> Iterable[str]:
+        """The same of one core; equal words where cores are alike."""
+        own = bool(self.utilisation_mins or self.utilisation_maxs)
+        tasks = self.tasks_on(core)
+        bounds = [self.utilisation_bounds(task) for task in tasks]
+        limits = (
+            f"utilisation_min{'s' * bool(self.utilisation_mins)} or wcet_min_ns / period_max_ns "
+            f"bound a task's utilisation below, utilisation_max{'s' * bool(self.utilisation_maxs)} "
+            "or wcet_max_ns / period_min_ns above"
         )
-        if low > high:
-            yield f"utilisation: {reason}: there is none"
+        empty = [
+            (task, *pair) for task, pair in zip(tasks, bounds, strict=True) if pair[0] > pair[1]
+        ]
+        if empty:
+            task, low, high = empty[0]
+            whose = f"task {task}" if own else "a task"
+            yield f"utilisation: nothing is between {low} and {high} for {whose}; {limits}"
             return
-        critical = [core for core in range(self.cores) if self.is_critical(core)]
-        for count in sorted({len(self.tasks_on(core)) for core in critical}):
-            if not count * low <= utilisation <= count * high:
-                tasks = "1 task" if count == 1 else f"{count} tasks"
-                yield (
-                    f"utilisation: {tasks} on a core reach {count * low} to {count * high}, "
-                    f"found {utilisation}; {reason}"
-                )
-            if self.utilisation_method == "fixed-sum" and count > FIXED_SUM_LIMIT:
-                yield f"tasks: fixed-sum is for up to {FIXED_SUM_LIMIT} on a core, found {count}"
+        lowest, highest = sum(low for low, _ in bounds), sum(high for _, high in bounds)
+        if not lowest <= utilisation <= highest:
+            number = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+            yield (
+                f"utilisation: {number} on {f'core {core}' if own else 'a core'} reach {lowest} to "
+                f"{highest}, found {utilisation}; {limits}"
+            )
+        most = FIXED_SUM_LIMIT if len(set(bounds)) == 1 else FIXED_SUM_OWN_LIMIT
+        if self.utilisation_method == "fixed-sum" and len(tasks) > most:
+            yield f"tasks: fixed-sum is for up to {most} on a core, found {len(tasks)}"
 
 
 def _outside(

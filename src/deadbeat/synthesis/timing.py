@@ -70,11 +70,12 @@ def _of_core(
 ) -> list[Timing] | None:
     """C and T of the tasks of one core; None if no draw had a period for each of them."""
     divide = UTILISATION_METHODS[parameters.utilisation_method]
+    bounds = [parameters.utilisation_bounds(task) for task in tasks]
     seed, attempt = label
     for redraw in range(_REDRAWS):
         stream = Stream(seed, "utilisation", tasks[0], attempt, redraw)
         found = []
-        for used in divide(stream, len(tasks), utilisation, *parameters.utilisation_bounds()):
+        for used in divide(stream, utilisation, bounds):
             period_ns = choose(stream, *_periods_within(parameters, used))
             if period_ns is None:
                 break
