@@ -14,12 +14,9 @@ from deadbeat.campaign.place import REPORT_FILE, state_of
 from deadbeat.cli._output import print_table
 from deadbeat.model.results import Summary
 from deadbeat.report import (
-    STRESS_TERMINAL_COLUMNS,
-    TERMINAL_COLUMNS,
     headline,
     rows_for_terminal,
-    stress_rows,
-    stress_sentence,
+    terminal_columns,
     write_figures,
     write_report,
 )
@@ -39,24 +36,17 @@ def write_results(store: CampaignStore, *, figures: bool) -> tuple[Summary, Path
     return summary, write_report(summary, store.path)
 
 
-def sentence_of(summary: Summary) -> str:
-    """The answer in words."""
-    return stress_sentence(summary) if summary.mode == "stress" else headline(summary).sentence
-
-
 def print_points(summary: Summary, path: Path) -> None:
     """The answer in words, a line per point, and what holds for all of them, on stdout."""
+    columns = terminal_columns(summary)
     marks = "   ".join(label.upper() for label in labels(summary))
-    stress = summary.mode == "stress"
-    columns = STRESS_TERMINAL_COLUMNS if stress else TERMINAL_COLUMNS
-    rows = stress_rows(summary) if stress else rows_for_terminal(summary)
     print_table(
         [heading for _, heading in columns],
-        ([row[key] for key, _ in columns] for row in rows),
+        ([row[key] for key, _ in columns] for row in rows_for_terminal(summary)),
         title=f"{path.name}   {marks}".rstrip(),
         numeric=[heading for key, heading in columns if key != "group"],
     )
-    click.echo(sentence_of(summary))
+    click.echo(headline(summary).sentence)
     if text := origin_text(summary):
         click.echo(f"programs {text}")
     click.echo(noise_floor(summary).text)
@@ -92,7 +82,7 @@ def answer_dict(summary: Summary, path: Path) -> dict[str, Any]:
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
         "mode": summary.mode,
-        "headline": sentence_of(summary),
+        "headline": headline(summary).sentence,
         "origin": summary.meta.get("origin"),
         "noise_floor": summary.noise_floor,
         "rows": list(summary.rows),

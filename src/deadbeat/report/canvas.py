@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,8 @@ def printable(text: str) -> str:
     return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
 
 
-def new_figure(width: float, height: float, title: str, words: Words) -> Figure:
+def new_figure(width: float, height: float, title: str, words: Words, *, lines: int = 1) -> Figure:
+    """An empty figure with its title, its labels and its caption of at most ``lines`` lines."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - see above
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -79,12 +81,19 @@ def new_figure(width: float, height: float, title: str, words: Words) -> Figure:
             bbox={"facecolor": "#fff3cd", "edgecolor": "#5a4300", "boxstyle": "square,pad=0.3"},
         )
     figure.text(
-        left, 0.1 / height, _fitted(words.caption, width), va="bottom", fontsize=8, color="#444444"
+        left,
+        0.1 / height,
+        "\n".join(caption_lines(words.caption, width, lines)),
+        va="bottom",
+        fontsize=8,
+        color="#444444",
     )
     return figure
 
 
-def _fitted(text: str, width_inches: float) -> str:
-    """Cut to one line of about 15.5 characters an inch at 8 points."""
+def caption_lines(text: str, width_inches: float, most: int = 1) -> list[str]:
+    """Broken into lines of about 15.5 characters an inch at 8 points, cut after ``most``."""
     room = int(15.5 * width_inches)
-    return text if len(text) <= room else text[: room - 1] + "…"
+    if most == 1:
+        return [text if len(text) <= room else text[: room - 1] + "…"]
+    return textwrap.wrap(text, room, max_lines=most, placeholder=" …")

@@ -56,7 +56,7 @@ def page_data(summary: Summary) -> dict[str, Any]:
         "contended_edges": list(grids.edges(ratios)) if ratios else [],
         "metrics": [_metric(summary, metric, floor, cores) for metric in grids.METRICS],
         "row_columns": list(SUMMARY_COLUMNS),
-        "rows": [[_plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in summary.rows],
+        "rows": [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in summary.rows],
         **_sets(summary.sets),
         **_distributions(summary.distributions),
     }
@@ -82,7 +82,7 @@ def _metric(
         "low": metric.low,
         "high": metric.high,
         "scale": metric.scale,
-        "range": [_plain(scale.low), _plain(scale.high)],
+        "range": [plain(scale.low), plain(scale.high)],
         "levels": list(scale.levels),
         "grids": {
             str(m): _grid(grids.grid(summary, metric, m, digits=grids.digits_for(scale)))
@@ -93,7 +93,7 @@ def _metric(
 
 def _grid(grid: grids.Grid) -> dict[str, Any]:
     return {
-        "values": [[_plain(value) for value in line] for line in grid.values.tolist()],
+        "values": [[plain(value) for value in line] for line in grid.values.tolist()],
         "texts": [list(line) for line in grid.texts],
         "states": [list(line) for line in grid.states],
     }
@@ -111,7 +111,7 @@ def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     columns = [*point, *(key for _, key, _ in fields)]
     return {
         "set_fields": [{"heading": heading, "kind": kind} for heading, _, kind in fields],
-        "sets": [[_plain(item.get(key)) for key in columns] for item in sets],
+        "sets": [[plain(item.get(key)) for key in columns] for item in sets],
     }
 
 
@@ -136,18 +136,18 @@ def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         lines.append(
             [
                 int(item["cores"]),
-                _plain(item["sync_share"]),
-                _plain(item["contended_ratio"]),
+                plain(item["sync_share"]),
+                plain(item["contended_ratio"]),
                 str(item["metric"]),
                 0 if fits else len(tables) - 1,
                 first if fits else 0,
                 counts[filled[0] : filled[-1] + 1],
             ]
         )
-    return {"edges": [[_plain(edge) for edge in bins] for bins in tables], "distributions": lines}
+    return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A JSON value: floats shortened, what is no number or not finite as None, the rest as text."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
@@ -156,5 +156,5 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if hasattr(value, "item"):
-        return _plain(value.item())
+        return plain(value.item())
     return str(value)

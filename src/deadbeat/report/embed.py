@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
+from html import escape
+from importlib import metadata, resources
+from string import Template
 
 
 @cache
@@ -32,3 +35,36 @@ def plotly() -> str:
     if "</script" in text.lower():
         raise ValueError("plotly.min.js holds an end tag and cannot be embedded as it is")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def document(
+    body: str,
+    *,
+    title: str,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    fields: Mapping[str, str],
+    plots: bool = True,
+) -> str:
+    """A whole page: the common head, and the asset ``body`` with its fields filled in.
+
+    Args:
+        title: Text; it is escaped here.
+        styles, scripts: Assets; the scripts become one element.
+        fields: Markup: escaped by who made it.
+        plots: Whether the plotting library is part of the page.
+    """
+    script = "".join(map(asset, scripts))
+    library = plotly() if plots else ""
+    head = Template(asset("head.html")).substitute(
+        policy=content_policy(*([library, script] if plots else [script])),
+        title=escape(title),
+        style="".join(map(asset, styles)),
+    )
+    return Template(asset(body)).substitute(
+        fields,
+        head=head.rstrip(),
+        version=escape(metadata.version("deadbeat")),
+        script=script,
+        **({"plotly": library} if plots else {}),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -67,6 +67,16 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f} %"
 
 
+def factor_of(row: Mapping[str, Any]) -> float:
+    """D / C of a row or task set; 0 where the campaign does not say."""
+    return number(row.get("deadline_factor")) or 0.0
+
+
+def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+    """The deadline factors that occur, ascending."""
+    return tuple(sorted({factor_of(row) for row in rows}))
+
+
 def noise_floor(summary: Summary) -> NoiseFloor:
     """The noise floor, with the sentence for the figures."""
     basis = str(summary.noise_floor.get("basis") or "")
@@ -117,9 +127,16 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",
-            f"{len(summary.rows):,} points · {len(summary.sets):,} task sets · {jobs:,} jobs",
+            f"{len(summary.rows):,} {_rows_are(summary)} · {len(summary.sets):,} task sets"
+            f" · {jobs:,} jobs",
         ),
     )
+
+
+def _rows_are(summary: Summary) -> str:
+    if summary.mode != "stress":
+        return "points"
+    return "groups" if len(factors(summary.rows)) < 2 else "groups at a deadline factor"
 
 
 def labels(summary: Summary) -> tuple[str, ...]:

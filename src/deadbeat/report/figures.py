@@ -18,11 +18,20 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, grids, predicted
 from deadbeat.report.canvas import COLOURS, FORMATS, STYLE, Words, content, new_figure, printable
-from deadbeat.report.grids import MEASURED, METRICS, NOT_MEASURED, UNDECIDED, Grid, Scale
+from deadbeat.report.causes import split_charts
+from deadbeat.report.charts import Chart
+from deadbeat.report.charts_paper import draw_charts, log_axis
+from deadbeat.report.counters import counter_charts
+from deadbeat.report.grids import MEASURED, METRICS, NOT_MEASURED, UNDECIDED, Grid, Scale, spread
+from deadbeat.report.profile_charts import profile_charts
+from deadbeat.report.stress_charts import stress_charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: Deadline factors of a stress campaign with figures of their own; the page has all.
+_LEVELS = 3
 
 #: Metric of a distribution, heading of its panel, axis label.
 _PANELS: tuple[tuple[str, str, str], ...] = (
@@ -48,12 +57,21 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
         )
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
-    words = _words(summary)
-    for name, build in _plan(summary, words):
+    words = words_of(summary)
+    yield from draw_charts(_charts(summary), words, formats)
+    for name, build in _plan(summary, words) if summary.mode != "stress" else ():
         with mpl.rc_context(STYLE):
             figure = build()
             for kind in formats:
                 yield f"{name}.{kind}", content(figure, kind)
+
+
+def _charts(summary: Summary) -> list[Chart]:
+    if summary.mode != "stress":
+        return [*profile_charts(summary), *split_charts(summary), *counter_charts(summary)]
+    own = stress_charts(summary, levels=_LEVELS)
+    split = split_charts(summary)
+    return [*own, *spread(split, _LEVELS), *counter_charts(summary)]
 
 
 def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
@@ -74,7 +92,8 @@ def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
         yield "predicted", lambda: _predicted(summary, words)
 
 
-def _words(summary: Summary) -> Words:
+def words_of(summary: Summary) -> Words:
+    """Labels and caption of every figure of a campaign."""
     machine = facts.platform(summary)
     origin = [facts.campaign_name(summary)]
     origin += [str(machine[key]) for key in ("name", "soc", "kernel") if machine.get(key)]
@@ -274,7 +293,7 @@ def _predicted(summary: Summary, words: Words) -> Figure:
     axis = figure.add_axes((0.1, 0.22, 0.87, 0.61))
     predicted.draw(axis, summary)
     ratios = predicted.set_ratios(summary)
-    _log_axis(axis, *predicted.ratio_range(ratios), vertical=True)
+    log_axis(axis, *_around_one(*predicted.ratio_range(ratios)), vertical=True)
     return figure
 
 
@@ -303,33 +322,10 @@ def _cdf_panel(axis: Axes, lines: Sequence[Mapping[str, Any]]) -> None:
     axis.set_ylim(0, 101)
     axis.grid(visible=True, color="#e3e6ea", linewidth=0.6)
     if lines:
-        _log_axis(axis, low, high)
+        log_axis(axis, *_around_one(low, high))
     else:
         axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color="#59616b")
 
 
-def _log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:
-    """Logarithmic, with plain numbers at 1, 2, 5 steps, or finer where the range is short."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415
-
-    low, high = min(low, 0.97), max(high, 1.03)
-    which = axis.yaxis if vertical else axis.xaxis
-    axis.set(yscale="log", ylim=(low, high)) if vertical else axis.set(
-        xscale="log", xlim=(low, high)
-    )
-    if high / low < 12:
-        step = grids.nice_step((high - low) / 6)
-        ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
-        # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
-        kept: list[float] = []
-        for tick in ticks:
-            if not kept or math.log(tick / kept[-1]) > 0.08 * math.log(high / low):
-                kept.append(tick)
-    else:
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        factors = (1, 2, 5) if high / low < 500 else (1,)
-        kept = [f * 10.0**power for power in powers for f in factors]
-        kept = [tick for tick in kept if low <= tick <= high]
-    which.set_major_locator(FixedLocator(kept))
-    which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    which.set_minor_locator(NullLocator())
+def _around_one(low: float, high: float) -> tuple[float, float]:
+    return min(low, 0.97), max(high, 1.03)

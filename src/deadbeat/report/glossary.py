@@ -68,3 +68,33 @@ TERMS: tuple[tuple[str, str], ...] = (
         "object of the same class: where it is near 0 there is little to slow down.",
     ),
 )
+
+#: Of stress campaigns; TERMS follow.
+STRESS_TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "Group",
+        "Random task sets that share what was fixed (M = 4; the number of critical cores k); the "
+        "rest was drawn for each of them, or for each task. There is no grid: figures are spread "
+        "over task sets, and a percentile is one over sets.",
+    ),
+    (
+        "Percentile plot",
+        "Reads: so many percent of the task sets have at most this value. It is the cumulative "
+        "distribution turned, and shows the worst sets at its right end.",
+    ),
+    (
+        "Sets without a miss",
+        "Most sets miss nothing, and zero has no place on a logarithmic axis. They have their own "
+        "bar; histogram and percentiles show the others, as shares of all sets.",
+    ),
+    (
+        "Deadline factor",
+        "T and D in multiples of C. With several factors the same task sets run at each of them: "
+        "only T and D differ.",
+    ),
+    (
+        "Critical cores k",
+        "The critical tasks have k cores to themselves, computation fills the others. Figures are "
+        "those of the critical tasks alone.",
+    ),
+)

@@ -6,9 +6,9 @@ A cell is never filled from its neighbours. What was not measured stays NaN and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import NoiseFloor, number
+
+T = TypeVar("T")
 
 MEASURED = "measured"
 UNDECIDED = "undecided"
@@ -133,7 +135,7 @@ def cores_of(summary: Summary) -> tuple[int, ...]:
 
 def axis_of(summary: Summary, column: str) -> tuple[float, ...]:
     """The values of rho or alpha that occur at any M, ascending; thousandths are exact."""
-    return tuple(milli / 1000 for milli in sorted({_milli(row[column]) for row in summary.rows}))
+    return tuple(step / 1000 for step in sorted({milli(row[column]) for row in summary.rows}))
 
 
 def state_of(row: Mapping[str, Any] | None, column: str) -> str:
@@ -157,11 +159,11 @@ def grid(summary: Summary, metric: Metric, cores: int, *, digits: int = 2) -> Gr
     """
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     rows = {
-        (_milli(row["sync_share"]), _milli(row["contended_ratio"])): row
+        (milli(row["sync_share"]), milli(row["contended_ratio"])): row
         for row in summary.rows
         if int(row["cores"]) == cores
     }
-    cells = [[rows.get((_milli(rho), _milli(alpha))) for alpha in ratios] for rho in shares]
+    cells = [[rows.get((milli(rho), milli(alpha))) for alpha in ratios] for rho in shares]
     values = [[_value(row, metric) for row in line] for line in cells]
     return Grid(
         cores=cores,
@@ -249,5 +251,13 @@ def _value(row: Mapping[str, Any] | None, metric: Metric) -> float:
     return math.nan if value is None else value * metric.scale
 
 
-def _milli(value: Any) -> int:
+def spread(values: Sequence[T], most: int) -> tuple[T, ...]:
+    """At most ``most`` of the values, the first and the last among them."""
+    if len(values) <= most:
+        return tuple(values)
+    return tuple(values[round(index * (len(values) - 1) / (most - 1))] for index in range(most))
+
+
+def milli(value: Any) -> int:
+    """A share in thousandths, in which it is exact."""
     return round(float(value) * 1000)

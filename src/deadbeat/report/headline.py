@@ -15,6 +15,7 @@ from attrs import frozen
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import noise_floor, number, percent
 from deadbeat.report.grids import METRICS, NOT_MEASURED, UNDECIDED, Grid, cores_of, grid
+from deadbeat.report.stress_table import stress_sentence
 
 Row = Mapping[str, Any]
 
@@ -53,7 +54,9 @@ class Headline:
 
 
 def headline(summary: Summary) -> Headline:
-    """Says where a campaign starts to slow down and to miss."""
+    """Says where a campaign starts to slow down and to miss, or how bad a stress campaign gets."""
+    if summary.mode == "stress":
+        return Headline(sentence=stress_sentence(summary), per_cores=())
     floor = noise_floor(summary).share
     answers = tuple(
         _answer(grid(summary, METRICS[0], cores), _rows_of(summary, cores), floor)

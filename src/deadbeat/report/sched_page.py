@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from importlib import metadata
-from string import Template
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.report.embed import asset, content_policy
+from deadbeat.report.embed import document
 from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time
 from deadbeat.sched.picture import Picture
 
@@ -43,27 +41,28 @@ def render_schedule(
         answer: As ``deadbeat.sched.answer.answer_of`` gives it.
         responses: Response times of each task, ascending; None where they were not recorded.
     """
-    script = asset("sched.js")
     unit = f" {answer['unit']}" if answer["unit"] else ""
-    return Template(asset("sched.html")).substitute(
-        policy=content_policy(script),
-        title=escape(f"{title} – deadbeat schedule"),
-        style=asset("page.css") + asset("sched.css"),
-        name=escape(title),
-        caption=escape(_capital(caption(picture.verdict).partition(": ")[2])) + ".",
-        kind=answer["schedulable"],
-        sentence=escape(_sentence(answer)),
-        argument=escape(_capital(answer["because"])) + ".",
-        ties=_ties(answer),
-        facts=_facts(answer, unit),
-        gantt=gantt_svg(picture, title=title, interactive=True),
-        note=escape(f"{_capital(picture.note)}." if picture.note else ""),
-        histograms=_histograms(picture, responses, jobs=answer["jobs"]),
-        table=_table(picture, answer),
-        until=shown_time(answer["until"]),
-        unit=escape(unit),
-        version=escape(metadata.version("deadbeat")),
-        script=script,
+    return document(
+        "sched.html",
+        title=f"{title} – deadbeat schedule",
+        styles=("page.css", "sched.css"),
+        scripts=("sched.js",),
+        plots=False,
+        fields={
+            "name": escape(title),
+            "caption": escape(_capital(caption(picture.verdict).partition(": ")[2])) + ".",
+            "kind": answer["schedulable"],
+            "sentence": escape(_sentence(answer)),
+            "argument": escape(_capital(answer["because"])) + ".",
+            "ties": _ties(answer),
+            "facts": _facts(answer, unit),
+            "gantt": gantt_svg(picture, title=title, interactive=True),
+            "note": escape(f"{_capital(picture.note)}." if picture.note else ""),
+            "histograms": _histograms(picture, responses, jobs=answer["jobs"]),
+            "table": _table(picture, answer),
+            "until": shown_time(answer["until"]),
+            "unit": escape(unit),
+        },
     )
 
 

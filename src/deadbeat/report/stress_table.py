@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import number
+from deadbeat.report.facts import noise_floor, number
 
 Row = Mapping[str, Any]
 
@@ -65,7 +65,9 @@ def stress_sentence(summary: Summary) -> str:
     if not decided:
         return "No task set has a quiet result: nothing is decided."
     worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
-    sets = sum(int(row["task_sets"]) for row in decided)
+    first = min(row["deadline_factor"] for row in decided)
+    sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)
+    floor = noise_floor(summary).share
     text = (
         f"Of {sets} random task sets the worst twentieth of {_name(worst, decided)} runs at least"
         f" {worst['slowdown_p95']:.2f} times as long as alone (median {worst['slowdown_p50']:.2f},"
@@ -79,7 +81,16 @@ def stress_sentence(summary: Summary) -> str:
         )
     else:
         text += " no set misses a deadline."
-    return " ".join([text, *_shielding(decided)])
+    return " ".join([text, *_doubt(worst, floor), *_shielding(decided)])
+
+
+def _doubt(worst: Row, floor: float | None) -> list[str]:
+    """What the noise floor leaves of the answer."""
+    if floor is None:
+        return ["The noise floor is not known: a small effect may be noise."]
+    if float(worst["slowdown_p95"]) <= 1 + floor:
+        return ["That is no more than can be seen here."]
+    return []
 
 
 def _name(row: Row, rows: Sequence[Row]) -> str:

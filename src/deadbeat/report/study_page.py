@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from importlib import metadata
-from string import Template
 from typing import Any
 
 from deadbeat.report.data import encode
-from deadbeat.report.embed import asset, content_policy, plotly
+from deadbeat.report.embed import document
+from deadbeat.report.parts import definitions, pairs_table
 from deadbeat.report.study_charts import Chart, Line, Panel
 from deadbeat.report.study_figures import COLOURS
 from deadbeat.report.study_words import ANSWER_COLUMNS, StudyWords
@@ -21,37 +20,25 @@ _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cros
 
 def render_study(words: StudyWords, charts: Sequence[Chart]) -> str:
     """The page as text; the same study gives the same page."""
-    script, library = asset("study.js"), plotly()
-    return Template(asset("study.html")).substitute(
-        policy=content_policy(library, script),
-        title=escape(f"{words.name} – deadbeat study"),
-        style=asset("page.css") + asset("study.css"),
-        name=escape(words.name),
-        banner=f'<p class="banner" id="labels"><strong>{escape(words.label)}</strong> — '
-        f"{escape(words.label_means)}</p>",
-        head_facts=_pairs(words.facts),
-        about=escape(words.about),
-        conclusions=_conclusions(words.judgements),
-        figures="".join(_figure(chart) for chart in charts),
-        answers=_table(ANSWER_COLUMNS, words.answers),
-        open_cases="".join(f"<li>{escape(text)}</li>" for text in words.open_cases),
-        parameters=_parameters(words.parameters),
-        version=escape(metadata.version("deadbeat")),
-        data=encode({"format": 1, "charts": [_chart(chart) for chart in charts]}),
-        plotly=library,
-        script=script,
+    return document(
+        "study.html",
+        title=f"{words.name} – deadbeat study",
+        styles=("page.css", "study.css"),
+        scripts=("plots.js", "study.js"),
+        fields={
+            "name": escape(words.name),
+            "banner": f'<p class="banner" id="labels"><strong>{escape(words.label)}</strong> — '
+            f"{escape(words.label_means)}</p>",
+            "head_facts": definitions(words.facts),
+            "about": escape(words.about),
+            "conclusions": _conclusions(words.judgements),
+            "figures": "".join(_figure(chart) for chart in charts),
+            "answers": _table(ANSWER_COLUMNS, words.answers),
+            "open_cases": "".join(f"<li>{escape(text)}</li>" for text in words.open_cases),
+            "parameters": pairs_table(words.parameters),
+            "data": encode({"format": 1, "charts": [_chart(chart) for chart in charts]}),
+        },
     )
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in pairs)
-
-
-def _parameters(pairs: Iterable[tuple[str, str]]) -> str:
-    lines = "".join(
-        f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in pairs
-    )
-    return f'<table class="plain"><tbody>{lines}</tbody></table>'
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

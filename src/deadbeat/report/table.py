@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import number
+from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.grids import METRICS, Metric, cell_text, state_of
+from deadbeat.report.stress_table import STRESS_TERMINAL_COLUMNS, stress_rows
 
 #: Keys of a row, in order, with the heading of each column.
 TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
@@ -22,15 +23,33 @@ TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
 )
 
 
+def terminal_columns(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Keys of a row, in order, with the heading of each column."""
+    if summary.mode == "stress":
+        return STRESS_TERMINAL_COLUMNS
+    if len(factors(summary.rows)) < 2:
+        return TERMINAL_COLUMNS
+    return (*TERMINAL_COLUMNS[:3], ("deadline_factor", "T/C"), *TERMINAL_COLUMNS[3:])
+
+
 def rows_for_terminal(summary: Summary) -> tuple[dict[str, str], ...]:
-    """One dict of texts per point, keys as in TERMINAL_COLUMNS, ordered by M, rho, alpha.
+    """One dict of texts per point or group, keys as in `terminal_columns`, points in order.
 
     A point without an answer says ``undecided`` or ``not measured`` where its value would stand.
     """
+    if summary.mode == "stress":
+        return stress_rows(summary)
     ordered = sorted(
-        summary.rows, key=lambda row: (row["cores"], row["sync_share"], row["contended_ratio"])
+        summary.rows,
+        key=lambda row: (
+            row["cores"],
+            row["sync_share"],
+            row["contended_ratio"],
+            factor_of(row),
+        ),
     )
-    return tuple(_terminal_row(row) for row in ordered)
+    keys = [key for key, _ in terminal_columns(summary)]
+    return tuple({key: texts[key] for key in keys} for texts in map(_terminal_row, ordered))
 
 
 def _terminal_row(row: Mapping[str, Any]) -> dict[str, str]:
@@ -40,6 +59,7 @@ def _terminal_row(row: Mapping[str, Any]) -> dict[str, str]:
         "cores": str(row["cores"]),
         "sync_share": f"{row['sync_share']:.2f}",
         "contended_ratio": f"{row['contended_ratio']:.2f}",
+        "deadline_factor": f"{factor_of(row):g}",
         "task_sets": str(row.get("task_sets") or 0),
         "slowdown_p50": "-" if p50 is None else f"{p50:.3f}",
         "slowdown": _with_interval(row, slowdown, digits=3),

@@ -1,5 +1,6 @@
 "use strict";
 (function () {
+  const {plain, colours, frame, config, logTicks} = plots;
   const data = JSON.parse(document.getElementById("deadbeat-data").textContent);
   const byId = (id) => document.getElementById(id);
   const ROWS_AT_ONCE = 300;
@@ -43,8 +44,6 @@
     if (name === "deadline_miss_ratio" && value === 0 && ends[1]) return [`< ${show(ends[1], kind)}`, "(none seen)"];
     return [show(value, kind), value === null ? "" : between(ends[0], ends[1], kind)];
   }
-  // Plotly reads a little HTML in its texts; what comes from outside must stay text.
-  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const origin = () => data.labels.includes("SIMULATED") ? "simulated" : "measured";
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
   const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}`;
@@ -58,31 +57,11 @@
 
   /* ---------- plots ---------- */
 
-  function colours() {
-    const style = getComputedStyle(document.documentElement);
-    const read = (name) => style.getPropertyValue(name).trim();
-    return {paper: read("--paper"), ink: read("--ink"), soft: read("--soft"), grid: read("--grid"), accent: read("--accent")};
-  }
-
   // Titles stand above the plots, where they wrap; the labels are part of every one.
   function entitle(id, words, description) {
     byId(`${id}-title`).textContent = words + stamp();
     byId(id).setAttribute("aria-label", description + stamp());
   }
-
-  function frame(extra) {
-    const c = colours();
-    return Object.assign({
-      paper_bgcolor: c.paper, plot_bgcolor: c.paper, autosize: true, showlegend: false,
-      font: {family: getComputedStyle(document.body).fontFamily, color: c.ink, size: 12},
-      margin: {l: 60, r: 10, t: 12, b: 52}, hoverlabel: {align: "left"},
-    }, extra);
-  }
-
-  const config = (name) => ({
-    responsive: true, displaylogo: false, displayModeBar: false, plotlyServerURL: "", showLink: false,
-    topojsonURL: "", toImageButtonOptions: {filename: `deadbeat-${name}`},
-  });
 
   // One drawing of a plot at a time, and of several wanted meanwhile only the last: Plotly is not
   // safe against being called again while it draws.
@@ -319,23 +298,6 @@
       x.push(found.edges[i + 1]); y.push(state.view === "tail" && share === 0 ? null : 100 * share / found.total);
     });
     return {x, y};
-  }
-
-  /* Ticks of a logarithmic axis: even steps over a short range, else 1, 2, 5. */
-  function logTicks(low, high) {
-    let found = [];
-    if (high / low < 12) {
-      const rough = (high - low) / 7, power = 10 ** Math.floor(Math.log10(rough));
-      const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
-      for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(Number((i * step).toPrecision(6)));
-    } else {
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
-    }
-    const kept = [];
-    found.filter((value) => value > 0 && value >= low && value <= high).forEach((value) => {
-      if (!kept.length || Math.log(value / kept[kept.length - 1]) > 0.06 * Math.log(high / low)) kept.push(value);
-    });
-    return {tickmode: "array", tickvals: kept, ticktext: kept.map((value) => String(Number(value.toPrecision(6))))};
   }
 
   function spanAxis(found) {

@@ -1,16 +1,8 @@
 "use strict";
 (function () {
+  const {plain, colours, frame, config} = plots;
   const data = JSON.parse(document.getElementById("deadbeat-data").textContent);
   const byId = (id) => document.getElementById(id);
-  // Plotly reads a little HTML in its texts; what comes from outside must stay text.
-  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-
-  function colours() {
-    const style = getComputedStyle(document.documentElement);
-    const read = (name) => style.getPropertyValue(name).trim();
-    return {paper: read("--paper"), ink: read("--ink"), grid: read("--grid")};
-  }
-
   // Black is lost on dark paper: it takes the ink's colour.
   const visible = (colour) => colour === "#000000" ? colours().ink : colour;
 
@@ -48,13 +40,10 @@
   function layout(panel) {
     const c = colours();
     const axis = (text) => ({title: {text: plain(text)}, gridcolor: c.grid, zeroline: false, automargin: true});
-    const made = {
-      paper_bgcolor: c.paper, plot_bgcolor: c.paper, autosize: true,
-      font: {family: getComputedStyle(document.body).fontFamily, color: c.ink, size: 12},
-      margin: {l: 56, r: 10, t: 8, b: 48}, hoverlabel: {align: "left"},
-      xaxis: axis(panel.x), yaxis: axis(panel.y), showlegend: !panel.heat,
+    const made = frame({
+      margin: {l: 56, r: 10, t: 8, b: 48}, xaxis: axis(panel.x), yaxis: axis(panel.y), showlegend: !panel.heat,
       legend: {orientation: "h", y: -0.22, yanchor: "top"},
-    };
+    });
     if (panel.heat) {
       made.xaxis.type = "category";
       made.yaxis.type = "category";
@@ -71,10 +60,7 @@
       for (const [k, panel] of chart.panels.entries()) {
         const id = `${chart.name}-${k}`;
         try {
-          await Plotly.react(byId(id), panel.heat ? heatTraces(panel) : lineTraces(panel), layout(panel), {
-            responsive: true, displaylogo: false, displayModeBar: false, plotlyServerURL: "", showLink: false,
-            toImageButtonOptions: {filename: `deadbeat-${id}`},
-          });
+          await Plotly.react(byId(id), panel.heat ? heatTraces(panel) : lineTraces(panel), layout(panel), config(id));
           byId(id).dataset.drawn = id;
         } catch (error) {
           byId(id).textContent = `This figure cannot be drawn here: ${error.message || error}`;

@@ -1,0 +1,228 @@
+"use strict";
+/* Draws the charts of charts.py into their places, and lets a family show one of its charts. */
+(function () {
+  const element = document.getElementById("deadbeat-charts");
+  if (!element) return;
+  const {plain, colours, frame, config, logTicks} = plots;
+  const charts = JSON.parse(element.textContent).charts;
+  const byId = (id) => document.getElementById(id);
+  const HUES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+  const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
+  const DASHES = ["solid", "dash", "dashdot", "dot", "longdashdot", "longdash", "2px,2px"];
+  const HATCHES = ["", "/", ".", "x", "\\", "+", "-"];
+  const of = (list, look) => list[look % list.length];
+  // Dark paper takes lighter colours of the same order; black there is the ink's.
+  const BRIGHT = ["#4fb0ee", "#f58b4c", "#26d0a0", "#eaa6cf", "#f2bc45", "#a5ddfb", "#e4e7ea"];
+  const dark = () => matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches;
+  const hue = (look) => of(dark() ? BRIGHT : HUES, look);
+  const digits = (value) => value === null ? "–" : String(Number(value.toPrecision(4)));
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+  /* ---------- curves, bars, cells ---------- */
+
+  function curveTraces(curve) {
+    const colour = hue(curve.look), name = plain(curve.label), group = `g${curve.look}`;
+    const ends = (k) => curve.low.length ? ` [${digits(curve.low[k])}, ${digits(curve.high[k])}]` : "";
+    const text = curve.x.map((x, k) => (name ? `<b>${name}</b><br>` : "") +
+      (curve.texts.length ? plain(curve.texts[k]) : `${digits(curve.y[k])}${ends(k)}<br>at ${digits(x)}`));
+    const base = {
+      type: "scatter", x: curve.x, y: curve.y, name, legendgroup: group, showlegend: Boolean(name),
+      text, hovertemplate: "%{text}<extra></extra>",
+    };
+    const line = {color: colour, width: 2, dash: of(DASHES, curve.look)};
+    const marker = {color: colour, symbol: of(SYMBOLS, curve.look), size: 7};
+    if (curve.kind === "steps") return [Object.assign(base, {mode: "lines", line: Object.assign(line, {shape: "hv"})})];
+    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line})];
+    if (curve.kind === "points") {
+      const open = Object.assign(marker, {symbol: `${marker.symbol}-open`, size: 6, opacity: 0.75});
+      return [Object.assign(base, {mode: "markers", marker: open})];
+    }
+    if (curve.kind === "errors") {
+      const arm = (side) => curve.y.map((y, k) => side[k] === null || y === null ? 0 : Math.abs(side[k] - y));
+      return [Object.assign(base, {
+        mode: "markers", marker: Object.assign(marker, {size: 9}),
+        error_y: {type: "data", symmetric: false, array: arm(curve.high), arrayminus: arm(curve.low), color: colour, thickness: 1.6, width: 5},
+      })];
+    }
+    const lined = Object.assign(base, {mode: "lines+markers", line, marker});
+    if (!curve.low.length) return [lined];
+    return [{
+      x: curve.x.concat(curve.x.slice().reverse()), y: curve.high.concat(curve.low.slice().reverse()),
+      type: "scatter", fill: "toself", fillcolor: `${colour}1c`, line: {width: 0}, mode: "lines",
+      hoverinfo: "skip", showlegend: false, legendgroup: group,
+    }, lined];
+  }
+
+  function barTraces(panel) {
+    return panel.bars.map((layer) => ({
+      type: "bar", x: panel.categories.map((_, k) => k), y: layer.y, name: plain(layer.label), showlegend: Boolean(layer.label),
+      text: layer.texts.map(plain), textposition: "outside", cliponaxis: false, textangle: 0,
+      marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
+      hovertext: panel.categories.map((name, k) => `<b>${plain(name)}</b><br>${plain(layer.label || panel.y)} ${digits(layer.y[k])}` +
+        (layer.texts.length ? `<br>${plain(layer.texts[k])}` : "")),
+      hoverinfo: "text",
+    }));
+  }
+
+  /* Unshown cells as closed outlines, one hatched trace a state. */
+  function outlines(heat, state, look) {
+    const x = [], y = [], c = colours();
+    heat.states.forEach((line, r) => line.forEach((cell, k) => {
+      if (cell !== state) return;
+      x.push(k - 0.5, k + 0.5, k + 0.5, k - 0.5, k - 0.5, null);
+      y.push(r - 0.5, r - 0.5, r + 0.5, r + 0.5, r - 0.5, null);
+    }));
+    return Object.assign({
+      type: "scatter", mode: "lines", x, y, fill: "toself", hoverinfo: "skip", showlegend: false,
+      line: {color: c.grid, width: 1}, fillcolor: state === "faint" ? c.grid : c.paper,
+    }, look ? {fillpattern: {shape: look, fgcolor: c.soft, bgcolor: c.paper, size: 8, solidity: 0.2}} : {});
+  }
+
+  function heatTraces(panel, width) {
+    const heat = panel.heat, c = colours();
+    const z = heat.z.map((line, r) => line.map((value, k) => heat.states[r][k] === "shown" ? value : null));
+    const size = Math.min(12, (width - 130) / heat.x.length / 3.4), x = [], y = [], text = [], ink = [];
+    heat.texts.forEach((line, r) => line.forEach((words, k) => {
+      const shown = heat.states[r][k] === "shown";
+      x.push(k); y.push(r); text.push(plain(words));
+      ink.push(!shown ? c.ink : Math.abs(heat.z[r][k]) > 0.6 * heat.span ? "#ffffff" : "#101010");
+    }));
+    const flat = heat.hover.map((line) => line.map((words) => plain(words).replace(/\n/g, "<br>")));
+    return [
+      {
+        type: "heatmap", x: heat.x.map((_, k) => k), y: heat.y.map((_, k) => k), z, zmin: -heat.span, zmax: heat.span, colorscale: DIVERGING,
+        xgap: 1, ygap: 1, hoverinfo: "skip", colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: 12, outlinewidth: 0},
+      },
+      outlines(heat, "faint", ""), outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"),
+      {type: "scatter", mode: size < 6 ? "none" : "text", x, y, text, textfont: {size, color: ink}, hoverinfo: "skip", showlegend: false},
+      // Last, and over every cell: what the pointer finds, whatever lies below.
+      {
+        type: "heatmap", x: heat.x.map((_, k) => k), y: heat.y.map((_, k) => k), z: heat.z.map((line) => line.map(() => 0)), hovertext: flat,
+        hoverinfo: "text", showscale: false, colorscale: [[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]],
+      },
+    ];
+  }
+  // As matplotlib's RdBu_r: blue below 0, red above.
+  const DIVERGING = [[0, "#053061"], [0.1, "#2166ac"], [0.2, "#4393c3"], [0.3, "#92c5de"], [0.4, "#d1e5f0"], [0.5, "#f7f7f7"],
+    [0.6, "#fddbc7"], [0.7, "#f4a582"], [0.8, "#d6604d"], [0.9, "#b2182b"], [1, "#67001f"]];
+
+  /* ---------- axes ---------- */
+
+  function span(panel, which) {
+    const limits = which === "x" ? panel.x_limits : panel.y_limits;
+    if (limits) return limits;
+    const values = panel.curves.flatMap((curve) => which === "x" ? curve.x : curve.y.concat(curve.low, curve.high));
+    panel.marks.filter((mark) => mark.axis === which).forEach((mark) => values.push(mark.at));
+    const known = values.filter((value) => value !== null && value > 0);
+    if (!known.length) return [0.5, 2];
+    const low = known.reduce((a, b) => Math.min(a, b)), high = known.reduce((a, b) => Math.max(a, b));
+    const room = Math.max((high / low) ** 0.04, 1.01);
+    return [low / room, high * room];
+  }
+
+  function axis(panel, which) {
+    const c = colours(), log = which === "x" ? panel.x_log : panel.y_log, limits = which === "x" ? panel.x_limits : panel.y_limits;
+    const made = {title: {text: plain(which === "x" ? panel.x : panel.y), font: {size: 12}}, gridcolor: c.grid, zeroline: false, automargin: true};
+    if (log) {
+      const [low, high] = span(panel, which);
+      return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
+    }
+    if (limits) made.range = limits.slice();
+    return made;
+  }
+
+  const cells = (names) => {
+    const every = Math.ceil(names.length / 11);
+    const kept = names.map((_, k) => k).filter((k) => k % every === 0);
+    return {tickmode: "array", tickvals: kept, ticktext: kept.map((k) => plain(names[k])), showgrid: false, range: [-0.5, names.length - 0.5]};
+  };
+
+  function shapes(panel) {
+    const c = colours();
+    return panel.marks.map((mark) => {
+      const other = mark.axis === "x" ? "y" : "x", to = mark.to === null ? mark.at : mark.to;
+      const log = mark.axis === "x" ? panel.x_log : panel.y_log, place = (value) => log ? value : value;
+      return {
+        type: mark.to === null ? "line" : "rect", layer: "below", [`${other}ref`]: `${other} domain`, [`${other}0`]: 0, [`${other}1`]: 1,
+        [`${mark.axis}0`]: place(mark.at), [`${mark.axis}1`]: place(to), fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
+        line: mark.to === null ? {color: c.soft, width: 1.2, dash: "dash"} : {width: 0},
+        name: plain(mark.label), legendgroup: plain(mark.label), showlegend: Boolean(mark.label),
+      };
+    });
+  }
+
+  function layout(panel, width, legend) {
+    const names = [...new Set(panel.curves.concat(panel.bars, panel.marks).map((item) => item.label).filter(Boolean))];
+    const across = Math.max(1, Math.floor(width / (Math.max(0, ...names.map((name) => name.length)) * 7 + 55)));
+    const rows = names.length > 1 ? Math.ceil(names.length / across) : 0;
+    const made = frame({
+      margin: {l: 56, r: 12, t: 12, b: 56 + 21 * rows}, xaxis: axis(panel, "x"), yaxis: axis(panel, "y"), shapes: shapes(panel),
+      showlegend: legend && names.length > 1, legend: {orientation: "h", x: 0, y: 0, yref: "container", yanchor: "bottom", traceorder: "normal", font: {size: 11}},
+      barmode: "stack", bargap: 0.28, height: 330 + 21 * rows, uniformtext: {mode: "show", minsize: 8},
+    });
+    if (panel.heat) {
+      Object.assign(made.xaxis, cells(panel.heat.x));
+      Object.assign(made.yaxis, cells(panel.heat.y));
+    } else if (panel.categories.length) {
+      const at = panel.categories.map((_, k) => k);
+      Object.assign(made.xaxis, {tickmode: "array", tickvals: at, ticktext: panel.categories.map(plain), showgrid: false, range: [-0.6, at.length - 0.4]});
+    }
+    if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) made.yaxis.rangemode = "tozero";
+    if (panel.empty) {
+      made.annotations = [{text: plain(panel.empty), x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: colours().soft}}];
+      ["xaxis", "yaxis"].forEach((name) => Object.assign(made[name], {showticklabels: false, showgrid: false}));
+    }
+    return made;
+  }
+
+  /* ---------- drawing ---------- */
+
+  const pause = () => new Promise((done) => setTimeout(done, 0));
+
+  async function drawPanel(id, panel, legend) {
+    const node = byId(id), width = node.clientWidth;
+    try {
+      const traces = panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces);
+      await Plotly.react(node, traces, layout(panel, width, legend), config(id));
+      node.dataset.drawn = id;
+    } catch (error) {
+      node.textContent = `This figure cannot be drawn here: ${error.message || error}`;
+      node.dataset.drawn = "refused";
+    }
+  }
+
+  // One drawing of the page at a time; what was asked for meanwhile is drawn after it.
+  let drawing = null, again = false;
+  function draw() {
+    if (drawing) { again = true; return; }
+    drawing = drawShown().then(() => {
+      drawing = null;
+      document.documentElement.dataset.charts = "drawn";
+      if (again) { again = false; draw(); }
+    });
+  }
+
+  async function drawShown() {
+    document.documentElement.dataset.charts = "";
+    for (const chart of charts) {
+      if (byId(`chart-${chart.name}`).hidden) continue;
+      for (const [k, panel] of chart.panels.entries()) {
+        // Small multiples share the legend of the first.
+        await drawPanel(`${chart.name}-${k}`, panel, chart.panels.length <= 4 || k === 0);
+        await pause();
+      }
+    }
+  }
+
+  document.querySelectorAll("select[data-family]").forEach((box) => {
+    box.addEventListener("change", () => {
+      document.querySelectorAll("figure[data-family]").forEach((figure) => {
+        if (figure.dataset.family === box.dataset.family) figure.hidden = figure.id !== `chart-${box.value}`;
+      });
+      draw();
+    });
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia("print").addEventListener("change", draw);
+  draw();
+})();

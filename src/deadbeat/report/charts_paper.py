@@ -1,0 +1,335 @@
+"""Charts on paper: PNG, SVG and PDF through matplotlib, the same bytes for the same chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve
+
+from deadbeat.report import grids
+from deadbeat.report.canvas import FORMATS, STYLE, Words, caption_lines, content, new_figure
+from deadbeat.report.charts import (
+    ABSENT,
+    COLOURS,
+    FAINT,
+    SHOWN,
+    Bars,
+    Chart,
+    Curve,
+    Heat,
+    Mark,
+    Panel,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
+#: Colours of differences: blue below, red above; told apart by their numbers in grey print.
+DIVERGING = "RdBu_r"
+
+_PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 3.0
+_COLUMNS = 4
+_GRID = "#e3e6ea"
+
+
+def draw_charts(
+    charts: Iterable[Chart], words: Words, formats: Sequence[str] = FORMATS
+) -> Iterator[tuple[str, bytes]]:
+    """Yields file name and content of every chart in every format.
+
+    Args:
+        words: Labels on every figure, and what follows each chart's own caption.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
+
+    for chart in charts:
+        with mpl.rc_context(STYLE):
+            figure = _figure(chart, words)
+            for kind in formats:
+                yield f"{chart.name}.{kind}", content(figure, kind)
+
+
+def _figure(chart: Chart, words: Words) -> Figure:
+    count = len(chart.panels)
+    columns = min(count, _COLUMNS if count != 6 else 3)
+    rows = math.ceil(count / columns)
+    heat = any(panel.heat for panel in chart.panels)
+    width = max(7.0, _PANEL_WIDTH * columns + (1.1 if heat else 0.3))
+    names = _names(chart)
+    across = max(1, int(width * 13 / (max(map(len, names), default=1) + 7)))
+    legend = math.ceil(len(names) / across) if len(names) > 1 else 0
+    whole = evolve(words, caption=f"{words.caption}  {chart.caption}")
+    below = len(caption_lines(whole.caption, width, 4))
+    bottom = 0.72 + 0.13 * below + 0.2 * legend
+    if any(_slanted(panel) for panel in chart.panels):
+        bottom += 0.35
+    top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
+    gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
+    height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
+    title = f"{chart.title}, {chart.option}" if chart.option else chart.title
+    figure = new_figure(width, height, _cut(title, width, words), whole, lines=4)
+    axes = figure.subplots(
+        rows, columns, squeeze=False,
+        gridspec_kw={
+            "left": 0.78 / width, "right": 1 - (1.05 if heat else 0.2) / width,
+            "bottom": bottom / height, "top": 1 - top / height,
+            "wspace": 0.3, "hspace": gap / _PANEL_HEIGHT,
+        },
+    )  # fmt: skip
+    image: Any = None
+    for axis, panel in zip(axes.flat, chart.panels, strict=False):
+        image = _panel(axis, panel) or image
+    for axis in list(axes.flat)[count:]:
+        axis.set_visible(False)
+    if heat and image is not None:
+        bar = figure.add_axes(
+            (1 - 0.85 / width, bottom / height, 0.14 / width, 1 - (bottom + top) / height)
+        )
+        unit = next(panel.heat.unit for panel in chart.panels if panel.heat)
+        figure.colorbar(image, cax=bar).set_label(unit)
+    if legend:
+        _legend(figure, list(axes.flat)[:count], across, (0.14 + 0.13 * below) / height)
+    return figure
+
+
+def _cut(title: str, width: float, words: Words) -> str:
+    """Beside the labels, which stand at the right of the same line."""
+    room = int((width - 0.5 - 0.095 * len(words.labels)) * 10)
+    return title if len(title) <= room else title[: max(10, room - 1)] + "…"
+
+
+def _names(chart: Chart) -> list[str]:
+    drawn = [curve.label for panel in chart.panels for curve in panel.curves]
+    drawn += [layer.label for panel in chart.panels for layer in panel.bars]
+    marks = [mark.label for panel in chart.panels for mark in panel.marks]
+    return [name for name in dict.fromkeys((*drawn, *marks)) if name]
+
+
+def _slanted(panel: Panel) -> bool:
+    """Names of categories that would run into each other are turned."""
+    return sum(map(len, panel.categories)) > 34
+
+
+def _legend(figure: Figure, axes: Sequence[Axes], columns: int, bottom: float) -> None:
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    figure.legend(
+        list(found.values()), list(found), loc="lower center", bbox_to_anchor=(0.5, bottom),
+        ncols=min(columns, len(found)), frameon=False, fontsize=8, borderaxespad=0.0,
+        handlelength=2.8,
+    )  # fmt: skip
+
+
+def _panel(axis: Axes, panel: Panel) -> Any:
+    axis.set_title(panel.title)
+    axis.set_xlabel(panel.x_label)
+    axis.set_ylabel(panel.y_label)
+    if panel.heat is not None:
+        return _heat(axis, panel.heat)
+    if panel.blank:
+        axis.set_xticks([])
+        axis.set_yticks([])
+        axis.text(
+            0.5, 0.5, panel.empty, transform=axis.transAxes, ha="center", va="center",
+            color="#59616b", wrap=True,
+        )  # fmt: skip
+        return None
+    axis.grid(visible=True, color=_GRID, linewidth=0.6)
+    axis.set_axisbelow(True)
+    for curve in panel.curves:
+        _curve(axis, curve)
+    _bars(axis, panel)
+    for mark in panel.marks:
+        _mark(axis, mark)
+    if panel.categories:
+        turned = _slanted(panel)
+        axis.set_xticks(
+            range(len(panel.categories)), labels=panel.categories,
+            rotation=25 if turned else 0, ha="right" if turned else "center",
+        )  # fmt: skip
+        axis.set_xlim(-0.6, len(panel.categories) - 0.4)
+    _scale(axis, panel)
+    return None
+
+
+def _scale(axis: Axes, panel: Panel) -> None:
+    for which, log, limits in (
+        ("x", panel.x_log, panel.x_limits),
+        ("y", panel.y_log, panel.y_limits),
+    ):
+        if limits is not None:
+            axis.set(**{f"{which}lim": limits})
+        if log:
+            log_axis(axis, *span_of(panel, which), vertical=which == "y")
+
+
+def span_of(panel: Panel, which: str) -> tuple[float, float]:
+    """Ends of a logarithmic axis: its limits, or a little around what is drawn."""
+    limits = panel.x_limits if which == "x" else panel.y_limits
+    if limits is not None:
+        return limits
+    values = [
+        value
+        for curve in panel.curves
+        for value in (curve.x if which == "x" else (*curve.y, *curve.low, *curve.high))
+        if math.isfinite(value) and value > 0
+    ]
+    values += [mark.at for mark in panel.marks if mark.axis == which and mark.at > 0]
+    if not values:
+        return 0.5, 2.0
+    low, high = min(values), max(values)
+    room = max((high / low) ** 0.04, 1.01)
+    return low / room, high * room
+
+
+def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:
+    """Logarithmic, with plain numbers at 1, 2, 5 steps, or finer where the range is short."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415
+
+    which = axis.yaxis if vertical else axis.xaxis
+    axis.set(yscale="log", ylim=(low, high)) if vertical else axis.set(
+        xscale="log", xlim=(low, high)
+    )
+    which.set_major_locator(FixedLocator(log_ticks(low, high)))
+    which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    which.set_minor_locator(NullLocator())
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Plain numbers on a logarithmic axis that do not crowd."""
+    if high / low < 12:
+        step = grids.nice_step((high - low) / 6)
+        ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
+        # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
+        kept: list[float] = []
+        for tick in ticks:
+            if not kept or math.log(tick / kept[-1]) > 0.08 * math.log(high / low):
+                kept.append(tick)
+        return kept
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if high / low < 500 else (1,)
+    every = [f * 10.0**power for power in powers for f in factors]
+    return [tick for tick in every if low <= tick <= high]
+
+
+def _curve(axis: Axes, curve: Curve) -> None:
+    if not curve.x:
+        return
+    look = curve.look
+    colour = COLOURS[look % len(COLOURS)]
+    dash = DASHES[look % len(DASHES)]
+    marker = MARKERS[look % len(MARKERS)]
+    name = curve.label or None
+    if curve.kind == "steps":
+        axis.plot(
+            curve.x, curve.y, drawstyle="steps-post", color=colour, linestyle=dash,
+            linewidth=1.5, label=name,
+        )  # fmt: skip
+    elif curve.kind == "points":
+        axis.scatter(
+            curve.x, curve.y, s=11, marker=marker, facecolors="none", edgecolors=colour,
+            linewidths=0.7, alpha=0.75, label=name, rasterized=len(curve.x) > 500,
+        )  # fmt: skip
+    elif curve.kind == "errors":
+        arms = np.array([curve.y]) - np.array([curve.low]), np.array([curve.high]) - curve.y
+        axis.errorbar(
+            curve.x, curve.y, yerr=np.abs(np.vstack(arms)), fmt=marker, color=colour, capsize=3,
+            markersize=5, linewidth=1.3, label=name,
+        )  # fmt: skip
+    else:
+        axis.plot(
+            curve.x, curve.y, color=colour, linestyle=dash, linewidth=1.5, label=name,
+            marker=marker if curve.kind == "line" else None, markersize=4.2,
+        )  # fmt: skip
+        if curve.low:
+            axis.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.11, linewidth=0)
+
+
+def _bars(axis: Axes, panel: Panel) -> None:
+    count = len(panel.categories)
+    base = np.zeros(count)
+    for layer in panel.bars:
+        heights = np.array([value or 0.0 for value in layer.y])
+        _layer(axis, layer, base, heights)
+        base = base + heights
+    for place in range(count if panel.bars else 0):
+        if all(layer.y[place] is None for layer in panel.bars):
+            axis.text(place, 0, "n.m.", ha="center", va="bottom", fontsize=7, color="#59616b")
+    if panel.bars:
+        axis.set_ylim(0, max(1e-12, float(base.max())) * 1.14)
+
+
+def _layer(axis: Axes, layer: Bars, base: Any, heights: Any) -> None:
+    places = np.arange(len(heights))
+    axis.bar(
+        places, heights, bottom=base, width=0.72, color=COLOURS[layer.look % len(COLOURS)],
+        edgecolor="white", hatch=HATCHES[layer.look % len(HATCHES)], linewidth=0.4,
+        label=layer.label or None,
+    )  # fmt: skip
+    for place, text in enumerate(layer.texts):
+        axis.text(place, base[place] + heights[place], text, ha="center", va="bottom", fontsize=7.5)
+
+
+def _mark(axis: Axes, mark: Mark) -> None:
+    name = mark.label or None
+    if mark.to is not None:
+        span = axis.axvspan if mark.axis == "x" else axis.axhspan
+        span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
+    else:
+        line = axis.axvline if mark.axis == "x" else axis.axhline
+        line(mark.at, color="#59616b", linewidth=1.0, linestyle=(0, (4, 3)), label=name)
+
+
+def _heat(axis: Axes, heat: Heat) -> Any:
+    import matplotlib as mpl  # noqa: PLC0415 - see draw_charts
+    from matplotlib.patches import Rectangle  # noqa: PLC0415
+
+    values = np.array(
+        [[np.nan if v is None else v for v in row] for row in heat.values], dtype=np.float64
+    )
+    shown = np.array([[state == SHOWN for state in row] for row in heat.states], dtype=bool)
+    image = axis.pcolormesh(
+        np.arange(len(heat.x) + 1), np.arange(len(heat.y) + 1),
+        np.ma.masked_array(values, ~shown | np.isnan(values)), cmap=DIVERGING,
+        vmin=-heat.span, vmax=heat.span, edgecolors="white", linewidth=0.4,
+    )  # fmt: skip
+    for row, column in np.argwhere(~shown):
+        state = heat.states[row][column]
+        axis.add_patch(
+            Rectangle(
+                (column, row), 1, 1, facecolor="#ececec" if state == FAINT else "white",
+                edgecolor="#a5abb3", linewidth=0.4,
+                hatch={FAINT: "", ABSENT: "////"}.get(state, "xxxx"),
+            )
+        )  # fmt: skip
+    size = max(4.0, min(8.0, 46 / max(1, len(heat.x)), 46 / max(1, len(heat.y)) * 1.2))
+    for row, line in enumerate(heat.texts):
+        for column, text in enumerate(line):
+            colour = "#404040"
+            if shown[row, column]:
+                level = 0.5 + 0.5 * values[row, column] / heat.span
+                bright = np.asarray(mpl.colormaps[DIVERGING](level)[:3]) @ (0.3, 0.59, 0.11)
+                colour = "#101010" if bright > 0.5 else "white"
+            patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            axis.text(
+                column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size,
+                color=colour,
+                bbox=None if shown[row, column] or heat.states[row][column] == FAINT else patch,
+            )  # fmt: skip
+    _cells(axis.set_xticks, heat.x)
+    _cells(axis.set_yticks, heat.y)
+    return image
+
+
+def _cells(put: Any, names: Sequence[str]) -> None:
+    every = math.ceil(len(names) / 11)
+    put([place + 0.5 for place in range(0, len(names), every)], labels=names[::every])

@@ -1,0 +1,103 @@
+"""Events counted per task beside the delay ratio: one mark a task set, as the paper's Figure 11."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from html import escape
+
+from deadbeat.model.results import Summary
+from deadbeat.report import grids
+from deadbeat.report.charts import Chart
+from deadbeat.report.facts import number
+from deadbeat.report.samples import Row, Sample, samples
+from deadbeat.report.stress_charts import SCATTER_CAPTION, groups, scatter
+
+COUNTED = "counted"
+
+
+def column_of(event: str) -> str:
+    """Column of sets.csv that holds an event's mean count per job."""
+    return f"counter_{event}_per_job"
+
+
+def name_of(event: str) -> str:
+    """An event as a person writes it."""
+    return event.replace("cpu_", "CPU ").replace("_", " ")
+
+
+def states(summary: Summary) -> Mapping[str, str]:
+    """Event -> ``counted``, ``not supported here``, or ``refused: why``; empty: none asked for."""
+    found = summary.meta.get("counters")
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+
+
+def counter_charts(summary: Summary) -> list[Chart]:
+    """A panel for each event that was counted: what was not is never drawn as zero."""
+    own = _samples(summary)
+    panels = []
+    for event, state in states(summary).items():
+        if state != COUNTED:
+            continue
+        name = name_of(event)
+        unit = "ns" if event == "task_clock" else "number"
+        panel = scatter(
+            own, name[:1].upper() + name[1:], f"{name} per job ({unit})", _value_of(event), _AGAINST
+        )
+        if panel is not None:
+            panels.append(panel)
+    if not panels:
+        return []
+    return [
+        Chart(
+            name="counters",
+            title="Delay ratio beside counted events",
+            caption=f"{_words(summary)}{SCATTER_CAPTION}",
+            panels=tuple(panels),
+        )
+    ]
+
+
+def counters_note(summary: Summary) -> str:
+    """Why no event is drawn; the figure says itself which are missing from it."""
+    known = states(summary)
+    if not known:
+        return (
+            '<p class="hint">No events were counted: run with <code>--counters</code> to see which'
+            " of them go with the delay.</p>"
+        )
+    missing = _missing(summary)
+    if not missing or counter_charts(summary):
+        return ""
+    return f'<p id="counters-missing">Not drawn: {escape("; ".join(missing))}.</p>'
+
+
+_AGAINST = ("delay_ratio_mean", "delay ratio of a task set (span / C)")
+
+
+def _missing(summary: Summary) -> list[str]:
+    sets = summary.sets
+    found = []
+    for event, state in states(summary).items():
+        name = name_of(event)
+        if state != COUNTED:
+            found.append(f"{name} ({state})")
+        elif all(number(item.get(column_of(event))) is None for item in sets):
+            found.append(f"{name} (no task set has a value)")
+    return found
+
+
+def _words(summary: Summary) -> str:
+    missing = _missing(summary)
+    return f"Not drawn: {'; '.join(missing)}. " if missing else ""
+
+
+def _value_of(event: str) -> Callable[[Row], float | None]:
+    column = column_of(event)
+    return lambda item: number(item.get(column))
+
+
+def _samples(summary: Summary) -> tuple[Sample, ...]:
+    if summary.mode == "stress":
+        return samples(summary.sets, groups(summary), lambda item: str(item.get("group")))
+    labels = [f"M = {m}" for m in grids.cores_of(summary)]
+    return samples(summary.sets, labels, lambda item: f"M = {item.get('cores')}")

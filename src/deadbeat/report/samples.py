@@ -1,0 +1,196 @@
+"""Task sets taken together under one name, and how a figure of theirs is spread over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from deadbeat.report.charts import (
+    Bars,
+    Chart,
+    Curve,
+    Mark,
+    Panel,
+    cumulative,
+    histogram,
+    log_edges,
+    percentiles,
+)
+from deadbeat.report.facts import NoiseFloor, number
+
+Row = Mapping[str, Any]
+
+#: Column of a task set, name, axis label.
+RATIOS = (
+    ("slowdown", "slowdown_mean", "Slowdown", "slowdown of a task set (together / alone)"),
+    ("delay_ratio", "delay_ratio_mean", "Delay ratio", "delay ratio of a task set (span / C)"),
+)
+MISS = "deadline_miss_ratio"
+_MISS_AXIS = "deadline miss ratio (% of jobs, sets with a miss)"
+
+
+@frozen(kw_only=True)
+class Sample:
+    """Task sets under one name; ``look`` is theirs in every figure."""
+
+    label: str
+    look: int
+    sets: tuple[Row, ...]
+
+    def values(self, column: str) -> list[float]:
+        """What is known of a column, in the order of the sets."""
+        found = (number(item.get(column)) for item in self.sets)
+        return [value for value in found if value is not None]
+
+
+def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[Sample, ...]:
+    """The sets by label, in the order of ``labels``; those of other labels are left out."""
+    found: dict[str, list[Row]] = {label: [] for label in labels}
+    for item in sets:
+        if (label := label_of(item)) in found:
+            found[label].append(item)
+    return tuple(
+        Sample(label=label, look=look, sets=tuple(own))
+        for look, (label, own) in enumerate(found.items())
+    )
+
+
+def distribution_charts(
+    made_of: Sequence[Sample], floor: NoiseFloor, *, suffix: str = "", option: str = ""
+) -> list[Chart]:
+    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample.
+
+    Args:
+        suffix: Of the names. option: What tells these charts from others of their family.
+    """
+    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
+    if _known(made_of, MISS):
+        charts.append(_miss_chart(made_of))
+    return [
+        evolve(chart, name=chart.name + suffix, family=chart.name if option else "", option=option)
+        for chart in charts
+    ]
+
+
+def _known(made_of: Iterable[Sample], column: str) -> bool:
+    return any(sample.values(column) for sample in made_of)
+
+
+def _named(curve: Curve, sample: Sample) -> Curve:
+    return evolve(curve, label=sample.label, look=sample.look)
+
+
+def _ratio_chart(
+    made_of: Sequence[Sample], floor: NoiseFloor, entry: tuple[str, str, str, str]
+) -> Chart:
+    name, column, title, axis = entry
+    values = [(sample, sample.values(column)) for sample in made_of]
+    edges = log_edges([value for _, own in values for value in own])
+    marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
+    if name == "slowdown" and floor.share:
+        marks = (Mark(axis="x", at=1.0, to=1 + floor.share, label="below the noise floor"), *marks)
+    turned = tuple(evolve(mark, axis="y") for mark in marks)
+    drawn = [(sample, own) for sample, own in values if own]
+    panels = (
+        Panel(
+            title="Histogram", x_label=axis, y_label="task sets per bin (%)", x_log=True,
+            curves=tuple(_named(histogram(own, edges), sample) for sample, own in drawn),
+            marks=marks,
+        ),
+        Panel(
+            title="Cumulative", x_label=axis, y_label="task sets at or below (%)", x_log=True,
+            curves=tuple(_named(cumulative(own), sample) for sample, own in drawn),
+            marks=marks, y_limits=(-1.0, 101.0),
+        ),
+        Panel(
+            title="Percentiles", x_label="percentile of the task sets (%)", y_label=axis,
+            curves=tuple(_named(percentiles(own), sample) for sample, own in drawn),
+            y_log=True, marks=turned, x_limits=(-1.0, 101.0),
+        ),
+    )  # fmt: skip
+    counts = ", ".join(f"{sample.label}: {len(own):,} sets" for sample, own in values)
+    return Chart(
+        name=f"distribution-{name}",
+        title=f"{title} over task sets",
+        caption=f"{counts}. Ratios on a logarithmic axis; one value a task set.",
+        panels=panels,
+    )
+
+
+def _miss_chart(made_of: Sequence[Sample]) -> Chart:
+    """Zeros do not stand on a logarithmic axis and would hide the rest: they have their own bar."""
+    parts = []
+    for sample in made_of:
+        every = sample.values(MISS)
+        parts.append((sample, len(every), [100 * value for value in every if value > 0]))
+    edges = log_edges([value for _, _, own in parts for value in own])
+    missed = [(sample, count, own) for sample, count, own in parts if own]
+    # Most of a curve from 0 to 100 % would be the zeros, which have their bar.
+    least = min((100 * (1 - len(own) / count) for _, count, own in missed), default=0.0)
+    ends = (least - 0.06 * (100 - least) - 0.1, 101 - 0.01 * least)
+    calm = "no set missed a deadline"
+    panels = (
+        Panel(
+            title="Sets without a miss", x_label="task sets of", y_label="task sets (%)",
+            categories=tuple(sample.label for sample, _, _ in parts),
+            bars=(
+                Bars(
+                    label="",
+                    y=tuple(
+                        100 * (count - len(own)) / count if count else None
+                        for _, count, own in parts
+                    ),
+                    texts=tuple(
+                        f"{count - len(own):,} of {count:,}" if count else ""
+                        for _, count, own in parts
+                    ),
+                ),
+            ),
+        ),
+        Panel(
+            title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
+            y_label="task sets per bin (% of all)", empty=calm,
+            curves=tuple(
+                _named(histogram(own, edges, of=count), sample) for sample, count, own in missed
+            ),
+        ),
+        Panel(
+            title="Cumulative, from the share without a miss", x_label=_MISS_AXIS,
+            y_label="task sets at or below (%)", x_log=True, y_limits=ends, empty=calm,
+            curves=tuple(
+                _named(cumulative(own, of=count), sample) for sample, count, own in missed
+            ),
+        ),
+        Panel(
+            title="Percentiles, zeros left out", x_label="percentile of the task sets (%)",
+            y_label="deadline miss ratio (% of jobs)", y_log=True, x_limits=ends,
+            curves=tuple(
+                _named(percentiles(own, of=count), sample) for sample, count, own in missed
+            ),
+            empty=calm,
+        ),
+    )  # fmt: skip
+    return Chart(
+        name="distribution-misses",
+        title="Deadline miss ratio over task sets",
+        caption=(
+            "Sets without a miss have their own bar: zero does not stand on a logarithmic axis."
+            " A curve of the cumulative distribution begins at their share, one of the percentiles"
+            " where they end."
+        ),
+        panels=panels,
+    )
+
+
+def thinned(items: Sequence[Row], column: str, most: int) -> list[Row]:
+    """At most about ``most`` of the items: evenly spread by ``column``, the worst all kept."""
+    if len(items) <= most:
+        return list(items)
+    ordered = sorted(items, key=lambda item: number(item.get(column)) or 0.0)
+    worst = most // 8
+    rest = ordered[: len(ordered) - worst]
+    every = len(rest) / (most - worst)
+    spread = [rest[int(place * every)] for place in range(most - worst)]
+    return spread + ordered[len(ordered) - worst :]

@@ -1,0 +1,193 @@
+"""A realistic Summary of a stress campaign out of formulas: no clock, no chance, no machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from deadbeat.model.results import STRESS_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.traces import PARTS
+from helpers.demo_summary import demo_summary, model_slowdown, wobble
+
+EVENTS = ("context_switches", "cpu_migrations", "page_faults", "cycles", "cache_misses")
+
+
+def demo_stress(
+    *,
+    name: str = "stressed",
+    groups: Sequence[str] = ("M=2", "M=4", "M=8", "random"),
+    sets_per_group: int = 60,
+    factors: Sequence[float] = (2.0,),
+    critical: Sequence[int] = (0,),
+    causes: bool = True,
+    counters: bool = True,
+    labels: tuple[str, ...] = ("simulated", "policy other"),
+    kind: str = "simulated",
+) -> Summary:
+    """Groups of random task sets; with ``critical`` of (1, 2), groups ``M=4 k=1`` and so on."""
+    rows: list[dict[str, Any]] = []
+    sets: list[dict[str, Any]] = []
+    first = 0
+    for group in groups:
+        for k in critical:
+            label = f"{group} k={k}" if k else group
+            for factor in factors:
+                own = [
+                    _set(label, group, first + place, factor, k, causes=causes, counters=counters)
+                    for place in range(sets_per_group)
+                ]
+                sets += own
+                rows.append(_row(label, group, factor, k, own))
+            first += sets_per_group
+    base = demo_summary(name=name, labels=labels, kind=kind, cores=(), steps=1)
+    meta = dict(base.meta)
+    if counters:
+        meta["counters"] = {
+            event: "counted" if event in EVENTS[:3] else "not supported here" for event in EVENTS
+        } | {"cache_misses": "refused: perf_event_paranoid is 3"}
+    if causes:
+        meta["causes"] = [_late(place) for place in range(6)]
+    else:
+        meta["causes_unavailable"] = "tracefs is not mounted and cannot be mounted here"
+    return Summary(
+        mode="stress",
+        rows=tuple(rows),
+        sets=tuple(sets),
+        findings=base.findings,
+        noise_floor=base.noise_floor,
+        labels=labels,
+        meta=meta,
+    )
+
+
+def _set(
+    label: str,
+    group: str,
+    number: int,
+    factor: float,
+    k: int,
+    *,
+    causes: bool,
+    counters: bool,
+) -> dict[str, Any]:
+    drawn = [0.5 + 0.5 * wobble(number, part) for part in (1, 2, 3, 4)]
+    m = int(group[2:]) if group.startswith("M=") else (2, 4, 8)[int(2.99 * drawn[3])]
+    rho, alpha = round(drawn[0], 3), round(drawn[1], 3)
+    effect = model_slowdown(m, rho, alpha) - 1
+    slowdown = 1 + effect / (1 + k) * (0.6 + 0.8 * drawn[2]) + 0.004 * wobble(number, 5)
+    late = max(0.0, slowdown - 0.75 * factor) ** 2 * 0.4
+    jobs = 400 * m
+    misses = min(jobs, round(jobs * late))
+    key = RunKey(Point(m, round(rho * 1000), round(alpha * 1000), round(factor * 1000)), number)
+    parts = _parts(slowdown, effect, causes)
+    return {
+        "key": key.text,
+        "group": label,
+        "cores": m,
+        "critical_cores": k,
+        "deadline_factor": factor,
+        "sync_share": rho,
+        "contended_ratio": alpha,
+        "replica": number,
+        "seed": 7_000_000 + number,
+        "tasks": m + number % 3,
+        "utilisation": m / factor,
+        "jobs": jobs,
+        "released": jobs,
+        "delay_ratio_mean": slowdown * (1.01 + 0.006 * wobble(number, m)),
+        "slowdown_mean": slowdown,
+        "response_ratio_mean": sum(parts.values()) if causes else slowdown * 1.04,
+        "deadline_misses": misses,
+        "deadline_miss_ratio": misses / jobs,
+        "miss_episodes": (misses + 2) // 3,
+        "sync_share_real": rho,
+        "contended_ratio_real": alpha if rho else None,
+        "overlap_real": 0.1 * rho * alpha,
+        "rejected": int(number % 17 == 0),
+        "file": f"jobs/{key.text}.jobs",
+        **{f"{part}_ratio": parts[part] if causes else None for part in PARTS},
+        "counter_context_switches_per_job": 1 + 4 * effect + drawn[2] if counters else None,
+        "counter_cpu_migrations_per_job": 0.0 if counters else None,
+        "counter_page_faults_per_job": 0.01 * drawn[2] if counters and number % 2 else None,
+        "counter_cycles_per_job": None,
+        "counter_cache_misses_per_job": None,
+    }
+
+
+def _parts(slowdown: float, effect: float, causes: bool) -> dict[str, float]:
+    del causes
+    waits = {"wake_up": 0.03, "core_wait": 0.02 + 0.01 * effect, "stall": 0.002}
+    waits["resource_wait"] = 0.7 * max(0.0, slowdown - 1)
+    return waits | {"execution": 1 + 0.3 * max(0.0, slowdown - 1)}
+
+
+def _row(
+    label: str, group: str, factor: float, k: int, own: list[dict[str, Any]]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "group": label,
+        "cores": int(group[2:]) if group.startswith("M=") else None,
+        "critical_cores": k,
+        "deadline_factor": factor,
+        "task_sets": len(own),
+        "jobs": sum(item["jobs"] for item in own),
+        "released": sum(item["jobs"] for item in own),
+    }
+    for metric in ("slowdown", "delay_ratio"):
+        known = np.array([item[f"{metric}_mean"] for item in own])
+        mean, arm = float(known.mean()), 2 * float(known.std()) / math.sqrt(len(known))
+        values |= {f"{metric}_mean": mean, f"{metric}_ci_low": mean - arm}
+        values |= {f"{metric}_ci_high": mean + arm}
+        for share in (5, 25, 50, 75, 95, 99):
+            values[f"{metric}_p{share}"] = float(np.percentile(known, share))
+        values[f"{metric}_max"] = float(known.max())
+    values["response_ratio_mean"] = float(np.mean([i["response_ratio_mean"] for i in own]))
+    ratios = np.array([item["deadline_miss_ratio"] for item in own])
+    missed = ratios[ratios > 0]
+    share = len(missed) / len(own)
+    arm = 2 * math.sqrt(max(share * (1 - share), 0.01) / len(own))
+    mean = sum(item["deadline_misses"] for item in own) / values["jobs"]
+    values |= {
+        "deadline_miss_ratio": mean,
+        "deadline_miss_ci_low": mean * 0.7,
+        "deadline_miss_ci_high": min(1.0, mean * 1.4) if mean else 1 - 0.05 ** (1 / len(own)),
+        "miss_set_share": share,
+        "miss_set_share_ci_low": max(0.0, share - arm),
+        "miss_set_share_ci_high": min(1.0, share + arm),
+        "deadline_miss_p50_nonzero": float(np.median(missed)) if len(missed) else None,
+        "deadline_miss_p95_nonzero": float(np.percentile(missed, 95)) if len(missed) else None,
+        "miss_episodes": sum(item["miss_episodes"] for item in own),
+        "overruns": sum(item["deadline_misses"] for item in own) // 4,
+        "rejected_share": sum(item["rejected"] for item in own) / len(own),
+    }
+    for column in ("sync_share_real", "contended_ratio_real", "overlap_real"):
+        known_real = [item[column] for item in own if item[column] is not None]
+        values[column] = float(np.mean(known_real))
+    assert set(values) <= set(STRESS_COLUMNS)
+    for part in PARTS:
+        column = f"{part}_ratio"
+        known_parts = [item[column] for item in own]
+        values[column] = None if None in known_parts else float(np.mean(known_parts))
+    return values
+
+
+def _late(place: int) -> dict[str, Any]:
+    causes = ("core held", "resource held", "throttled", "migrated", "execution", "unknown")
+    parts = {"wake_up": 40_000, "core_wait": 3_100_000, "resource_wait": 800_000}
+    parts |= {"execution": 1_500_000 + 1000 * place, "stall": 0}
+    return {
+        "run": f"m004-s0500-c1000-r{place:04d}",
+        "job": 17 + place,
+        "task": place % 4,
+        "response_ns": sum(parts.values()),
+        "deadline_ns": 4_000_000,
+        "parts_ns": parts,
+        "cause": causes[place],
+        "holder": ("kworker/2:1 (pid 88, FIFO 99)", "db-t1", "", "", "", "")[place],
+        "evidence": "ran on cpu 2 for 3.10 ms of the 3.10 ms in which db-t0 was ready",
+        "traced": place < 4,
+        "details": {},
+    }

@@ -1,0 +1,207 @@
+"""The page and the figures of a stress campaign. Truth: a campaign made of formulas."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from attrs import evolve
+from helpers.demo_stress import demo_stress
+from helpers.pages import HOSTILE, Page
+
+from deadbeat.report import headline, rows_for_terminal, terminal_columns, write_report
+from deadbeat.report.causes import time_text
+from deadbeat.report.counters import counter_charts
+from deadbeat.report.facts import noise_floor
+from deadbeat.report.figures import draw_figures
+from deadbeat.report.samples import distribution_charts
+from deadbeat.report.stress_charts import group_samples, stress_charts
+from deadbeat.report.stress_page import render_stress, sets_data
+
+SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
+
+
+def svg_words(content: bytes) -> str:
+    root = ET.fromstring(content)
+    return "\n".join(
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    )
+
+
+@pytest.fixture(scope="module")
+def demo() -> Page:
+    return Page(render_stress(demo_stress()))
+
+
+@pytest.fixture(scope="module")
+def svgs() -> dict[str, bytes]:
+    return dict(draw_figures(demo_stress(**SMALL), ("svg",)))
+
+
+def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
+    sentence = headline(demo_stress()).sentence
+    assert re.match(r"Of 240 random task sets the worst twentieth of M=8 runs at least", sentence)
+    assert re.search(r"[\d.]+% of the sets of M=8 miss a deadline\.$", sentence)
+    assert "M=2" in demo.words
+
+
+def test_nothing_to_see_is_said_as_such():
+    base = demo_stress(**SMALL)
+    calm = {f"slowdown_{name}": 1.001 for name in ("mean", "p50", "p95", "max")}
+    rows = tuple(row | calm | {"miss_set_share": 0.0} for row in base.rows)
+    words = headline(evolve(base, rows=rows)).sentence
+    assert words.endswith("no set misses a deadline. That is no more than can be seen here.")
+    assert (
+        headline(demo_stress(groups=())).sentence
+        == "No task set has a quiet result: nothing is decided."
+    )
+
+
+def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
+    assert set(svgs) == {
+        "distribution-slowdown.svg", "distribution-delay_ratio.svg", "distribution-misses.svg",
+        "drivers.svg", "split.svg", "counters.svg",
+    }  # fmt: skip
+    for content in svgs.values():
+        words = svg_words(content)
+        assert "SIMULATED, policy other" in words
+        assert "Smallest effect visible here: 1.2 %." in words
+    words = svg_words(svgs["distribution-slowdown.svg"])
+    for text in (
+        "slowdown of a task set (together / alone)", "task sets per bin (%)",
+        "task sets at or below (%)",
+        "percentile of the task sets (%)", "M=2", "M=8", "below the noise floor",
+    ):  # fmt: skip
+        assert text in words
+
+
+def test_sets_without_a_miss_stand_apart():
+    summary = demo_stress(**SMALL)
+    own = group_samples(summary, 2.0)
+    chart = distribution_charts(own, noise_floor(summary))[-1]
+    bar = chart.panels[0].bars[0]
+    for sample, text in zip(own, bar.texts, strict=True):
+        calm = sum(1 for item in sample.sets if item["deadline_miss_ratio"] == 0)
+        assert text == f"{calm} of {len(sample.sets)}"
+    drawn = [curve for panel in chart.panels[1:] for curve in panel.curves]
+    assert drawn
+    shown = [value for curve in chart.panels[2].curves for value in curve.x]
+    assert min(shown) > 0, "a logarithmic axis has no zero"
+
+
+def test_a_campaign_without_misses_says_so_in_the_figure():
+    base = demo_stress(**SMALL)
+    sets = tuple(item | {"deadline_miss_ratio": 0.0} for item in base.sets)
+    chart = next(
+        c for c in stress_charts(evolve(base, sets=sets)) if c.name == "distribution-misses"
+    )
+    assert [panel.blank for panel in chart.panels] == [False, True, True, True]
+    assert chart.panels[1].empty == "no set missed a deadline"
+
+
+def test_several_deadline_factors_give_one_curve_per_group():
+    charts = {c.name: c for c in stress_charts(demo_stress(**SMALL, factors=(2.0, 3.0, 4.0)))}
+    jobs = charts["deadline-factor"].panels[0]
+    assert [curve.label for curve in jobs.curves] == ["M=2", "M=8"]
+    assert jobs.curves[0].x == (2.0, 3.0, 4.0)
+    assert charts["distribution-misses-d003000"].option == "D/C = 3"
+
+
+def test_critical_tasks_are_drawn_over_their_cores():
+    summary = demo_stress(groups=("M=4", "M=8"), sets_per_group=12, critical=(1, 2))
+    chart = next(c for c in stress_charts(summary) if c.name == "critical")
+    assert [curve.label for curve in chart.panels[0].curves] == ["M = 4", "M = 8"]
+    assert chart.panels[0].curves[0].x == (1.0, 2.0)
+    assert "of the critical tasks" in Page(render_stress(summary)).text
+
+
+def test_what_was_not_counted_is_named_and_not_drawn():
+    (chart,) = counter_charts(demo_stress(**SMALL))
+    assert [panel.title.split("\n")[0] for panel in chart.panels] == [
+        "Context switches", "CPU migrations", "Page faults",
+    ]  # fmt: skip
+    assert "r_s = 0." in chart.panels[0].title
+    assert "does not vary" in chart.panels[1].title
+    assert "cycles (not supported here)" in chart.caption
+    assert "cache misses (refused: perf_event_paranoid is 3)" in chart.caption
+    # Page faults have a value in every other set only: the others are no zeros.
+    assert sum(len(curve.x) for curve in chart.panels[2].curves) == 30
+
+
+def test_without_the_split_the_page_says_how_to_get_it():
+    summary = demo_stress(**SMALL, causes=False, counters=False)
+    page = Page(render_stress(summary))
+    assert "How response times split was not recorded" in page.text
+    assert "Not traced: tracefs is not mounted and cannot be mounted here." in page.text
+    assert "No events were counted" in page.text
+
+
+def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
+    for words in (
+        "resource held",
+        "kworker/2:1 (pid 88, FIFO 99)",
+        "5.44 ms late",
+        "wake-up 40 µs",
+    ):
+        assert words in demo.text
+
+
+def test_the_table_of_sets_is_limited_and_holds_the_worst():
+    summary = demo_stress(groups=("M=4", "M=8"), sets_per_group=400)
+    data = sets_data(summary)
+    assert data["total"] == 800
+    assert len(data["sets"]) <= 400
+    worst = max(summary.sets, key=lambda item: item["slowdown_mean"])
+    assert worst["seed"] in {
+        line[[f["heading"] for f in data["fields"]].index("seed")] for line in data["sets"]
+    }
+
+
+def test_a_page_of_very_many_sets_stays_small():
+    """17,000 task sets, as the paper's preset has; plotly alone takes 4.6 MB."""
+    summary = demo_stress(groups=("M=4", "M=8", "M=12", "M=16", "random"), sets_per_group=3400)
+    page = render_stress(summary)
+    assert len(summary.sets) == 17000
+    assert len(page) < 6_000_000
+
+
+def test_the_terminal_shows_a_line_per_group():
+    summary = demo_stress(**SMALL)
+    keys = [key for key, _ in terminal_columns(summary)]
+    lines = rows_for_terminal(summary)
+    assert [line["group"] for line in lines] == ["M=2", "M=8"]
+    assert all(set(keys) == set(line) for line in lines)
+
+
+def test_hostile_names_stay_text():
+    base = demo_stress(**SMALL, name=HOSTILE, labels=(HOSTILE,))
+    late = [
+        job | {"holder": HOSTILE, "evidence": HOSTILE, "run": HOSTILE}
+        for job in base.meta["causes"]
+    ]
+    rows = tuple(row | {"group": HOSTILE} for row in base.rows[:1])
+    sets = tuple(item | {"group": HOSTILE, "file": HOSTILE} for item in base.sets)
+    meta = base.meta | {"causes": late, "counters": {HOSTILE: HOSTILE}}
+    page = Page(render_stress(evolve(base, rows=rows, sets=sets, meta=meta)))
+    assert len(page.scripts) == 4
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
+
+
+def test_the_same_summary_gives_the_same_bytes(tmp_path):
+    summary = demo_stress(**SMALL)
+    formats = ("png", "svg", "pdf")
+    assert (
+        write_report(summary, tmp_path / "a").read_bytes()
+        == write_report(summary, tmp_path / "b").read_bytes()
+    )
+    small = evolve(summary, sets=summary.sets[:4], rows=summary.rows[:1])
+    assert dict(draw_figures(small, formats)) == dict(draw_figures(small, formats))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1_234_567, "1.23 ms"), (999, "999 ns"), (0, "0 ns"), (None, "–")]
+)
+def test_times_are_written_in_a_fitting_unit(value, text):
+    assert time_text(value) == text
