@@ -190,14 +190,11 @@ def test_hostile_names_stay_text():
 
 
 def test_the_same_summary_gives_the_same_bytes(tmp_path):
-    summary = demo_stress(**SMALL)
+    summary = demo_stress(groups=("M=2",), sets_per_group=4, counters=False)
+    first, second = (write_report(summary, tmp_path / name) for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
     formats = ("png", "svg", "pdf")
-    assert (
-        write_report(summary, tmp_path / "a").read_bytes()
-        == write_report(summary, tmp_path / "b").read_bytes()
-    )
-    small = evolve(summary, sets=summary.sets[:4], rows=summary.rows[:1])
-    assert dict(draw_figures(small, formats)) == dict(draw_figures(small, formats))
+    assert dict(draw_figures(summary, formats)) == dict(draw_figures(summary, formats))
 
 
 @pytest.mark.parametrize(
