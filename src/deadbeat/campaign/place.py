@@ -15,6 +15,7 @@ from attrs import frozen
 
 from deadbeat.campaign.plan import plan
 from deadbeat.campaign.spec import CampaignSpec, differences, read_spec, spec_dict
+from deadbeat.executors.base import Executor
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.store.campaign import CAMPAIGN_FILE, CampaignStore
 from deadbeat.store.files import PART_SUFFIX
@@ -137,6 +138,24 @@ def choose(
             "repeat its command to continue it, or choose --name NAME, or --fresh",
         )
     return Place(path=path, resumed=True)
+
+
+def finished_like(runs: Path, spec: CampaignSpec, executor: Executor) -> Path | None:
+    """The last finished campaign of ``spec`` (resolved) and its own programs on this very machine
+    and kernel; None: there is none."""
+    platform = executor.describe()
+    for _, path in sorted(family(runs, spec.name).items(), reverse=True):
+        if state_of(path).state != "finished":
+            continue
+        store = CampaignStore.open(path)
+        calibration = store.load_calibration()
+        if calibration is None or store.load_origin() is not None:
+            continue
+        made = calibration.platform
+        same = (made.fingerprint, made.kernel) == (platform.fingerprint, platform.kernel)
+        if same and not differences(spec_dict(read_spec(store.spec)), spec_dict(spec)):
+            return path
+    return None
 
 
 def _check_programs(path: Path, state: str, kept: Origin | None, asked: Origin | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from attrs import define
 
-from deadbeat.campaign.place import Place, choose
+from deadbeat.campaign.place import Place, choose, finished_like
 from deadbeat.campaign.plan import Resolved, estimate, resolve
 from deadbeat.campaign.runner import CampaignResult, check_calibration, run_campaign, standing
 from deadbeat.campaign.spec import (
@@ -72,6 +72,44 @@ def run_session(
             return _answer(session, store, _measure(session, store), again)
         except KeyboardInterrupt:
             return _interrupted(session, store, again)
+
+
+def run_to_end(
+    options: Mapping[str, Any], *, layer: Mapping[str, Any], executor: Executor, again: str
+) -> Path:
+    """Runs the campaign of ``layer`` on ``executor``, or finds one that answers it already.
+
+    Args:
+        options: As for `run_session`.
+        again: The command that continues it.
+
+    Returns:
+        The folder of the finished campaign.
+
+    Raises:
+        KeyboardInterrupt: After it was said what is kept.
+        DeadbeatError: Nothing of it has a result.
+    """
+    asked = _Asked(spec=specify(layer), source=None, cpus=None, layer=layer, names={})
+    resolved, _ = asked.fit(executor)
+    known = None if options["fresh"] else finished_like(options["runs"], resolved.spec, executor)
+    if known is not None:
+        say(f"{known} answers it already: it is not run again (--fresh)")
+        return known
+    session = _prepare(options, asked, executor)
+    store = None
+    try:
+        store = _begin(session)
+        result = _measure(session, store)
+        say("summarise and draw")
+        write_results(store, figures=options["figures"])
+    except KeyboardInterrupt:
+        _interrupted(session, store, again)
+        raise
+    if not result.done:
+        _, reason = min((key.text, reason) for key, reason in result.failed.items())
+        raise DeadbeatError(f"{store.path}: no run has a result: {reason}", "see deadbeat show")
+    return store.path
 
 
 @define(kw_only=True)

@@ -220,9 +220,9 @@ DOUBTS: tuple[Doubt, ...] = (
         "references-moved",
         "The machine is quiet at another speed",
         """A loop that only computes should take the same time on the same hardware under any
-        kernel. Here it does not: the host has another state, or a frequency or power limit applies in
-        one of the two campaigns. C was measured at the other speed, so every delay ratio is off by
-        about as much, and a comparison of delay ratios compares the states.""",
+        kernel. Here it does not: the host has another state, or a frequency or power limit
+        applies in one of the two campaigns. C was measured at the other speed, so every delay
+        ratio is off by about as much, and a comparison of delay ratios compares the states.""",
         """Look for the cause and measure again. Slowdown survives: it refers to the same programs
         alone at the same speed.""",
     ),

@@ -143,6 +143,9 @@ def judge(observation: Observation, evidence: Evidence) -> Judgement:
     if not fitting:
         return Judgement(verdict=UNDECIDED, because=f"no {observation.mode} campaign was given")
     labels = tuple(dict.fromkeys(label for result in fitting for label in result.labels))
+    empty = [result.name for result in fitting if not result.rows]
+    if empty:
+        return Judgement(verdict=UNDECIDED, because=f"{empty[0]} holds no result", labels=labels)
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores:
         because = f"{' and '.join(names)} hold{'s' * (len(names) == 1)} at most M = {most}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from deadbeat.observations.base import UNDECIDED, Evidence, Judgement, Observation, verdict_of
-from deadbeat.observations.points import at_cores, metric_of, place_text, value
+from deadbeat.observations.points import at_cores, foreign_costs, place_text, value
 
 LOW, HIGH = 0.9, 1.1
 
 
 def _decide(evidence: Evidence) -> Judgement:
     result = evidence.results[0]
-    metric, name = metric_of(result)
+    if foreign_costs(result):
+        because = f"the costs of {result.name} are of another platform: C cannot be checked there"
+        return Judgement(verdict=UNDECIDED, because=because)
+    metric, name = "delay_ratio", "delay ratio"
     known = [(row, found) for row in at_cores(result, 1) if (found := value(row, metric))]
     if not known:
         return Judgement(verdict=UNDECIDED, because=f"{result.name} has no point at M = 1")

@@ -32,13 +32,18 @@ class Value:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+def foreign_costs(result: Result) -> bool:
+    """Whether C was measured on other hardware than the campaign ran on."""
+    return _FOREIGN in result.labels
+
+
 def metric_of(result: Result) -> tuple[str, str]:
     """Column and name of the ratio the paper reads.
 
     That is the delay ratio; where C is of another platform the slowdown, which does not need it.
     """
-    if _FOREIGN in result.labels:
-        return "slowdown", "slowdown (costs are of another platform)"
+    if foreign_costs(result):
+        return "slowdown", "slowdown (the costs are of another platform)"
     return "delay_ratio", "delay ratio"
 
 

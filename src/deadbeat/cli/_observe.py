@@ -1,0 +1,238 @@
+"""What ``deadbeat observe`` does; apart from its options, so that ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Self
+
+import attrs
+import click
+from attrs import frozen
+
+from deadbeat.analysis.view import open_campaign as open_view
+from deadbeat.campaign.place import find_campaign
+from deadbeat.cli._machine import make_executor
+from deadbeat.cli._output import interruptible, print_json, say
+from deadbeat.cli._session import run_to_end
+from deadbeat.executors.base import Executor
+from deadbeat.model.comparison import Comparison
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.words import shown
+from deadbeat.observations import Evidence, Judgement, Observation, Result, judge, observations
+from deadbeat.observations.base import (
+    CONFIRMED,
+    NOT_CONFIRMED,
+    UNDECIDED,
+    needs_cores,
+    needs_kernels,
+)
+from deadbeat.observations.campaigns import ask
+
+_INTERRUPTED = 130
+_NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
+#: Options of a campaign's session that observe has none of.
+_NO_OPTIONS: dict[str, Any] = {
+    "campaign_file": None,
+    "calibration_file": None,
+    "programs_from": None,
+    "preset": None,
+    "quick": False,
+    "retry_failed": False,
+}
+
+
+@frozen(kw_only=True)
+class Question:
+    """What is asked: which observations, from which campaigns, with what to run."""
+
+    chosen: tuple[Observation, ...]
+    sources: tuple[str, ...]
+    quick: bool
+    options: Mapping[str, Any]
+    words: tuple[str, ...]
+
+    @classmethod
+    def parse(
+        cls,
+        what: Sequence[str],
+        sources: Sequence[str],
+        *,
+        quick: bool,
+        options: Mapping[str, Any],
+        words: tuple[str, ...],
+    ) -> Self:
+        """Numbers are observations; behind ``--from`` every other word is a campaign.
+
+        Raises:
+            UsageError: A word is neither, or there is no such observation.
+        """
+        given = [part for word in what for part in word.split(",") if part]
+        numbers = [word for word in given if word == "all" or _NUMBERS.fullmatch(word)]
+        rest = [word for word in given if word not in numbers]
+        if rest and not sources:
+            raise UsageError(f"{shown(rest[0])} is no observation", "1 to 9, 2..4 or all")
+        named = [part for word in sources for part in word.split(",") if part]
+        return cls(
+            chosen=_chosen(numbers or ["all"]),
+            sources=tuple(dict.fromkeys([*named, *rest])),
+            quick=quick,
+            options={**_NO_OPTIONS, **options},
+            words=words,
+        )
+
+
+@frozen(kw_only=True)
+class Answer:
+    """An observation and what became of it."""
+
+    observation: Observation
+    judgement: Judgement
+
+
+def observe(question: Question) -> int:
+    """Judges, runs what is lacking before, prints; returns the exit status."""
+    if question.sources:
+        answers = _judged(question.chosen, _stored(question))
+    else:
+        try:
+            with closing(_executor(question)) as executor, interruptible():
+                answers = _here(question, executor)
+        except KeyboardInterrupt:
+            say(f"interrupted: continue with: {shlex.join(['deadbeat', *question.words])}")
+            return _INTERRUPTED
+    if question.options["as_json"]:
+        print_json({"observations": [_plain(answer) for answer in answers]})
+    else:
+        for answer in answers:
+            _print(answer)
+    return 0
+
+
+def _chosen(words: Iterable[str]) -> tuple[Observation, ...]:
+    known = {observation.number: observation for observation in observations()}
+    numbers: set[int] = set()
+    for word in words:
+        match = _NUMBERS.fullmatch(word)
+        low, high = (1, max(known)) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if low not in known or high not in known or low > high:
+            raise UsageError(f"there is no observation {word}", f"1 to {max(known)}, or all")
+        numbers.update(range(low, high + 1))
+    return tuple(known[number] for number in sorted(numbers))
+
+
+def _executor(question: Question) -> Executor:
+    options = question.options
+    return make_executor(options["executor_text"], simulated=options["simulated"], cpus=None)
+
+
+def _stored(question: Question) -> tuple[Result, ...]:
+    return tuple(_result(question, text) for text in question.sources)
+
+
+def _result(question: Question, text: str) -> Result:
+    path = find_campaign(question.options["runs"], text)
+    return Result(name=path.name, summary=open_view(path).summary)
+
+
+def _judged(chosen: Iterable[Observation], results: Sequence[Result]) -> list[Answer]:
+    """One verdict each; of an observation on one kernel one for each campaign of its mode."""
+    answers = []
+    for observation in chosen:
+        fitting = [one for one in results if one.mode == observation.mode]
+        split = observation.kernels == 1 and fitting
+        for group in [[one] for one in fitting] if split else [list(results)]:
+            found = judge(observation, Evidence(results=tuple(group), compare=_compare(results)))
+            answers.append(Answer(observation=observation, judgement=found))
+    return answers
+
+
+def _here(question: Question, executor: Executor) -> list[Answer]:
+    """Runs the campaigns that this machine can answer something with, and judges them."""
+    platform = executor.describe()
+    cores = len(platform.cpus)
+    known: dict[str, Result] = {}
+    answers = []
+    for observation in question.chosen:
+        lacking = _lacking(observation, cores)
+        if lacking is None:
+            name = observation.campaign
+            if name not in known:
+                known[name] = _run(question, name, executor, cores)
+            answers += _judged([observation], [known[name]])
+        else:
+            labels = () if platform.kind == "hardware" else (platform.kind,)
+            judgement = attrs.evolve(lacking, labels=labels)
+            answers.append(Answer(observation=observation, judgement=judgement))
+    return answers
+
+
+def _lacking(observation: Observation, cores: int) -> Judgement | None:
+    """What forbids that this machine alone shows it; None: nothing does."""
+    if cores < observation.cores:
+        verdict, because = needs_cores(observation.cores), f"{cores} can be used here"
+        return Judgement(verdict=verdict, because=because)
+    if observation.kernels > 1:
+        because = "run the programs of one campaign on the other kernel (--programs-from), then"
+        return Judgement(
+            verdict=needs_kernels(observation.kernels),
+            because=f"{because} observe {observation.number} --from A B",
+        )
+    return None
+
+
+def _run(question: Question, campaign: str, executor: Executor, cores: int) -> Result:
+    asked = ask(campaign, cores=cores, quick=question.quick)
+    again = shlex.join(["deadbeat", *(word for word in question.words if word != "--fresh")])
+    layer = {**asked.layer, "name": asked.name}
+    path = run_to_end(question.options, layer=layer, executor=executor, again=again)
+    return Result(name=path.name, summary=open_view(path).summary)
+
+
+def _compare(results: Sequence[Result]) -> Any:
+    """Compares two of ``results`` by program; the statistics are loaded when first asked for."""
+
+    def compare(baseline: Result, other: Result) -> Comparison:
+        raise DeadbeatError("campaigns cannot be compared yet", "")
+
+    return compare
+
+
+def _shown_labels(answer: Answer) -> list[str]:
+    return [
+        label.upper() if label in ("simulated", "emulated") else label
+        for label in answer.judgement.labels
+    ]
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    observation, judgement = answer.observation, answer.judgement
+    return {
+        "number": observation.number,
+        "title": observation.title,
+        "statement": observation.statement,
+        "criterion": observation.criterion,
+        "verdict": judgement.verdict,
+        "because": judgement.because,
+        "figures": [{"what": what, "value": value} for what, value in judgement.figures],
+        "runs": list(judgement.runs),
+        "labels": _shown_labels(answer),
+    }
+
+
+def _print(answer: Answer) -> None:
+    observation, judgement = answer.observation, answer.judgement
+    marks = "".join(f"   {label}" for label in _shown_labels(answer))
+    of = f"   ({', '.join(judgement.runs)})" if judgement.runs else ""
+    click.echo(f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}")
+    lines = [judgement.because, *(f"{what}: {value}" for what, value in judgement.figures)]
+    if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
+        lines.append(f"criterion: {observation.criterion}")
+    wrap = textwrap.TextWrapper(
+        width=100, initial_indent="   ", subsequent_indent="     ", break_on_hyphens=False
+    )
+    for line in lines:
+        click.echo(wrap.fill(line))

@@ -1,0 +1,315 @@
+"""Truth: what the paper saw (section 4), as made-up campaigns; each verdict can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
+from deadbeat.model.errors import UsageError
+from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
+from deadbeat.observations import Evidence, Judgement, Result, judge, observations
+
+AXIS = (0.0, 0.5, 1.0)
+Surface = Callable[[int, float, float], float]
+
+
+def flat(cores: int, rho: float, alpha: float) -> float:
+    return 1.0
+
+
+def paper(cores: int, rho: float, alpha: float) -> float:
+    """Figure 4 in a formula: flat up to 4 cores, a peak at 8, moderate contention hurts at 16."""
+    contention = rho * alpha
+    steep = {1: 0.0, 4: 0.15, 8: 9.0 * contention**4, 16: 20.0 * contention}[cores]
+    return 1.0 + (steep * contention if cores == 4 else steep)
+
+
+def profile(
+    surface: Surface = paper,
+    *,
+    cores: tuple[int, ...] = (1, 4, 8, 16),
+    width: float = 0.02,
+    name: str = "made-up",
+    labels: tuple[str, ...] = (),
+    platform: Mapping[str, Any] | None = None,
+) -> Result:
+    """A profile whose means follow ``surface``, with intervals of +- ``width`` of them."""
+    rows = []
+    for m in cores:
+        for rho in AXIS:
+            for alpha in AXIS:
+                mean = surface(m, rho, alpha)
+                row: dict[str, Any] = dict.fromkeys(SUMMARY_COLUMNS)
+                row |= {"cores": m, "sync_share": rho, "contended_ratio": alpha, "task_sets": 10}
+                for metric in ("delay_ratio", "slowdown"):
+                    row[f"{metric}_mean"] = mean
+                    row[f"{metric}_ci_low"] = mean * (1 - width)
+                    row[f"{metric}_ci_high"] = mean * (1 + width)
+                rows.append(row)
+    summary = Summary(
+        rows=tuple(rows), sets=(), labels=labels, meta={"platform": dict(platform or {})}
+    )
+    return Result(name=name, summary=summary)
+
+
+def verdict(number: int, *results: Result, **options: Any) -> Judgement:
+    return judge(observations()[number - 1], Evidence(results=results, **options))
+
+
+def test_there_are_nine_and_each_says_what_decides_it() -> None:
+    assert [each.number for each in observations()] == list(range(1, 10))
+    for each in observations():
+        assert each.title and each.statement and "confirmed" in each.criterion
+        assert (each.campaign != "") == (each.kernels == 1)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_machine_like_the_papers_confirms_them(number: int) -> None:
+    found = verdict(number, profile())
+    assert (found.verdict, found.runs) == ("confirmed", ("made-up",))
+    assert found.figures and found.because
+
+
+@pytest.mark.parametrize(
+    ("number", "surface"),
+    [
+        (1, lambda m, r, a: 1.3 if r == 1 else 1.0),
+        (2, lambda m, r, a: 1 + 0.5 * (m - 1) * r * a),
+        (3, flat),
+        (3, lambda m, r, a: 3.0 if m == 8 else 1.0),
+        (4, flat),
+    ],
+)
+def test_another_machine_does_not(number: int, surface: Surface) -> None:
+    assert verdict(number, profile(surface)).verdict == "not confirmed"
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_wide_intervals_decide_nothing(number: int) -> None:
+    assert verdict(number, profile(width=0.96)).verdict == "undecided"
+
+
+def test_means_without_intervals_decide_nothing() -> None:
+    result = profile(flat)
+    for row in result.summary.rows:
+        for metric in ("delay_ratio", "slowdown"):
+            row[f"{metric}_ci_low"] = row[f"{metric}_ci_high"] = None
+    assert [verdict(n, result).verdict for n in (1, 2)] == ["undecided"] * 2
+
+
+@pytest.mark.parametrize(("number", "cores"), [(2, 4), (3, 8), (4, 16)])
+def test_too_few_cores_are_a_verdict(number: int, cores: int) -> None:
+    found = verdict(number, profile(cores=(1,)))
+    assert found.verdict == f"needs >= {cores} cores"
+    assert found.because == "made-up holds at most M = 1"
+
+
+def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
+    result = profile()
+    kept = tuple(row for row in result.summary.rows if row["sync_share"] == 0)
+    less = Result(name="made-up", summary=Summary(rows=kept, sets=()))
+    for number in (2, 3, 4):
+        found = verdict(number, less)
+        assert found.verdict == "undecided" and "has no result at M" in found.because
+
+
+def test_an_empty_campaign_and_one_of_the_other_mode_decide_nothing() -> None:
+    empty = Result(name="empty", summary=Summary(rows=(), sets=()))
+    assert verdict(1, empty) == Judgement(verdict="undecided", because="empty holds no result")
+    assert verdict(6, profile()).because == "no stress campaign was given"
+
+
+def test_simulated_shows_beside_every_verdict() -> None:
+    assert verdict(1, profile(labels=("simulated",))).labels == ("simulated",)
+    assert verdict(4, profile(cores=(1,), labels=("simulated",))).labels == ("simulated",)
+
+
+def test_foreign_costs_are_not_read_as_delay_ratios() -> None:
+    result = profile(labels=("foreign costs",))
+    for row in result.summary.rows:
+        row["delay_ratio_mean"] = row["delay_ratio_ci_low"] = row["delay_ratio_ci_high"] = 7.0
+    assert verdict(1, result).verdict == "undecided"
+    found = verdict(2, result)
+    assert found.verdict == "confirmed" and "slowdown" in found.because
+
+
+# -- Mode 2
+
+
+def group(name: str, cores: int, slowdown: float = 1.2, **values: Any) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(STRESS_COLUMNS)
+    row |= {"group": name, "cores": cores, "critical_cores": 0, "task_sets": 100}
+    for metric in ("slowdown", "delay_ratio"):
+        for what in ("mean", "p50", "p95"):
+            row[f"{metric}_{what}"] = slowdown
+        row[f"{metric}_ci_low"], row[f"{metric}_ci_high"] = slowdown - 0.01, slowdown + 0.01
+    return row | {"deadline_miss_ratio": 0.001, "miss_set_share": 0.1} | values
+
+
+def stress(
+    *rows: dict[str, Any],
+    name: str = "stress",
+    misses: tuple[float, ...] = (),
+    platform: Mapping[str, Any] | None = None,
+    floor: float = 0.02,
+) -> Result:
+    sets = tuple(
+        {"key": f"r{index}", "set_id": f"id{index}", "deadline_miss_ratio": ratio}
+        for index, ratio in enumerate(misses)
+    )
+    summary = Summary(
+        mode="stress",
+        rows=rows or (group("random", 16),),
+        sets=sets,
+        noise_floor={"smallest_effect": floor},
+        meta={"platform": dict(platform or {})},
+    )
+    return Result(name=name, summary=summary)
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "expected"), [(1.3, "confirmed"), (1.0, "not confirmed"), (1.02, "undecided")]
+)
+def test_interference_on_shielded_cores_is_judged_beside_the_noise_floor(
+    slowdown: float, expected: str
+) -> None:
+    shielded = group("M=16 k=4", 16, slowdown, critical_cores=4)
+    found = verdict(5, stress(group("M=16", 16, 2.0), shielded))
+    assert found.verdict == expected
+    assert ("slowdown of the same tasks on all cores", "2.000 [1.990, 2.010]") in found.figures
+
+
+def test_shielding_needs_a_shield_and_sixteen_cores() -> None:
+    assert verdict(5, stress(group("M=16", 16))).verdict == "undecided"
+    few = stress(group("M=8 k=4", 8, critical_cores=4))
+    assert verdict(5, few).verdict == "needs >= 16 cores"
+
+
+def test_mode_2_is_one_figure_when_there_are_sets_enough() -> None:
+    assert verdict(6, stress()).verdict == "confirmed"
+    assert verdict(6, stress(group("random", 16, task_sets=8))).verdict == "undecided"
+    lacking = stress(group("random", 16, slowdown_p95=None))
+    assert verdict(6, lacking).verdict == "not confirmed"
+
+
+# -- several kernels
+
+OLD = {"kernel": "5.15.0 #1", "preemption": "full"}
+NEW = {"kernel": "6.12.3 #1", "preemption": "full"}
+RT = {"kernel": "6.12.3 #1", "preemption": "rt"}
+
+
+def comparing(surface: Surface) -> Callable[[Result, Result], Comparison]:
+    """A comparison whose effects follow ``surface``, decided beyond 2 %."""
+
+    def compare(baseline: Result, other: Result) -> Comparison:
+        cells = []
+        for m in (1, 4, 8, 16):
+            for rho in AXIS:
+                for alpha in AXIS:
+                    effect = surface(m, rho, alpha)
+                    word = "better" if effect < -0.02 else "worse" if effect > 0.02 else "equal"
+                    cells.append(cell(m, rho, alpha, effect, word))
+        metric = MetricComparison(
+            metric="delay_ratio",
+            **dict.fromkeys(("effect", "low", "high", "p", "gate")),
+            verdict="undecided",
+            minimum=0.0,
+            gate_basis="",
+            cells=tuple(cells),
+        )
+        return Comparison(
+            baseline=baseline.name,
+            other=other.name,
+            metrics=(metric,),
+            verdict="undecided",
+            reason="",
+        )
+
+    return compare
+
+
+def cell(m: int, rho: float, alpha: float, effect: float, word: str) -> CellComparison:
+    unknown = ("baseline", "other", "low", "high", "p", "p_holm", "smallest_effect")
+    return CellComparison(
+        metric="delay_ratio",
+        cores=m,
+        sync_share=rho,
+        contended_ratio=alpha,
+        deadline_factor=10.0,
+        pairs=10,
+        effect=effect,
+        verdict=word,
+        **dict.fromkeys(unknown),
+    )
+
+
+def newer(m: int, rho: float, alpha: float) -> float:
+    return 0.01 if m <= 4 else -0.1 * rho * alpha
+
+
+def realtime(m: int, rho: float, alpha: float) -> float:
+    return 0.05 if (m, rho, alpha) == (16, 1, 1) else -0.3 * rho * alpha * (m > 1)
+
+
+@pytest.mark.parametrize(
+    ("number", "surface", "expected"),
+    [
+        (7, newer, "confirmed"),
+        (7, lambda m, r, a: 0.2, "not confirmed"),
+        (7, lambda m, r, a: 0.0, "not confirmed"),
+        (8, realtime, "confirmed"),
+        (8, lambda m, r, a: 0.1 * r * a, "not confirmed"),
+        (8, lambda m, r, a: 0.0, "not confirmed"),
+    ],
+)
+def test_kernels_are_told_apart_and_compared(number: int, surface: Surface, expected: str) -> None:
+    runs = [profile(platform=p, name=n) for p, n in ((RT, "rt"), (NEW, "new"), (OLD, "old"))]
+    found = verdict(number, *runs, compare=comparing(surface))
+    assert found.verdict == expected
+    assert found.runs == (("old", "new") if number == 7 else ("new", "rt"))
+
+
+@pytest.mark.parametrize("number", [7, 8])
+def test_one_kernel_twice_is_not_two(number: int) -> None:
+    runs = [profile(platform=NEW, name=name) for name in "ab"]
+    found = verdict(number, *runs, compare=comparing(newer))
+    assert found.verdict == "needs results of 2 kernels"
+    assert verdict(number, runs[0]).verdict == "needs results of 2 kernels"
+
+
+def test_misses_with_and_without_real_time_preemption() -> None:
+    # the lower 95 % of 100 sets, and a tail of five
+    plain = stress(misses=(0.02,) * 95 + (0.5,) * 5, platform=NEW, name="new")
+    less = stress(misses=(0.01,) * 95 + (0.9,) * 5, platform=RT, name="rt")
+    found = verdict(9, less, plain)
+    assert (found.verdict, found.runs) == ("confirmed", ("new", "rt"))
+    assert "less without: -0.950%" in found.because
+    beyond = dict(found.figures)["difference of what lies beyond it (above 0 in the paper)"]
+    assert beyond == "+2.000%"
+    more = stress(misses=(0.03,) * 95 + (0.5,) * 5, platform=RT, name="rt")
+    assert verdict(9, plain, more).verdict == "not confirmed"
+
+
+def test_no_misses_are_no_difference() -> None:
+    runs = [stress(misses=(0.0,) * 50, platform=p) for p in (NEW, RT)]
+    found = verdict(9, *runs)
+    assert found.verdict == "undecided" and "no deadline was missed" in found.because
+
+
+def test_a_few_misses_here_and_there_decide_nothing() -> None:
+    plain = stress(misses=(0.0, 0.02, 0.0, 0.04) * 10, platform=NEW)
+    other = stress(misses=(0.04, 0.0, 0.02, 0.0) * 10, platform=RT)
+    assert verdict(9, plain, other).verdict == "undecided"
+
+
+def test_other_programs_are_refused() -> None:
+    plain, other = (
+        stress(misses=(0.1,) * 5, platform=p, name=n) for p, n in ((NEW, "a"), (RT, "b"))
+    )
+    other.summary.sets[3]["set_id"] = "another"
+    with pytest.raises(UsageError, match="1 of 5 task sets differ, r3 for one"):
+        verdict(9, plain, other)
