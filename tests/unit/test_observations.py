@@ -23,7 +23,7 @@ def flat(cores: int, rho: float, alpha: float) -> float:
 def paper(cores: int, rho: float, alpha: float) -> float:
     """Figure 4 in a formula: flat up to 4 cores, a peak at 8, moderate contention hurts at 16."""
     contention = rho * alpha
-    steep = {1: 0.0, 4: 0.15, 8: 9.0 * contention**4, 16: 20.0 * contention}[cores]
+    steep = {1: 0.0, 4: 0.15, 8: 9.0 * contention**8, 16: 20.0 * contention}[cores]
     return 1.0 + (steep * contention if cores == 4 else steep)
 
 

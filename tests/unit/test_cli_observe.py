@@ -1,0 +1,121 @@
+"""Truth: the paper's observations as a person asks for them, on made-up machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.campaigns import TINY_OPTIONS
+
+from deadbeat.cli.main import main
+
+#: A 16-core machine on which contention grows with the cores as the fake executor's formula says.
+MANY = (
+    *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
+    *("--cores", "1,4,8,16", "--replicas", "2", "--seconds", "0.1", "--windows", "1"),
+    *("--noise-seconds", "0"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main(("observe", *arguments, "--json")) == 0
+    return json.loads(capsys.readouterr().out)["observations"]
+
+
+def test_two_cores_show_the_first_and_say_what_the_others_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    simulated = ("--quick", "--simulated", "--no-figures")
+    found = answer(capsys, "1..5", "7-9", *simulated)
+    assert {each["number"]: each["verdict"] for each in found} == {
+        1: "confirmed",
+        2: "needs >= 4 cores",
+        3: "needs >= 8 cores",
+        4: "needs >= 16 cores",
+        5: "needs >= 16 cores",
+        7: "needs >= 8 cores",
+        8: "needs >= 8 cores",
+        9: "needs results of 2 kernels",
+    }
+    assert all(each["labels"] == ["SIMULATED"] for each in found)
+    assert found[0]["runs"] == ["observe-quick"]
+    assert found[0]["figures"] and found[0]["criterion"] and found[0]["statement"]
+    # asked again, nothing is run; on another machine it is
+    main(("observe", "1", *simulated))
+    assert "answers it already" in capsys.readouterr().err
+    assert main(("observe", "1", "--quick", "--no-figures", "--executor", "fake:name=b")) == 0
+    assert Path("runs/observe-quick-2/report.html").exists()
+
+
+def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("observe", "1", "--quick", "--no-figures", "--executor")
+    assert main((*words, "fake:interrupt-after=50")) == 130
+    err = capsys.readouterr().err
+    assert "50 of 54 runs are kept in runs/observe-quick; continue with: deadbeat observe 1" in err
+    assert main((*words, "fake")) == 0
+    out, err = capsys.readouterr()
+    assert "50 of 54 task sets done" in err
+    assert out.startswith("1. Tasks are generated as the parameters ask: CONFIRMED")
+
+
+def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(MANY) == 0
+    found = answer(capsys, "1", "2", "3", "4", "--from", "many")
+    # 1 + (M - 1) (0.01 + 0.6 rho alpha): too steep at 4 cores, sharp at 8, moderate hurts at 16
+    assert [each["verdict"] for each in found] == [
+        "confirmed",
+        "not confirmed",
+        "not confirmed",
+        "confirmed",
+    ]
+    assert all(each["runs"] == ["many"] for each in found)
+    small = answer(capsys, "6", "9", "--from", "many")
+    assert [each["verdict"] for each in small] == ["undecided", "undecided"]
+
+
+def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(TINY_OPTIONS) == 0
+    assert main((*TINY_OPTIONS, "--name", "other")) == 0
+    found = answer(capsys, "1", "--from", "tiny", "other")
+    assert [each["runs"] for each in found] == [["tiny"], ["other"]]
+    found = answer(capsys, "1", "--from", "tiny,other", "--from", "tiny")
+    assert [each["runs"] for each in found] == [["tiny"], ["other"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("10",), "there is no observation 10 (1 to 9, or all)"),
+        (("0..3",), "there is no observation 0..3"),
+        (("nine",), '"nine" is no observation'),
+        (("1", "--from", "nowhere"), "there is no campaign nowhere"),
+        (("1", "--executor", "fake:cores=99"), "--executor"),
+    ],
+)
+def test_what_is_not_understood_is_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    assert main(("observe", *arguments)) == 2
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert out == "" and words in line
+
+
+def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    every = ",".join(
+        f"fail=m001-s{s:04d}-c{c:04d}-r{r:04d}*9"
+        for s in (0, 500, 1000)
+        for c in (0, 500, 1000)
+        for r in range(6)
+    )
+    assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 1
+    assert "no run has a result" in capsys.readouterr().err
