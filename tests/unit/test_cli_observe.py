@@ -17,6 +17,8 @@ MANY = (
     *("--cores", "1,4,8,16", "--replicas", "2", "--seconds", "0.1", "--windows", "1"),
     *("--noise-seconds", "0"),
 )
+#: The least that two kernels can be compared with.
+LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +121,51 @@ def test_a_machine_without_any_result_is_an_error(capsys: pytest.CaptureFixture[
     )
     assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 1
     assert "no run has a result" in capsys.readouterr().err
+
+
+def test_mode_2_and_shielding_are_run_where_they_can_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = answer(capsys, "6", "--quick", "--no-figures", "--simulated")
+    assert (found[0]["verdict"], found[0]["runs"]) == ("confirmed", ["observe-random-quick"])
+    many = ("--quick", "--no-figures", "--executor", "fake:cores=16")
+    (found,) = answer(capsys, "5", *many)
+    assert (found["verdict"], found["runs"]) == ("confirmed", ["observe-shielding-quick"])
+    assert "critical tasks on 4 of 16 cores" in found["because"]
+
+
+def renamed(path: Path, kernel: str, preemption: str) -> None:
+    """The campaign as if it had run on that kernel."""
+    file = path / "origin.json" if (path / "origin.json").exists() else path / "calibration.json"
+    plain = json.loads(file.read_text())
+    plain["platform"] |= {"kernel": kernel, "preemption": preemption}
+    file.write_text(json.dumps(plain))
+    assert main(("report", path.name, "--no-figures")) == 0
+
+
+def test_kernels_are_compared_by_the_same_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(LEAST) == 0
+    again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
+    for name in ("newer", "realtime"):
+        assert main((*again, "--name", name)) == 0
+    found = answer(capsys, "7", "8", "--from", "many", "newer")
+    assert {each["verdict"] for each in found} == {"needs results of 2 kernels"}
+    renamed(Path("runs/many"), "5.15.0", "full")
+    renamed(Path("runs/newer"), "6.12.1", "full")
+    renamed(Path("runs/realtime"), "6.12.1", "rt")
+    found = answer(capsys, "7", "8", "--from", "many", "newer", "realtime")
+    # the made-up machine is the same under every name: nothing is better
+    assert [each["verdict"] for each in found] == ["not confirmed", "not confirmed"]
+    assert [each["runs"] for each in found] == [["many", "newer"], ["newer", "realtime"]]
+
+
+def test_campaigns_of_different_programs_are_no_two_kernels(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(LEAST) == 0
+    assert main((*LEAST, "--name", "other", "--seed", "2")) == 0
+    renamed(Path("runs/many"), "6.12.1", "full")
+    renamed(Path("runs/other"), "6.12.1", "rt")
+    capsys.readouterr()
+    assert main(("observe", "8", "--from", "many", "other")) == 2
+    assert "deadbeat: error:" in capsys.readouterr().err

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Self
 
 import attrs
 import click
 from attrs import frozen
 
+from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._machine import make_executor
@@ -20,7 +22,7 @@ from deadbeat.cli._output import interruptible, print_json, say
 from deadbeat.cli._session import run_to_end
 from deadbeat.executors.base import Executor
 from deadbeat.model.comparison import Comparison
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
 from deadbeat.observations import Evidence, Judgement, Observation, Result, judge, observations
 from deadbeat.observations.base import (
@@ -96,7 +98,7 @@ class Answer:
 def observe(question: Question) -> int:
     """Judges, runs what is lacking before, prints; returns the exit status."""
     if question.sources:
-        answers = _judged(question.chosen, _stored(question))
+        answers = _judged(question.chosen, [_stored(question, name) for name in question.sources])
     else:
         try:
             with closing(_executor(question)) as executor, interruptible():
@@ -129,23 +131,33 @@ def _executor(question: Question) -> Executor:
     return make_executor(options["executor_text"], simulated=options["simulated"], cpus=None)
 
 
-def _stored(question: Question) -> tuple[Result, ...]:
-    return tuple(_result(question, text) for text in question.sources)
+@frozen(kw_only=True)
+class _Campaign:
+    """A campaign as an observation sees it, and as it is compared."""
+
+    result: Result
+    view: CampaignView
 
 
-def _result(question: Question, text: str) -> Result:
-    path = find_campaign(question.options["runs"], text)
-    return Result(name=path.name, summary=open_view(path).summary)
+def _stored(question: Question, text: str) -> _Campaign:
+    return _campaign(find_campaign(question.options["runs"], text))
 
 
-def _judged(chosen: Iterable[Observation], results: Sequence[Result]) -> list[Answer]:
+def _campaign(path: Path) -> _Campaign:
+    view = open_view(path)
+    return _Campaign(result=Result(name=path.name, summary=view.summary), view=view)
+
+
+def _judged(chosen: Iterable[Observation], campaigns: Sequence[_Campaign]) -> list[Answer]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
     answers = []
+    results = [campaign.result for campaign in campaigns]
+    compare = _comparing(campaigns)
     for observation in chosen:
         fitting = [one for one in results if one.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            found = judge(observation, Evidence(results=tuple(group), compare=_compare(results)))
+            found = judge(observation, Evidence(results=tuple(group), compare=compare))
             answers.append(Answer(observation=observation, judgement=found))
     return answers
 
@@ -154,7 +166,7 @@ def _here(question: Question, executor: Executor) -> list[Answer]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     platform = executor.describe()
     cores = len(platform.cpus)
-    known: dict[str, Result] = {}
+    known: dict[str, _Campaign] = {}
     answers = []
     for observation in question.chosen:
         lacking = _lacking(observation, cores)
@@ -184,19 +196,26 @@ def _lacking(observation: Observation, cores: int) -> Judgement | None:
     return None
 
 
-def _run(question: Question, campaign: str, executor: Executor, cores: int) -> Result:
+def _run(question: Question, campaign: str, executor: Executor, cores: int) -> _Campaign:
     asked = ask(campaign, cores=cores, quick=question.quick)
     again = shlex.join(["deadbeat", *(word for word in question.words if word != "--fresh")])
     layer = {**asked.layer, "name": asked.name}
-    path = run_to_end(question.options, layer=layer, executor=executor, again=again)
-    return Result(name=path.name, summary=open_view(path).summary)
+    return _campaign(run_to_end(question.options, layer=layer, executor=executor, again=again))
 
 
-def _compare(results: Sequence[Result]) -> Any:
-    """Compares two of ``results`` by program; the statistics are loaded when first asked for."""
+def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Result, Result], Comparison]:
+    """Compares two of ``campaigns`` program by program."""
 
     def compare(baseline: Result, other: Result) -> Comparison:
-        raise DeadbeatError("campaigns cannot be compared yet", "")
+        from deadbeat.analysis.compare import compare as run  # noqa: PLC0415  only two kernels
+        from deadbeat.analysis.compare_sides import Options  # noqa: PLC0415  only two kernels
+
+        views = [
+            next(campaign.view for campaign in campaigns if campaign.result is result)
+            for result in (baseline, other)
+        ]
+        (found,) = run(views, options=Options(metrics=("delay_ratio",))).comparisons
+        return found
 
     return compare
 

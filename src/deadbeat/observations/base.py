@@ -64,16 +64,25 @@ class Result:
 
     @property
     def cores(self) -> tuple[int, ...]:
-        """Values of M it holds rows of."""
-        return tuple(sorted({int(row["cores"]) for row in self.rows if number(row["cores"])}))
+        """Values of M it holds; a group that draws M has it in its sets only."""
+        held = [number(row.get("cores")) for row in (*self.rows, *self.sets)]
+        return tuple(sorted({int(cores) for cores in held if cores}))
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Its rows; of several deadline factors those of the longest, as the paper's default."""
-        rows = self.summary.rows
-        factors = [number(row.get("deadline_factor")) or 0.0 for row in rows]
-        longest = max(factors, default=0.0)
-        return tuple(row for row, factor in zip(rows, factors, strict=True) if factor == longest)
+        return _longest_factor(self.summary.rows)
+
+    @property
+    def sets(self) -> tuple[Row, ...]:
+        """Its task sets, likewise."""
+        return _longest_factor(self.summary.sets)
+
+
+def _longest_factor(rows: Sequence[Row]) -> tuple[Row, ...]:
+    factors = [number(row.get("deadline_factor")) or 0.0 for row in rows]
+    longest = max(factors, default=0.0)
+    return tuple(row for row, factor in zip(rows, factors, strict=True) if factor == longest)
 
 
 @frozen(kw_only=True)
@@ -147,7 +156,7 @@ def judge(observation: Observation, evidence: Evidence) -> Judgement:
     if empty:
         return Judgement(verdict=UNDECIDED, because=f"{empty[0]} holds no result", labels=labels)
     most = min(max(result.cores, default=0) for result in fitting)
-    if most < observation.cores:
+    if most < observation.cores and observation.cores > 1:
         because = f"{' and '.join(names)} hold{'s' * (len(names) == 1)} at most M = {most}"
         found = Judgement(verdict=needs_cores(observation.cores), because=because)
     elif len(fitting) < observation.kernels:

@@ -11,7 +11,7 @@ from deadbeat.observations.points import value
 def _decide(evidence: Evidence) -> Judgement:
     result = evidence.results[0]
     shielded = [row for row in result.rows if (number(row.get("critical_cores")) or 0) > 0]
-    fitting = [row for row in shielded if int(row["cores"]) >= SHIELDED_CORES]
+    fitting = [row for row in shielded if (number(row["cores"]) or 0) >= SHIELDED_CORES]
     if not fitting:
         because = f"{result.name} has no group with critical cores at M = {SHIELDED_CORES}"
         return Judgement(verdict=UNDECIDED, because=f"{because} (stress --critical-cores)")
@@ -41,12 +41,12 @@ def _misses(row: Row) -> str:
 
 
 def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...]:
-    """The same sets without shielding, where the campaign holds them."""
+    """The same draws with contending tasks on all cores, where the campaign holds them."""
     for row in rows:
         same = row["cores"] == shielded["cores"] and not number(row.get("critical_cores"))
         found = value(row, "slowdown") if same else None
         if found is not None:
-            return (("slowdown of the same tasks on all cores", str(found)),)
+            return (("slowdown of the same draws without shielding", str(found)),)
     return ()
 
 

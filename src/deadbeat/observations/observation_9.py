@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +12,7 @@ from deadbeat.observations.base import (
     Judgement,
     Observation,
     Result,
+    Row,
     needs_kernels,
     number,
     verdict_of,
@@ -60,8 +59,8 @@ def miss_ratios(a: Result, b: Result) -> tuple[Floats, Floats]:
     Raises:
         UsageError: A task set of the same name is another program.
     """
-    rows = {row["key"]: row for row in a.summary.sets}
-    pairs = [(rows[row["key"]], row) for row in b.summary.sets if row["key"] in rows]
+    rows = {row["key"]: row for row in a.sets}
+    pairs = [(rows[row["key"]], row) for row in b.sets if row["key"] in rows]
     other = [mine["key"] for mine, theirs in pairs if mine["set_id"] != theirs["set_id"]]
     if other:
         raise UsageError(
@@ -74,7 +73,7 @@ def miss_ratios(a: Result, b: Result) -> tuple[Floats, Floats]:
     return found[:, 0], found[:, 1]
 
 
-def _values(mine: dict[str, Any], theirs: dict[str, Any]) -> tuple[float | None, float | None]:
+def _values(mine: Row, theirs: Row) -> tuple[float | None, float | None]:
     return number(mine["deadline_miss_ratio"]), number(theirs["deadline_miss_ratio"])
 
 
