@@ -28,7 +28,7 @@ from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
 from deadbeat.analysis.predict import prediction_figures
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.analysis.stress import group_row
-from deadbeat.campaign.plan import deadline_factor, group_of
+from deadbeat.campaign.plan import group_of
 from deadbeat.campaign.spec import CampaignSpec, read_spec
 from deadbeat.campaign.stress import Group, groups
 from deadbeat.model import jobs as j
@@ -205,12 +205,13 @@ def _stress_parts(
     assert spec.stress is not None
     parts = _Parts()
     columns, _ = COLUMNS["stress"]
-    by_cell: dict[tuple[Group | None, float], list[RunKey]] = {}
+    by_cell: dict[tuple[Group | None, float | None], list[RunKey]] = {}
     for key in sorted(attempts.committed):
-        cell = group_of(spec, key), float(deadline_factor(spec, key))
+        cell = group_of(spec, key), reader.deadline_factor(key.point)
         by_cell.setdefault(cell, []).append(key)
+    factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group in groups(spec.stress):
-        for factor in map(float, spec.tasks.deadline_factor):
+        for factor in factors:
             samples = _Samples(pooled=False)
             cell_sets = [
                 reader.read(key, samples, group=group) for key in by_cell.get((group, factor), [])
@@ -291,9 +292,10 @@ class RunReader:
         """T / C of the task sets at ``point``; None where the campaign does not say."""
         if point.deadline_factor_milli:
             return point.deadline_factor_milli / 1000
-        if self._spec is None or len(self._spec.tasks.deadline_factor) != 1:
+        spec = self._spec
+        if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
             return None
-        return float(self._spec.tasks.deadline_factor[0])
+        return float(spec.tasks.deadline_factor[0])
 
     def _cell(self, key: RunKey) -> Hashable:
         group = None if self._spec is None else group_of(self._spec, key)

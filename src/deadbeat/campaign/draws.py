@@ -76,15 +76,16 @@ class Kind:
     example: str = "1"
 
 
-def shares(low: int = 0, high: int = 1000) -> Kind:
-    """Thousandths of 0 to 1."""
-    return Kind(
-        rules.share_milli,
-        lambda milli: milli / 1000,
-        low,
-        high,
-        example="random:0.2..0.8",
-    )
+def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> Kind:
+    """Thousandths, of ``least`` of them to 1."""
+
+    def parse(value: Any) -> int:
+        milli = rules.share_milli(value)
+        if milli < least:
+            raise refuse(f"{shown(value)} is out of range", f"from {least / 1000:g} to 1")
+        return milli
+
+    return Kind(parse, lambda milli: milli / 1000, *sensible, example="random:0.2..0.8")
 
 
 def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> Kind:
@@ -128,9 +129,10 @@ class Spread:
             return self._random(value.strip())
         if isinstance(value, dict):
             raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
-        found = rules.each(
-            rules.items(value, "a value, a list or random", self.kind.example), self.kind.parse
-        )
+        listed = rules.items(value, "a value, a list or random", self.kind.example)
+        if len(listed) == 1:
+            return Drawn((self.kind.parse(listed[0]),))
+        found = rules.each(listed, self.kind.parse)
         doubled = [option for option in found if found.count(option) > 1]
         if doubled:
             raise refuse(f"{self.kind.plain(doubled[0])} is listed twice", "list each once")

@@ -33,6 +33,7 @@ from deadbeat.campaign.stress import (
 )
 from deadbeat.executors.base import RunSettings
 from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.store.campaign import estimate_bytes
@@ -53,6 +54,13 @@ _SAME_NAME = (
     "classes_max",
     "priorities",
     "fragments",
+    "utilisation",
+    "utilisation_method",
+    "utilisation_min",
+    "utilisation_max",
+    "periods",
+    "period_min",
+    "period_max",
 )
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
@@ -129,7 +137,21 @@ def _complete(spec: CampaignSpec, names: Mapping[str, str] | None) -> CampaignSp
     if spec.run.solo_seconds is None:
         run = attrs.evolve(spec.run, solo_seconds=_solo_seconds(spec))
         spec = attrs.evolve(spec, run=run)
-    return read_spec(spec_dict(spec), names=names)
+    whole = read_spec(spec_dict(spec), names=names)
+    if whole.by_utilisation:
+        _check_utilisations(whole, names or {})
+    return whole
+
+
+def _check_utilisations(spec: CampaignSpec, names: Mapping[str, str]) -> None:
+    """Whether every set can be had: what is drawn together need not be possible together."""
+    for key in plan(spec):
+        try:
+            parameters(spec, key)
+        except UsageError as error:
+            where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
+            problem = Problem(names.get(where, where), f"{key.text}: {error.message}", error.hint)
+            raise usage((problem,)) from None
 
 
 def _resolve_stress(
@@ -138,12 +160,15 @@ def _resolve_stress(
     """Core counts as they exist here: those of a preset are left out, those asked are refused."""
     stress, available = spec.stress, len(cpus)
     assert stress is not None
-    where, counts = names.get("stress.cores", "stress.cores"), stress.cores
+    counts = stress.cores
+    from_preset = counts == _preset_cores(spec.preset)
+    where = names.get("stress.cores", "preset" if from_preset else "stress.cores")
+    where = names.get(where, where)
     least = max(stress.critical_cores) + 1
     fixed = tuple(range(least, available + 1)) if counts.fixed is None else counts.fixed
     missing = tuple(count for count in fixed if count > available)
     wanted = max([counts.high or 0, *missing])
-    if wanted > available and not (missing and counts == _preset_cores(spec.preset)):
+    if wanted > available and not (missing and from_preset):
         raise usage((Problem(where, f"M = {wanted} asked", _cores_hint(available)),))
     fitting = tuple(count for count in fixed if count <= available)
     if not fitting and not counts.drawn:
@@ -171,9 +196,11 @@ def _solo_seconds(spec: CampaignSpec) -> float:
     The runtime gives every task SOLO_JOBS (20) jobs whatever is asked: this asks for what it does.
     """
     tasks = spec.most_tasks(max(spec.core_counts, default=1))
-    factor = max(spec.tasks.deadline_factor)
-    bounds_ns = spec.tasks.wcet_min + spec.longest_period_ns / factor
-    mean_ns = _SOLO_JOBS * bounds_ns * factor / 2
+    if spec.by_utilisation:
+        shortest_ns = Fraction(spec.tasks.period_min)
+    else:
+        shortest_ns = spec.tasks.wcet_min * max(spec.tasks.deadline_factor)
+    mean_ns = _SOLO_JOBS * (shortest_ns + spec.longest_period_ns) / 2
     slowest_ns = (spec.run.warmup_jobs + 4) * spec.longest_period_ns
     least_ns = tasks * max(mean_ns, slowest_ns)
     return max(spec.run.seconds / 2, math.ceil(least_ns / 10**6) / 1000)
@@ -308,8 +335,10 @@ def group_of(spec: CampaignSpec, key: RunKey) -> Group | None:
     return None if spec.stress is None else group_at(spec.stress, key.replica)
 
 
-def deadline_factor(spec: CampaignSpec, key: RunKey) -> Fraction:
-    """T / C that is asked of the task set of ``key``."""
+def deadline_factor(spec: CampaignSpec, key: RunKey) -> Fraction | None:
+    """T / C that is asked of the task set of ``key``; None where T is drawn."""
+    if spec.by_utilisation:
+        return None
     level = key.point.deadline_factor_milli
     return Fraction(level, 1000) if level else spec.tasks.deadline_factor[0]
 
@@ -339,15 +368,20 @@ def _parameters(
 ) -> SynthesisParameters:
     """Of [tasks], but for what ``values`` says."""
     found = {name: getattr(spec.tasks, name) for name in _SAME_NAME} | dict(values)
+    if "utilisation" in values:
+        found["utilisation"] = Fraction(values["utilisation"], 1000)
     factor = deadline_factor(spec, key)
+    if factor is not None:
+        found["deadline_factor"] = factor
     return SynthesisParameters(
         cores=key.point.cores,
         tasks=tasks,
         wcet_min_ns=found.pop("wcet_min"),
         wcet_max_ns=found.pop("wcet_max"),
+        period_min_ns=found.pop("period_min"),
+        period_max_ns=found.pop("period_max"),
         sync_share=Fraction(key.point.sync_share_milli, 1000),
         contended_ratio=Fraction(key.point.contended_ratio_milli, 1000),
-        deadline_factor=factor,
         **found,
     )
 
@@ -381,12 +415,12 @@ def repeat_budget(spec: CampaignSpec) -> int:
 def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
     """Upper bound on what a resolved campaign takes, from its parameters alone."""
     keys = plan(spec)
-    rate = _jobs_per_second(spec)
     attempts = 1 + spec.quiet.repeat_share if spec.quiet.repeats else 1.0
     need = jobs = 0
     cells = Counter((key.point.cores, group_of(spec, key)) for key in keys)
     for (cores, group), runs in cells.items():
         tasks = spec.most_tasks(cores, group)
+        rate = _jobs_per_second(spec, group)
         per_run = math.ceil((spec.run.seconds * tasks + solo_seconds(spec)) * rate)
         jobs += runs * per_run
         need += estimate_bytes(
@@ -415,18 +449,26 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
     )
 
 
-def _jobs_per_second(spec: CampaignSpec) -> float:
-    """Mean release rate of a task, 1/s; for non-uniform C its bound, that of the shortest C."""
-    low, high = spec.tasks.wcet_min, spec.tasks.wcet_max
-    factors = spec.tasks.deadline_factor
-    factor = float(len(factors) / sum(1 / factor for factor in factors))
-    drawn = spec.stress.wcet_min if spec.stress is not None else None
-    if drawn is not None:
-        return 1e9 / (drawn.smallest * factor)
-    plain = spec.tasks.distribution == "uniform" and high > low
-    if plain and (
-        spec.stress is None or (spec.stress.distribution or spec.stress.wcet_max) is None
-    ):
+def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:
+    """Mean release rate of a task, 1/s, or a bound on it."""
+    if spec.by_utilisation:
+        rate = 1e9 / spec.tasks.period_min
+    else:
+        factors = spec.tasks.deadline_factor
+        rate = _inverse_wcet(spec) * float(sum(1 / factor for factor in factors) / len(factors))
+    if group is not None and group.critical_cores and spec.stress is not None:
+        # A task alone on a core that is filled has the whole fill.
+        rate = max(rate, _inverse_wcet(spec) * float(spec.stress.fill_utilisation))
+    return rate
+
+
+def _inverse_wcet(spec: CampaignSpec) -> float:
+    """Mean of 1/C, 1/s; for non-uniform C its bound, that of the shortest C."""
+    low, high, drawn = spec.tasks.wcet_min, spec.tasks.wcet_max, spec.stress
+    if drawn is not None and drawn.wcet_min is not None:
+        return 1e9 / drawn.wcet_min.smallest
+    plain = drawn is None or (drawn.distribution or drawn.wcet_max) is None
+    if plain and spec.tasks.distribution == "uniform" and high > low:
         # E[1/C] of a uniform C.
-        return 1e9 * math.log(high / low) / (high - low) / factor
-    return 1e9 / (low * factor)
+        return 1e9 * math.log(high / low) / (high - low)
+    return 1e9 / low

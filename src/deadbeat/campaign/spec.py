@@ -8,7 +8,7 @@ the campaign's folder; resuming compares against it.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -20,22 +20,22 @@ from cattrs import Converter
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
-from deadbeat.campaign import rules, stress
+from deadbeat.campaign import checks, rules, stress
 from deadbeat.campaign.rules import Problem, RefusedError, refuse
 from deadbeat.campaign.stress import Group, StressSpec
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.words import nearest, shown
+from deadbeat.synthesis.parameters import PRIORITIES
+from deadbeat.synthesis.periods import PERIODS
+from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
 Shares = Annotated[tuple[int, ...], rules.Shares()]
 Text = Annotated[str, rules.Name()]
 
 DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
-PRIORITIES = ("uniform", "rate-monotonic", "random")
 POOLS = ("full", "quick")
 MODES = ("profile", "stress")
 _FILE_LIMIT = 1 << 20
-#: Jobs of the slowest task that a window must be able to count.
-_JOBS_MIN = 2
 
 
 @frozen(kw_only=True)
@@ -76,6 +76,11 @@ class TasksSpec:
 
     Attributes:
         deadline_factor: T / C; of several, every task set is run at each.
+        utilisation: Sum of C/T on each core; T is then drawn, C follows, and ``deadline_factor``
+            says nothing. None: C is drawn and T follows.
+        utilisation_method, utilisation_min, utilisation_max: How it is divided among the tasks of
+            a core, and the bounds of one task's.
+        periods, period_min, period_max: How T is drawn, and its bounds.
     """
 
     per_core: Annotated[int, rules.Whole(1, 64)]
@@ -88,12 +93,23 @@ class TasksSpec:
     classes_max: Annotated[int, rules.Whole(1, 64)]
     priorities: Annotated[str, rules.Choice(PRIORITIES)]
     fragments: Annotated[tuple[str, ...], rules.Names()]
+    utilisation: Annotated[Fraction | None, rules.Ratio("0.001", "1", optional=True)] = None
+    utilisation_method: Annotated[str, rules.Choice(tuple(UTILISATION_METHODS))] = (
+        "uunifast-discard"
+    )
+    utilisation_min: Annotated[Fraction, rules.Ratio("0", "1")] = Fraction(0)
+    utilisation_max: Annotated[Fraction, rules.Ratio("0.001", "1")] = Fraction(1)
+    periods: Annotated[str, rules.Choice(tuple(PERIODS))] = "log-uniform"
+    period_min: Annotated[int, rules.DurationNs(1_000, 10_000_000_000)] = 500_000
+    period_max: Annotated[int, rules.DurationNs(1_000, 10_000_000_000)] = 10_000_000
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
         pairs = [
             ("wcet_min", "wcet_max", f"{self.wcet_min}ns", f"{self.wcet_max}ns"),
             ("classes_min", "classes_max", self.classes_min, self.classes_max),
+            ("period_min", "period_max", f"{self.period_min}ns", f"{self.period_max}ns"),
+            ("utilisation_min", "utilisation_max", self.utilisation_min, self.utilisation_max),
         ]
         return [
             Problem(low, f"{a} is above {high} = {b}", f"lower it or raise {high}")
@@ -156,10 +172,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-#: Twenty times the paper's grid: more would take months and gigabytes of plan.
-RUNS_MAX = 400_000
-
-
 @frozen(kw_only=True)
 class CampaignSpec:
     """A campaign: of Mode 1, M x rho x alpha with replicas, or of Mode 2, random task sets.
@@ -198,7 +210,20 @@ class CampaignSpec:
     @property
     def longest_period_ns(self) -> Fraction:
         """T of the slowest task there can be."""
-        return self._largest("wcet_max") * max(self.tasks.deadline_factor)
+        longest = [self._largest("wcet_max") * max(self.tasks.deadline_factor)]
+        if self.by_utilisation:
+            longest = [Fraction(self.tasks.period_max)]
+        if self.stress is not None and any(self.stress.critical_cores):
+            # Of N tasks as many are on each core, up to one; C / T of each is its part of the fill.
+            part = self.stress.fill_utilisation / self.most_tasks(1)
+            longest.append(self._largest("wcet_max") / part)
+        return max(longest)
+
+    @property
+    def by_utilisation(self) -> bool:
+        """Whether T is drawn and C follows."""
+        drawn = None if self.stress is None else self.stress.utilisation
+        return drawn is not None or self.tasks.utilisation is not None
 
     def most_tasks(self, cores: int, group: Group | None = None) -> int:
         """N of the largest set at ``cores`` cores; None: of all groups."""
@@ -215,100 +240,8 @@ class CampaignSpec:
 
     def problems(self) -> list[Problem]:
         """What is wrong between sections that are each right."""
-        return [
-            *_wrong_mode(self),
-            *_wrong_name(self),
-            *_too_few_segments(self),
-            *_too_many_runs(self),
-            *_crossed_bounds(self),
-            *_short_windows(self),
-        ]
-
-
-def _wrong_mode(spec: CampaignSpec) -> Iterator[Problem]:
-    profile = spec.mode == "profile"
-    if (spec.grid is None) == profile:
-        hint = "a profile has a grid" if profile else "a stress campaign has none"
-        yield Problem("grid", "missing" if profile else f"mode is {spec.mode}", hint)
-    if (spec.stress is None) != profile:
-        hint = "a profile has none" if profile else "a stress campaign has one"
-        yield Problem("stress", f"mode is {spec.mode}" if profile else "missing", hint)
-    known = PRESETS if profile else stress.PRESETS
-    if spec.preset not in known:
-        text = f"{spec.preset} is no preset of a {spec.mode}"
-        yield Problem("preset", text, nearest(spec.preset, known))
-    if not profile and spec.cores is not None:
-        yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
-
-
-def _wrong_name(spec: CampaignSpec) -> Iterator[Problem]:
-    if spec.name == "latest":
-        yield Problem("name", "latest is the link to the last campaign", "choose another")
-
-
-def _too_few_segments(spec: CampaignSpec) -> Iterator[Problem]:
-    if spec.grid is not None:
-        mixed = any(0 < share < 1000 for share in spec.grid.sync_share)
-        where, least = "tasks.segments_max", spec.tasks.segments_max
-    elif spec.stress is not None:
-        rho, drawn = spec.stress.sync_share, spec.stress.segments_max
-        mixed = rho.ranged or any(option not in (0, 1000) for option in rho.options)
-        where = "tasks.segments_max" if drawn is None else "stress.segments_max"
-        least = spec.tasks.segments_max if drawn is None else drawn.smallest
-    else:
-        return
-    if mixed and least < 2:
-        hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
-        yield Problem(where, "1 is too low for the grid" if spec.grid else "1 is too low", hint)
-
-
-def _too_many_runs(spec: CampaignSpec) -> Iterator[Problem]:
-    levels = len(spec.tasks.deadline_factor)
-    if spec.grid is not None:
-        cores, grid = len(spec.cores or (1,)), spec.grid
-        runs = cores * len(grid.sync_share) * len(grid.contended_ratio) * grid.replicas * levels
-        where, hint = "grid", "a coarser grid, fewer replicas or fewer cores"
-    elif spec.stress is not None:
-        runs = levels * sum(group.sets for group in stress.groups(spec.stress))
-        where, hint = "stress.sets", "fewer sets or fewer groups"
-    else:
-        return
-    if runs > RUNS_MAX:
-        yield Problem(where, f"{runs} runs are more than {RUNS_MAX}", hint)
-
-
-def _crossed_bounds(spec: CampaignSpec) -> Iterator[Problem]:
-    """A drawn lower bound must not exceed its upper one, whichever section has it."""
-    if spec.stress is None:
-        return
-    for low, high in (("wcet_min", "wcet_max"), ("classes_min", "classes_max")):
-        a, b = getattr(spec.stress, low), getattr(spec.stress, high)
-        most = getattr(spec.tasks, low) if a is None else a.largest
-        least = getattr(spec.tasks, high) if b is None else b.smallest
-        if (a is not None or b is not None) and most > least:
-            where = f"stress.{low if a is not None else high}"
-            text = f"{low} up to {most} is above {high} from {least}"
-            yield Problem(where, text, f"keep every {low} below every {high}")
-
-
-def _short_windows(spec: CampaignSpec) -> Iterator[Problem]:
-    """Windows must be long enough to count jobs of the slowest task."""
-    longest_ns = spec.longest_period_ns
-    jobs = spec.run.warmup_jobs + _JOBS_MIN
-    lengths = {"seconds": spec.run.seconds / spec.run.windows}
-    if spec.run.solo_seconds is not None:
-        tasks = spec.most_tasks(max(spec.core_counts, default=1))
-        lengths["solo_seconds"] = spec.run.solo_seconds / tasks
-    for name, seconds in lengths.items():
-        if seconds * 1e9 < jobs * longest_ns:
-            yield Problem(
-                f"run.{name}",
-                f"a window of {seconds * 1e3:.3g} ms holds fewer than {jobs} jobs of a task"
-                f" with T = {float(longest_ns) / 1e6:.3g} ms",
-                f"raise it {jobs * longest_ns / (seconds * 10**9):.2g} times or more"
-                if seconds
-                else "raise it",
-            )
+        known = PRESETS if self.mode == "profile" else stress.PRESETS
+        return checks.between_sections(self, presets=tuple(known))
 
 
 #: The keys of a campaign file: section -> class; fields of the top level beside them.
@@ -457,8 +390,11 @@ def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
         del plain["stress"]
     else:
         plain["stress"] = stress.plain(spec.stress)
-    for bound in ("wcet_min", "wcet_max"):
+    for bound in ("wcet_min", "wcet_max", "period_min", "period_max"):
         plain["tasks"][bound] = f"{plain['tasks'][bound]}ns"
+    for share in ("utilisation", "utilisation_min", "utilisation_max"):
+        value = plain["tasks"][share]
+        plain["tasks"][share] = None if value is None else str(value)
     factors = [str(factor) for factor in spec.tasks.deadline_factor]
     plain["tasks"]["deadline_factor"] = factors[0] if len(factors) == 1 else factors
     plain["tasks"]["fragments"] = list(spec.tasks.fragments)

@@ -83,6 +83,7 @@ class StressSpec:
         random_per_core: The same for the group that draws its M; None: as of the others.
         segments_max, wcet_min, wcet_max, distribution, classes_min, classes_max, priorities: As
             in [tasks].
+        utilisation: As in [tasks], in thousandths where drawn.
     """
 
     cores: Annotated[CoreChoice, draws.Cores()]
@@ -106,6 +107,7 @@ class StressSpec:
     classes_min: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(1, 2)))] = None
     classes_max: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(2, 4)))] = None
     priorities: Annotated[Drawn | None, Spread(draws.words(PRIORITIES))] = None
+    utilisation: Annotated[Drawn | None, Spread(draws.shares(least=1, sensible=(50, 700)))] = None
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -227,6 +229,7 @@ PLAIN = (
     "classes_min",
     "classes_max",
     "priorities",
+    "utilisation",
 )
 
 

@@ -49,7 +49,12 @@ TASKS: Values = (
     ("--wcet-min", "tasks.wcet_min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns."),
     ("--wcet-max", "tasks.wcet_max", "TIME", "Longest C."),
     ("--distribution", "tasks.distribution", "NAME", "uniform, log-uniform, normal, exponential."),
-    ("--deadline-factor", "tasks.deadline_factor", "X", "T = D = X times C.  [10]"),
+    (
+        "--deadline-factor",
+        "tasks.deadline_factor",
+        "LIST",
+        "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
+    ),
     ("--classes-min", "tasks.classes_min", "N", "Fewest SY classes of a task set.  [1]"),
     ("--classes-max", "tasks.classes_max", "N", "Most SY classes of a task set.  [3]"),
     ("--priorities", "tasks.priorities", "NAME", "uniform, rate-monotonic, random."),
@@ -59,6 +64,23 @@ TASKS: Values = (
         "LIST",
         "Only these of their kind (NS or SY): matmul,futex.",
     ),
+    (
+        "--utilisation",
+        "tasks.utilisation",
+        "U",
+        "Sum of C/T on each core; T is then drawn and C follows.",
+    ),
+    (
+        "--utilisation-method",
+        "tasks.utilisation_method",
+        "NAME",
+        "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
+    ),
+    ("--utilisation-min", "tasks.utilisation_min", "U", "Least C/T of a task.  [0]"),
+    ("--utilisation-max", "tasks.utilisation_max", "U", "Greatest C/T of a task.  [1]"),
+    ("--periods", "tasks.periods", "NAME", "How T is drawn: log-uniform or harmonic."),
+    ("--period-min", "tasks.period_min", "TIME", "Shortest T drawn.  [500us]"),
+    ("--period-max", "tasks.period_max", "TIME", "Longest T drawn.  [10ms]"),
 )
 
 MEASURING: Values = (

@@ -29,16 +29,26 @@ _GROUPS: Values = (
         "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
         "  [0]",
     ),
+    (
+        "--fill-utilisation",
+        "stress.fill_utilisation",
+        "U",
+        "How full computation makes a core that is not critical.  [0.9]",
+    ),
     ("--sync-share", "stress.sync_share", "VALUES", "rho: 0.5, 0,0.5,1 or random:0.2..0.8."),
     ("--contended-ratio", "stress.contended_ratio", "VALUES", "alpha, likewise."),
 )
 #: What [tasks] says of all sets in a profile can be drawn for each set here.
+_DRAWABLE = (
+    *("--tasks-per-core", "--segments-max", "--wcet-min", "--wcet-max", "--distribution"),
+    *("--classes-min", "--classes-max", "--priorities", "--utilisation"),
+)
 _DRAWN: Values = tuple(
     (option, path.replace("tasks.", "stress.", 1), "VALUES", text)
     for option, path, _, text in TASKS
-    if path not in ("tasks.deadline_factor", "tasks.fragments")
+    if option in _DRAWABLE
 )
-_COMMON: Values = tuple(row for row in TASKS if row[0] not in {row[0] for row in _DRAWN})
+_COMMON: Values = tuple(row for row in TASKS if row[0] not in _DRAWABLE)
 _VALUES = NAMING + _GROUPS + PLACING + RUNNING + _DRAWN + _COMMON + MEASURING
 #: What is said of every group is said of the one that draws its core counts, too.
 _ALSO = {"stress.sets": "stress.random_sets", "stress.per_core": "stress.random_per_core"}
