@@ -24,6 +24,7 @@ from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream
 
+_GROUPS_MAX = 1000
 _WCET = (1_000, 1_000_000_000)
 
 #: What every stress campaign begins with.
@@ -111,7 +112,7 @@ class StressSpec:
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
-        return [*_shielded(self), *_per_task(self)]
+        return [*_shielded(self), *_per_task(self), *_too_many_groups(self)]
 
     def per_core_of(self, group: Group) -> Drawn | None:
         """Where N / M of a group comes from; None: [tasks]."""
@@ -132,6 +133,13 @@ def _per_task(stress: StressSpec) -> Iterator[Problem]:
     if stress.per_task and stress.sync_share.fixed and stress.contended_ratio.fixed:
         hint = "give rho or alpha a list or random:0.2..0.8, or drop it"
         yield Problem("per_task", "rho and alpha are fixed: no task differs", hint)
+
+
+def _too_many_groups(stress: StressSpec) -> Iterator[Problem]:
+    count = (len(stress.cores.fixed or (1,)) + stress.cores.drawn) * len(stress.critical_cores)
+    if count > _GROUPS_MAX:
+        text = f"{count} groups are more than {_GROUPS_MAX}"
+        yield Problem("critical_cores", text, "fewer of them, or fewer core counts")
 
 
 @frozen(kw_only=True)
