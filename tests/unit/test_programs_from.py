@@ -18,8 +18,9 @@ from deadbeat.campaign.place import choose, state_of
 from deadbeat.campaign.plan import plan, resolve
 from deadbeat.campaign.programs import origin_of, stored_spec
 from deadbeat.campaign.spec import CampaignSpec, spec_dict
-from deadbeat.executors.base import References, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, References, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
+from deadbeat.executors.session import HardwareSession
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
 
@@ -296,3 +297,33 @@ def test_a_damaged_origin_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"origin\.json is damaged"):
         store.load_origin()
     assert state_of(store.path).state == "damaged"
+
+
+def test_a_program_is_told_only_what_programs_of_every_version_know(tmp_path: Path) -> None:
+    """Those from before version 2 of the job files end with their usage at --causes."""
+
+    class StopError(Exception):
+        pass
+
+    class Recording:
+        cpus, folder = (0, 1), str(tmp_path)
+        told: list[dict[str, str]] = []  # noqa: RUF012  a recorder
+
+        def source_of(self, requests: Sequence[RunRequest]) -> str:
+            return ""
+
+        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> None:
+            self.told.append(options)
+            raise StopError
+
+    source = original(tmp_path)
+    key = plan(SPEC)[0]
+    requests, machine = [RunRequest(key, source.task_set(key))], Recording()
+    plain = RunSettings(seconds=1, solo_seconds=1, windows=2, warmup_jobs=1)
+    for settings in (plain, attrs.evolve(plain, counters=True, causes=True)):
+        session = HardwareSession(
+            machine, requests, settings, program=tmp_path / "x", injection=Injection()
+        )  # type: ignore[arg-type]
+        with pytest.raises(StopError):
+            session.run(key)
+    assert set(machine.told[1]) - set(machine.told[0]) == {"--causes", "--counters"}

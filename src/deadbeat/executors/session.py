@@ -151,14 +151,15 @@ class HardwareSession:
             "--warmup": str(s.warmup_jobs),
             "--late": str(int(s.overrun == "late")),
             "--split": str(int(s.split)),
-            "--causes": str(int(s.causes)),
-            "--counters": str(int(s.counters)),
             "--one-process": str(int(s.layout == "shared-address-space")),
             "--quiet-ps": ",".join(map(str, s.quiet_ps)),
             "--tolerance-ppm": str(round(s.tolerance * 1e6)),
             "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
             "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
         }
+        # only where asked: programs stored by earlier versions do not know them
+        options |= {"--causes": "1"} if s.causes else {}
+        options |= {"--counters": "1"} if s.counters else {}
         options |= _injection_options(self._injection)
         process = self._executor.start_program(self._program, "serve", options)
         line = process.read_line(START_PATIENCE_S)
