@@ -147,6 +147,8 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "resource_wait_ratio": 0.6 * (slow - 1),
         "execution_ratio": slow - 0.6 * (slow - 1),
         "stall_ratio": 0.0,
+        "half_width": None,
+        "stopped": None,
     }
     assert tuple(values) == SUMMARY_COLUMNS
     return values

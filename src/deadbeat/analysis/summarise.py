@@ -12,7 +12,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
+from deadbeat.analysis.bootstrap import mean_interval, miss_interval
 from deadbeat.analysis.causes import part_figures
 from deadbeat.analysis.findings import Evidence, collect_findings
 from deadbeat.analysis.metrics import (
@@ -25,10 +25,17 @@ from deadbeat.analysis.metrics import (
     run_figures,
 )
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.analysis.precision import (
+    group_seed,
+    point_seed,
+    precision_columns,
+    precision_findings,
+)
 from deadbeat.analysis.predict import prediction_figures
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
 from deadbeat.analysis.stress import group_row
 from deadbeat.campaign.plan import group_of
+from deadbeat.campaign.rounds import group_text
 from deadbeat.campaign.spec import CampaignSpec, read_spec
 from deadbeat.campaign.stress import Group, groups
 from deadbeat.model import jobs as j
@@ -36,7 +43,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import PART_COLUMNS, Point, RunKey, Summary
+from deadbeat.model.results import PART_COLUMNS, Point, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -55,13 +62,14 @@ DISTRIBUTED = ("slowdown", "delay_ratio", "response_ratio")
 
 @frozen(kw_only=True)
 class Attempts:
-    """What happened to the runs of a campaign."""
+    """What happened to the runs of a campaign; ``precision``: why its points stopped, if known."""
 
     committed: set[RunKey]
     rejected: dict[RunKey, int]
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
     mode: str = "profile"
+    precision: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, store: CampaignStore) -> Attempts:
@@ -71,6 +79,7 @@ class Attempts:
             failed=store.failed(),
             planned=store.planned(),
             mode=mode_of(store),
+            precision=store.load_precision(),
         )
 
     def points(self) -> list[Point]:
@@ -90,6 +99,7 @@ class Attempts:
                 sorted((key.text, n) for key, n in self.rejected.items()),
                 sorted((key.text, str(value)) for key, value in self.failed.items()),
                 len(self.committed),
+                self.precision,
             )
         )
         return sha256(text.encode()).hexdigest()
@@ -166,7 +176,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         rows=tuple(parts.rows),
         sets=tuple(parts.sets),
         distributions=tuple(parts.distributions),
-        findings=collect_findings(evidence),
+        findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
         labels=labels_of(calibration, parts.sets, origin),
         meta=_meta(store, calibration, attempts, resamples),
@@ -180,12 +190,11 @@ def _profile_parts(reader: RunReader, attempts: Attempts, resamples: int) -> _Pa
     for point in attempts.points():
         samples = _Samples()
         point_sets = [reader.read(key, samples) for key in by_point.get(point, [])]
-        level = (point.deadline_factor_milli,) if point.deadline_factor_milli else ()
-        place = (point.cores, point.sync_share_milli, point.contended_ratio_milli, *level)
-        seed = seed_of(reader.seed, *place)
+        seed = point_seed(reader.seed, point)
         row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
         row["rejected_share"] = reader.rejected.share(point)
         row["deadline_factor"] = reader.deadline_factor(point)
+        row |= precision_columns(attempts.precision, point_text(point), row)
         parts.rows.append({column: row[column] for column in columns})
         parts.sets.extend(point_sets)
         where = {
@@ -222,9 +231,11 @@ def _stress_parts(
                 "critical_cores": group.critical_cores or None,
                 "deadline_factor": factor,
             }
-            seed = seed_of(reader.seed, group.name, factor)
+            seed = group_seed(reader.seed, group, factor)
             row = where | group_row(cell_sets, seed=seed, resamples=resamples)
             row["rejected_share"] = reader.rejected.share((group.name, factor))
+            name = group_text(group, factor, spec)
+            row |= precision_columns(attempts.precision, name, row)
             parts.rows.append({column: row[column] for column in columns})
             parts.sets.extend(cell_sets)
             parts.distributions.extend(_distributions(where, samples))
@@ -505,6 +516,7 @@ def _meta(
             for record in sessions
         ],
         "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
+        "precision": attempts.precision,
         "resamples": resamples,
         "runs_digest": attempts.digest(resamples),
     }

@@ -19,22 +19,29 @@ class Phase:
 
 @frozen(kw_only=True)
 class Started:
-    """The runs begin: ``done`` of ``total`` were there already, ``failed`` are left alone."""
+    """The runs begin: ``done`` of ``total`` were there already, ``failed`` are left alone.
+
+    Attributes:
+        decided: Points that get no further set, and all points, where each stops when it is known;
+            ``total`` is then the most there can be, after a run an estimate.
+    """
 
     total: int
     done: int
     failed: int
     eta_s: float
+    decided: tuple[int, int] | None = None
 
 
 @frozen(kw_only=True)
 class RunDone:
-    """A run was committed."""
+    """A run was committed; ``decided`` as in `Started`."""
 
     key: RunKey
     done: int
     total: int
     eta_s: float
+    decided: tuple[int, int] | None = None
 
 
 @frozen(kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.campaign.plan import plan
+from deadbeat.campaign import rounds
 from deadbeat.campaign.spec import CampaignSpec, differences, read_spec, spec_dict
 from deadbeat.executors.base import Executor
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -33,8 +33,9 @@ class CampaignState:
 
     Attributes:
         state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
-        planned, done, failed, rejected: Runs; 0 where damaged.
         programs_from: Campaign whose programs it runs; "": its own.
+        planned, done, failed, rejected: Runs; 0 where damaged. Where points stop when they are
+            known, ``planned`` is the most there can be until all are decided.
         problem: What is damaged.
     """
 
@@ -63,12 +64,11 @@ def state_of(path: Path) -> CampaignState:
     try:
         store = CampaignStore.open(path)
         spec = read_spec(store.spec)
-        planned = plan(spec)
+        planned, complete = rounds.planned(spec, store), rounds.is_complete(spec, store)
         done, failed = store.committed(), store.failed()
         origin = store.load_origin()
     except DeadbeatError as error:
         return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
-    complete = all(key in done or key in failed for key in planned)
     ended = "finished" if (path / REPORT_FILE).is_file() else "measured"
     return CampaignState(
         name=path.name,
@@ -76,7 +76,7 @@ def state_of(path: Path) -> CampaignState:
         state=ended if complete else "unfinished",
         preset=spec.preset,
         programs_from=origin.name if origin else "",
-        planned=len(planned),
+        planned=planned,
         done=len(done),
         failed=len(failed),
         rejected=sum(store.rejected_counts().values()),

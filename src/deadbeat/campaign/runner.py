@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Protocol
 
 from attrs import define, field, frozen
 
 from deadbeat.campaign import plan as design
+from deadbeat.campaign import rounds
 from deadbeat.campaign.events import (
     Finished,
     Phase,
@@ -57,12 +59,18 @@ Judge = Callable[[JobTable, Calibration], Verdict]
 
 @frozen(kw_only=True)
 class CampaignResult:
-    """Where a campaign stands after a session that was not interrupted."""
+    """Where a campaign stands after a session that was not interrupted.
+
+    Attributes:
+        planned: Where points stop when they are known, at most, until all are decided.
+        complete: Nothing is left to run; False where the time was over first.
+    """
 
     planned: int
     done: int
     failed: dict[RunKey, str]
     rejected: int
+    complete: bool = True
 
 
 def run_campaign(
@@ -75,8 +83,9 @@ def run_campaign(
     on_event: Watcher,
     calibration: Calibration | None = None,
     retry_failed: bool = False,
-    stopping: Stopping | None = None,
     source: CampaignStore | None = None,
+    stopping: Callable[[Calibration, Sequence[RunKey]], Stopping] | None = None,
+    budget_s: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> CampaignResult:
     """Calibrates if need be, then runs everything that is neither committed nor failed.
@@ -87,9 +96,10 @@ def run_campaign(
         on_event: Called between runs only.
         calibration: To be used instead of one made now; kept in the campaign.
         retry_failed: Whether failed runs are tried again.
-        stopping: Which runs of the plan are still wanted; None: all.
         source: The campaign whose programs ``store`` was begun for (it has an origin); may be None
             once they are all copied.
+        stopping: Makes what tells which of the runs on offer are still wanted; None: all are.
+        budget_s: No run begins later than this after the call; what is left stays for another.
         clock: Seconds; for the estimate of what is left.
 
     Raises:
@@ -97,6 +107,7 @@ def run_campaign(
         DeadbeatError: Whatever forbids every further run; what is committed stays.
         KeyboardInterrupt: Passed on after the running set was cleaned up; nothing is lost.
     """
+    began = clock()
     with store.lock():
         origin = store.load_origin()
         if origin is None:
@@ -118,14 +129,17 @@ def run_campaign(
             if spec.quiet.noise_seconds and store.load_noise() is None:
                 on_event(Phase(name="noise floor"))
                 store.save_noise(executor.noise(costs, seconds=spec.quiet.noise_seconds))
+            keys = rounds.offered(spec, None if origin is None else store.planned())
             return _Work(
                 spec=spec,
+                keys=keys,
                 executor=executor,
                 store=store,
                 supply=Generated(spec=spec, synthesiser=Synthesiser(catalog, costs))
                 if origin is None
                 else StoredPrograms(store=store, origin=origin),
-                stopping=stopping or FixedDesign(),
+                stopping=stopping(costs, keys) if stopping else FixedDesign(),
+                ends=None if budget_s is None else began + budget_s,
                 calibration=costs,
                 judge=judge,
                 on_event=on_event,
@@ -232,15 +246,18 @@ class _Work:
     """One session's way through the plan."""
 
     spec: CampaignSpec
+    keys: tuple[RunKey, ...]
     executor: Executor
     store: CampaignStore
     supply: Supply
     stopping: Stopping
+    ends: float | None
     calibration: Calibration
     judge: Judge
     on_event: Watcher
     clock: Callable[[], float]
     retry: bool
+    _is_late: bool = field(init=False, default=False)
     _total: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
     _left: int = field(init=False, default=0)
@@ -251,7 +268,7 @@ class _Work:
 
     def finish(self) -> CampaignResult:
         """Runs all that is lacking, batch by batch, in the order of the plan."""
-        keys = design.plan(self.spec)
+        keys = self.keys
         committed = self.store.committed()
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self.retry else self.store.failed()
@@ -261,16 +278,34 @@ class _Work:
         self._plan_repeats()
         self._began = self.clock()
         self.on_event(
-            Started(total=self._total, done=self._done, failed=len(failed), eta_s=self._eta_s())
+            Started(
+                total=self._total,
+                done=self._done,
+                failed=len(failed),
+                eta_s=self._eta_s(),
+                decided=self.stopping.decided(),
+            )
         )
-        for name, batch in self.supply.batches(keys):
-            if lacking.intersection(batch):
-                self._run_batch(name, batch, lacking)
+        self._go_through(self.supply.batches(keys), committed, lacking)
+        record = self.stopping.record()
+        if record is not None:
+            self.store.save_precision(record)
         result = standing(self.spec, self.store)
         self.on_event(
             Finished(done=result.done, failed=len(result.failed), rejected=result.rejected)
         )
         return result
+
+    def _go_through(
+        self,
+        batches: Sequence[tuple[str, Sequence[RunKey]]],
+        committed: set[RunKey],
+        lacking: set[RunKey],
+    ) -> None:
+        for _ in range(self.stopping.passes):
+            for name, batch in batches:
+                if not self._is_late:
+                    self._run_batch(name, batch, committed, lacking)
 
     def _plan_repeats(self) -> None:
         """What earlier sessions used of the budget counts, except where runs are tried anew."""
@@ -280,15 +315,35 @@ class _Work:
         used = sum(n - (key not in committed) for key, n in self._rejected.items())
         self._budget = design.repeat_budget(self.spec) - used
 
-    def _run_batch(self, name: str, batch: Sequence[RunKey], lacking: set[RunKey]) -> None:
+    def _run_batch(
+        self, name: str, batch: Sequence[RunKey], committed: set[RunKey], lacking: set[RunKey]
+    ) -> None:
+        """Runs what is wanted of a batch; it is built only if there is any."""
+        with ExitStack() as stack:
+            opened: tuple[Session, Batch] | None = None
+            for key in batch:
+                if key in lacking and self.ends is not None and self.clock() >= self.ends:
+                    self._is_late = True
+                    return
+                if not self.stopping.wanted(key):
+                    continue
+                if key in committed and self.stopping.recalls:
+                    self.stopping.learn(key, self.store.table(key))
+                elif key in lacking:
+                    opened = opened or self._open(stack, name, batch)
+                    session, supplied = opened
+                    self._run(session, key, supplied.set_ids[key])
+                    lacking.discard(key)
+
+    def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
         self.on_event(Phase(name="build"))
         supplied = self.supply.batch(name, batch)
         settings = design.settings(self.spec, self.calibration)
-        with self.executor.open(supplied.requests, settings, program=supplied.program) as session:
-            self._keep_program(name, session, supplied)
-            for key in batch:
-                if key in lacking and self.stopping.wanted(key):
-                    self._run(session, key, supplied.set_ids[key])
+        session = stack.enter_context(
+            self.executor.open(supplied.requests, settings, program=supplied.program)
+        )
+        self._keep_program(name, session, supplied)
+        return session, supplied
 
     def _keep_program(self, name: str, session: Session, batch: Batch) -> None:
         """Kept once: a batch is the same in every session."""
@@ -313,8 +368,7 @@ class _Work:
                 table = _table_of(outcome, set_id)
                 verdict = self.judge(table, self.calibration)
                 if verdict.quiet:
-                    self._commit(outcome)
-                    self.stopping.learn(key, table)
+                    self._commit(outcome, table)
                     return
                 self._reject(outcome, verdict)
             except (RunError, DataError) as error:
@@ -337,15 +391,23 @@ class _Work:
             return f"{NEVER_QUIET} in {attempts}"
         return f"{NEVER_QUIET} in {attempts}, and no repeat is left to the campaign"
 
-    def _commit(self, outcome: RunOutcome) -> None:
+    def _commit(self, outcome: RunOutcome, table: JobTable) -> None:
         if outcome.file is not None:
             self.store.commit_file(outcome.key, outcome.file)
         elif outcome.table is not None:
             self.store.commit_table(outcome.key, outcome.table)
+        self.stopping.learn(outcome.key, table)
         self._done += 1
         self._ended += 1
+        left, decided = self._expected_left(), self.stopping.decided()
         self.on_event(
-            RunDone(key=outcome.key, done=self._done, total=self._total, eta_s=self._eta_s())
+            RunDone(
+                key=outcome.key,
+                done=self._done,
+                total=self._total if decided is None else self._done + left,
+                eta_s=self._eta_s(),
+                decided=decided,
+            )
         )
 
     def _reject(self, outcome: RunOutcome, verdict: Verdict) -> None:
@@ -373,16 +435,23 @@ class _Work:
         pace = self.spec.run.seconds + design.solo_seconds(self.spec)
         if self._ended:
             pace = (self.clock() - self._began) / self._ended
-        return max(0, self._left - self._ended) * pace
+        return self._expected_left() * pace
+
+    def _expected_left(self) -> int:
+        """Runs still to come; where points stop when they are known, an estimate."""
+        if self.stopping.decided() is None:
+            return max(0, self._left - self._ended)
+        return self.stopping.expected_left()
 
 
 def standing(spec: CampaignSpec, store: CampaignStore) -> CampaignResult:
     """Where the campaign in ``store`` stands."""
     return CampaignResult(
-        planned=len(design.plan(spec)),
+        planned=rounds.planned(spec, store),
         done=len(store.committed()),
         failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
         rejected=sum(store.rejected_counts().values()),
+        complete=rounds.is_complete(spec, store),
     )
 
 

@@ -21,6 +21,7 @@ from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
 from deadbeat.campaign import checks, rules, stress
+from deadbeat.campaign.precision import PrecisionSpec, contradictions, with_most_sets
 from deadbeat.campaign.rules import Problem, RefusedError, refuse
 from deadbeat.campaign.stress import Group, StressSpec
 from deadbeat.model.errors import DataError, UsageError
@@ -184,6 +185,7 @@ class CampaignSpec:
         cores: Values of M; None: chosen on the machine (``resolve``). A stress campaign has its
             own in [stress].
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
+        precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
     mode: Annotated[str, rules.Choice(MODES)] = "profile"
@@ -198,6 +200,7 @@ class CampaignSpec:
     tasks: TasksSpec
     calibration: CalibrationSpec
     quiet: QuietSpec
+    precision: PrecisionSpec | None = None
 
     @property
     def core_counts(self) -> tuple[int, ...]:
@@ -252,6 +255,7 @@ SECTIONS: dict[str, type] = {
     "tasks": TasksSpec,
     "calibration": CalibrationSpec,
     "quiet": QuietSpec,
+    "precision": PrecisionSpec,
 }
 
 _DEFAULT: dict[str, Any] = {
@@ -314,13 +318,17 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     Raises:
         UsageError: Naming every problem.
     """
+    problems = contradictions(layers)
+    if problems:
+        raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
     asked = layered(*layers)
     if asked.get("mode", "profile") == "stress":
-        return read_spec(_stress_values(asked), names=names)
+        return read_spec(with_most_sets(_stress_values(asked)), names=names)
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults = {"preset": "default", "name": preset if base else "default"}
-    return read_spec(layered(_DEFAULT, base, defaults, asked), names=names)
+    whole = with_most_sets(layered(_DEFAULT, base, defaults, asked))
+    return read_spec(whole, names=names)
 
 
 def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:

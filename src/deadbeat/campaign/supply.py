@@ -9,6 +9,7 @@ from typing import Protocol
 from attrs import frozen
 
 from deadbeat.campaign import plan as design
+from deadbeat.campaign import rounds
 from deadbeat.campaign.programs import verify_program
 from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.emit import task_set_id
@@ -57,10 +58,9 @@ class Generated:
     synthesiser: Synthesiser
 
     def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
-        """Programs of as many task sets as one may hold."""
-        return tuple(
-            (f"batch-{index:03d}", batch) for index, batch in enumerate(design.batches(keys))
-        )
+        """Programs of as many task sets as one may hold, of whole rounds where there are any."""
+        batches = rounds.batches(self.spec, keys)
+        return tuple((f"batch-{index:03d}", batch) for index, batch in enumerate(batches))
 
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
         """Synthesises every set; ``name`` does not matter."""

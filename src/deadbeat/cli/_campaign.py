@@ -106,6 +106,25 @@ MEASURING: Values = (
 )
 
 
+#: When a point, or a group, has enough task sets.
+PRECISION: Values = (
+    (
+        "--precision",
+        "precision.target",
+        "X",
+        "Task sets until the 95 % interval is within X of the mean, instead of a fixed number.",
+    ),
+    (
+        "--precision-metric",
+        "precision.metric",
+        "NAME",
+        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
+    ),
+    ("--sets-min", "precision.sets_min", "N", "Task sets every point gets.  [30]"),
+    ("--sets-max", "precision.sets_max", "N", "Task sets no point exceeds.  [200]"),
+)
+
+
 def _dest(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
@@ -156,6 +175,11 @@ def session_options(function: F) -> F:
         click.option(
             "--retry-failed", is_flag=True, help="Run again what failed in the last campaign."
         ),
+        click.option(
+            "--budget",
+            metavar="TIME",
+            help="Begin no further run after 30m or 2h; the same command continues.",
+        ),
         figures_option,
         runs_option,
         machine_options,
@@ -177,6 +201,7 @@ class Layer:
         for option, path, _, _ in values:
             if options[_dest(option)] is not None:
                 self.put(path, options[_dest(option)], option)
+        self.names.setdefault("precision.target", "--precision")
         if options["split"]:
             self.put("run.split", True, "--split")
 

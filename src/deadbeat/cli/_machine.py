@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from deadbeat.campaign.place import LATEST, find_campaign, survey
 from deadbeat.campaign.runner import Judge
+from deadbeat.campaign.spec import CampaignSpec
+from deadbeat.campaign.stopping import Stopping
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.results import RunKey
 from deadbeat.model.words import nearest
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import read_calibration
@@ -63,6 +66,23 @@ def make_judge(tolerance: float) -> Judge:
     from deadbeat.analysis.quiet import is_quiet  # noqa: PLC0415  only verbs that run
 
     return partial(is_quiet, tolerance=tolerance)
+
+
+def make_stopping(
+    spec: CampaignSpec,
+) -> Callable[[Calibration, Sequence[RunKey]], Stopping] | None:
+    """What stops each point when it is known; None where every point gets as many sets."""
+    asked = spec.precision
+    if asked is None:
+        return None
+    from deadbeat.analysis.precision import gauge_of  # noqa: PLC0415  heavy
+    from deadbeat.campaign.precision import Precision  # noqa: PLC0415  heavy
+    from deadbeat.campaign.rounds import layout  # noqa: PLC0415  heavy
+
+    def begin(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
+        return Precision(asked, layout(spec, keys), gauge_of(spec, calibration))
+
+    return begin
 
 
 def open_campaign(runs: Path, text: str) -> CampaignStore:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,3 +82,22 @@ def choice(option: str, value: str | None, words: tuple[str, ...], default: str)
     from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
 
     raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
+
+
+_BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|min|m|h)")
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+def budget_seconds(text: str) -> float:
+    """Seconds of ``90s``, ``30m`` (or ``30min``), ``2h``.
+
+    Raises:
+        UsageError: Anything else, or nothing at all.
+    """
+    match = _BUDGET.fullmatch(text.strip())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise UsageError(
+            f"--budget: {shown(text)} is not a length of time", "write it like 30m or 2h"
+        )
+    return seconds

@@ -138,10 +138,14 @@ class Watch:
         match event:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
-            case Started(total=total, done=done, eta_s=eta):
-                self.count(done, total, eta, unit="runs")
-            case RunDone(done=done, total=total, eta_s=eta):
-                self.count(done, total, eta, unit="runs")
+            case (
+                Started(total=total, done=done, eta_s=eta, decided=decided)
+                | RunDone(total=total, done=done, eta_s=eta, decided=decided)
+            ):
+                if decided is None:
+                    self.count(done, total, eta, unit="runs")
+                else:
+                    self._count_points(done, total, eta, decided)
             case RunFailed(key=key, reason=reason):
                 self._failures += 1
                 if self._failures <= FAILURES_TOLD:
@@ -164,6 +168,15 @@ class Watch:
         twentieth = int(share * 20)
         self._draw(self.label, share, left, tell=twentieth != self._told)
         self._told = twentieth
+
+    def _count_points(self, done: int, total: int, eta_s: float, decided: tuple[int, int]) -> None:
+        """Progress where each point stops when it is known: the end is an estimate."""
+        points, of = decided
+        left = f"{points} of {of} points known, {done} runs"
+        left += f", about {duration(eta_s)} left" if done else ""
+        share = done / total if total else 1.0
+        self._draw(self.label, share, left, tell=points != self._told or done % 50 == 0)
+        self._told = points
 
     def _draw(self, text: str, share: float, left: str, *, tell: bool) -> None:
         if self._progress is None or self._bar is None:

@@ -20,7 +20,7 @@ from deadbeat.report import (
     write_figures,
     write_report,
 )
-from deadbeat.report.facts import labels, noise_floor, origin_text
+from deadbeat.report.facts import labels, noise_floor, origin_text, precision_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.summary import write_summary
 
@@ -49,6 +49,8 @@ def print_points(summary: Summary, path: Path) -> None:
     click.echo(headline(summary).sentence)
     if text := origin_text(summary):
         click.echo(f"programs {text}")
+    if text := precision_text(summary):
+        click.echo(text)
     click.echo(noise_floor(summary).text)
 
 
@@ -85,6 +87,7 @@ def answer_dict(summary: Summary, path: Path) -> dict[str, Any]:
         "headline": headline(summary).sentence,
         "origin": summary.meta.get("origin"),
         "noise_floor": summary.noise_floor,
+        "precision": summary.meta.get("precision"),
         "rows": list(summary.rows),
         "findings": [attrs.asdict(finding) for finding in summary.findings],
         "report": str(report) if report.is_file() else None,

@@ -23,7 +23,8 @@ from deadbeat.campaign.spec import (
     specify,
 )
 from deadbeat.catalog import Catalog
-from deadbeat.cli._machine import make_catalog, make_executor, make_judge
+from deadbeat.cli._machine import make_catalog, make_executor, make_judge, make_stopping
+from deadbeat.cli._options import budget_seconds
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.cli._programs import (
     Borrowed,
@@ -142,6 +143,7 @@ class _Session:
     calibration: Calibration | None
     borrowed: Borrowed | None
     place: Place
+    budget_s: float | None
 
     @property
     def spec(self) -> CampaignSpec:
@@ -184,6 +186,7 @@ def _specify(
 def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
     """Whatever can be refused is refused before a folder is made."""
     resolved, borrowed = asked.fit(executor)
+    budget_s = None if options["budget"] is None else budget_seconds(options["budget"])
     catalog = make_catalog(executor)
     file = options["calibration_file"]
     calibration = None if file is None else read_calibration(file)
@@ -207,6 +210,7 @@ def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _
         calibration=calibration,
         borrowed=borrowed,
         place=place,
+        budget_s=budget_s,
     )
 
 
@@ -265,6 +269,8 @@ def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
             calibration=session.calibration,
             retry_failed=session.options["retry_failed"],
             source=session.borrowed.source if session.borrowed else None,
+            stopping=make_stopping(session.spec),
+            budget_s=session.budget_s,
         )
 
 
@@ -278,6 +284,8 @@ def _answer(session: _Session, store: CampaignStore, result: CampaignResult, aga
     else:
         print_points(summary, store.path)
         _tell(summary, result, report, again)
+        if not result.complete:
+            click.echo(f"the time is over, {result.done} runs are kept; continue with: {again}")
     return 1 if not result.done else 0
 
 

@@ -10,6 +10,7 @@ from deadbeat.cli._campaign import (
     MEASURING,
     NAMING,
     PLACING,
+    PRECISION,
     RUNNING,
     TASKS,
     Layer,
@@ -25,7 +26,7 @@ _GRID: Values = (
     ("--contended-ratio", "grid.contended_ratio", "LIST", "Values of alpha, likewise."),
     ("--replicas", "grid.replicas", "N", "Task sets per point."),
 )
-_VALUES = NAMING + _GRID + PLACING + RUNNING + TASKS + MEASURING
+_VALUES = NAMING + _GRID + PRECISION + PLACING + RUNNING + TASKS + MEASURING
 
 
 @click.command(short_help="Profile this machine: slowdown and misses over M, rho and alpha.")

@@ -10,6 +10,7 @@ from deadbeat.cli._campaign import (
     MEASURING,
     NAMING,
     PLACING,
+    PRECISION,
     RUNNING,
     TASKS,
     Layer,
@@ -49,7 +50,7 @@ _DRAWN: Values = tuple(
     if option in _DRAWABLE
 )
 _COMMON: Values = tuple(row for row in TASKS if row[0] not in _DRAWABLE)
-_VALUES = NAMING + _GROUPS + PLACING + RUNNING + _DRAWN + _COMMON + MEASURING
+_VALUES = NAMING + _GROUPS + PRECISION + PLACING + RUNNING + _DRAWN + _COMMON + MEASURING
 #: What is said of every group is said of the one that draws its core counts, too.
 _ALSO = {"stress.sets": "stress.random_sets", "stress.per_core": "stress.random_per_core"}
 

@@ -314,6 +314,15 @@ DOUBTS: tuple[Doubt, ...] = (
         of the campaigns looks like a slower kernel.""",
         """Read the campaign's own findings first (deadbeat show NAME).""",
     ),
+    _doubt(
+        "precision-not-reached",
+        "A precision was not reached",
+        """Some points are known less well than was asked: they got the most sets they may get, lost
+        runs to a busy host, or the time was over. Their means are right on average, but further
+        from the truth than the target says; their intervals say how far.""",
+        """The column stopped says why of each point, half_width how well it is known. Continue with
+        another --budget, or begin anew with a higher --sets-max or a looser --precision.""",
+    ),
 )
 
 

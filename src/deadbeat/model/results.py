@@ -43,12 +43,16 @@ class RunKey:
 
     @property
     def text(self) -> str:
-        p = self.point
-        return (
-            f"m{p.cores:03d}-s{p.sync_share_milli:04d}-c{p.contended_ratio_milli:04d}"
-            + (f"-d{p.deadline_factor_milli:06d}" if p.deadline_factor_milli else "")
-            + f"-r{self.replica:04d}"
-        )
+        return f"{point_text(self.point)}-r{self.replica:04d}"
+
+
+def point_text(point: Point) -> str:
+    """Name of a point: what the names of its runs begin with."""
+    factor = point.deadline_factor_milli
+    return (
+        f"m{point.cores:03d}-s{point.sync_share_milli:04d}-c{point.contended_ratio_milli:04d}"
+        + (f"-d{factor:06d}" if factor else "")
+    )
 
 
 @frozen(kw_only=True)
@@ -104,6 +108,8 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "contended_ratio_real",
     "overlap_real",
     *PART_COLUMNS,
+    "half_width",
+    "stopped",
 )
 
 
@@ -150,6 +156,8 @@ STRESS_COLUMNS: tuple[str, ...] = (
     "contended_ratio_real",
     "overlap_real",
     *PART_COLUMNS,
+    "half_width",
+    "stopped",
 )
 
 

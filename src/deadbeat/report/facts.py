@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -119,6 +120,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     cores = f" · {len(cpus)} cores" if isinstance(cpus, Sequence) and cpus else ""
     host = " · ".join(str(machine[key]) for key in ("name", "soc", "machine") if machine.get(key))
     jobs = sum(int(number(row.get("jobs")) or 0) for row in summary.rows)
+    known = precision_text(summary)
     return (
         ("Machine", (host + cores) or UNKNOWN),
         *(("Programs", text) for text in (origin_text(summary),) if text),
@@ -130,6 +132,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
             f"{len(summary.rows):,} {_rows_are(summary)} · {len(summary.sets):,} task sets"
             f" · {jobs:,} jobs",
         ),
+        *((("Precision", known),) if known else ()),
     )
 
 
@@ -164,6 +167,21 @@ def sessions(summary: Summary) -> tuple[Session, ...]:
         )
         for position, record in enumerate(records, start=1)
     )
+
+
+def precision_text(summary: Summary) -> str:
+    """How many points are known as well as was asked, and why not the others; "" if not asked."""
+    record = _mapping(summary.meta.get("precision"))
+    points = [_mapping(point) for point in _mapping(record.get("points")).values()]
+    target = number(record.get("target"))
+    if not points or target is None:
+        return ""
+    reasons = Counter(str(point.get("stopped")) for point in points)
+    width = f"{target:g}" if record.get("relative") is False else percent(target)
+    text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
+    sets = sum(int(number(point.get("sets")) or 0) for point in points)
+    metric = str(record.get("metric")).replace("_", " ")
+    return f"{metric} to within {width} at {len(points)} points with {sets} task sets: {text}"
 
 
 def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:

@@ -172,6 +172,19 @@ class CampaignStore(OwnedFolder):
         path = self.path / ORIGIN_FILE
         return read_origin(path) if path.exists() else None
 
+    def save_precision(self, record: dict[str, Any]) -> None:
+        with self.lock():
+            write_json(self.path / "precision.json", {"precision": record})
+
+    def load_precision(self) -> dict[str, Any] | None:
+        """Which points are known how well; None before the first session of such a campaign ended.
+
+        Raises:
+            DataError: Damaged or of another format.
+        """
+        path = self.path / "precision.json"
+        return self._read_part(path, "precision") if path.exists() else None
+
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""
         return max((record.number for record in self._session_files()), default=0) + 1

@@ -1,0 +1,103 @@
+"""Campaigns that stop each point when it is known: on the fake executor, and without one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from attrs import define, field, frozen
+
+from deadbeat.analysis.bootstrap import mean_interval
+from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
+from deadbeat.campaign.rounds import bends
+from deadbeat.campaign.runner import CampaignResult
+from deadbeat.campaign.spec import CampaignSpec
+from deadbeat.cli._machine import make_stopping
+from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.store.campaign import CampaignStore
+from helpers.campaigns import begin, run, tiny_spec
+
+
+def precise_spec(
+    target: float = 0.008, *, sets_min: int = 5, sets_max: int = 14, **precision: Any
+) -> CampaignSpec:
+    """One and two cores, rho 1, alpha 0, 0.5 and 1: at alpha 0.5 sets differ, elsewhere hardly."""
+    asked = {"target": target, "sets_min": sets_min, "sets_max": sets_max, **precision}
+    grid = {"sync_share": [1], "contended_ratio": [0, 0.5, 1]}
+    return tiny_spec({"grid": grid, "precision": asked})
+
+
+def run_precise(spec: CampaignSpec, store: CampaignStore, **options: Any) -> CampaignResult:
+    """One session."""
+    return run(spec, store, stopping=make_stopping(spec), **options)
+
+
+def finished(folder: Path, spec: CampaignSpec) -> CampaignStore:
+    """A campaign that ran to its end."""
+    store = begin(folder, spec)
+    run_precise(spec, store)
+    return store
+
+
+@frozen
+class Table:
+    """In place of a run: the set's figure."""
+
+    sample: Sample | None
+
+
+@define
+class Drawn:
+    """A design without an executor: every set's figure is known beforehand.
+
+    Attributes:
+        values: Point -> its figures, in order of rounds; NaN: no quiet attempt.
+        asked: Runs that were wanted, in order.
+    """
+
+    spec: PrecisionSpec
+    values: Mapping[Point, Sequence[float]]
+    resamples: int = 400
+    seed: int = 1
+    asked: list[RunKey] = field(factory=list)
+
+    def layout(self) -> Layout:
+        rounds = range(max(map(len, self.values.values())))
+        keys = [RunKey(point, round_) for round_ in rounds for point in sorted(self.values)]
+        return Layout(
+            keys=tuple(keys),
+            unit=lambda key: point_text(key.point),
+            round=lambda key: key.replica,
+            bends=bends(sorted(self.values)),
+        )
+
+    def sample(self, key: RunKey, table: Any) -> Sample | None:
+        return table.sample  # type: ignore[no-any-return]
+
+    def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
+        values = np.array([sample.above for sample in samples])
+        interval = mean_interval(values, seed=self.seed, resamples=self.resamples)
+        return Estimate(float(values.mean()), *interval) if interval else None
+
+    def run(self, *, most_runs: int | None = None) -> Precision:
+        """As the runner goes through a plan; ``most_runs`` breaks it off."""
+        layout = self.layout()
+        stopping = Precision(self.spec, layout, self)
+        for _ in range(stopping.passes):
+            for key in layout.keys:
+                if most_runs is not None and len(self.asked) >= most_runs:
+                    return stopping
+                if stopping.wanted(key):
+                    self.asked.append(key)
+                    value = self.values[key.point][key.replica]
+                    if not math.isnan(value):
+                        stopping.learn(key, cast(Any, Table(Sample(float(value)))))
+        return stopping
+
+    def points(self) -> dict[Point, dict[str, Any]]:
+        """Outcome of each point."""
+        found = self.run().record()["points"]
+        return {point: found[point_text(point)] for point in self.values}

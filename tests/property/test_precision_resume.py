@@ -1,0 +1,80 @@
+"""Truth: a campaign that was never broken off. Points stop where they stopped there."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence
+from helpers.precision import precise_spec, run_precise
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deadbeat.campaign import rounds
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.store.campaign import CampaignStore
+
+SPEC = precise_spec(0.02)
+KEYS = [key.text for key in rounds.offered(SPEC, None)]
+FAULTS = Faults(fail={KEYS[1]: 1}, off_quiet={KEYS[2]: 1, KEYS[20]: 99, KEYS[40]: 2})
+
+
+def everything(store: CampaignStore) -> dict[str, Any]:
+    return essence(store) | {"precision": store.load_precision()}
+
+
+@cache
+def uninterrupted() -> tuple[dict[str, Any], int]:
+    """The campaign, and how many attempts it took."""
+    with TemporaryDirectory() as folder:
+        store, log = begin(Path(folder), SPEC), Log()
+        run_precise(SPEC, store, executor=FakeExecutor(faults=FAULTS), on_event=log)
+        done = everything(store)
+    assert 30 < len(done["jobs"]) < len(KEYS)
+    return done, len(done["jobs"]) + len(done["failed"]) + sum(done["rejected"].values())
+
+
+def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
+    """Sessions that crash at the given places, then one that does not."""
+    store = begin(folder, SPEC)
+    executor = FakeExecutor(faults=FAULTS)
+    for place, after in cuts:
+        before_run = Fuse(after if place == "before a run" else None)
+        after_write = Fuse(after if place == "after a write" else None)
+        try:
+            run_precise(
+                SPEC,
+                CampaignStore.open(store.path),
+                executor=CrashingExecutor(executor, before_run),
+                on_event=Log(after_write),
+            )
+        except Crash:
+            continue
+    run_precise(SPEC, CampaignStore.open(store.path), executor=executor)
+    return store
+
+
+@pytest.mark.parametrize("place", ["before a run", "after a write"])
+@pytest.mark.parametrize("after", [0, 1, 19, 29, 33, 36])
+def test_one_crash_changes_no_decision(tmp_path: Path, place: str, after: int) -> None:
+    assert everything(broken_off(tmp_path, [(place, after)])) == uninterrupted()[0]
+
+
+def test_a_crash_at_every_fifth_run_changes_no_decision(tmp_path: Path) -> None:
+    cuts = [("after a write", 5)] * (uninterrupted()[1] // 5)
+    assert everything(broken_off(tmp_path, cuts)) == uninterrupted()[0]
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["before a run", "after a write"]), st.integers(0, 40)),
+        max_size=4,
+    )
+)
+def test_any_crashes_change_no_decision(cuts: list[tuple[str, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        assert everything(broken_off(Path(folder), cuts)) == uninterrupted()[0]

@@ -1,0 +1,272 @@
+"""Truth: docs/explanation/precision.md: when a point stops, what comes first, what is promised."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.campaigns import Log, begin, essence, tiny_spec
+from helpers.precision import Drawn, finished, precise_spec, run_precise
+
+from deadbeat.analysis.summarise import summarise
+from deadbeat.campaign import rounds
+from deadbeat.campaign.events import RunDone, Started
+from deadbeat.campaign.place import REPORT_FILE, choose, state_of
+from deadbeat.campaign.plan import plan
+from deadbeat.campaign.precision import PrecisionSpec
+from deadbeat.campaign.spec import read_spec, spec_dict, specify
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.model.errors import UsageError
+from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.store.campaign import CampaignStore
+
+FLAT, WIDE = Point(2, 1000, 0), Point(2, 1000, 1000)
+ASKED = PrecisionSpec(target=0.05, sets_min=10, sets_max=100)
+
+
+def noisy(share: float, sets: int = 100, seed: int = 1) -> list[float]:
+    return (1 + share * np.random.default_rng(seed).standard_normal(sets)).tolist()
+
+
+# -- the rule
+
+
+def test_a_point_that_is_known_gets_the_fewest_sets_and_no_more() -> None:
+    found = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(0.15)}).points()
+    assert found[FLAT]["sets"] == 10
+    assert 10 < found[WIDE]["sets"] < 100
+    for point in found.values():
+        assert point["stopped"] == "target reached"
+        assert point["half_width"] <= 0.05
+
+
+def test_a_point_that_stays_unknown_is_capped_and_says_so() -> None:
+    found = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(2.0)}).points()
+    assert (found[WIDE]["sets"], found[WIDE]["stopped"]) == (100, "most sets")
+    assert found[WIDE]["half_width"] > 0.05
+
+
+def test_runs_without_a_result_are_no_sets() -> None:
+    lost = [math.nan if n % 2 else value for n, value in enumerate(noisy(2.0))]
+    found = Drawn(ASKED, {WIDE: lost}).points()
+    assert (found[WIDE]["sets"], found[WIDE]["stopped"]) == (50, "runs lost")
+    assert Drawn(ASKED, {WIDE: [math.nan] * 100}).points()[WIDE]["half_width"] is None
+
+
+def test_looks_are_few_and_never_early() -> None:
+    class Counting(Drawn):
+        looks: list[int] = []  # noqa: RUF012  one test
+
+        def estimate(self, key, samples):  # type: ignore[no-untyped-def]
+            self.looks.append(len(samples))
+            return super().estimate(key, samples)
+
+    Counting(ASKED, {WIDE: noisy(2.0)}).run()
+    assert Counting.looks[0] == 10
+    assert all(b >= math.ceil(a * 1.1) for a, b in pairwise(Counting.looks))
+
+
+def test_what_is_broken_off_is_not_finished() -> None:
+    design = Drawn(ASKED, {FLAT: noisy(0.01), WIDE: noisy(2.0)})
+    record = design.run(most_runs=30).record()
+    assert not record["complete"]
+    stopped = {name: point["stopped"] for name, point in record["points"].items()}
+    assert stopped == {point_text(FLAT): "target reached", point_text(WIDE): "not finished"}
+
+
+# -- what comes first
+
+
+def surface(bent: float) -> dict[Point, list[float]]:
+    """Five points on a line, and a knee in the middle of five others."""
+    values = {}
+    for step, ratio in enumerate((0, 250, 500, 750, 1000)):
+        straight = np.array(noisy(0.2, 200, seed=step)) + 0.1 * step
+        values[Point(2, 500, ratio)] = straight.tolist()
+        knee = np.array(noisy(0.2, 200, seed=10 + step)) + bent * (step > 2)
+        values[Point(3, 500, ratio)] = knee.tolist()
+    return values
+
+
+def test_points_where_the_surface_bends_come_first() -> None:
+    asked = PrecisionSpec(target=0.02, sets_min=10, sets_max=200)
+    design = Drawn(asked, surface(bent=1.0))
+    early = design.run(most_runs=400)
+    knee = {Point(3, 500, ratio) for ratio in (250, 500, 750, 1000)}
+    runs = {point: sum(key.point == point for key in design.asked) for point in design.values}
+    assert not early.record()["complete"]
+    most = max(runs[point] for point in runs if point.cores == 2)
+    assert all(runs[point] > 1.3 * most for point in knee)
+
+
+def test_what_waited_gets_its_sets_all_the_same() -> None:
+    asked = PrecisionSpec(target=0.001, sets_min=10, sets_max=60)
+    values = {point: listed[:60] for point, listed in surface(bent=1.0).items()}
+    found = Drawn(asked, values).points()
+    assert {point["sets"] for point in found.values()} == {60}
+
+
+def test_without_a_bend_every_round_holds_every_point() -> None:
+    values = {Point(2, 500, ratio): noisy(0.5, 60, seed=ratio) for ratio in (0, 500)}
+    design = Drawn(PrecisionSpec(target=0.01, sets_min=10, sets_max=60), values)
+    design.run()
+    assert [key.replica for key in design.asked] == sorted(key.replica for key in design.asked)
+
+
+# -- rounds and programs
+
+
+def test_a_round_holds_every_point_once() -> None:
+    spec = precise_spec()
+    keys = rounds.offered(spec, None)
+    assert set(keys) == set(plan(spec))
+    points = sorted({key.point for key in keys})
+    for number in range(14):
+        assert sorted(key.point for key in keys if key.replica == number) == points
+    assert [key.replica for key in keys] == sorted(key.replica for key in keys)
+    orders = [[key.point for key in keys if key.replica == number] for number in range(14)]
+    assert len({tuple(order) for order in orders}) > 3
+
+
+def test_programs_hold_whole_rounds_and_grow() -> None:
+    keys = rounds.offered(precise_spec(), None)
+    programs = rounds.batches(precise_spec(), keys)
+    last = [max(key.replica for key in batch) for batch in programs]
+    assert last == [4, 6, 9, 13]
+    assert [key for batch in programs for key in batch] == list(keys)
+
+
+# -- a campaign
+
+
+def test_a_campaign_stops_when_it_is_known_and_lacks_nothing(tmp_path: Path) -> None:
+    spec = precise_spec()
+    store = finished(tmp_path, spec)
+    record = store.load_precision()
+    assert record is not None and record["complete"]
+    assert record["planned"] == len(store.committed()) < len(plan(spec))
+    state = state_of(store.path)
+    assert (state.state, state.done) == ("measured", state.planned)
+    assert state.planned == record["planned"]
+    (store.path / REPORT_FILE).write_text("<html>")
+    assert choose(tmp_path, spec).path.name == "tiny-2"
+
+
+def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
+    store = finished(tmp_path, precise_spec())
+    record = store.load_precision()
+    assert record is not None
+    summary = summarise(store)
+    assert {row["stopped"] for row in summary.rows} == {"target reached", "most sets"}
+    for row in summary.rows:
+        key = point_text(Point(row["cores"], 1000, int(row["contended_ratio"] * 1000)))
+        assert row["half_width"] == pytest.approx(record["points"][key]["half_width"])
+        expected = (row["slowdown_ci_high"] - row["slowdown_ci_low"]) / 2 / row["slowdown_mean"]
+        assert row["half_width"] == pytest.approx(expected)
+    (finding,) = [each for each in summary.findings if each.id == "precision-not-reached"]
+    assert "1 of 6 points" in finding.message and "m002-s1000-c0500" in finding.message
+
+
+def test_a_fixed_design_has_no_such_columns(tmp_path: Path) -> None:
+    from helpers.campaigns import run  # noqa: PLC0415
+
+    store = begin(tmp_path, tiny_spec())
+    run(tiny_spec(), store)
+    rows = summarise(store, resamples=10).rows
+    assert {(row["half_width"], row["stopped"]) for row in rows} == {(None, None)}
+    assert store.load_precision() is None
+
+
+@pytest.mark.parametrize("metric", ["delay_ratio", "deadline_miss_ratio"])
+def test_other_metrics(tmp_path: Path, metric: str) -> None:
+    # no miss in 8 sets: at most 1 - 0.05 ** (1 / 8) = 0.312, half of it 0.156
+    target = 0.16 if metric == "deadline_miss_ratio" else 0.2
+    store = finished(tmp_path, precise_spec(target, metric=metric))
+    record = store.load_precision()
+    assert record is not None
+    sets = {point["sets"] for point in record["points"].values()}
+    assert sets == ({8} if metric == "deadline_miss_ratio" else {5})
+
+
+def test_the_time_may_be_over_first_and_the_next_session_goes_on(tmp_path: Path) -> None:
+    spec = precise_spec()
+    (tmp_path / "a").mkdir()
+    whole = essence(finished(tmp_path / "a", spec))
+    store, ticks = begin(tmp_path / "b", spec), iter(range(10**6))
+    result = run_precise(spec, store, budget_s=40, clock=lambda: float(next(ticks)))
+    assert not result.complete and 0 < result.done < 30
+    record = store.load_precision()
+    assert record is not None and not record["complete"]
+    assert state_of(store.path).state == "unfinished"
+    assert run_precise(spec, CampaignStore.open(store.path)).complete
+    assert essence(store) == whole
+
+
+def test_failed_runs_take_a_round(tmp_path: Path) -> None:
+    spec = precise_spec()
+    key = RunKey(Point(2, 1000, 500), 2)
+    store = begin(tmp_path, spec)
+    run_precise(spec, store, executor=FakeExecutor(faults=Faults(fail={key.text: 9})))
+    record = store.load_precision()
+    assert record is not None and record["complete"]
+    assert record["points"][point_text(key.point)] == {
+        "sets": 13,
+        "half_width": pytest.approx(record["points"][point_text(key.point)]["half_width"]),
+        "stopped": "runs lost",
+    }
+    assert state_of(store.path).state == "measured"
+
+
+def test_progress_tells_points_and_estimates_the_rest(tmp_path: Path) -> None:
+    log = Log()
+    spec = precise_spec()
+    run_precise(spec, begin(tmp_path, spec), on_event=log)
+    assert log.of(Started)[0].decided == (0, 6)
+    done = log.of(RunDone)
+    assert done[0].total == 30
+    assert done[-1].decided is not None and done[-1].eta_s == 0
+    known = [event.decided[0] for event in done]
+    assert known == sorted(known) and 4 <= known[-1] <= 6
+
+
+# -- the specification
+
+
+def test_the_canonical_form_is_read_again() -> None:
+    spec = precise_spec()
+    assert read_spec(spec_dict(spec)) == spec
+    assert spec.grid is not None and spec.grid.replicas == 14
+    old = spec_dict(tiny_spec())
+    del old["precision"]
+    assert read_spec(old).precision is None
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        (({"grid": {"replicas": 3}, "precision": {"target": 0.1}},), "grid.replicas: a fixed"),
+        (({"precision": {"target": 0.1}}, {"grid": {"replicas": 3}}), "grid.replicas: a fixed"),
+        (({"precision": {"target": 0}},), "precision.target: 0 is out of range"),
+        (({"precision": {"sets_min": 9}},), "precision.target: missing"),
+        (({"precision": {"target": 0.1, "metric": "speed"}},), "precision.metric"),
+        (({"precision": {"target": 0.1, "sets_min": 9, "sets_max": 8}},), "sets_min: 9 is above"),
+        (({"precision": {"target": 0.1, "sets_max": "many"}},), "precision.sets_max"),
+        (({"precision": {"target": 0.1, "sets_maks": 9}},), "precision.sets_maks: unknown key"),
+        (({"precision": 0.1},), "precision: 0.1 is not a table"),
+    ],
+)
+def test_bad_precisions_are_refused_by_name(
+    layers: tuple[dict[str, object], ...], words: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        specify({"preset": "quick"}, *layers)
+    assert words in str(caught.value)
+
+
+def test_a_precision_asked_later_replaces_a_fixed_number() -> None:
+    spec = specify({"grid": {"replicas": 3}}, {"precision": {"target": "0.1"}})
+    assert spec.precision == PrecisionSpec(target=0.1)
+    assert spec.grid is not None and spec.grid.replicas == 200
