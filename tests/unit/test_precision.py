@@ -270,3 +270,10 @@ def test_a_precision_asked_later_replaces_a_fixed_number() -> None:
     spec = specify({"grid": {"replicas": 3}}, {"precision": {"target": "0.1"}})
     assert spec.precision == PrecisionSpec(target=0.1)
     assert spec.grid is not None and spec.grid.replicas == 200
+
+
+def test_the_sets_of_a_campaign_that_stopped_are_all_that_others_may_run(tmp_path: Path) -> None:
+    spec = precise_spec(0.5)
+    store = finished(tmp_path, spec)
+    keys = rounds.offered(spec, store.planned())
+    assert store.committed() <= set(keys) < set(plan(spec))

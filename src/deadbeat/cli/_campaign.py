@@ -201,7 +201,8 @@ class Layer:
         for option, path, _, _ in values:
             if options[_dest(option)] is not None:
                 self.put(path, options[_dest(option)], option)
-        self.names.setdefault("precision.target", "--precision")
+        if any(path.startswith("precision.") for path in self.names):
+            self.names.setdefault("precision.target", "--precision")
         if options["split"]:
             self.put("run.split", True, "--split")
 
