@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from deadbeat.analysis.summarise import summarise
 from deadbeat.campaign import rounds
 from deadbeat.campaign.events import RunDone, Started
 from deadbeat.campaign.place import REPORT_FILE, choose, state_of
-from deadbeat.campaign.plan import plan
+from deadbeat.campaign.plan import plan, resolve
 from deadbeat.campaign.precision import PrecisionSpec
 from deadbeat.campaign.spec import read_spec, spec_dict, specify
 from deadbeat.executors.fake import FakeExecutor, Faults
@@ -277,3 +278,28 @@ def test_the_sets_of_a_campaign_that_stopped_are_all_that_others_may_run(tmp_pat
     store = finished(tmp_path, spec)
     keys = rounds.offered(spec, store.planned())
     assert store.committed() <= set(keys) < set(plan(spec))
+
+
+def test_a_group_of_a_stress_campaign_stops_when_it_is_known(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"target": 0.05, "sets_min": 8, "sets_max": 40}
+    layer = {
+        "mode": "stress",
+        "preset": "quick",
+        "precision": asked,
+        "run": {"seconds": 0.1, "solo_seconds": 0.2},
+        "tasks": {"deadline_factor": "5,10"},
+        "stress": {"cores": "2", "critical_cores": "0,1"},
+    }
+    spec = resolve(specify(layer), FakeExecutor(cores=2).describe()).spec
+    store = finished(tmp_path, spec)
+    record, summary = store.load_precision(), summarise(store)
+    assert record is not None and record["complete"]
+    assert set(record["points"]) == {
+        f"M=2{critical} D={factor}" for critical in ("", " k=1") for factor in (5, 10)
+    }
+    assert state_of(store.path).planned == len(store.committed()) == record["planned"] < 160
+    for row in summary.rows:
+        point = record["points"][f"{row['group']} D={row['deadline_factor']:g}"]
+        assert row["task_sets"] == point["sets"] >= 8
+        assert row["stopped"] == point["stopped"]
+        assert row["half_width"] == pytest.approx(point["half_width"])

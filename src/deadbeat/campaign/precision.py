@@ -182,7 +182,7 @@ class _Unit:
     key: RunKey
     next_look: int
     rounds: int = 0
-    samples: dict[int, Sample] = field(factory=dict)
+    samples: dict[RunKey, Sample] = field(factory=dict)
     attended: set[int] = field(factory=set)
     estimate: Estimate | None = None
     stopped: bool = False
@@ -192,7 +192,8 @@ class _Unit:
         return len(self.attended) == self.rounds
 
     def ordered(self) -> list[Sample]:
-        return [self.samples[round_] for round_ in sorted(self.samples)]
+        """In the order of runs, as the summary has them: resampling depends on it."""
+        return [self.samples[key] for key in sorted(self.samples)]
 
 
 class Precision:
@@ -234,7 +235,7 @@ class Precision:
     def learn(self, key: RunKey, table: JobTable) -> None:
         sample = self._gauge.sample(key, table)
         if sample is not None:
-            self._units[self._layout.unit(key)].samples[self._layout.round(key)] = sample
+            self._units[self._layout.unit(key)].samples[key] = sample
 
     def _waits(self, name: str, unit: _Unit) -> bool:
         if self._pass > 1 or self._round % 2 == 0 or len(unit.attended) < self._spec.sets_min:
