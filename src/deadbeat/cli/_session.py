@@ -186,7 +186,7 @@ def _specify(
 def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
     """Whatever can be refused is refused before a folder is made."""
     resolved, borrowed = asked.fit(executor)
-    budget_s = None if options["budget"] is None else budget_seconds(options["budget"])
+    budget = options.get("budget")  # observe has none
     catalog = make_catalog(executor)
     file = options["calibration_file"]
     calibration = None if file is None else read_calibration(file)
@@ -210,7 +210,7 @@ def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _
         calibration=calibration,
         borrowed=borrowed,
         place=place,
-        budget_s=budget_s,
+        budget_s=None if budget is None else budget_seconds(budget),
     )
 
 
