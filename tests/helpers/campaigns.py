@@ -32,7 +32,17 @@ TINY: dict[str, Any] = {
     "run": {"seconds": 0.1, "solo_seconds": 0.1},
     "quiet": {"repeat_share": 1},
 }
-#: The same for a command line.
+#: Random task sets: M = 2 and a random M, each with both k, at two deadline factors.
+TINY_STRESS: dict[str, Any] = {
+    "mode": "stress",
+    "name": "tiny",
+    "preset": "quick",
+    "stress": {"cores": "2,random", "sets": 2, "critical_cores": "0,1", "per_task": True},
+    "tasks": {"deadline_factor": "2,10"},
+    "run": {"seconds": 0.1, "windows": 2, "solo_seconds": 0.2},
+    "quiet": {"repeat_share": 1},
+}
+#: The first for a command line.
 TINY_OPTIONS = (
     *("profile", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--replicas", "1"),
     *("--sync-share", "0,1", "--contended-ratio", "0,1", "--seconds", "0.1"),
@@ -46,6 +56,10 @@ def example_catalog() -> Catalog:
 
 def tiny_spec(*layers: Mapping[str, Any], cores: int = 2) -> CampaignSpec:
     return resolve(specify(TINY, *layers), FakeExecutor(cores=cores).describe()).spec
+
+
+def tiny_stress(*layers: Mapping[str, Any], cores: int = 2) -> CampaignSpec:
+    return resolve(specify(TINY_STRESS, *layers), FakeExecutor(cores=cores).describe()).spec
 
 
 def begin(folder: Path, spec: CampaignSpec) -> CampaignStore:

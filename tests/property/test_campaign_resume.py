@@ -8,46 +8,64 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence, run, tiny_spec
+from helpers.campaigns import (
+    Crash,
+    CrashingExecutor,
+    Fuse,
+    Log,
+    begin,
+    essence,
+    run,
+    tiny_spec,
+    tiny_stress,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.campaign.plan import plan
+from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.executors.fake import FakeExecutor, Faults
 from deadbeat.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
-KEYS = [key.text for key in plan(SPEC)]
-FAULTS = Faults(fail={KEYS[1]: 1}, off_quiet={KEYS[2]: 1, KEYS[4]: 99, KEYS[6]: 2})
-#: First attempts, and the repeats that FAULTS cost: 1 + 2 + 2.
-ATTEMPTS = len(KEYS) + 5
+STRESS_SPEC = tiny_stress()
+#: First attempts, and the repeats that the faults cost: 1 + 2 + 2.
+ATTEMPTS = len(plan(SPEC)) + 5
+
+
+def faults(spec: CampaignSpec) -> Faults:
+    """At the same places of the plan of ``spec``."""
+    keys = [key.text for key in plan(spec)]
+    return Faults(fail={keys[1]: 1}, off_quiet={keys[2]: 1, keys[4]: 99, keys[6]: 2})
 
 
 @cache
-def uninterrupted() -> dict[str, Any]:
+def uninterrupted(spec: CampaignSpec = SPEC) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
-        store = begin(Path(folder), SPEC)
-        run(SPEC, store, executor=FakeExecutor(faults=FAULTS))
+        store = begin(Path(folder), spec)
+        run(spec, store, executor=FakeExecutor(faults=faults(spec)))
         return essence(store)
 
 
-def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
+def broken_off(
+    folder: Path, cuts: list[tuple[str, int]], spec: CampaignSpec = SPEC
+) -> CampaignStore:
     """Sessions that crash at the given places, then one that does not."""
-    store = begin(folder, SPEC)
-    executor = FakeExecutor(faults=FAULTS)
+    store = begin(folder, spec)
+    executor = FakeExecutor(faults=faults(spec))
     for place, after in cuts:
         before_run = Fuse(after if place == "before a run" else None)
         after_write = Fuse(after if place == "after a write" else None)
         try:
             run(
-                SPEC,
+                spec,
                 CampaignStore.open(store.path),
                 executor=CrashingExecutor(executor, before_run),
                 on_event=Log(after_write),
             )
         except Crash:
             continue
-    run(SPEC, CampaignStore.open(store.path), executor=executor)
+    run(spec, CampaignStore.open(store.path), executor=executor)
     return store
 
 
@@ -61,6 +79,13 @@ def test_one_crash_anywhere_changes_nothing(tmp_path: Path, place: str, after: i
 def test_a_crash_at_every_kth_run_changes_nothing(tmp_path: Path, step: int) -> None:
     cuts = [("after a write", step)] * ATTEMPTS
     assert essence(broken_off(tmp_path, cuts)) == uninterrupted()
+
+
+@pytest.mark.parametrize("after", range(0, ATTEMPTS, 3))
+def test_a_crash_of_a_stress_campaign_changes_nothing(tmp_path: Path, after: int) -> None:
+    cuts = [("after a write", after), ("before a run", 2)]
+    assert essence(broken_off(tmp_path, cuts, STRESS_SPEC)) == uninterrupted(STRESS_SPEC)
+    assert uninterrupted(STRESS_SPEC)["rows"][0]["group"] == "M=2"
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -19,6 +19,7 @@ from deadbeat.campaign.spec import (
     spec_dict,
     specify,
 )
+from deadbeat.campaign.stress import StressSpec
 from deadbeat.model.errors import DataError, UsageError
 
 KEYS = st.sampled_from(
@@ -26,11 +27,14 @@ KEYS = st.sampled_from(
         {field for kind in (CampaignSpec, *SECTIONS.values()) for field in attrs.fields_dict(kind)}
     )
 )
+STRESS_KEYS = st.sampled_from(sorted(attrs.fields_dict(StressSpec)))
 WORDS = st.sampled_from(
     [
         *("all", "1..4", "4..1", "0-99999", "step=0.1", "step=", "100us", "0.5 ms", "1/0", "-1"),
         *("", ",", "1,,2", "fifo", "quick", "paper", "auto", "latest", "\u0663", "1_0", "0x10"),
         *("nan", "\x00", "\u00e9", "9" * 50, "1..1.1"),
+        *("random", "random:", "random:0.2..0.8", "random:1..3", "random:9..1", "random:us..s"),
+        *("2,random", "stress", "profile", "random:50us..90us", "random:..", "random:1..2..3"),
     ]
 )
 SCALARS = (
@@ -72,8 +76,15 @@ def test_any_layer_is_read_or_refused(layer: dict[str, Any]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(SECTIONS)), KEYS, VALUES)
 def test_any_single_value_is_read_or_refused(section: str, key: str, value: Any) -> None:
-    accepted_or_refused({section: {key: value}})
-    accepted_or_refused({key: value})
+    for mode in ("profile", "stress"):
+        accepted_or_refused({"mode": mode, section: {key: value}})
+        accepted_or_refused({"mode": mode, key: value})
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(STRESS_KEYS, VALUES | WORDS, max_size=6))
+def test_any_stress_section_is_read_or_refused(section: dict[str, Any]) -> None:
+    accepted_or_refused({"mode": "stress", "stress": section})
 
 
 @settings(max_examples=100, deadline=None)

@@ -242,12 +242,21 @@ def _stress_parts(
     return parts
 
 
-def _spec_of(store: CampaignStore) -> CampaignSpec | None:
+def spec_of(store: CampaignStore) -> CampaignSpec | None:
     """The stored parameters; None where this version cannot read them, as some tests' are."""
     try:
         return read_spec(store.spec)
     except DeadbeatError:
         return None
+
+
+def factor_at(spec: CampaignSpec | None, point: Point) -> float | None:
+    """T / C of the task sets at ``point``; None where T is drawn, or the campaign does not say."""
+    if point.deadline_factor_milli:
+        return point.deadline_factor_milli / 1000
+    if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
+        return None
+    return float(spec.tasks.deadline_factor[0])
 
 
 def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
@@ -291,7 +300,7 @@ class RunReader:
         self._tolerance = tolerance_of(store.spec)
         self._costs = UseCosts(calibration) if calibration else None
         self._rejected = attempts.rejected
-        self._spec = _spec_of(store)
+        self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
         self.seed = store.seed
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
@@ -301,12 +310,7 @@ class RunReader:
 
     def deadline_factor(self, point: Point) -> float | None:
         """T / C of the task sets at ``point``; None where the campaign does not say."""
-        if point.deadline_factor_milli:
-            return point.deadline_factor_milli / 1000
-        spec = self._spec
-        if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
-            return None
-        return float(spec.tasks.deadline_factor[0])
+        return factor_at(self._spec, point)
 
     def _cell(self, key: RunKey) -> Hashable:
         group = None if self._spec is None else group_of(self._spec, key)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from deadbeat.analysis.metrics import JobColumns, job_columns
 from deadbeat.analysis.predict import TaskPrediction, predict_tasks, why_not
 from deadbeat.analysis.quiet import only_quiet, tolerance_of
-from deadbeat.analysis.summarise import Attempts, summarise, where_it_ran
+from deadbeat.analysis.summarise import Attempts, factor_at, spec_of, summarise, where_it_ran
+from deadbeat.campaign.plan import group_of
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -105,7 +106,7 @@ class CampaignView:
         return self.store.load_calibration()
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row per point and the columns of summary.csv.
+        """A pandas DataFrame with a row per point (or group) and the columns of summary.csv.
 
         Raises:
             DeadbeatError: pandas is not installed.
@@ -166,18 +167,25 @@ class CampaignView:
         """Counted jobs of the together windows of all runs: about 150 bytes a job in memory.
 
         Columns: those every run has of `jobs`, and ``cores``, ``sync_share``, ``contended_ratio``,
-        ``replica`` in front.
+        ``deadline_factor`` (NaN where T is drawn), ``replica``, and of a stress campaign ``group``,
+        in front.
         """
         parts: list[dict[str, NDArray[Any]]] = []
+        spec = spec_of(self.store)
         for key in self.keys:
             jobs = self.jobs(key)
             chosen = jobs["counted"] & ~jobs["solo"]
-            axes = {
+            factor = factor_at(spec, key.point)
+            axes: dict[str, Any] = {
                 "cores": key.point.cores,
                 "sync_share": key.point.sync_share,
                 "contended_ratio": key.point.contended_ratio,
+                "deadline_factor": np.nan if factor is None else factor,
                 "replica": key.replica,
             }
+            group = None if spec is None else group_of(spec, key)
+            if group is not None:
+                axes["group"] = group.name
             part = {name: np.full(int(chosen.sum()), value) for name, value in axes.items()}
             parts.append(part | {name: column[chosen] for name, column in jobs.items()})
         if not parts:

@@ -233,7 +233,7 @@ class CampaignSpec:
         if self.stress is None:
             return cores * self.tasks.per_core
         several = stress.groups(self.stress) if group is None else (group,)
-        drawn = [self.stress.per_core_of(one) for one in several]
+        drawn = [self.stress.per_core_of(one) for one in several] or [self.stress.per_core]
         return cores * max(self.tasks.per_core if d is None else d.largest for d in drawn)
 
     def _largest(self, name: str) -> int:
@@ -336,8 +336,9 @@ def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
     preset = asked.get("preset", "random")
     if isinstance(preset, str) and preset in stress.ALIASES:
         preset = asked["preset"] = stress.ALIASES[preset]
-    base = stress.PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    name = f"stress-{preset}" if preset in stress.PRESETS else "stress"
+    known = isinstance(preset, str) and preset in stress.PRESETS
+    base = stress.PRESETS[preset] if known else {}
+    name = f"stress-{preset}" if known else "stress"
     common = {key: value for key, value in _DEFAULT.items() if key not in ("grid", "cores")}
     defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
     return layered(common, defaults, base, asked)
