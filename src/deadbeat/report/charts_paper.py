@@ -206,7 +206,7 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Plain numbers on a logarithmic axis that do not crowd."""
-    if high / low < 12:
+    if high / low < 4:
         step = grids.nice_step((high - low) / 6)
         ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
         # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
@@ -216,7 +216,8 @@ def log_ticks(low: float, high: float) -> list[float]:
                 kept.append(tick)
         return kept
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    factors = (1, 2, 5) if high / low < 500 else (1,)
+    fine = (1, 2, 3, 5, 7) if high / low < 30 else (1, 2, 5)
+    factors = fine if high / low < 500 else (1,)
     every = [f * 10.0**power for power in powers for f in factors]
     return [tick for tick in every if low <= tick <= high]
 
@@ -286,7 +287,13 @@ def _mark(axis: Axes, mark: Mark) -> None:
         span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
     else:
         line = axis.axvline if mark.axis == "x" else axis.axhline
-        line(mark.at, color="#59616b", linewidth=1.0, linestyle=(0, (4, 3)), label=name)
+        line(
+            mark.at,
+            color="#59616b",
+            linewidth=1.0,
+            linestyle=(0, (4, 3)) if name else "-",
+            label=name,
+        )
 
 
 def _heat(axis: Axes, heat: Heat) -> Any:

@@ -98,3 +98,49 @@ STRESS_TERMS: tuple[tuple[str, str], ...] = (
         "those of the critical tasks alone.",
     ),
 )
+
+#: Of comparisons.
+COMPARISON_TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "What is compared",
+        "The identical programs, byte for byte, on both sides. A pair is one program with a result "
+        "on each side, so what differs between programs drops out. The run is the unit: jobs of "
+        "one run share their fate and are never counted one by one.",
+    ),
+    (
+        "Effect",
+        "Of slowdown and delay ratio: other / baseline - 1, in per cent. Of the miss ratio: other "
+        "- baseline, in percentage points. Above 0 is worse.",
+    ),
+    (
+        "Better, worse",
+        "Chance is ruled out (after Holm's correction for the number of cells), the effect is at "
+        "least the minimum effect asked for, and larger than what campaigns that differ in "
+        "nothing show on this machine.",
+    ),
+    (
+        "Equal",
+        "Shown, not assumed: the whole interval lies inside the minimum effect (an equivalence "
+        "test). 'No worse' is the same on one side only.",
+    ),
+    (
+        "Undecided",
+        "Neither a difference nor equality is shown. It does not mean equal; the page says what "
+        "would decide it.",
+    ),
+    (
+        "A/A gate",
+        "The largest effect seen between campaigns that differ in nothing (the same programs on "
+        "the same machine and kernel, repeated). An effect below it is this machine's own "
+        "unsteadiness.",
+    ),
+    (
+        "Cell",
+        "A point (M, ρ, α) of a profile, or a group of a stress campaign, at one deadline factor.",
+    ),
+    (
+        "Overlaid distributions",
+        "Over the task sets that every campaign has. Two curves may look alike and still differ "
+        "program by program, and the other way round: the verdict rests on the pairs.",
+    ),
+)

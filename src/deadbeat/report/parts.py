@@ -170,7 +170,11 @@ def cell_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, id: str, kind: str = ""
 ) -> str:
     """A table of texts with a heading row; the first cell of each row names it."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in columns)
+    first = ' class="text"'
+    head = "".join(
+        f'<th scope="col"{"" if place else first}>{escape(text)}</th>'
+        for place, text in enumerate(columns)
+    )
     lines = "".join(
         f'<tr><th scope="row" class="text">{escape(row[0])}</th>'
         + "".join(f"<td>{escape(text)}</td>" for text in row[1:])

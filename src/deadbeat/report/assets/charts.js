@@ -139,14 +139,15 @@
 
   function shapes(panel) {
     const c = colours();
-    return panel.marks.map((mark) => {
+    return panel.marks.map((mark, k) => {
       const other = mark.axis === "x" ? "y" : "x", to = mark.to === null ? mark.at : mark.to;
       const log = mark.axis === "x" ? panel.x_log : panel.y_log, place = (value) => log ? value : value;
       return {
         type: mark.to === null ? "line" : "rect", layer: "below", [`${other}ref`]: `${other} domain`, [`${other}0`]: 0, [`${other}1`]: 1,
         [`${mark.axis}0`]: place(mark.at), [`${mark.axis}1`]: place(to), fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
-        line: mark.to === null ? {color: c.soft, width: 1.2, dash: "dash"} : {width: 0},
-        name: plain(mark.label), legendgroup: plain(mark.label), showlegend: Boolean(mark.label),
+        line: mark.to === null ? {color: c.soft, width: 1.2, dash: mark.label ? "dash" : "solid"} : {width: 0},
+        name: plain(mark.label), legendgroup: plain(mark.label), // Two marks of one name have one entry.
+        showlegend: Boolean(mark.label) && panel.marks.findIndex((other) => other.label === mark.label) === k,
       };
     });
   }

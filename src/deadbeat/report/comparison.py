@@ -1,0 +1,266 @@
+"""A comparison of campaigns as one self-contained page, and its figures on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
+from deadbeat.model.results import Summary
+from deadbeat.report import facts, parts
+from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.comparison_charts import NAMES, comparison_charts, interval_words
+from deadbeat.report.embed import document
+from deadbeat.report.glossary import COMPARISON_TERMS
+from deadbeat.store.files import atomic_write, storing
+
+COMPARE_FILE = "compare.html"
+_CELLS_SHOWN = 40
+#: Deadline factors with overlaid distributions on paper; the page has all.
+_LEVELS = 2
+
+_METRIC_COLUMNS = (
+    *("metric", "verdict", "effect [95 %]", "p (Holm)", "minimum effect", "A/A gate"),
+    *("could have shown", "cells"),
+)
+_CELL_COLUMNS = (
+    *("cell", "metric", "verdict", "effect [95 %]", "p (Holm)", "baseline", "other", "pairs"),
+)
+_CAMPAIGN_COLUMNS = ("", "campaign", "kernel", "preemption", "platform", "runs", "labels", "folder")
+
+
+def write_comparison(
+    result: ComparisonResult,
+    summaries: Sequence[Summary],
+    out_dir: Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+) -> Path:
+    """Writes the figures and ``compare.html`` into ``out_dir`` and returns the page's path.
+
+    Args:
+        summaries: In the order of ``result.campaigns``.
+        formats: Of the figures on paper; none: only the page.
+
+    Raises:
+        DeadbeatError: The folder or a file cannot be written.
+    """
+    folder = Path(out_dir)
+    with storing(folder):
+        (folder / "figures" if formats else folder).mkdir(parents=True, exist_ok=True)
+    if formats:
+        charts = comparison_charts(result, summaries, levels=_LEVELS)
+        for name, content in draw_charts(charts, _words(result, summaries), formats):
+            atomic_write(folder / "figures" / name, content)
+    path = folder / COMPARE_FILE
+    atomic_write(path, render_comparison(result, summaries).encode("utf-8", "xmlcharrefreplace"))
+    return path
+
+
+def render_comparison(result: ComparisonResult, summaries: Sequence[Summary]) -> str:
+    """The page as text; the same values give the same page."""
+    charts = comparison_charts(result, summaries)
+    name = title(result)
+    stamp = Stamp(labels=_labels(result), noise=_noise(result, summaries))
+    return document(
+        "compare.html",
+        title=f"{name} – deadbeat comparison",
+        styles=("page.css", "charts.css"),
+        scripts=("plots.js", "charts.js"),
+        fields={
+            "name": escape(name),
+            "banner": parts.banner(_labels(result)),
+            "verdicts": "".join(map(_verdict, result.comparisons)),
+            "metrics": "".join(_metrics(item, result) for item in result.comparisons),
+            "gates": _gates(result),
+            "needs": _needs(result),
+            "noise": escape(_noise(result, summaries)),
+            "findings": parts.findings_list(result.findings),
+            "figures": figures(charts, stamp),
+            "cells": "".join(_cells(item, result) for item in result.comparisons),
+            "campaigns": _campaigns(result),
+            "differences": _differences(result),
+            "parameters": parts.pairs_table(facts.flatten(result.parameters)),
+            "glossary": parts.definitions(COMPARISON_TERMS, "terms"),
+            "charts": data_of(charts),
+        },
+    )
+
+
+def title(result: ComparisonResult) -> str:
+    """``B, C against A``."""
+    names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
+    return f"{', '.join(names[1:])} against {names[0]}" if names else "nothing"
+
+
+def _labels(result: ComparisonResult) -> tuple[str, ...]:
+    return tuple(
+        label.upper() if label in {"simulated", "emulated"} else label
+        for label in result.labels
+        if label
+    )
+
+
+def _noise(result: ComparisonResult, summaries: Sequence[Summary]) -> str:
+    """The smallest effect of each campaign by itself."""
+    prefix = "smallest effect visible here: "
+    floors = [
+        f"{campaign.get('name', '?')} {facts.noise_floor(summary).text.removeprefix(prefix)}"
+        for campaign, summary in zip(result.campaigns, summaries, strict=True)
+    ]
+    return f"smallest effect visible: {', '.join(floors)}"
+
+
+def _words(result: ComparisonResult, summaries: Sequence[Summary]) -> Words:
+    noise = _noise(result, summaries)
+    kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
+    return Words(
+        labels=printable(", ".join(_labels(result))),
+        caption=printable(f"{noise[:1].upper()}{noise[1:]}.  {title(result)} · kernels {kernels}."),
+    )
+
+
+def _verdict(comparison: Comparison) -> str:
+    kind = comparison.verdict if comparison.verdict in VERDICTS else "undecided"
+    return (
+        f'<p class="sentence"><span class="verdict {kind}">{escape(comparison.verdict)}</span> '
+        f"{escape(comparison.other)} against {escape(comparison.baseline)}:"
+        f" {escape(comparison.reason)}.</p>"
+    )
+
+
+def _metrics(comparison: Comparison, result: ComparisonResult) -> str:
+    heading = _heading(comparison, result)
+    rows = [_metric_row(metric) for metric in comparison.metrics]
+    kind = f"metrics-{result.comparisons.index(comparison) + 1}"
+    return heading + parts.cell_table(_METRIC_COLUMNS, rows, id=kind)
+
+
+def _heading(comparison: Comparison, result: ComparisonResult) -> str:
+    if len(result.comparisons) < 2:
+        return ""
+    return f"<h3>{escape(comparison.other)} against {escape(comparison.baseline)}</h3>"
+
+
+def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
+    counts = {v: sum(cell.verdict == v for cell in metric.cells) for v in VERDICTS}
+    verdict = metric.verdict
+    if not metric.told:
+        verdict = "undecided: too rare to tell"
+    elif verdict == "undecided" and metric.no_worse:
+        verdict = "undecided, but no worse"
+    return (
+        NAMES.get(metric.metric, metric.metric),
+        verdict,
+        interval_words(metric.metric, metric),
+        _p(metric.p_holm if metric.p_holm is not None else metric.p),
+        _size(metric.metric, metric.minimum),
+        _size(metric.metric, metric.gate),
+        _size(metric.metric, metric.smallest_effect),
+        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none",
+    )
+
+
+def _size(metric: str, value: float | None) -> str:
+    return "not known" if value is None else effect_text(metric, value).removeprefix("+")
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2g}" if value >= 1e-6 else "< 1e-06"
+
+
+def _gates(result: ComparisonResult) -> str:
+    texts = dict.fromkeys(
+        metric.gate_basis
+        for comparison in result.comparisons
+        for metric in comparison.metrics
+        if metric.gate_basis
+    )
+    return "".join(f'<p class="hint">A/A gate: {escape(text)}.</p>' for text in texts)
+
+
+def _needs(result: ComparisonResult) -> str:
+    lines = [line for comparison in result.comparisons for line in comparison.needs]
+    if not lines:
+        return ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
+    return f"<h3>What would decide it</h3><ul>{items}</ul>"
+
+
+def _cells(comparison: Comparison, result: ComparisonResult) -> str:
+    """The largest differences; all cells are in the figures."""
+    found = [
+        cell
+        for metric in comparison.metrics
+        for cell in metric.cells
+        if cell.verdict in ("worse", "better")
+    ]
+    heading = _heading(comparison, result)
+    if not found:
+        return f"{heading}<p>No single cell is better or worse.</p>"
+    found.sort(key=lambda cell: -abs(cell.effect or 0.0))
+    rows = []
+    for cell in found[:_CELLS_SHOWN]:
+        scale, unit = (100, " %") if cell.metric == "deadline_miss_ratio" else (1, "")
+        sides = (
+            "–" if side is None else f"{scale * side:.3f}{unit}"
+            for side in (cell.baseline, cell.other)
+        )
+        factor = f", D/C = {cell.deadline_factor:g}" if cell.deadline_factor else ""
+        rows.append(
+            (
+                cell_text(cell) + factor,
+                NAMES.get(cell.metric, cell.metric),
+                cell.verdict,
+                interval_words(cell.metric, cell),
+                _p(cell.p_holm),
+                *sides,
+                str(cell.pairs),
+            )
+        )
+    kind = f"cells-{result.comparisons.index(comparison) + 1}"
+    more = len(found) - len(rows)
+    note = f'<p class="hint">And {more} more, in the figures.</p>' if more else ""
+    table = parts.cell_table(_CELL_COLUMNS, rows, id=kind)
+    return f'{heading}<div class="scroll" tabindex="0">{table}</div>{note}'
+
+
+def _campaigns(result: ComparisonResult) -> str:
+    rows = []
+    for place, campaign in enumerate(result.campaigns):
+        labels = campaign.get("labels") or ()
+        rows.append(
+            (
+                "baseline" if place == 0 else "compared",
+                *(
+                    str(campaign.get(key) or facts.UNKNOWN)
+                    for key in ("name", "kernel", "preemption", "platform", "runs")
+                ),
+                ", ".join(map(str, labels)) or "none",
+                str(campaign.get("path") or "–"),
+            )
+        )
+    return parts.cell_table(_CAMPAIGN_COLUMNS, rows, id="campaigns-table")
+
+
+def _differences(result: ComparisonResult) -> str:
+    """Lines ``what: A's value | B's value`` as a table."""
+    if not result.differences:
+        return "<p>Nothing that was recorded of the machines and kernels.</p>"
+    rows = []
+    for line in result.differences:
+        what, found, values = line.partition(": ")
+        sides = values.split(" | ") if found else [""]
+        rows.append((what, *sides))
+    width = max(map(len, rows))
+    names = [str(campaign.get("name", "?")) for campaign in result.campaigns][: width - 1]
+    columns = ("what", *names, *[""] * (width - 1 - len(names)))
+    filled = [(*row, *[""] * (width - len(row))) for row in rows]
+    table = parts.cell_table(columns, filled, id="differences-table", kind="plain")
+    return f'<div class="scroll" tabindex="0">{table}</div>'

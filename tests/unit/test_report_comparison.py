@@ -1,0 +1,128 @@
+"""The page and the figures of a comparison. Truth: two campaigns made of formulas."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from attrs import evolve
+from helpers.demo_comparison import demo_comparison
+from helpers.pages import HOSTILE, Page
+
+from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
+from deadbeat.report.comparison import render_comparison, write_comparison
+from deadbeat.report.comparison_charts import common_sets, comparison_charts
+
+SMALL = {"cores": (1, 4)}
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render_comparison(*demo_comparison()))
+
+
+def test_the_verdict_comes_first_in_a_sentence(page):
+    words = page.text
+    assert words.index("worse") < words.index("candidate against baseline: slowdown worse: +8.2 %")
+    assert words.index("over all cells, 12 of 75 cells.") < words.index("Every core runs tasks")
+    assert "What would decide it" in words
+
+
+def test_the_page_says_what_differs_and_what_it_rests_on(page):
+    for words in (
+        "SIMULATED · policy other",
+        "6.18.45",
+        "A/A gate: 3 repeats of the baseline.",
+        "not known",
+        "smallest effect visible: baseline 1.2 %, candidate 1.2 %",
+        "9999",
+        "Neither a difference nor equality is shown.",
+    ):
+        assert words in page.text
+
+
+def test_only_cells_with_a_verdict_have_a_colour():
+    result, summaries = demo_comparison()
+    chart = next(c for c in comparison_charts(result, summaries) if c.name == "difference-slowdown")
+    assert [panel.title for panel in chart.panels] == ["M = 1", "M = 2", "M = 4"]
+    verdicts = {
+        (cell.cores, cell.sync_share, cell.contended_ratio): cell.verdict
+        for cell in result.comparisons[0].metrics[0].cells
+    }
+    states = {"better": SHOWN, "worse": SHOWN, "equal": FAINT, "undecided": UNDECIDED}
+    for m, panel in zip((1, 2, 4), chart.panels, strict=True):
+        heat = panel.heat
+        assert heat is not None
+        for r, rho in enumerate(heat.y):
+            for a, alpha in enumerate(heat.x):
+                verdict = verdicts[m, float(rho), float(alpha)]
+                assert heat.states[r][a] == states[verdict]
+                assert "10 pairs" in heat.hover[r][a]
+    assert {text for line in chart.panels[0].heat.texts for text in line} == {"=", "-6.0"}
+
+
+def test_a_cell_without_pairs_is_not_an_equal_one():
+    result, summaries = demo_comparison(**SMALL)
+    metric = result.comparisons[0].metrics[0]
+    cells = (evolve(metric.cells[0], pairs=0, effect=None, verdict="undecided"), *metric.cells[1:])
+    comparison = evolve(result.comparisons[0], metrics=(evolve(metric, cells=cells),))
+    chart = comparison_charts(evolve(result, comparisons=(comparison,)), summaries)[1]
+    assert chart.panels[0].heat is not None
+    assert chart.panels[0].heat.states[0][0] == ABSENT
+    assert chart.panels[0].heat.texts[0][0] == "n.m."
+
+
+def test_groups_are_points_with_bars_and_a_shape_for_each_verdict():
+    result, summaries = demo_comparison(mode="stress", factors=(2.0, 4.0))
+    charts = {chart.name: chart for chart in comparison_charts(result, summaries)}
+    panel = charts["difference-slowdown-d002000"].panels[0]
+    assert panel.categories == ("M=2", "M=4", "M=8", "random")
+    looks = {curve.label: curve.look for curve in panel.curves}
+    assert len(set(looks.values())) == len(looks) >= 2
+    factors = charts["deadline-factor"].panels
+    assert [p.title for p in factors] == ["M=2", "M=4", "M=8", "random"]
+    assert [curve.label for curve in factors[0].curves] == ["baseline", "candidate"]
+
+
+def test_overlays_hold_the_programs_that_both_have():
+    _, summaries = demo_comparison(**SMALL)
+    less = (summaries[0], evolve(summaries[1], sets=summaries[1].sets[5:]))
+    first, second = common_sets(less)
+    assert len(first) == len(second) == len(summaries[0].sets) - 5
+    assert [item["key"] for item in first] == [item["key"] for item in second]
+
+
+def test_three_campaigns_are_chosen_by_name():
+    result, summaries = demo_comparison(names=("a", "b", "c"), **SMALL)
+    charts = comparison_charts(result, summaries)
+    maps = [chart for chart in charts if chart.family == "difference-slowdown"]
+    assert [chart.option for chart in maps] == ["b", "c"]
+    assert Page(render_comparison(result, summaries)).text.count("against a") >= 4
+
+
+def test_files_are_written_with_labels_and_the_same_bytes(tmp_path):
+    result, summaries = demo_comparison(cores=(2,))
+    first = write_comparison(result, summaries, tmp_path / "a", formats=("svg",))
+    second = write_comparison(result, summaries, tmp_path / "b", formats=("svg",))
+    assert first.name == "compare.html"
+    assert first.read_bytes() == second.read_bytes()
+    figures = sorted((tmp_path / "a" / "figures").iterdir())
+    assert [path.name for path in figures] == [
+        "difference-deadline_miss_ratio.svg", "difference-delay_ratio.svg",
+        "difference-slowdown.svg", "distribution-delay_ratio-m-2.svg",
+        "distribution-misses-m-2.svg", "distribution-slowdown-m-2.svg", "overall.svg",
+    ]  # fmt: skip
+    for path in figures:
+        words = " ".join("".join(e.itertext()) for e in ET.parse(path).iter())
+        assert "SIMULATED, policy other" in words
+        assert "Smallest effect visible: baseline 1.2 %, candidate 1.2 %." in words
+        assert path.read_bytes() == (tmp_path / "b" / "figures" / path.name).read_bytes()
+
+
+def test_hostile_names_stay_text():
+    result, summaries = demo_comparison(names=(HOSTILE, "b"), labels=(HOSTILE,), cores=(2,))
+    hostile = evolve(result, differences=(f"{HOSTILE}: {HOSTILE} | {HOSTILE}",))
+    page = Page(render_comparison(hostile, summaries))
+    assert len(page.scripts) == 3
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
