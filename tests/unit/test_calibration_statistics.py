@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -222,3 +223,14 @@ def test_a_damaged_samples_file_is_refused(tmp_path: Path, damage: str) -> None:
 )
 def test_quantiles_of_student(degrees: int, published: float) -> None:
     assert t_quantile_975(degrees) == pytest.approx(published, abs=0.002)
+
+
+def test_references_are_those_of_a_calibration_and_need_no_costs() -> None:
+    samples = made()
+    found = estimates(samples)
+    references = (found.yardstick_ps, found.cache_line_ps)
+    assert c.estimate_references(samples, cores=1) == references
+    few = attrs.evolve(samples, samples=samples.samples[::7])
+    with pytest.raises(CalibrationError, match="got an answer"):
+        estimates(few)
+    assert c.estimate_references(few, cores=1)[0][0] == pytest.approx(references[0][0], rel=0.01)

@@ -137,3 +137,22 @@ def test_a_damaged_calibration_of_the_source_is_one_line(
 ) -> None:
     (tiny / "calibration.json").write_text("{")
     assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=1)
+
+
+def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = ("--quick", "--sets", "4", "--seconds", "0.1", "--windows", "1", "--no-figures")
+    assert main(("stress", *few, "--simulated", "--name", "random")) == 0
+    capsys.readouterr()
+    line = refused(capsys, *FROM, "random")
+    assert "random is a stress campaign (use deadbeat stress --programs-from random)" in line
+    elsewhere = ("stress", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
+    assert "--sets and --programs-from" in refused(capsys, *elsewhere, "random", "--sets", "9")
+    found = answer(capsys, *elsewhere, "random")
+    assert (found["name"], found["done"], found["origin"]["from"]) == ("random-2", 4, "random")
+    sets = [json.loads(Path(f"runs/{name}/sets.json").read_text())["sets"]
+            for name in ("random", "random-2")]  # fmt: skip
+    assert [row["set_id"] for row in sets[0]] == [row["set_id"] for row in sets[1]]
+    small = ("stress", "--executor", "fake:cores=1", "--programs-from")
+    assert "--programs-from random: M = " in refused(capsys, *small, "random")

@@ -106,7 +106,8 @@ def borrow(
     given = layer.get("name")
     name = None if given is None else _value(Name(), given, "--name")
     spec = stored_spec(source, name=name, cpus=cpus)
-    here = {"cores": f"{OPTION} {source.path.resolve().name}", "cpus": "--cpus", "name": "--name"}
+    of = f"{OPTION} {source.path.resolve().name}"
+    here = {"cores": of, "stress.cores": of, "cpus": "--cpus", "name": "--name"}
     resolved = resolve(spec, platform, names=here)
     origin = origin_of(source, resolved.spec, platform)
     return Borrowed(source=source, resolved=resolved, origin=origin)
