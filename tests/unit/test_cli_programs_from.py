@@ -156,3 +156,22 @@ def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(
     assert [row["set_id"] for row in sets[0]] == [row["set_id"] for row in sets[1]]
     small = ("stress", "--executor", "fake:cores=1", "--programs-from")
     assert "--programs-from random: M = " in refused(capsys, *small, "random")
+
+
+def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    known = (
+        *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
+        *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
+        *("--sync-share", "1", "--contended-ratio", "0,1", "--seconds", "0.1", "--windows", "1"),
+    )
+    assert main((*known, "--executor", "fake:interrupt-after=3")) == 130
+    capsys.readouterr()
+    assert "known holds the programs of 10 of 40 task sets" in refused(
+        capsys, *FROM, "known", "--name", "early"
+    )
+    assert main(known) == 0
+    capsys.readouterr()
+    found = answer(capsys, *FROM, "known")
+    assert (found["name"], found["done"], found["state"]) == ("known-2", 10, "finished")

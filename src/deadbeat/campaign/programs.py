@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from deadbeat.campaign.plan import plan
+from deadbeat.campaign.rounds import is_complete
 from deadbeat.campaign.spec import CampaignSpec, read_spec
 from deadbeat.executors.base import References
 from deadbeat.model.calibration import Calibration
@@ -60,7 +61,9 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         )
     planned = plan(spec)
     lacking = len(planned) - len(source.planned().intersection(planned))
-    if lacking:
+    # one that stopped when it was known built no more than it wanted, and is offered that
+    known = spec.precision is not None and is_complete(read_spec(source.spec), source)
+    if lacking and not known:
         raise UsageError(
             f"{name} holds the programs of {len(planned) - lacking} of {len(planned)} task sets",
             "finish it first with its own command, then run its programs here",
