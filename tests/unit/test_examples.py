@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_each_example_runs(path: Path, tmp_path: Path) -> None:
-    options = ("--simulated", "--no-figures", "--runs", str(tmp_path), "--replicas", "1")
-    assert main(("profile", "--campaign", str(path), *options)) == 0
+    stress = tomllib.loads(path.read_text()).get("mode") == "stress"
+    verb, few = ("stress", ("--sets", "2")) if stress else ("profile", ("--replicas", "1"))
+    options = ("--simulated", "--no-figures", "--runs", str(tmp_path), *few)
+    assert main((verb, "--campaign", str(path), *options)) == 0
     assert (tmp_path / path.stem / "report.html").is_file()
