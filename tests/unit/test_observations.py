@@ -182,6 +182,14 @@ def test_interference_on_shielded_cores_is_judged_beside_the_noise_floor(
     assert ("slowdown of the same draws without shielding", "2.000 [1.990, 2.010]") in found.figures
 
 
+def test_critical_tasks_that_contend_with_one_another_show_nothing_of_the_others() -> None:
+    row = group("M=16 k=4", 16, 1.5, critical_cores=4, contended_ratio_real=0.5)
+    found = verdict(5, stress(row))
+    assert found.verdict == "undecided" and "--contended-ratio 0" in found.because
+    row["slowdown_ci_low"], row["slowdown_ci_high"] = 0.99, 1.01
+    assert verdict(5, stress(row)).verdict == "not confirmed"
+
+
 def test_shielding_needs_a_shield_and_sixteen_cores() -> None:
     assert verdict(5, stress(group("M=16", 16))).verdict == "undecided"
     few = stress(group("M=8 k=4", 8, critical_cores=4))

@@ -37,8 +37,13 @@ def _grid(cores: int, quick: bool) -> dict[str, Any]:
 
 
 def _shielding(cores: int, quick: bool) -> dict[str, Any]:
-    """With shielding and without, on the same sets; rho and alpha are drawn."""
+    """With shielding and without, on the same sets; rho is drawn.
+
+    Nothing is contended (alpha = 0): otherwise the critical tasks would wait for one another, and
+    nobody could tell that from what the computing cores do to them.
+    """
     drawn = {
+        "contended_ratio": 0,
         "cores": [SHIELDED_CORES],
         "critical_cores": [0, CRITICAL_CORES],
         "sets": 24 if quick else 200,

@@ -20,10 +20,16 @@ def _decide(evidence: Evidence) -> Judgement:
     if found is None:
         return Judgement(verdict=UNDECIDED, because=f"{row['group']} has no quiet task set")
     bound = 1 + result.noise_floor
+    above = found.above(bound)
+    contended = number(row.get("contended_ratio_real")) or 0.0
+    if above and contended:
+        because = f"slowdown {found} in {row['group']}, but its critical tasks contend with one"
+        because += f" another (alpha = {contended:.2f}): run it with --contended-ratio 0"
+        return Judgement(verdict=UNDECIDED, because=because)
     return Judgement(
-        verdict=verdict([found.above(bound)]),
+        verdict=verdict([above]),
         because=f"critical tasks on {row['critical_cores']} of {row['cores']} cores, computation on"
-        f" the others: slowdown {found} against the same tasks with the other cores idle",
+        f" the others: slowdown {found} against each of them alone",
         figures=(
             ("smallest slowdown that counts", f"{bound:.3f}"),
             ("deadline misses of the critical tasks", _misses(row)),
@@ -59,8 +65,8 @@ OBSERVATION = Observation(
     cores=SHIELDED_CORES,
     mode="stress",
     campaign="shielding",
-    criterion=f"critical tasks alone on {CRITICAL_CORES} cores, computation on the others"
-    f" (M = {SHIELDED_CORES}); confirmed: the interval of their mean slowdown begins above 1 plus"
-    " the noise floor; not confirmed: it ends at or below",
+    criterion=f"critical tasks that share no object (alpha = 0) alone on {CRITICAL_CORES} cores,"
+    f" computation on the others (M = {SHIELDED_CORES}); confirmed: the interval of their mean"
+    " slowdown begins above 1 plus the noise floor; not confirmed: it ends at or below",
     decide=_decide,
 )
