@@ -18,8 +18,6 @@ from deadbeat.analysis.sides import (
     Side,
     log_yardstick_shift,
     pair_up,
-    side_from_plain,
-    side_to_plain,
 )
 from deadbeat.model.comparison import METRICS, Comparison
 
@@ -240,11 +238,6 @@ def test_swapping_the_sides_swaps_the_verdict() -> None:
     assert (forth.verdict, back.verdict) == ("worse", "better")
     assert forth.effect is not None and back.effect is not None
     assert (1 + forth.effect) * (1 + back.effect) == pytest.approx(1)
-
-
-def test_sides_survive_being_written() -> None:
-    one = made_up(140, misses=0.1)
-    assert side_from_plain(side_to_plain(one)) == one
 
 
 def test_words() -> None:

@@ -246,7 +246,7 @@ def _of_comparison(
     if not repeated and not options.simulated:
         yield Finding(
             id="no-aa-repeat",
-            severity="info",
+            severity="info" if comparison.verdict == "undecided" else "warning",
             message="no repeat of the baseline was given: how far two sessions differ here without"
             " a reason is guessed from within the campaigns",
             cure=f"deadbeat profile --programs-from {comparison.baseline}, then --aa NAME",

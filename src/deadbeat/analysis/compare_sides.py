@@ -28,6 +28,7 @@ from deadbeat.analysis.permutation import (
     Spread,
     cell_method,
     common_spread,
+    critical,
     holm,
     resolution,
     sign_flip,
@@ -197,7 +198,9 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
     if not told:
         whole = _rare(whole, pairs.difference)
     cells = _cells(part, judge, options)
-    verdict = judge.verdict(whole, p_holm, level=FALSE_ALARMS / 2, told=told)
+    verdict = judge.verdict(
+        whole, p_holm, level=FALSE_ALARMS / 2, many=len(options.metrics), told=told
+    )
     if verdict == "equal" and any(cell.verdict in ("worse", "better") for cell in cells):
         verdict = "undecided"  # on average only
     effects = smallest_effect(
@@ -211,7 +214,7 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         p=whole.p,
         p_holm=p_holm,
         verdict=verdict,
-        smallest_effect=_known(pairs, max(effects, judge.bar)),
+        smallest_effect=_known(pairs, judge.bar(effects)),
         no_worse=told and judge.no_worse(whole),
         told=told,
         cells=cells,
@@ -251,7 +254,9 @@ def _cell(
         p=estimate.p,
         p_holm=p_holm,
         smallest_effect=_smallest_of_cell(part, index, judge, options),
-        verdict=judge.verdict(estimate, p_holm, level=options.cell_level, told=told),
+        verdict=judge.verdict(
+            estimate, p_holm, level=options.cell_level, many=len(pairs.cells), told=told
+        ),
         test=part.methods[index],
     )
 
@@ -264,7 +269,7 @@ def _smallest_of_cell(part: _Part, index: int, judge: _Judge, options: Options) 
     if part.methods[index] == SIGN_FLIP and resolution(units, resamples=options.resamples) > level:
         return None
     found = smallest_effect(estimate.error, estimate.degrees, level=level)
-    return _known(pairs, max(found, judge.bar))
+    return _known(pairs, judge.bar(found))
 
 
 @frozen(kw_only=True)
@@ -274,13 +279,17 @@ class _Judge:
     margin: float
     gate: float | None
 
-    @property
-    def bar(self) -> float:
-        """What a difference must exceed to be called one."""
-        return max(self.margin, self.gate or 0.0)
+    def bar(self, chance: float) -> float:
+        """What a difference must exceed to be called one: the margin, and the gate together with
+        ``chance``, which is as independent of it as the hour is of the single run."""
+        return max(self.margin, math.hypot(self.gate or 0.0, chance))
 
-    def verdict(self, estimate: Estimate, p_holm: float, *, level: float, told: bool) -> str:
-        if p_holm <= level and abs(estimate.mean) > self.bar:
+    def verdict(
+        self, estimate: Estimate, p_holm: float, *, level: float, many: int, told: bool
+    ) -> str:
+        """``many`` are tested at once, of which this one has ``p_holm`` and must reach ``level``."""
+        chance = critical(estimate.error, estimate.degrees, level=level / many)
+        if p_holm <= level and abs(estimate.mean) > self.bar(chance):
             return "worse" if estimate.mean > 0 else "better"
         if told and self.gate is not None:
             low, high = self._widened(estimate)

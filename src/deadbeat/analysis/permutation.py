@@ -273,6 +273,13 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def critical(error: float, degrees: int, *, level: float) -> float:
+    """What a mean must exceed to differ from 0 at ``level`` (two-sided); may be inf."""
+    if degrees < 1 or not math.isfinite(error):
+        return math.inf
+    return t_quantile(1 - level / 2, degrees) * error
+
+
 def smallest_effect(error: float, degrees: int, *, level: float) -> float:
     """Difference that a two-sided test at ``level`` finds with probability POWER; may be inf."""
     if degrees < 1 or not math.isfinite(error):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -144,37 +143,3 @@ def common(sides: Sequence[Side]) -> tuple[Side, ...]:
     return tuple(
         Side(name=side.name, runs={key: side.runs[key] for key in sorted(keys)}) for side in sides
     )
-
-
-def side_to_plain(side: Side) -> dict[str, Any]:
-    """As JSON values; `side_from_plain` reads it."""
-    return {
-        "name": side.name,
-        "runs": {
-            key: [
-                run.cell.group,
-                run.cell.cores,
-                run.cell.sync_share,
-                run.cell.contended_ratio,
-                run.cell.deadline_factor,
-                run.block,
-                *(run.values.get(metric) for metric in METRICS),
-                run.at_ns,
-                run.yardstick_ps,
-            ]
-            for key, run in sorted(side.runs.items())
-        },
-    }
-
-
-def side_from_plain(plain: Mapping[str, Any]) -> Side:
-    """What `side_to_plain` wrote; raises ValueError, TypeError or KeyError for anything else."""
-    runs = {}
-    for key, row in plain["runs"].items():
-        *place, block = row[:6]
-        values = dict(zip(METRICS, row[6:9], strict=True))
-        at_ns, yardstick_ps = row[9:]
-        runs[key] = RunFigure(
-            cell=Cell(*place), block=block, values=values, at_ns=at_ns, yardstick_ps=yardstick_ps
-        )
-    return Side(name=plain["name"], runs=runs)

@@ -1,0 +1,117 @@
+"""Comparing campaigns: false alarms where nothing differs, power where something does, seconds.
+
+Everything is drawn run by run from a recorded pool of repeats of identical programs. Record one:
+
+    deadbeat profile --quick --name aa
+    deadbeat profile --programs-from aa --name aa-again      (as often as there is time)
+    bench/bench_compare.py --record tests/pools/aa/NAME.json runs/aa*
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import report
+
+from deadbeat.analysis.aa import Pool, pool_to_plain, read_pool, verdicts
+from deadbeat.analysis.compare import side_of
+from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.analysis.identity import platform_of, require_identical
+from deadbeat.analysis.sides import Cell
+from deadbeat.analysis.view import open_campaign
+from deadbeat.model.comparison import METRICS
+from deadbeat.store.files import write_json
+from deadbeat.studies.statistics import wilson
+
+POOLS = Path(__file__).parents[1] / "tests/pools/aa"
+EFFECTS = (0.05, 0.1, 0.2)
+
+
+def hot(cell: Cell) -> bool:
+    """Where a kernel's locks differ: several cores, half or more SY, everything shared."""
+    return cell.cores > 1 and cell.sync_share >= 0.5 and cell.contended_ratio == 1
+
+
+def record(file: Path, paths: Sequence[Path], note: str) -> None:
+    """Write the pool of the campaigns in ``paths``; refuses campaigns of other programs."""
+    views = [open_campaign(path) for path in paths]
+    for view in views[1:]:
+        require_identical(views[0], view)
+    platform = platform_of(views[0])
+    known = ("soc", "kernel", "preemption", "governor", "toolchain")
+    circumstances = {key: platform.get(key) for key in known}
+    circumstances |= {
+        "cpus": len(platform.get("cpus") or ()),
+        "created_at": [view.summary.meta.get("created_at") for view in views],
+        "tolerance": views[0].store.spec["quiet"]["tolerance"],
+        "note": note,
+    }
+    pool = Pool(sides=tuple(side_of(view) for view in views), circumstances=circumstances)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(file, pool_to_plain(pool))
+
+
+def share(name: str, goal: str, yes: int, total: int, **extra: object) -> None:
+    low, high = wilson(yes, total)
+    interval = [round(low, 4), round(high, 4)]
+    report(name, goal, round(yes / total, 4), "share", {"interval": interval, "n": total, **extra})
+
+
+def measure(path: Path, comparisons: int) -> None:
+    pool, options, label = read_pool(path), Options(), path.stem
+    about = {"sessions": len(pool.sides), "note": pool.circumstances["note"]}
+    began = time.perf_counter()
+    found = verdicts(pool, comparisons=comparisons, seed=1, options=options)
+    seconds = (time.perf_counter() - began) / comparisons
+    report(f"{label}: one comparison", "<= 1 s", round(seconds, 4), "s", about)
+    share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
+          verdicts=dict(found.verdicts))  # fmt: skip
+    for metric in METRICS:
+        alone = Options(metrics=(metric,))
+        found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
+        share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
+    repeated = verdicts(pool, comparisons=comparisons, seed=3, options=options, repeats=1)
+    share(f"{label}: false alarms, with --aa", "<= 0.05", repeated.different, comparisons)
+    whole = [
+        compare_sides(one, two, options=options).verdict
+        for one, two in itertools.combinations(pool.sides, 2)
+    ]
+    alarms = sum(verdict in ("worse", "better") for verdict in whole)
+    share(f"{label}: false alarms, whole sessions", "<= 0.05", alarms, len(whole))
+    for where, everywhere in (("everywhere", True), ("in the contended cells", False)):
+        for effect in EFFECTS:
+            worse = verdicts(
+                pool,
+                comparisons=comparisons // 4,
+                seed=4,
+                options=options,
+                effect=lambda cell, e=effect, all_=everywhere: e if all_ or hot(cell) else 0.0,
+            )
+            share(
+                f"{label}: power, {effect:.0%} {where}",
+                "reported",
+                worse.verdicts.get("worse", 0),
+                comparisons // 4,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--comparisons", type=int, default=400)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write a pool and stop")
+    parser.add_argument("--note", default="", help="what else was going on while it was recorded")
+    parser.add_argument("runs", type=Path, nargs="*", help="campaigns of a pool (--record)")
+    options = parser.parse_args()
+    if options.record:
+        record(options.record, options.runs, options.note)
+        return
+    for path in sorted(POOLS.glob("*.json")):
+        measure(path, options.comparisons)
+
+
+if __name__ == "__main__":
+    main()
