@@ -287,7 +287,7 @@ class _Judge:
     def verdict(
         self, estimate: Estimate, p_holm: float, *, level: float, many: int, told: bool
     ) -> str:
-        """``many`` are tested at once, of which this one has ``p_holm`` and must reach ``level``."""
+        """Of ``many`` tested at once this one has ``p_holm``, which must reach ``level``."""
         chance = critical(estimate.error, estimate.degrees, level=level / many)
         if p_holm <= level and abs(estimate.mean) > self.bar(chance):
             return "worse" if estimate.mean > 0 else "better"
