@@ -10,16 +10,15 @@ Everything is drawn run by run from a recorded pool of repeats of identical prog
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from common import report
 
-from deadbeat.analysis.aa import Pool, pool_to_plain, read_pool, verdicts
+from deadbeat.analysis.aa import Pool, draw_sessions, pool_to_plain, read_pool, verdicts
 from deadbeat.analysis.compare import side_of
-from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.identity import platform_of, require_identical
 from deadbeat.analysis.sides import Cell
 from deadbeat.analysis.view import open_campaign
@@ -76,12 +75,22 @@ def measure(path: Path, comparisons: int) -> None:
         share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
     repeated = verdicts(pool, comparisons=comparisons, seed=3, options=options, repeats=1)
     share(f"{label}: false alarms, with --aa", "<= 0.05", repeated.different, comparisons)
-    whole = [
-        compare_sides(one, two, options=options).verdict
-        for one, two in itertools.combinations(pool.sides, 2)
-    ]
-    alarms = sum(verdict in ("worse", "better") for verdict in whole)
-    share(f"{label}: false alarms, whole sessions", "<= 0.05", alarms, len(whole))
+    for repeats in range(min(4, len(pool.sides) - 1)):
+        whole = verdicts(
+            pool,
+            comparisons=comparisons // 2,
+            seed=5,
+            options=options,
+            repeats=repeats,
+            drawing=draw_sessions,
+        )
+        many = f"{repeats} --aa" if repeats else "no --aa"
+        share(
+            f"{label}: false alarms, whole sessions, {many}",
+            "<= 0.05" if repeats else "reported",
+            whole.different,
+            comparisons // 2,
+        )
     for where, everywhere in (("everywhere", True), ("in the contended cells", False)):
         for effect in EFFECTS:
             worse = verdicts(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from attrs import evolve, frozen
@@ -64,6 +64,12 @@ def draw(pool: Pool, random: np.random.Generator, *, sides: int = 2) -> tuple[Si
     return tuple(Side(name=f"drawn-{n + 1}", runs=runs) for n, runs in enumerate(found))
 
 
+def draw_sessions(pool: Pool, random: np.random.Generator, *, sides: int = 2) -> tuple[Side, ...]:
+    """Whole repeats in random order: with everything that the host did in each of them."""
+    chosen = random.permutation(len(pool.sides))[:sides]
+    return tuple(pool.sides[int(index)] for index in chosen)
+
+
 def injected(side: Side, effect: Callable[[Cell], float]) -> Side:
     """The side with every ratio made larger by ``effect`` of its cell (0.05: by 5 %)."""
     return evolve(
@@ -82,6 +88,14 @@ def _scaled(values: Mapping[str, float | None], factor: float) -> dict[str, floa
     }
 
 
+class Drawing(Protocol):
+    """`draw` or `draw_sessions`."""
+
+    def __call__(
+        self, pool: Pool, random: np.random.Generator, *, sides: int = 2
+    ) -> tuple[Side, ...]: ...
+
+
 def verdicts(
     pool: Pool,
     *,
@@ -90,16 +104,18 @@ def verdicts(
     options: Options,
     effect: Callable[[Cell], float] | None = None,
     repeats: int = 0,
+    drawing: Drawing = draw,
 ) -> Rates:
     """Verdicts of comparisons drawn from ``pool``, with ``effect`` added to the second side.
 
     Args:
         repeats: How many more sides are drawn to stand for repeats of the baseline (--aa).
+        drawing: `draw` (run by run) or `draw_sessions`.
     """
     random = np.random.default_rng(seed)
     counts: dict[str, int] = {}
     for _ in range(comparisons):
-        baseline, other, *rest = draw(pool, random, sides=2 + repeats)
+        baseline, other, *rest = drawing(pool, random, sides=2 + repeats)
         if effect is not None:
             other = injected(other, effect)
         verdict = compare_sides(baseline, other, rest, options=options).verdict

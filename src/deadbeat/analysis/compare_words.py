@@ -43,14 +43,16 @@ def effect_text(metric: str, effect: float) -> str:
     return f"{100 * effect:+.{digits}f} {unit}"
 
 
-def cell_text(cell: CellComparison) -> str:
-    """``M = 2, rho = 0.5, alpha = 1``, with what applies."""
+def cell_text(cell: CellComparison, *, factor: bool = False) -> str:
+    """``M = 2, rho = 0.5, alpha = 1``, with what applies; ``factor``: and the deadline factor."""
     parts = [cell.group] if cell.group else []
     if cell.cores > 0 and not cell.group:
         parts.append(f"M = {cell.cores}")
     for name, value in (("rho", cell.sync_share), ("alpha", cell.contended_ratio)):
-        if value is not None and value >= 0:
+        if value is not None:
             parts.append(f"{name} = {value:g}")
+    if factor:
+        parts.append(f"D = {cell.deadline_factor:g} C")
     return ", ".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import click
 from deadbeat.analysis.compare import compare as compare_campaigns
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.identity import name_of
 from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.view import open_campaign as open_view
-from deadbeat.campaign.place import find_campaign
+from deadbeat.campaign.place import find_campaign, numbered
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.model.comparison import (
     METRICS,
@@ -25,6 +27,7 @@ from deadbeat.model.comparison import (
 )
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
+from deadbeat.store.files import write_json
 
 FAIL_ON = {
     "worse": {"worse"},
@@ -34,6 +37,8 @@ FAIL_ON = {
 _SHORT = {"deadline_miss_ratio": "miss ratio", "delay_ratio": "delay ratio"}
 #: Cells that are told one by one; all of them are in the page and in the JSON.
 _CELLS_TOLD = 10
+#: Longest name of a folder made up from those of the campaigns.
+_NAME_MAX = 120
 
 
 def compare(options: Mapping[str, Any]) -> int:
@@ -103,7 +108,33 @@ def _failing(words: Sequence[str]) -> set[str]:
 def _write(
     result: ComparisonResult, views: Sequence[CampaignView], options: Mapping[str, Any]
 ) -> Path | None:
-    return None
+    """Page, figures and ``comparison.json``; returns the page's path."""
+    try:
+        comparison = import_module("deadbeat.report.comparison")
+    except ImportError:
+        return None
+    folder = _folder(options["out"], options["runs"], views)
+    page: Path = comparison.write_comparison(
+        result,
+        [view.summary for view in views],
+        folder,
+        **({} if options["figures"] else {"formats": ()}),
+    )
+    write_json(folder / "comparison.json", attrs.asdict(result))
+    return page
+
+
+def _folder(out: Path | None, runs: Path, views: Sequence[CampaignView]) -> Path:
+    """A folder that is not there yet, or an empty one."""
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"--out: {out} is not an empty folder", "name a new one")
+        return out
+    name = "-".join(["compare", *(name_of(view) for view in views)])[:_NAME_MAX]
+    number = 1
+    while (runs / numbered(name, number)).exists():
+        number += 1
+    return runs / numbered(name, number)
 
 
 def _tell(result: ComparisonResult) -> None:
@@ -134,15 +165,12 @@ def _tell_comparison(comparison: Comparison) -> None:
         title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
         numeric=["effect [95 %]", "p (Holm)", "minimum", "gate", "visible"],
     )
-    decisive = [
-        cell
-        for metric in comparison.metrics
-        for cell in metric.cells
-        if cell.verdict in ("worse", "better")
-    ]
+    cells = [cell for metric in comparison.metrics for cell in metric.cells]
+    several = len({cell.deadline_factor for cell in cells}) > 1
+    decisive = [cell for cell in cells if cell.verdict in ("worse", "better")]
     decisive.sort(key=lambda cell: -abs(cell.effect or 0.0))
     for cell in decisive[:_CELLS_TOLD]:
-        click.echo(_cell_line(cell))
+        click.echo(_cell_line(cell, factor=several))
     if len(decisive) > _CELLS_TOLD:
         click.echo(f"    and {len(decisive) - _CELLS_TOLD} more cells")
     for basis in dict.fromkeys(metric.gate_basis for metric in comparison.metrics):
@@ -184,10 +212,10 @@ def _interval(metric: str, effect: float | None, low: float | None, high: float 
     return f"{effect_text(metric, effect)} [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
-def _cell_line(cell: CellComparison) -> str:
+def _cell_line(cell: CellComparison, *, factor: bool) -> str:
     name = _SHORT.get(cell.metric, cell.metric)
     return (
-        f"    {cell.verdict} at {cell_text(cell)}: {name}"
+        f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {name}"
         f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} programs,"
         f" p (Holm) {_p(cell.p_holm)}"
     )
