@@ -10,9 +10,11 @@ Everything is drawn run by run from a recorded pool of repeats of identical prog
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common import report
 
@@ -23,7 +25,7 @@ from deadbeat.analysis.identity import platform_of, require_identical
 from deadbeat.analysis.sides import Cell
 from deadbeat.analysis.view import open_campaign
 from deadbeat.model.comparison import METRICS
-from deadbeat.store.files import write_json
+from deadbeat.store.files import FORMAT, atomic_write, tool_version
 from deadbeat.studies.statistics import wilson
 
 POOLS = Path(__file__).parents[1] / "tests/pools/aa"
@@ -51,7 +53,15 @@ def record(file: Path, paths: Sequence[Path], note: str) -> None:
     }
     pool = Pool(sides=tuple(side_of(view) for view in views), circumstances=circumstances)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_json(file, pool_to_plain(pool))
+    atomic_write(file, compact({**pool_to_plain(pool), "format": FORMAT, "tool": tool_version()}))
+
+
+def compact(plain: dict[str, Any]) -> str:
+    """JSON with a line for each session: a pool has thousands of numbers."""
+    sides = plain.pop("sides")
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in sorted(plain.items())]
+    rows = [f"  {json.dumps(name)}: {json.dumps(runs)}" for name, runs in sides.items()]
+    return "{\n" + "\n".join(lines) + '\n"sides": {\n' + ",\n".join(rows) + "\n}\n}\n"
 
 
 def share(name: str, goal: str, yes: int, total: int, **extra: object) -> None:
