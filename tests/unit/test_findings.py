@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from helpers.runs import calibration, key
 
-from deadbeat.analysis.findings import Evidence, collect_findings
+from deadbeat.analysis.evidence import Evidence
+from deadbeat.analysis.findings import collect_findings
 from deadbeat.model.results import Finding
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
@@ -178,3 +179,31 @@ def test_a_machine_that_is_quiet_at_another_speed_is_told() -> None:
     assert [finding.id for finding in found] == ["references-moved", "foreign-programs"]
     assert "core 0 computes 30.0% slower" in found[0].message
     assert "faster" in collect_findings(moved(-0.1))[0].message
+
+
+GROUP: dict[str, Any] = {"cores": None, "task_sets": 200, "rejected_share": 0.0}
+
+
+def stress(*rows: dict[str, Any]) -> Evidence:
+    return attrs.evolve(evidence(), mode="stress", rows=[GROUP | row for row in rows])
+
+
+def test_a_quantile_of_few_random_sets_is_told() -> None:
+    assert collect_findings(stress({}, {})) == ()
+    (found,) = collect_findings(stress({"task_sets": 99}, {}))
+    assert found.id == "thin-tail" and "1 of 2 groups have fewer than 100" in found.message
+    assert not [f for f in collect_findings(evidence()) if f.id == "thin-tail"]
+
+
+def test_shielded_groups_alone_say_nothing_of_what_is_saved() -> None:
+    (found,) = collect_findings(stress({"critical_cores": 1}))
+    assert found.id == "no-unshielded-group"
+    assert collect_findings(stress({"critical_cores": 1}, {"critical_cores": None})) == ()
+
+
+def test_groups_are_called_groups_and_their_cores_known_by_their_sets() -> None:
+    few = stress({"task_sets": 1})
+    assert "1 of 1 groups rest on one task set" in collect_findings(few)[0].message
+    full = attrs.evolve(stress({}), sets=[SET | {"cores": 3}] * 5)
+    (found,) = collect_findings(full)
+    assert found.id == "no-housekeeping-core" and "M = 3 uses all 3" in found.message

@@ -7,24 +7,21 @@ missing or marked unknown is reported as not known, never taken as good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from attrs import frozen
-from numpy.typing import NDArray
 
+from deadbeat.analysis.evidence import Evidence
 from deadbeat.campaign.runner import NEVER_QUIET
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.platform import Platform
-from deadbeat.model.results import Finding, RunKey
-from deadbeat.store.campaign import SessionRecord
-from deadbeat.store.origin import Origin
+from deadbeat.model.results import Finding
 
 REJECTED_SHARE_MAX = 0.2
 COST_TOLERANCE = 0.02
 #: Fewer sets than this give an interval that mostly says how few they are.
 SETS_MIN = 5
+#: Five of so many sets lie beyond the 95 % quantile.
+TAIL_SETS_MIN = 100
 STEAL_WARNING, STEAL_SERIOUS = 0.001, 0.01
 #: Clock sources that are read without leaving user space.
 QUICK_CLOCKS = {
@@ -36,53 +33,6 @@ QUICK_CLOCKS = {
 }
 
 _SEVERITIES = ("serious", "warning", "info")
-
-
-@frozen(kw_only=True)
-class Evidence:
-    """What the checks look at.
-
-    Attributes:
-        calibration: None where the campaign has none.
-        sessions: Environments before and after each invocation.
-        rows, sets: Of the summary.
-        failed: Runs that failed, and why.
-        rejected_share: Share of the windows that met a host off its quiet mode; None: none ran.
-        solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
-        noise: The noise floor; empty if not measured.
-        origin: Whose programs were run; None: the campaign's own.
-    """
-
-    calibration: Calibration | None
-    sessions: Sequence[SessionRecord]
-    rows: Sequence[Mapping[str, Any]]
-    sets: Sequence[Mapping[str, Any]]
-    failed: Mapping[RunKey, Mapping[str, Any]]
-    rejected_share: float | None
-    solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
-    noise: Mapping[str, Any]
-    mode: str = "profile"
-    origin: Origin | None = None
-
-    @property
-    def platform(self) -> Platform | None:
-        """Where it ran."""
-        if self.origin is not None:
-            return self.origin.platform
-        return self.calibration.platform if self.calibration else None
-
-    @property
-    def simulated(self) -> bool:
-        return self.platform is not None and self.platform.kind == "simulated"
-
-    @property
-    def last(self) -> Mapping[str, Any]:
-        """The latest recorded environment; empty if none."""
-        for record in reversed(self.sessions):
-            found = record.after or record.before
-            if found:
-                return found
-        return {}
 
 
 Check = Callable[[Evidence], Iterator[Finding]]
@@ -238,7 +188,7 @@ def _rt_bandwidth(evidence: Evidence) -> Iterator[Finding]:
 def _housekeeping(evidence: Evidence) -> Iterator[Finding]:
     online = evidence.last.get("cpus_online")
     count = len(online) if isinstance(online, list | tuple) else online
-    cores = max((int(row["cores"]) for row in evidence.rows), default=0)
+    cores = evidence.most_cores
     if type(count) is int and 0 < count <= cores:
         yield Finding(
             id="no-housekeeping-core",
@@ -364,7 +314,7 @@ def _rejected(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="rejected",
             severity="info",
-            message=f"at {len(points)} of {len(evidence.rows)} points more than"
+            message=f"at {len(points)} of {len(evidence.rows)} {evidence.places} more than"
             f" {REJECTED_SHARE_MAX:.0%} of the windows were left out (host not quiet)",
         )
 
@@ -409,23 +359,25 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="undecided-points",
             severity="warning",
-            message=f"{undecided} of {len(counts)} points have no quiet task set: undecided",
+            message=f"{undecided} of {len(counts)} {evidence.places} have no quiet task set:"
+            " undecided",
             cure="resume the campaign when the machine is quieter",
         )
     if single:
         yield Finding(
             id="single-set",
             severity="warning",
-            message=f"{single} of {len(counts)} points rest on one task set: no interval",
-            cure="measure more replicas",
+            message=f"{single} of {len(counts)} {evidence.places} rest on one task set:"
+            " no interval",
+            cure=evidence.more_sets,
         )
     if few:
         yield Finding(
             id="few-sets",
             severity="info",
-            message=f"{few} of {len(counts)} points rest on fewer than {SETS_MIN} task sets:"
-            " their intervals are wide and approximate",
-            cure="measure more replicas",
+            message=f"{few} of {len(counts)} {evidence.places} rest on fewer than {SETS_MIN} task"
+            " sets: their intervals are wide and approximate",
+            cure=evidence.more_sets,
         )
 
 
@@ -470,6 +422,32 @@ def _references_moved(evidence: Evidence) -> Iterator[Finding]:
             message=f"core {core} computes {abs(share):.1%} {'slower' if share > 0 else 'faster'}"
             f" while quiet than when {origin.name} was calibrated on this hardware",
             cure="look for a host state or a frequency limit; compare slowdown, not delay ratio",
+        )
+
+
+@_results
+def _thin_tail(evidence: Evidence) -> Iterator[Finding]:
+    """A 95 % quantile over sets is one of the few sets beyond it."""
+    thin = [row for row in evidence.rows if SETS_MIN <= row["task_sets"] < TAIL_SETS_MIN]
+    if evidence.mode == "stress" and thin:
+        yield Finding(
+            id="thin-tail",
+            severity="info",
+            message=f"{len(thin)} of {len(evidence.rows)} groups have fewer than {TAIL_SETS_MIN}"
+            " task sets: their 95 % and 99 % quantiles rest on a handful",
+            cure="draw more sets before comparing tails",
+        )
+
+
+@_results
+def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
+    shielded = [row for row in evidence.rows if row.get("critical_cores")]
+    if shielded and len(shielded) == len(evidence.rows):
+        yield Finding(
+            id="no-unshielded-group",
+            severity="info",
+            message="every group is shielded: what shielding saves cannot be told",
+            cure="measure the same sets unshielded too: --critical-cores 0,1",
         )
 
 

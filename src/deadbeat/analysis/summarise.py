@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import mean_interval, miss_interval
 from deadbeat.analysis.causes import part_figures
-from deadbeat.analysis.findings import Evidence, collect_findings
+from deadbeat.analysis.evidence import Evidence
+from deadbeat.analysis.findings import collect_findings
 from deadbeat.analysis.metrics import (
     Bools,
     JobColumns,

@@ -163,6 +163,21 @@ DOUBTS: tuple[Doubt, ...] = (
         """More replicas, or --precision, which measures until the interval is tight.""",
     ),
     _doubt(
+        "thin-tail",
+        "A quantile rests on a handful of sets",
+        """Of fewer than a hundred task sets fewer than five lie beyond the 95 % quantile, and none
+        surely beyond the 99 % one. Another seed draws another handful: two such quantiles may
+        differ much though nothing else does.""",
+        """More sets (--sets); compare medians and means with their intervals meanwhile.""",
+    ),
+    _doubt(
+        "no-unshielded-group",
+        "Nothing to compare shielded sets with",
+        """The slowdown of critical tasks is against the same tasks alone on the machine. It says
+        what still reaches them, not what they are spared.""",
+        """--critical-cores 0,1 runs the same sets unshielded beside.""",
+    ),
+    _doubt(
         "calibration",
         "Tasks alone do not take what calibration says",
         """The delay ratio divides by the calibrated C. Where tasks take more or less than C even

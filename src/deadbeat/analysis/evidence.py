@@ -1,0 +1,80 @@
+"""What the checks for findings look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import SessionRecord
+from deadbeat.store.origin import Origin
+
+
+@frozen(kw_only=True)
+class Evidence:
+    """What the checks look at.
+
+    Attributes:
+        calibration: None where the campaign has none.
+        sessions: Environments before and after each invocation.
+        rows, sets: Of the summary.
+        failed: Runs that failed, and why.
+        rejected_share: Share of the windows that met a host off its quiet mode; None: none ran.
+        solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
+        noise: The noise floor; empty if not measured.
+        mode: ``profile`` or ``stress``.
+        origin: Whose programs were run; None: the campaign's own.
+    """
+
+    calibration: Calibration | None
+    sessions: Sequence[SessionRecord]
+    rows: Sequence[Mapping[str, Any]]
+    sets: Sequence[Mapping[str, Any]]
+    failed: Mapping[RunKey, Mapping[str, Any]]
+    rejected_share: float | None
+    solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
+    noise: Mapping[str, Any]
+    mode: str = "profile"
+    origin: Origin | None = None
+
+    @property
+    def most_cores(self) -> int:
+        """The largest M; a group that draws its own is known by its sets."""
+        found = [row.get("cores") for row in (*self.rows, *self.sets)]
+        return max((int(cores) for cores in found if cores is not None), default=0)
+
+    @property
+    def places(self) -> str:
+        """What a row is."""
+        return "groups" if self.mode == "stress" else "points"
+
+    @property
+    def more_sets(self) -> str:
+        """How to get more task sets."""
+        return "draw more sets" if self.mode == "stress" else "measure more replicas"
+
+    @property
+    def platform(self) -> Platform | None:
+        """Where it ran."""
+        if self.origin is not None:
+            return self.origin.platform
+        return self.calibration.platform if self.calibration else None
+
+    @property
+    def simulated(self) -> bool:
+        return self.platform is not None and self.platform.kind == "simulated"
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """The latest recorded environment; empty if none."""
+        for record in reversed(self.sessions):
+            found = record.after or record.before
+            if found:
+                return found
+        return {}
