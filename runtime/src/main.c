@@ -154,6 +154,8 @@ int main(int count, char **words)
         if (coordinator == 0)
             port_exit(coordinate(verb, &o));
         status = coordinator < 0 ? 1 : guard(coordinator);
+    } else if (once && status == EXIT_REFUSED) {
+        fprintf(stderr, "without that permission: --policy other, which is not real-time\n");
     }
     return status;
 }

@@ -83,21 +83,25 @@ struct task_thread {
 
 /* What one use usually takes, and from where on an excess cannot be put down to memory. */
 struct use_time {
-    int64_t usual_ns; /* running median */
-    int64_t least_ns; /* least excess that counts */
-    uint32_t factor;  /* ... and least multiple of the usual time */
+    int64_t usual_ns;  /* running median */
+    int64_t refill_ns; /* fetching all of its memory again, line by line */
+    int64_t factor;    /* an excess of so many times the usual is still memory or a sibling */
     uint32_t seen;
+    int64_t step_ns; /* of the median, and where it went last */
+    bool up;
     bool synchronises;
 };
 
 /* The clock as it was read between the uses of one job. */
 struct use_clock {
     uint32_t count;
+    bool has_solo;          /* there will be windows without anybody else to learn from */
+    bool alone;             /* it learns from them */
     struct use_time *times; /* [count] */
     int64_t *at_ns;         /* [count + 1]: before the first use, after each */
 };
 
-struct use_clock *use_clock_new(const struct db_task *task);
+struct use_clock *use_clock_new(const struct db_task *task, bool has_solo);
 /* After a job: what was longer than usual, into its detail; then learns from it. */
 void use_clock_judge(struct use_clock *clock, const struct db_job_record *record,
                      struct db_job_detail *detail, int64_t epoch_ns);

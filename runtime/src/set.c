@@ -30,7 +30,7 @@ static uint32_t tasks_of(const struct run *run, uint32_t core, struct task_threa
 static bool give_extras(struct task_thread *thread, const struct options *o)
 {
     if (o->causes)
-        thread->clock = use_clock_new(thread->task);
+        thread->clock = use_clock_new(thread->task, o->solo_ns > 0);
     if (o->counters)
         thread->counters = port_map(sizeof *thread->counters, 0);
     return (thread->clock || !o->causes) && (thread->counters || !o->counters);

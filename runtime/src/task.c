@@ -394,7 +394,7 @@ static bool instrument(struct instrumented *n)
     }
     int64_t split = empty_job_ps(w, &n->window);
     n->task.use_count = INSTRUMENTED_USES;
-    n->thread.clock = use_clock_new(&n->task);
+    n->thread.clock = use_clock_new(&n->task, false);
     if (!n->thread.clock)
         return false;
     n->task.use_count = n->thread.clock->count = 0;

@@ -13,7 +13,7 @@ from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, Task, TaskSet
+from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.jobfile import read_job_table
 
 if TYPE_CHECKING:
@@ -49,11 +49,31 @@ def task(
     )
 
 
-def task_set(*tasks: Task) -> TaskSet:
+def task_of(
+    *uses: FragmentUse, core: int = 0, period_ns: int = MS, offset_ns: int = 0, priority: int = 70
+) -> Task:
+    """A task of these uses; those bound to a resource synchronise."""
+    return Task(
+        name=f"t{core}",
+        core=core,
+        wcet_ns=100_000,
+        period_ns=period_ns,
+        deadline_ns=period_ns,
+        offset_ns=offset_ns,
+        priority=priority,
+        seed=7 + core,
+        segments=tuple(
+            Segment(Kind.NS if use.resource is None else Kind.SY, 50_000_000, 50_000_000, (use,))
+            for use in uses
+        ),
+    )
+
+
+def task_set(*tasks: Task, resources: tuple[Resource, ...] = ()) -> TaskSet:
     return TaskSet(
         cores=1 + max(t.core for t in tasks),
         tasks=tasks,
-        resources=(),
+        resources=resources,
         seed=1,
         generator="test",
         sync_share=Fraction(0),

@@ -1,0 +1,108 @@
+"""Truth: the help text of the generated program, and what perf itself says about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.hardware import MS, POOLS, task, task_set
+
+from deadbeat.build.native import Toolchain, link_program
+from deadbeat.emit import emit_batch
+
+pytestmark = pytest.mark.hardware
+
+QUICK = ["--seconds-ns", str(100 * MS), "--lock-wait-ns", "300000000000"]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sets = [
+        task_set(task("busy", 100), task("busy", 100, period_ns=2 * MS)),
+        task_set(task("busy", 5000)),
+        task_set(task("liar", 1)),
+        task_set(task("busy", 100, core=1000)),
+    ]
+    built = link_program(Toolchain.find(), emit_batch(sets), fragments_root=POOLS)
+    return Path(shutil.copy(built, tmp_path_factory.mktemp("once") / "batch.elf"))
+
+
+def once(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def rows(output: str) -> list[list[str]]:
+    return [line.split() for line in output.splitlines()[2:]]
+
+
+def test_the_first_task_set_is_run_without_any_option(program: Path) -> None:
+    done = once(program, "once", *QUICK)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("task set 0 of 4 (")
+    assert "SCHED_FIFO" in done.stdout
+    found = rows(done.stdout)
+    assert [row[:2] for row in found] == [["0", "0"], ["1", "0"]]
+    # 100 ms at 1 and 2 ms; the jobs at the window's ends are not counted
+    assert [int(row[3]) for row in found] == [pytest.approx(99, abs=1), pytest.approx(49, abs=1)]
+    assert all(float(row[5]) >= 0.99 for row in found)
+
+
+def test_another_task_set_that_misses_all_its_deadlines(program: Path) -> None:
+    done = once(program, "once", "--set", "1", *QUICK)
+    assert done.returncode == 0
+    (row,) = rows(done.stdout)
+    jobs, missed = int(row[3]), int(row[4])
+    assert missed == jobs > 0
+
+
+def test_without_real_time_the_output_says_so(program: Path) -> None:
+    done = once(program, "once", "--policy", "other", *QUICK)
+    assert done.returncode == 0
+    assert "SCHED_OTHER: not real-time" in done.stdout
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_refused_real_time_says_how_to_do_without(program: Path) -> None:
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    for folder in (program.parent, program.parent.parent, program.parent.parent.parent):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    done = once(*nobody, program, "once", *QUICK)
+    assert done.returncode != 0
+    assert "realtime-refused" in done.stdout
+    assert "--policy other" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "part"), [("2", "it is always wrong"), ("3", "needs 1001 cores")]
+)
+def test_a_run_that_fails_says_why_and_ends_with_1(program: Path, number: str, part: str) -> None:
+    done = once(program, "once", "--set", number, *QUICK)
+    assert done.returncode == 1
+    assert part in done.stdout
+
+
+def test_a_task_set_that_is_not_there_is_a_usage_error(program: Path) -> None:
+    done = once(program, "once", "--set", "4")
+    assert done.returncode == 2
+    assert "no task set 4 in this program: it has 4" in done.stderr
+
+
+def test_plain_perf_sees_the_tasks(program: Path) -> None:
+    perf = shutil.which("perf")
+    if perf is None:
+        pytest.skip("perf is not installed")
+    done = once(
+        perf, "stat", "-x", ",", "-e", "task-clock,context-switches", program, "once", *QUICK
+    )
+    assert done.returncode == 0, done.stderr
+    counts = dict(re.findall(r"^([0-9.]+),[^,]*,([a-z-]+)", done.stderr, re.MULTILINE)[::-1])
+    by_name = {name: float(count) for count, name in counts.items()}
+    # some 150 jobs of 100 us, in processes that perf's child forked
+    assert by_name["task-clock"] > 12
+    assert by_name["context-switches"] > 120
