@@ -6,6 +6,8 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from attrs import evolve
+
 from deadbeat.model.results import SUMMARY_COLUMNS, Finding, Point, RunKey, Summary
 
 #: Standard deviation of the formula's noise on a set's slowdown.
@@ -262,3 +264,27 @@ def _meta(name: str, kind: str, host: str) -> dict[str, Any]:
 
 def _mean(own: list[dict[str, Any]], key: str) -> float:
     return sum(item[key] for item in own) / len(own)
+
+
+def with_factors(summary: Summary, factors: tuple[float, ...]) -> Summary:
+    """The same campaign at several deadline factors: misses fall with the square of the factor."""
+
+    def at(item: dict[str, Any], factor: float) -> dict[str, Any]:
+        fall = (factors[0] / factor) ** 2
+        changed: dict[str, Any] = {"deadline_factor": factor}
+        for column in ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high"):
+            if item.get(column) is not None:
+                changed[column] = item[column] * fall if item[column] * fall > 1e-3 else 0.0
+        if "key" in item:
+            changed["key"] = f"{item['key']}-d{round(factor * 1000):06d}"
+        return item | changed
+
+    def spread(items: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        return tuple(at(item, factor) for item in items for factor in factors)
+
+    return evolve(
+        summary,
+        rows=spread(summary.rows),
+        sets=spread(summary.sets),
+        distributions=spread(summary.distributions),
+    )

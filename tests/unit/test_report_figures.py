@@ -8,12 +8,14 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from helpers.demo_summary import demo_summary
+from attrs import evolve
+from helpers.demo_summary import demo_summary, with_factors
 from matplotlib.image import imread
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Summary
+from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report import write_figures
+from deadbeat.report.causes import split_charts
 from deadbeat.report.facts import head_facts
 from deadbeat.report.figures import draw_figures
 from deadbeat.report.predicted import section
@@ -124,3 +126,30 @@ def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() ->
     assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
     assert "campaign (simulated) response / C" in simulated
     assert "measured" not in simulated.replace("Predicted beside measured", "")
+
+
+def test_several_deadline_factors_have_figures_of_their_own() -> None:
+    base = demo_summary(cores=(2,), steps=1, sets_per_point=1, holes=False)
+    names = set(dict(draw_figures(with_factors(base, (2.0, 3.0, 4.0, 10.0)), ("svg",))))
+    assert "deadline-factor-m002.svg" in names
+    shown = {name[-11:-4] for name in names if name.startswith("deadline_miss_ratio-m002")}
+    assert shown == {"d002000", "d004000", "d010000"}, "first, last and one between"
+
+
+def test_the_split_is_drawn_over_the_grid() -> None:
+    (chart,) = split_charts(demo_summary(cores=(4,), steps=4, holes=False))
+    titles = [panel.title for panel in chart.panels]
+    assert titles[:4] == ["ρ = 0", "ρ = 0.25", "ρ = 0.75", "ρ = 1"]
+    assert titles[7] == "ρ = 1, without the execution"
+    whole, waits = chart.panels[3], chart.panels[7]
+    assert whole.categories == ("0", "0.25", "0.5", "0.75", "1")
+    assert [layer.label for layer in waits.bars] == [
+        "wake-up", "waiting for its core", "waiting for a resource", "suspected host stall",
+    ]  # fmt: skip
+    assert chart.panels[0].y_limits == whole.y_limits, "panels of a row can be compared"
+
+
+def test_a_split_that_was_not_recorded_is_not_drawn() -> None:
+    base = demo_summary(**SMALL)
+    rows = tuple(row | dict.fromkeys(PART_COLUMNS) for row in base.rows)
+    assert split_charts(evolve(base, rows=rows)) == []

@@ -9,7 +9,7 @@ import re
 
 import pytest
 from attrs import evolve
-from helpers.demo_summary import demo_summary
+from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.model.errors import DeadbeatError
@@ -63,9 +63,9 @@ def test_the_policy_allows_exactly_the_scripts_that_are_there(demo):
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     digests = {
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        for script in demo.scripts[1:]
+        for script in demo.scripts[2:]
     }
-    assert len(demo.scripts) == 3
+    assert len(demo.scripts) == 4
     assert allowed == digests
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
@@ -73,7 +73,7 @@ def test_the_policy_allows_exactly_the_scripts_that_are_there(demo):
 
 def test_hostile_names_add_no_element_and_read_as_they_are(demo):
     calm, page = Page(render(demo_summary(cores=(1, 2), steps=1))), Page(render(hostile_summary()))
-    assert len(page.scripts) == len(calm.scripts) == 3
+    assert len(page.scripts) == len(calm.scripts) == 4
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
     assert page.words.count(HOSTILE) >= 8
@@ -99,7 +99,8 @@ def test_distributions_survive_their_packing(demo):
     summary, data = demo_summary(), demo.data()
     assert len(data["distributions"]) == len(summary.distributions)
     for item, packed in zip(summary.distributions, data["distributions"], strict=True):
-        cores, rho, alpha, metric, table, first, counts = packed
+        cores, rho, alpha, metric, table, first, counts, factor = packed
+        assert factor == item["deadline_factor"]
         assert (cores, rho, alpha) == (item["cores"], item["sync_share"], item["contended_ratio"])
         assert metric == item["metric"]
         assert sum(counts) == sum(item["counts"])
@@ -115,7 +116,7 @@ def test_distributions_with_bins_of_their_own_keep_them():
     data = page_data(Summary(rows=(), sets=(), distributions=items))
     found = [
         data["edges"][table][first : first + len(counts) + 1]
-        for _, _, _, _, table, first, counts in data["distributions"]
+        for _, _, _, _, table, first, counts, _ in data["distributions"]
     ]
     assert found == [list(e) for e in grids]
 
@@ -124,7 +125,7 @@ def test_a_seed_too_large_for_javascript_travels_as_text():
     seed = 2**63 + 1
     base = demo_summary(cores=(1,), steps=1, sets_per_point=1)
     data = page_data(evolve(base, sets=({**base.sets[0], "seed": seed},)))
-    column = 3 + [item["heading"] for item in data["set_fields"]].index("seed")
+    column = 4 + [item["heading"] for item in data["set_fields"]].index("seed")
     assert data["sets"][0][column] == str(seed)
 
 
@@ -209,3 +210,27 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
     with pytest.raises(DeadbeatError, match="cannot write") as caught:
         write_report(demo_summary(), tmp_path / "file")
     assert caught.value.hint
+
+
+def test_several_deadline_factors_have_grids_of_their_own():
+    summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
+    data = page_data(summary)
+    assert data["factors"] == [2.0, 5.0]
+    grids = data["metrics"][2]["grids"]
+    assert list(grids) == ["2/2", "2/5", "4/2", "4/5"]
+    assert grids["4/2"]["values"][2][2] == pytest.approx(
+        6.25 * grids["4/5"]["values"][2][2], rel=1e-4
+    )
+    assert len(data["rows"]) == len(summary.rows)
+    page = Page(render(summary))
+    assert (
+        "At D/C = 2, the shortest of 2: it starts to miss deadlines at M = 4"
+        in page.text.replace("\u00a0", " ")
+    )
+
+
+def test_one_deadline_factor_stays_out_of_the_page(demo):
+    data = demo.data()
+    assert data["factors"] == [10.0]
+    assert list(data["metrics"][0]["grids"]) == ["1", "2", "4"]
+    assert "D/C =" not in demo.text

@@ -43,18 +43,27 @@ def recorded(summary: Summary) -> bool:
     )
 
 
-def split_charts(summary: Summary) -> list[Chart]:
-    """The split over groups (stress) or over the grid (profile); empty where not recorded."""
+def split_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
+    """The split over groups (stress) or over the grid (profile); empty where not recorded.
+
+    Args:
+        levels: At most so many deadline factors are drawn; None: all.
+    """
     if not recorded(summary):
         return []
-    found = _stress_split(summary) if summary.mode == "stress" else _profile_split(summary)
+    every = factors(summary.rows)
+    shown = every if levels is None else grids.spread(every, levels)
+    found = (
+        _stress_split(summary, shown)
+        if summary.mode == "stress"
+        else _profile_split(summary, shown)
+    )
     # A single chart needs no choice.
     return found if len(found) > 1 else [evolve(c, family="", option=c.option) for c in found]
 
 
-def _stress_split(summary: Summary) -> list[Chart]:
+def _stress_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
     charts = []
-    every = factors(summary.rows)
     for factor in every:
         rows = [row for row in summary.rows if factor_of(row) == factor]
         names = tuple(str(row.get("group")) for row in rows)
@@ -77,14 +86,13 @@ def _stress_split(summary: Summary) -> list[Chart]:
 _WAITS = tuple(part for part in PARTS if part != "execution")
 
 
-def _profile_split(summary: Summary) -> list[Chart]:
+def _profile_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
     """Small multiples: a panel per rho (some of them), a bar per alpha; a chart per M."""
     charts = []
     shares = grids.spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
-    every = factors(summary.rows)
     tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
-    for m in grids.cores_of(summary):
+    for m in reversed(grids.cores_of(summary)):
         for factor in every:
             rows = {
                 (grids.milli(row["sync_share"]), grids.milli(row["contended_ratio"])): row

@@ -52,6 +52,7 @@ def page_data(summary: Summary) -> dict[str, Any]:
         "cores": list(cores),
         "sync_shares": list(shares),
         "contended_ratios": list(ratios),
+        "factors": list(facts.factors(summary.rows)),
         "sync_edges": list(grids.edges(shares)) if shares else [],
         "contended_edges": list(grids.edges(ratios)) if ratios else [],
         "metrics": [_metric(summary, metric, floor, cores) for metric in grids.METRICS],
@@ -85,10 +86,20 @@ def _metric(
         "range": [plain(scale.low), plain(scale.high)],
         "levels": list(scale.levels),
         "grids": {
-            str(m): _grid(grids.grid(summary, metric, m, digits=grids.digits_for(scale)))
-            for m in cores
+            place: _grid(grids.grid(summary, metric, m, digits=grids.digits_for(scale), factor=f))
+            for place, m, f in _planes(summary, cores)
         },
     }
+
+
+def _planes(summary: Summary, cores: Iterable[int]) -> Iterable[tuple[str, int, float | None]]:
+    """Name, M and deadline factor of each grid; the factor has a part where there are several."""
+    every = facts.factors(summary.rows)
+    for m in cores:
+        if len(every) < 2:
+            yield str(m), m, None
+        else:
+            yield from ((f"{m}/{factor:g}", m, factor) for factor in every)
 
 
 def _grid(grid: grids.Grid) -> dict[str, Any]:
@@ -100,14 +111,14 @@ def _grid(grid: grids.Grid) -> dict[str, Any]:
 
 
 def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Columns that occur in any set, and a line per set behind the three numbers of its point."""
+    """Columns that occur in any set, and a line per set behind the four numbers of its point."""
     present = {key for item in sets for key in item}
     fields = []
     for heading, keys, kind in _SET_FIELDS:
         key = next((key for key in keys if key in present), None)
         if key is not None:
             fields.append((heading, key, kind))
-    point = ("cores", "sync_share", "contended_ratio")
+    point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
     columns = [*point, *(key for _, key, _ in fields)]
     return {
         "set_fields": [{"heading": heading, "kind": kind} for heading, _, kind in fields],
@@ -142,6 +153,7 @@ def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 0 if fits else len(tables) - 1,
                 first if fits else 0,
                 counts[filled[0] : filled[-1] + 1],
+                plain(facts.factor_of(item)),
             ]
         )
     return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Deadline factors of a stress campaign with figures of their own; the page has all.
+#: Deadline factors with figures of their own on paper; the page has all.
 _LEVELS = 3
 
 #: Metric of a distribution, heading of its panel, axis label.
@@ -67,29 +67,45 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 
 
 def _charts(summary: Summary) -> list[Chart]:
-    if summary.mode != "stress":
-        return [*profile_charts(summary), *split_charts(summary), *counter_charts(summary)]
-    own = stress_charts(summary, levels=_LEVELS)
-    split = split_charts(summary)
-    return [*own, *spread(split, _LEVELS), *counter_charts(summary)]
+    stress = summary.mode == "stress"
+    own = stress_charts(summary, levels=_LEVELS) if stress else profile_charts(summary)
+    return [*own, *split_charts(summary, levels=_LEVELS), *counter_charts(summary)]
 
 
 def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
     """Name and builder of every figure; nothing is drawn before the builder is called."""
     cores = grids.cores_of(summary)
     floor = facts.noise_floor(summary)
+    every = facts.factors(summary.rows)
+    levels: Sequence[float | None] = spread(every, _LEVELS) if len(every) > 1 else (None,)
     for metric in METRICS if cores else ():
         scale = grids.scale(summary, metric, floor)
         digits = grids.digits_for(scale)
-        all_grids = [grids.grid(summary, metric, m, digits=digits) for m in cores]
-        yield f"overview-{metric.id}", lambda g=all_grids, s=scale: _overview(g, s, words)
-        for grid in all_grids:
-            yield f"{metric.id}-m{grid.cores:03d}", lambda g=grid, s=scale: _pair(g, s, words)
+        for factor in levels:
+            all_grids = [
+                grids.grid(summary, metric, m, digits=digits, factor=factor) for m in cores
+            ]
+            end = _suffix(factor)
+            yield f"overview-{metric.id}{end}", lambda g=all_grids, s=scale: _overview(g, s, words)
+            for grid in all_grids:
+                name = f"{metric.id}-m{grid.cores:03d}{end}"
+                yield name, lambda g=grid, s=scale: _pair(g, s, words)
     for m in cores:
-        if any(int(item["cores"]) == m for item in summary.distributions):
-            yield f"distributions-m{m:03d}", lambda m=m: _distributions(summary, m, words)
+        for factor in levels:
+            items = [
+                item
+                for item in summary.distributions
+                if int(item["cores"]) == m and factor in (None, facts.factor_of(item))
+            ]
+            if items:
+                name = f"distributions-m{m:03d}{_suffix(factor)}"
+                yield name, lambda i=items, f=factor: _distributions(i, f, words)
     if predicted.set_ratios(summary):
         yield "predicted", lambda: _predicted(summary, words)
+
+
+def _suffix(factor: float | None) -> str:
+    return "" if factor is None else f"-d{round(factor * 1000):06d}"
 
 
 def words_of(summary: Summary) -> Words:
@@ -110,7 +126,7 @@ def words_of(summary: Summary) -> Words:
 def _pair(grid: Grid, scale: Scale, words: Words) -> Figure:
     """Surface (left) and heat map with contours (right) of one metric at one M."""
     importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
-    figure = new_figure(11.0, 5.2, f"{grid.metric.name}, M = {grid.cores}", words)
+    figure = new_figure(11.0, 5.2, f"{grid.metric.name}, {grid.place}", words)
     surface = figure.add_axes((0.0, 0.05, 0.46, 0.86), projection="3d")
     _surface(surface, grid, scale)
     heat = figure.add_axes((0.53, 0.15, 0.37, 0.72))
@@ -124,8 +140,11 @@ def _overview(all_grids: Sequence[Grid], scale: Scale, words: Words) -> Figure:
     """The heat maps of every M side by side, on one colour scale."""
     columns = min(4, len(all_grids))
     lines = math.ceil(len(all_grids) / columns)
+    title = f"{all_grids[0].metric.name} by cores M"
+    if all_grids[0].factor is not None:
+        title += f", D/C = {all_grids[0].factor:g}"
     width, height = max(6.5, 3.0 * columns + 1.1), 2.9 * lines + 1.2
-    figure = new_figure(width, height, f"{all_grids[0].metric.name} by cores M", words)
+    figure = new_figure(width, height, title, words)
     left, right, bottom, top = 0.65 / width, 1 - 1.1 / width, 0.8 / height, 1 - 0.75 / height
     axes = figure.subplots(
         lines,
@@ -263,12 +282,18 @@ def _ticks(axis: Any, values: Sequence[float]) -> None:
     axis.set_ticks(kept, labels=[f"{value:g}" for value in kept])
 
 
-def _distributions(summary: Summary, cores: int, words: Words) -> Figure:
-    """CDFs at the largest rho, for alpha from lowest to highest, one panel a metric."""
-    items = [item for item in summary.distributions if int(item["cores"]) == cores]
+def _distributions(
+    items: Sequence[Mapping[str, Any]], factor: float | None, words: Words
+) -> Figure:
+    """CDFs at the largest rho, for alpha from lowest to highest, one panel a metric.
+
+    Args:
+        items: Of one M, and of one deadline factor where there are several.
+    """
     rho = max(float(item["sync_share"]) for item in items)
     items = [item for item in items if float(item["sync_share"]) == rho]
-    title = f"Distributions over jobs, M = {cores}, ρ = {rho:g}"
+    title = f"Distributions over jobs, M = {int(items[0]['cores'])}, ρ = {rho:g}"
+    title += "" if factor is None else f", D/C = {factor:g}"
     figure = new_figure(11.0, 4.3, title, words)
     axes = figure.subplots(
         1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "bottom": 0.25, "top": 0.81}

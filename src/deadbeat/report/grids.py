@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import NoiseFloor, number
+from deadbeat.report.facts import NoiseFloor, factor_of, number
 
 T = TypeVar("T")
 
@@ -101,6 +101,7 @@ class Grid:
 
     Attributes:
         cores: M.
+        factor: Deadline factor where the campaign has several; else None.
         metric: What the values are.
         sync_shares: rho of the rows of ``values``, ascending.
         contended_ratios: alpha of the columns of ``values``, ascending.
@@ -111,12 +112,18 @@ class Grid:
     """
 
     cores: int
+    factor: float | None
     metric: Metric
     sync_shares: tuple[float, ...]
     contended_ratios: tuple[float, ...]
     values: NDArray[np.float64]
     states: tuple[tuple[str, ...], ...]
     texts: tuple[tuple[str, ...], ...]
+
+    @property
+    def place(self) -> str:
+        """``M = 4``, and the deadline factor where it tells grids apart."""
+        return f"M = {self.cores}" + ("" if self.factor is None else f", D/C = {self.factor:g}")
 
 
 @frozen(kw_only=True)
@@ -151,22 +158,26 @@ def state_of(row: Mapping[str, Any] | None, column: str) -> str:
     return UNDECIDED if attempted else NOT_MEASURED
 
 
-def grid(summary: Summary, metric: Metric, cores: int, *, digits: int = 2) -> Grid:
+def grid(
+    summary: Summary, metric: Metric, cores: int, *, digits: int = 2, factor: float | None = None
+) -> Grid:
     """Lays the points of one M out by rho (rows) and alpha (columns).
 
     Args:
         digits: Decimals of the ratios in ``texts``; see `digits_for`.
+        factor: Deadline factor of the points; None: the campaign has one.
     """
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     rows = {
         (milli(row["sync_share"]), milli(row["contended_ratio"])): row
         for row in summary.rows
-        if int(row["cores"]) == cores
+        if int(row["cores"]) == cores and factor in (None, factor_of(row))
     }
     cells = [[rows.get((milli(rho), milli(alpha))) for alpha in ratios] for rho in shares]
     values = [[_value(row, metric) for row in line] for line in cells]
     return Grid(
         cores=cores,
+        factor=factor,
         metric=metric,
         sync_shares=shares,
         contended_ratios=ratios,

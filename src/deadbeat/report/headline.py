@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import noise_floor, number, percent
+from deadbeat.report.facts import factor_of, factors, noise_floor, number, percent
 from deadbeat.report.grids import METRICS, NOT_MEASURED, UNDECIDED, Grid, cores_of, grid
 from deadbeat.report.stress_table import stress_sentence
 
@@ -57,12 +57,38 @@ def headline(summary: Summary) -> Headline:
     """Says where a campaign starts to slow down and to miss, or how bad a stress campaign gets."""
     if summary.mode == "stress":
         return Headline(sentence=stress_sentence(summary), per_cores=())
+    every = factors(summary.rows)
+    if len(every) > 1:
+        return _at_the_shortest(summary, every)
     floor = noise_floor(summary).share
     answers = tuple(
         _answer(grid(summary, METRICS[0], cores), _rows_of(summary, cores), floor)
         for cores in cores_of(summary)
     )
     return Headline(sentence=_sentence(summary, answers, floor), per_cores=answers)
+
+
+def _at_the_shortest(summary: Summary, every: Sequence[float]) -> Headline:
+    """The answer at the shortest deadlines, and from where on none was missed."""
+    rows = tuple(row for row in summary.rows if factor_of(row) == every[0])
+    own = headline(evolve(summary, rows=rows))
+    missed = [
+        factor
+        for factor in every
+        if any(
+            number(row.get("deadline_miss_ratio"))
+            for row in summary.rows
+            if factor_of(row) == factor
+        )
+    ]
+    words = f"At D/C = {every[0]:g}, the shortest of {len(every)}: "
+    words += own.sentence[:1].lower() + own.sentence[1:]
+    if missed and missed[-1] == every[-1]:
+        words += f" Deadlines are still missed at D/C = {every[-1]:g}."
+    elif missed:
+        after = every[every.index(missed[-1]) + 1]
+        words += f" From D/C = {after:g} on none was missed."
+    return Headline(sentence=words, per_cores=own.per_cores)
 
 
 def place(row: Row) -> str:

@@ -10,22 +10,28 @@ from __future__ import annotations
 from html import escape
 
 from deadbeat.model.results import Summary
-from deadbeat.report import facts, parts, predicted
+from deadbeat.report import causes, facts, parts, predicted
+from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.counters import counter_charts, counters_note
 from deadbeat.report.data import encode, page_data
 from deadbeat.report.embed import document
 from deadbeat.report.glossary import TERMS
 from deadbeat.report.headline import CoreAnswer, headline
+from deadbeat.report.profile_charts import profile_charts
 
 
 def render(summary: Summary) -> str:
     """The page as text; the same summary gives the same page."""
     answer = headline(summary)
     name = facts.campaign_name(summary)
+    stamp = Stamp(labels=facts.labels(summary), noise=facts.noise_floor(summary).text)
+    factor_charts = profile_charts(summary)
+    why = [*causes.split_charts(summary), *counter_charts(summary)]
     return document(
         "page.html",
         title=f"{name} – deadbeat report",
-        styles=("page.css",),
-        scripts=("plots.js", "page.js"),
+        styles=("page.css", "charts.css"),
+        scripts=("plots.js", "page.js", "charts.js"),
         fields={
             "name": escape(name),
             "banner": parts.banner(facts.labels(summary)),
@@ -40,6 +46,9 @@ def render(summary: Summary) -> str:
             ),
             "noise": parts.noise(facts.noise_floor(summary)),
             "findings": parts.findings_list(summary.findings),
+            "factor_figures": figures(factor_charts, stamp),
+            "why": figures(why, stamp) + counters_note(summary) + causes.section(summary),
+            "charts": data_of([*factor_charts, *why]),
             "predicted_title": predicted.title(summary),
             "predicted": predicted.section(summary),
             "circumstances": parts.circumstances(summary),

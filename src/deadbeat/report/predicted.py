@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import labels, number
+from deadbeat.report.facts import factor_of, factors, labels, number
 from deadbeat.report.headline import place
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class PointPair:
 def pairs(summary: Summary) -> tuple[PointPair, ...]:
     """Points with a prediction, by M, rho and alpha."""
     found = []
+    several = len(factors(summary.rows)) > 1
     for row in sorted(summary.rows, key=_axes):
         sets = [each for each in summary.sets if _axes(each) == _axes(row) and _has_both(each)]
         if sets:
             found.append(
                 PointPair(
-                    place=f"M = {row['cores']}, {place(row)}",
+                    place=f"M = {row['cores']}, {place(row)}"
+                    + (f", D/C = {factor_of(row):g}" if several else ""),
                     cores=int(row["cores"]),
                     task_sets=len(sets),
                     predicted=_mean(sets, "response_ratio_predicted"),
@@ -63,8 +65,8 @@ def pairs(summary: Summary) -> tuple[PointPair, ...]:
     return tuple(found)
 
 
-def _axes(row: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    return row["cores"], row["sync_share"], row["contended_ratio"]
+def _axes(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row)
 
 
 def _has_both(row: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ def profile_charts(summary: Summary) -> list[Chart]:
     ratios = {
         grids.milli(a) for a in grids.spread(grids.axis_of(summary, "contended_ratio"), _CURVES)
     }
-    for m in grids.cores_of(summary):
+    for m in reversed(grids.cores_of(summary)):
         rows = [
             row
             for row in summary.rows

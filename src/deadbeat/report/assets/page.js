@@ -12,13 +12,20 @@
     ["response_ratio", "response ratio", "response ratio of a job ((f − r) / C)"],
   ];
   const column = Object.fromEntries(data.row_columns.map((name, index) => [name, index]));
-  const keyOf = (m, rho, alpha) => `${m}/${Math.round(rho * 1000)}/${Math.round(alpha * 1000)}`;
-  const rowOf = new Map(data.rows.map((row) => [keyOf(row[0], row[1], row[2]), row]));
+  // Only a campaign with several deadline factors has them in its keys, words and controls.
+  const several = data.factors.length > 1;
+  const keyOf = (m, rho, alpha, factor = state.factor) =>
+    `${m}/${Math.round(rho * 1000)}/${Math.round(alpha * 1000)}` + (several ? `/${Math.round(factor * 1000)}` : "");
+  const rowKey = (row) => keyOf(row[0], row[1], row[2], row[column.deadline_factor]);
   const state = {
-    cores: data.cores[data.cores.length - 1], metric: 0, rho: 0, alpha: 0,
+    cores: data.cores[data.cores.length - 1], factor: data.factors[0], metric: 0, rho: 0, alpha: 0,
     distribution: "slowdown", view: "histogram",
     sort: [["cores", 1], ["sync_share", 1], ["contended_ratio", 1]], only: "all", rows: ROWS_AT_ONCE,
   };
+  const rowOf = new Map(data.rows.map((row) => [rowKey(row), row]));
+  const gridOf = (metric) => metric.grids[several ? `${state.cores}/${state.factor}` : state.cores];
+  const factorWords = () => several ? `, D/C = ${state.factor}` : "";
+  const factorName = () => several ? `-d${state.factor}` : "";
 
   /* ---------- words and numbers ---------- */
 
@@ -46,7 +53,7 @@
   }
   const origin = () => data.labels.includes("SIMULATED") ? "simulated" : "measured";
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
-  const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}`;
+  const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}${factorWords()}`;
 
   function make(tag, text, attributes) {
     const node = document.createElement(tag);
@@ -173,7 +180,7 @@
   }
 
   function drawHeat() {
-    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
+    const metric = data.metrics[state.metric], grid = gridOf(metric), c = colours();
     const big = data.sync_shares.length > 1 && data.contended_ratios.length > 1;
     const width = byId("heat").clientWidth;
     const traces = [{
@@ -192,11 +199,11 @@
       yaxis: Object.assign({title: {text: "synchronisation share ρ"}, range: ends(data.sync_edges)}, axis, ticks(data.sync_shares)),
       shapes: chosenShape(), annotations: marks(grid),
     });
-    entitle("heat", `${metric.name}, M = ${state.cores}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
+    entitle("heat", `${metric.name}, M = ${state.cores}${factorWords()}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
     byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a ${origin()} point; hatched: n.m. is not measured, ? is undecided. ` +
       `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` +
       "< means: none seen, at most that. Choose a cell to see its task sets.";
-    return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}`).then(listenToHeat);
+    return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}${factorName()}`).then(listenToHeat);
   }
   const ends = (edges) => [edges[0], edges[edges.length - 1]];
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -246,7 +253,7 @@
   }
 
   function drawSurface() {
-    const metric = data.metrics[state.metric], grid = metric.grids[state.cores], c = colours();
+    const metric = data.metrics[state.metric], grid = gridOf(metric), c = colours();
     const axis = (words) => ({color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {text: words, font: {size: 12}}});
     const traces = [{
       type: "surface", x: data.contended_ratios, y: data.sync_shares, z: grid.values, cmin: metric.range[0], cmax: metric.range[1], colorscale: "Viridis",
@@ -262,11 +269,11 @@
         aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.4, y: -1.45, z: 0.8}, center: {x: 0, y: 0, z: -0.1}},
       },
     });
-    entitle("surface", `${metric.name}, M = ${state.cores}`, `Surface of ${metric.name} over ρ and α at M = ${state.cores}`);
+    entitle("surface", `${metric.name}, M = ${state.cores}${factorWords()}`, `Surface of ${metric.name} over ρ and α at M = ${state.cores}`);
     byId("surface-caption").textContent = `${capital(data.noise.text)}. Dots are ${origin()} points; the surface between them is drawn straight, ` +
       "with holes where a point is missing. Drag to turn, scroll to zoom. The height has the same scale at every M.";
     if (!WEBGL) return refuse("surface", "The surface needs WebGL, which this browser does not offer. The heat map shows the same numbers; the folder figures/ has the surface as a picture.");
-    return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}`);
+    return draw("surface", traces, layout, `surface-${metric.id}-m${state.cores}${factorName()}`);
   }
 
   /* ---------- distributions ---------- */
@@ -274,7 +281,7 @@
   let distributionOf = null;
   function findDistribution(m, rho, alpha, metric) {
     if (!distributionOf) {
-      distributionOf = new Map(data.distributions.map((item) => [`${keyOf(item[0], item[1], item[2])}/${item[3]}`, item]));
+      distributionOf = new Map(data.distributions.map((item) => [`${keyOf(item[0], item[1], item[2], item[7])}/${item[3]}`, item]));
     }
     const item = distributionOf.get(`${keyOf(m, rho, alpha)}/${metric}`);
     if (!item) return null;
@@ -338,7 +345,7 @@
     if (!setsOf) {
       setsOf = new Map();
       data.sets.forEach((item) => {
-        const key = keyOf(item[0], item[1], item[2]);
+        const key = keyOf(item[0], item[1], item[2], item[3]);
         if (!setsOf.has(key)) setsOf.set(key, []);
         setsOf.get(key).push(item);
       });
@@ -349,7 +356,7 @@
   function describePoint() {
     const rho = data.sync_shares[state.rho], alpha = data.contended_ratios[state.alpha];
     const where = pointWords(state.cores, rho, alpha), row = rowOf.get(keyOf(state.cores, rho, alpha));
-    const status = data.metrics[0].grids[state.cores].states[state.rho][state.alpha];
+    const status = gridOf(data.metrics[0]).states[state.rho][state.alpha];
     if (!row || status === "not measured") return `${where}: not measured.`;
     if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of the windows left out).`;
     const value = (metric, kind) => valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
@@ -366,7 +373,7 @@
     const lines = setsAt(state.cores, rho, alpha).map((item) => {
       const line = make("tr");
       data.set_fields.forEach((entry, index) =>
-        line.append(make("td", show(item[index + 3], entry.kind), {class: entry.kind === "text" ? "text" : "number"})));
+        line.append(make("td", show(item[index + 4], entry.kind), {class: entry.kind === "text" ? "text" : "number"})));
       return line;
     });
     if (!lines.length) {
@@ -377,22 +384,23 @@
     table.tBodies[0].replaceChildren(...lines);
   }
 
-  function choose(cores, rho, alpha) {
-    const otherCores = cores !== state.cores;
-    Object.assign(state, {cores, rho, alpha});
+  function choose(cores, rho, alpha, factor = state.factor) {
+    const otherGrid = cores !== state.cores || factor !== state.factor;
+    Object.assign(state, {cores, rho, alpha, factor});
     byId("point-cores").value = cores; byId("point-rho").value = rho; byId("point-alpha").value = alpha;
     document.querySelectorAll("#choose-cores input").forEach((input) => { input.checked = Number(input.value) === cores; });
+    document.querySelectorAll("#choose-factor input").forEach((input) => { input.checked = Number(input.value) === factor; });
     fillSets();
     markRow();
     drawHeat();
     drawDistribution();
-    if (otherCores) drawSurface();
+    if (otherGrid) drawSurface();
   }
 
   /* ---------- all points ---------- */
 
   const COLUMNS = [
-    ["M", "cores", "integer"], ["ρ", "sync_share", "text"], ["α", "contended_ratio", "text"], ["task sets", "task_sets", "integer"], ["jobs", "jobs", "integer"],
+    ["M", "cores", "integer"], ["ρ", "sync_share", "text"], ["α", "contended_ratio", "text"], ...(several ? [["D/C", "deadline_factor", "text"]] : []), ["task sets", "task_sets", "integer"], ["jobs", "jobs", "integer"],
     ["slowdown", "slowdown_mean", "ratio", "slowdown_ci_low", "slowdown_ci_high"], ["slowdown p50", "slowdown_p50", "ratio"],
     ["delay ratio", "delay_ratio_mean", "ratio", "delay_ratio_ci_low", "delay_ratio_ci_high"], ["delay p50", "delay_ratio_p50", "ratio"],
     ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"], ["predicted (simulated)", "response_ratio_predicted", "ratio"],
@@ -434,10 +442,10 @@
   }
 
   function pointLine(row) {
-    const line = make("tr", undefined, {"data-key": keyOf(row[0], row[1], row[2])});
-    const button = make("button", "show", {type: "button", "aria-label": `Show the task sets of ${pointWords(row[0], row[1], row[2])}`});
+    const line = make("tr", undefined, {"data-key": rowKey(row)});
+    const button = make("button", "show", {type: "button", "aria-label": `Show the task sets of M = ${row[0]}, ρ = ${row[1]}, α = ${row[2]}`});
     button.addEventListener("click", () => {
-      choose(row[0], indexOf(data.sync_shares, row[1]), indexOf(data.contended_ratios, row[2]));
+      choose(row[0], indexOf(data.sync_shares, row[1]), indexOf(data.contended_ratios, row[2]), row[column.deadline_factor]);
       byId("point").scrollIntoView();
     });
     const first = make("td");
@@ -502,6 +510,8 @@
   function connect() {
     const both = () => { drawHeat(); drawSurface(); };
     radios("choose-cores", data.cores.map((m) => [m, String(m)]), state.cores, (m) => choose(m, state.rho, state.alpha));
+    byId("choose-factor").hidden = !several;
+    radios("choose-factor", several ? data.factors.map((factor) => [factor, String(factor)]) : [], state.factor, (factor) => choose(state.cores, state.rho, state.alpha, factor));
     radios("choose-metric", data.metrics.map((metric, index) => [index, metric.name]), state.metric, (index) => { state.metric = index; both(); });
     radios("choose-distribution", DISTRIBUTIONS.map((item) => [item[0], item[1]]), state.distribution, (value) => { state.distribution = value; drawDistribution(); });
     radios("choose-view", VIEWS, state.view, (value) => { state.view = value; drawDistribution(); });
