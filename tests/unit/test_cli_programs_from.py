@@ -175,3 +175,15 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
     capsys.readouterr()
     found = answer(capsys, *FROM, "known")
     assert (found["name"], found["done"], found["state"]) == ("known-2", 10, "finished")
+
+
+def test_the_latest_may_be_named_and_is_still_the_same_when_continued(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("profile", "--no-figures", "--programs-from", "latest", "--executor")
+    assert main((*words, "fake:name=elsewhere,interrupt-after=3")) == 130
+    assert Path("runs/latest").resolve().name == "tiny-2"
+    found = answer(capsys, *words, "fake:name=elsewhere")
+    assert (found["name"], found["done"], found["origin"]["from"]) == ("tiny-2", 8, "tiny")
+    found = answer(capsys, *words, "fake:name=elsewhere")
+    assert (found["name"], found["origin"]["from"]) == ("tiny-3", "tiny-2")

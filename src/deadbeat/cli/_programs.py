@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.campaign.place import find_campaign
+from deadbeat.campaign.place import LATEST, find_campaign, state_of
 from deadbeat.campaign.plan import Resolved, resolve
 from deadbeat.campaign.programs import cpus_for, origin_of, stored_spec
 from deadbeat.campaign.rules import Cpus, Name, RefusedError
@@ -69,6 +69,10 @@ def open_source(runs: Path, text: str, mode: str = "profile") -> CampaignStore:
         DataError: It is damaged.
     """
     store = CampaignStore.open(find_campaign(runs, text))
+    origin = store.load_origin()
+    if text == LATEST and origin is not None and state_of(store.path).state != "finished":
+        # the link went on to the very campaign that the repeated command is to continue
+        store = CampaignStore.open(find_campaign(runs, origin.name))
     found = store.spec.get("mode", "profile")
     if found != mode:
         raise UsageError(
