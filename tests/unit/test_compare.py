@@ -195,6 +195,63 @@ def test_a_damaged_run_is_one_clear_line(
 # -- the verb
 
 
+def test_the_page_is_never_written_over(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert answer(runs, "a", "again", "--out", str(out)) == 0
+    assert "again" in (out / "compare.html").read_text(encoding="utf-8")
+    stored = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
+    assert stored["verdict"] == "equal"
+    assert answer(runs, "a", "again", "--out", str(out)) == 2
+    assert "is not an empty folder" in capsys.readouterr().err
+    for folder in ("compare-a-better", "compare-a-better-2"):
+        assert answer(runs, "a", "better") == 0
+        assert f"report: {runs / folder / 'compare.html'}" in capsys.readouterr().out
+
+
+def test_stored_programs_run_again_are_compared(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(runs / "a", tmp_path / "a")
+    again = ("profile", "--programs-from", "a", "--name", "b", "--no-figures")
+    assert main([*again, "--runs", str(tmp_path), "--executor", "fake:salt=3,contention=0.8"]) == 0
+    capsys.readouterr()
+    assert answer(tmp_path, "a", "b", "--fail-on", "worse") == 1
+    assert capsys.readouterr().out.startswith("WORSE: b against a: ")
+
+
+def test_levels_of_the_deadline_factor_are_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = {"tasks": {"deadline_factor": "2,5"}, "grid": {**GRID["grid"], "replicas": 2}}
+    made(tmp_path, "a", FakeExecutor(), several)
+    made(tmp_path, "b", FakeExecutor(contention=1.5), several)
+    cells = compared(tmp_path, "a", "b").comparisons[0].metrics[0].cells
+    assert [cell.deadline_factor for cell in cells] == [2.0, 5.0, 2.0, 5.0]
+    assert answer(tmp_path, "a", "b") == 0
+    assert "alpha = 1, D = 5 C: slowdown" in capsys.readouterr().out
+
+
+def test_stress_campaigns_are_compared_by_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ("--cores", "2,3", "--sets", "12", "--seconds", "0.1", "--solo-seconds", "0.1")
+    for name, executor in (("a", "fake:cores=3"), ("b", "fake:cores=3,contention=4")):
+        words = ("stress", "--quick", "--name", name, "--executor", executor, "--no-figures")
+        assert main([*words, *quick, "--runs", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert answer(tmp_path, "a", "b", "--json") == 0
+    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    cells = comparison["metrics"][0]["cells"]
+    assert [(cell["group"], cell["cores"], cell["pairs"]) for cell in cells] == [
+        ("M=2", 2, 12),
+        ("M=3", 3, 12),
+    ]
+    assert {cell["verdict"] for cell in cells} == {"worse"}
+    assert cells[0]["sync_share"] is None
+
+
 def answer(runs: Path, *words: str) -> int:
     return main(["compare", *words, "--runs", str(runs), "--no-figures"])
 

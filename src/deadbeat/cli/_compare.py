@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +52,15 @@ def compare(options: Mapping[str, Any]) -> int:
             "deadbeat compare A B; deadbeat runs lists them",
         )
     views = [open_view(find_campaign(options["runs"], name)) for name in names]
+    folder = _folder(options["out"], options["runs"], views)
     repeats = [open_view(find_campaign(options["runs"], name)) for name in options["aa"]]
     result = compare_campaigns(views, repeats, options=asked, allow_mixed=options["allow_mixed"])
-    page = _write(result, views, options)
+    page = _write(result, views, folder, figures=options["figures"])
     if options["as_json"]:
-        print_json({**attrs.asdict(result), "report": None if page is None else str(page)})
+        print_json({**attrs.asdict(result), "report": str(page)})
     else:
         _tell(result)
-        if page is not None:
-            click.echo(f"report: {page}")
+        click.echo(f"report: {page}")
     return 1 if result.verdict in failing else 0
 
 
@@ -106,20 +105,14 @@ def _failing(words: Sequence[str]) -> set[str]:
 
 
 def _write(
-    result: ComparisonResult, views: Sequence[CampaignView], options: Mapping[str, Any]
-) -> Path | None:
+    result: ComparisonResult, views: Sequence[CampaignView], folder: Path, *, figures: bool
+) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
-    try:
-        comparison = import_module("deadbeat.report.comparison")
-    except ImportError:
-        return None
-    folder = _folder(options["out"], options["runs"], views)
-    page: Path = comparison.write_comparison(
-        result,
-        [view.summary for view in views],
-        folder,
-        **({} if options["figures"] else {"formats": ()}),
-    )
+    from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
+    from deadbeat.report.comparison import write_comparison  # noqa: PLC0415  heavy
+
+    summaries = [view.summary for view in views]
+    page = write_comparison(result, summaries, folder, formats=FORMATS if figures else ())
     write_json(folder / "comparison.json", attrs.asdict(result))
     return page
 
