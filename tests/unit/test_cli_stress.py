@@ -12,6 +12,7 @@ import pytest
 
 import deadbeat
 from deadbeat.cli.main import main
+from deadbeat.model.errors import DataError
 from deadbeat.model.results import STRESS_COLUMNS
 from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
 
@@ -203,6 +204,42 @@ def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     ]
     assert all(row["task_sets"] == "1" for row in found)
     assert {row["deadline_factor"] for row in rows(Path("runs/p/sets.csv"))} == {"2", "5", "10"}
+
+
+def test_groups_by_utilisation_have_no_deadline_factor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
+    longer = ("--seconds", "0.3", "--solo-seconds", "auto")
+    assert main((*OPTIONS, *options, *longer)) == 0
+    assert "Of 6 random task sets" in capsys.readouterr().out
+    summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
+    assert [row["deadline_factor"] for row in (*summary, *sets)] == [""] * 8
+    for row in sets:
+        assert 0.19 * int(row["cores"]) < float(row["utilisation"]) < 0.41 * int(row["cores"])
+
+
+def test_programs_of_a_stress_campaign_run_again() -> None:
+    assert main(OPTIONS) == 0
+    again = ("stress", "--simulated", "--no-figures", "--programs-from", "tiny", "--name", "again")
+    assert main(again) == 0
+    found = [rows(Path(f"runs/{name}/sets.csv")) for name in ("tiny", "again")]
+    assert [row["set_id"] for row in found[0]] == [row["set_id"] for row in found[1]]
+    assert {row["group"] for row in found[1]} == {"M=2", "random"}
+
+
+def test_a_stored_summary_tells_its_mode() -> None:
+    assert main(OPTIONS) == 0
+    store = deadbeat.open("runs/tiny").store
+    path = store.path / "summary.json"
+    plain = json.loads(path.read_text())
+    path.write_text(json.dumps(plain | {"mode": "fnord"}))
+    with pytest.raises(DataError, match="no valid mode"):
+        read_summary(store)
+    del plain["mode"]  # written before there were stress campaigns
+    path.write_text(json.dumps(plain))
+    found = read_summary(store)
+    assert found is not None and found.mode == "profile"
 
 
 def test_the_simulator_runs_random_task_sets() -> None:

@@ -12,7 +12,17 @@ from helpers.campaigns import TINY_OPTIONS
 from deadbeat.cli.main import main
 from deadbeat.model.results import SUMMARY_COLUMNS
 
-VERBS = ("calibrate", "fragments", "profile", "report", "runs", "selftest", "show", "version")
+VERBS = (
+    "calibrate",
+    "fragments",
+    "profile",
+    "report",
+    "runs",
+    "selftest",
+    "show",
+    "stress",
+    "version",
+)
 KEY = "m002-s1000-c1000-r0000"
 
 

@@ -201,6 +201,14 @@ def test_shielded_groups_alone_say_nothing_of_what_is_saved() -> None:
     assert collect_findings(stress({"critical_cores": 1}, {"critical_cores": None})) == ()
 
 
+def test_critical_tasks_that_contend_with_one_another_are_told() -> None:
+    shielded = {"critical_cores": 2, "contended_ratio_real": 0.4, "group": "M=4 k=2"}
+    (found,) = collect_findings(stress({}, shielded))
+    assert found.id == "critical-tasks-contend" and "alpha = 0.40" in found.message
+    assert collect_findings(stress({}, shielded | {"critical_cores": 1})) == ()
+    assert collect_findings(stress({}, shielded | {"contended_ratio_real": 0.0})) == ()
+
+
 def test_groups_are_called_groups_and_their_cores_known_by_their_sets() -> None:
     few = stress({"task_sets": 1})
     assert "1 of 1 groups rest on one task set" in collect_findings(few)[0].message

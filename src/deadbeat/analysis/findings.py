@@ -452,6 +452,21 @@ def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
 
 
 @_results
+def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
+    """On several critical cores, critical tasks slow each other down as well."""
+    for row in evidence.rows:
+        if (row.get("critical_cores") or 0) > 1 and row.get("contended_ratio_real"):
+            yield Finding(
+                id="critical-tasks-contend",
+                severity="info",
+                message=f"the critical tasks of {row['group']} contend with one another (alpha ="
+                f" {row['contended_ratio_real']:.2f}): their slowdown is not the others' alone",
+                cure="--contended-ratio 0, or --critical-cores 1, shows what the others do to them",
+            )
+            return
+
+
+@_results
 def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:

@@ -178,6 +178,14 @@ DOUBTS: tuple[Doubt, ...] = (
         """--critical-cores 0,1 runs the same sets unshielded beside.""",
     ),
     _doubt(
+        "critical-tasks-contend",
+        "Critical tasks slow each other down",
+        """The slowdown of a task is against the same task alone on the machine. On several critical
+        cores with contended objects (alpha above 0) critical tasks wait for one another, and that
+        is in the same figure as what the filled cores do to them.""",
+        """--contended-ratio 0, or one critical core, leaves only what the others do.""",
+    ),
+    _doubt(
         "calibration",
         "Tasks alone do not take what calibration says",
         """The delay ratio divides by the calibrated C. Where tasks take more or less than C even

@@ -65,7 +65,7 @@ def stress_sentence(summary: Summary) -> str:
     if not decided:
         return "No task set has a quiet result: nothing is decided."
     worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
-    first = min(row["deadline_factor"] for row in decided)
+    first = decided[0]["deadline_factor"]
     sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)
     floor = noise_floor(summary).share
     text = (
@@ -111,7 +111,7 @@ def _shielding(rows: Sequence[Row]) -> list[str]:
             continue
         base = str(row["group"]).rsplit(" k=", 1)[0]
         slow = f"{row['slowdown_mean']:.3f} times as long as alone"
-        text = f"With {row['group']} critical tasks run {slow}"
+        text = f"With {_name(row, rows)} critical tasks run {slow}"
         other = open_rows.get((base, row["deadline_factor"]))
         if other is not None:
             text += f", {other['slowdown_mean']:.3f} times where nothing is shielded ({base})"
