@@ -216,8 +216,23 @@ def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> Non
         gates = [gate_of(one, other, [], metric).size for other in (two, slow)]
         assert gates[0] is not None and gates[1] is not None
         assert (gates[1] > gates[0]) is wider
+    calm = gate_of(one, two, [], "delay_ratio").size
+    assert gate_of(one, slow, [], "delay_ratio").size == pytest.approx((calm or 0) + math.log(1.02))
     apart = gate_of(one, slow, [], "delay_ratio", same_machine=False).size
     assert apart == gate_of(one, two, [], "delay_ratio").size
+
+
+def test_a_host_in_another_state_rules_out_a_verdict_on_delay_ratios() -> None:
+    one, two = made_up(112), made_up(113, effect=lambda cell: 0.2)
+    slow = attrs.evolve(
+        two, runs={key: attrs.evolve(run, yardstick_ps=1050.0) for key, run in two.runs.items()}
+    )
+    slowdown, delay, _ = compare_sides(one, slow, options=OPTIONS).metrics
+    assert slowdown.verdict == "worse"
+    assert (delay.verdict, delay.gate, delay.smallest_effect) == ("undecided", None, None)
+    assert "another state of the host" in delay.gate_basis
+    repeats = [made_up(114), made_up(115), made_up(116)]
+    assert compare_sides(one, slow, repeats, options=OPTIONS).metrics[1].verdict == "worse"
 
 
 def test_a_metric_that_nobody_measured_is_undecided() -> None:

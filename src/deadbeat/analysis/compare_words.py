@@ -81,7 +81,10 @@ def _need_of_precision(metric: MetricComparison, pairs: int) -> str:
     if metric.gate is None:
         return "run the baseline once more and name it with --aa"
     if metric.gate >= metric.minimum:
-        gate, minimum = (effect_text(metric.metric, x) for x in (metric.gate, metric.minimum))
+        gate, minimum = (
+            effect_text(metric.metric, size).removeprefix("+")
+            for size in (metric.gate, metric.minimum)
+        )
         return (
             f"campaigns that differ in nothing differ by up to {gate} here, the minimum effect is"
             f" {minimum}: a quieter machine, more task sets, or repeats of the baseline (--aa)"

@@ -27,7 +27,7 @@ class Gate:
 
     Attributes:
         size: In the scale of the differences (logarithm, or difference of miss ratios); None: not
-            known, too few runs.
+            known, too few runs; infinite: no difference can be told from the host's.
         basis: One line: what it rests on.
     """
 
@@ -41,12 +41,15 @@ def gate_of(
     repeats: Sequence[Side],
     metric: str,
     *,
+    margin: float = math.inf,
     same_machine: bool = True,
     simulated: bool = False,
 ) -> Gate:
     """The gate for ``metric``: from ``repeats`` of the baseline where there are any.
 
     Args:
+        margin: Minimum effect, as a logarithm: a yardstick that differs by more rules out any
+            verdict on delay ratios that rests on the two campaigns alone.
         same_machine: Then a yardstick that differs is a state of the host, and moves every delay
             ratio by as much; between machines it is a part of what is compared.
         simulated: No side ran on a machine, so that only single runs scatter.
@@ -60,10 +63,14 @@ def gate_of(
     shift = log_yardstick_shift(baseline, other) if same_machine else None
     if metric != "delay_ratio" or gate.size is None or not shift:
         return gate
-    return Gate(
-        size=math.hypot(gate.size, shift),
-        basis=f"{gate.basis}; and the yardstick differs by {math.expm1(shift):+.2%}",
-    )
+    told = f"the yardstick differs by {math.expm1(shift):+.2%}"
+    if abs(shift) > margin:
+        return Gate(
+            size=math.inf,
+            basis=f"not known: {told}, more than the minimum effect: another state of the host, in"
+            " which delay ratios can differ by any amount",
+        )
+    return Gate(size=gate.size + abs(shift), basis=f"{gate.basis}; and {told}")
 
 
 def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> Gate:

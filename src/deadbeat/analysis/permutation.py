@@ -34,6 +34,8 @@ POWER = 0.8
 #: Fewer cells with a variance than this say nothing on how alike cells are.
 _CELLS_ALIKE = 4
 _CHUNK_BYTES = 16 << 20
+#: Signs that one random number gives.
+_WORD = 32
 
 
 @frozen(kw_only=True)
@@ -113,11 +115,14 @@ def _flipped(sums: Floats, masses: Floats, *, resamples: int, seed: int) -> tupl
         return chosen @ sums, chosen @ masses
     found = np.empty((resamples, 2))
     both = np.stack([sums, masses], axis=1)
+    words = -(-units // _WORD)
     step = max(1, _CHUNK_BYTES // (8 * units))
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
-        drawn = random_indices(rows * units, below=2, seed=seed, first=first * units)
-        found[first : first + rows] = drawn.reshape(rows, units).astype(np.float64) @ both
+        drawn = random_indices(rows * words, below=1 << _WORD, seed=seed, first=first * words)
+        octets = drawn.astype("<u4").view(np.uint8).reshape(rows, words * _WORD // 8)
+        bits = np.unpackbits(octets, axis=1, count=units)
+        found[first : first + rows] = bits.astype(np.float64) @ both
     return found[:, 0], found[:, 1]
 
 
