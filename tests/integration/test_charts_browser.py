@@ -1,0 +1,130 @@
+"""Pages of stress campaigns and comparisons as a person meets them: read, chosen, sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from attrs import evolve
+from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.demo_comparison import demo_comparison
+from helpers.demo_stress import demo_stress
+from helpers.pages import HOSTILE
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from deadbeat.report import write_report
+from deadbeat.report.comparison import write_comparison
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_S = 120
+SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 40}
+DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+def opened(browser: Chrome, path: Path, *, width: int = 1400, scheme: str = "light") -> Chrome:
+    resize(browser, width, 1000)
+    prefer(browser, scheme)
+    console_errors(browser)
+    requested(browser)
+    browser.get(path.as_uri())
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(DRAWN))
+    return browser
+
+
+def assert_quiet(browser: Chrome, path: Path) -> None:
+    """No error, no figure that could not be drawn, no request to anywhere."""
+    assert console_errors(browser) == []
+    assert browser.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
+    outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
+    assert set(outside) <= {path.as_uri()}
+
+
+def drawn(browser: Chrome, plot: str, count: str) -> object:
+    return browser.execute_script(f"return document.getElementById(arguments[0]).{count};", plot)
+
+
+def test_a_stress_campaign_is_drawn_and_its_sets_can_be_sorted(browser, tmp_path):
+    path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
+    opened(browser, path)
+    names = drawn(browser, "distribution-slowdown-d002000-1", "data.map((t) => t.name)")
+    assert names == ["M=2", "M=8"]
+    bars = browser.find_element(By.ID, "distribution-misses-d002000-0").text
+    assert "of 40" in bars
+    table = browser.find_element(By.ID, "sets-table")
+    slow = [
+        float(line.find_elements(By.TAG_NAME, "td")[9].text)
+        for line in table.find_elements(By.CSS_SELECTOR, "tbody tr")[:10]
+    ]
+    assert slow == sorted(slow, reverse=True)
+    Select(browser.find_element(By.ID, "sets-group")).select_by_visible_text("M=2")
+    cells = table.find_elements(By.CSS_SELECTOR, "tbody td:first-child")
+    assert {cell.text for cell in cells} == {"M=2"}
+    assert_quiet(browser, path)
+
+
+def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
+    path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
+    opened(browser, path)
+    second = browser.find_element(By.ID, "chart-distribution-slowdown-d004000")
+    assert not second.is_displayed()
+    box = browser.find_element(By.CSS_SELECTOR, "select[data-family='distribution-slowdown']")
+    Select(box).select_by_visible_text("D/C = 4")
+    plot = "distribution-slowdown-d004000-0"
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: drawn(d, plot, "dataset.drawn") == plot)
+    assert second.is_displayed()
+    first = browser.find_element(By.ID, "chart-distribution-slowdown-d002000")
+    assert not first.is_displayed()
+    assert_quiet(browser, path)
+
+
+def test_a_comparison_shows_verdicts_in_cells_and_under_the_pointer(browser, tmp_path):
+    path = write_comparison(*demo_comparison(cores=(2, 4)), tmp_path, formats=())
+    opened(browser, path)
+    words = browser.find_element(By.ID, "difference-slowdown-1").text.split()
+    assert "+14" in words and "=" in words and "?" in words
+    hover = drawn(browser, "difference-slowdown-1", "data.at(-1).hovertext.at(-1).at(-1)")
+    assert "M = 4, ρ = 1, α = 1" in hover
+    assert "10 pairs" in hover
+    assert_quiet(browser, path)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, scheme):
+    path = write_report(demo_stress(**SMALL), tmp_path)
+    opened(browser, path, width=400, scheme=scheme)
+    assert browser.execute_script("return document.documentElement.scrollWidth;") <= 400
+    paper = "return document.getElementById('split-0')._fullLayout.paper_bgcolor;"
+    assert browser.execute_script(paper) == ("#15181c" if scheme == "dark" else "#fdfdfc")
+    assert_quiet(browser, path)
+
+
+def test_hostile_names_stay_text_in_figures_too(browser, tmp_path):
+    name = HOSTILE.replace("hacked()", "window.hacked = 1")
+    base = demo_stress(**SMALL, name=name, labels=(name,))
+    rows = tuple(row | {"group": name} for row in base.rows[:1])
+    sets = tuple(item | {"group": name} for item in base.sets)
+    path = write_report(evolve(base, rows=rows, sets=sets), tmp_path)
+    opened(browser, path)
+    assert browser.execute_script("return window.hacked;") is None
+    assert name in browser.find_element(By.ID, "chart-drivers-title").text
+    ticks = drawn(browser, "split-0", "layout.xaxis.ticktext[0]")
+    assert ticks.startswith("&lt;/script&gt;")
+    assert_quiet(browser, path)
+
+
+def test_a_campaign_without_runs_opens(browser, tmp_path):
+    path = write_report(demo_stress(groups=(), causes=False, counters=False), tmp_path)
+    opened(browser, path)
+    assert "Nothing was measured yet." in browser.find_element(By.ID, "figures").text
+    assert_quiet(browser, path)
