@@ -217,7 +217,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         return kept
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = (1, 2, 3, 5, 7) if high / low < 30 else (1, 2, 5)
-    factors = fine if high / low < 500 else (1,)
+    factors = fine if high / low < 1500 else (1,)
     every = [f * 10.0**power for power in powers for f in factors]
     return [tick for tick in every if low <= tick <= high]
 

@@ -221,7 +221,8 @@ def _drivers(own: Sequence[Sample], suffix: str, option: str) -> list[Chart]:
     panels = []
     for heading, axis, value_of in _DRIVERS:
         panel = scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
-        if panel is not None:
+        # What does not vary drives nothing.
+        if panel is not None and len({x for curve in panel.curves for x in curve.x}) > 1:
             panels.append(panel)
     if not panels:
         return []

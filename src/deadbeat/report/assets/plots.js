@@ -32,7 +32,7 @@ const plots = (function () {
       const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
       for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(Number((i * step).toPrecision(6)));
     } else {
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 30 ? [1, 2, 3, 5, 7] : high / low < 500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 30 ? [1, 2, 3, 5, 7] : high / low < 1500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
     }
     const kept = [];
     found.filter((value) => value > 0 && value >= low && value <= high).forEach((value) => {
