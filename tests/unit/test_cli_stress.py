@@ -219,6 +219,17 @@ def test_groups_by_utilisation_have_no_deadline_factor(
         assert 0.19 * int(row["cores"]) < float(row["utilisation"]) < 0.41 * int(row["cores"])
 
 
+def test_a_set_that_asks_more_than_its_cores_have_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--cores", "2", "--tasks-per-core", "3", "--solo-seconds", "0.3")
+    for factor, overloaded in (("2", True), ("3", False)):
+        found = answer(capsys, *OPTIONS, *options, "--deadline-factor", factor)
+        told = [each["message"] for each in found["findings"] if each["id"] == "overloaded"]
+        assert bool(told) == overloaded
+        assert not overloaded or told[0].startswith("3 of 3 task sets")
+
+
 def test_programs_of_a_stress_campaign_run_again() -> None:
     assert main(OPTIONS) == 0
     again = ("stress", "--simulated", "--no-figures", "--programs-from", "tiny", "--name", "again")

@@ -201,6 +201,12 @@ def test_shielded_groups_alone_say_nothing_of_what_is_saved() -> None:
     assert collect_findings(stress({"critical_cores": 1}, {"critical_cores": None})) == ()
 
 
+def test_sets_that_ask_more_than_a_core_has_are_told() -> None:
+    (found,) = collect_findings(evidence(overloaded=(key(), key(replica=1))))
+    assert (found.id, found.where) == ("overloaded", key().text)
+    assert found.message.startswith("2 of 5 task sets ask more of a core")
+
+
 def test_critical_tasks_that_contend_with_one_another_are_told() -> None:
     shielded = {"critical_cores": 2, "contended_ratio_real": 0.4, "group": "M=4 k=2"}
     (found,) = collect_findings(stress({}, shielded))

@@ -29,6 +29,7 @@ class Evidence:
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
         noise: The noise floor; empty if not measured.
         mode: ``profile`` or ``stress``.
+        overloaded: Runs whose task sets ask more of a core than it has.
         origin: Whose programs were run; None: the campaign's own.
     """
 
@@ -41,6 +42,7 @@ class Evidence:
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
     noise: Mapping[str, Any]
     mode: str = "profile"
+    overloaded: Sequence[RunKey] = ()
     origin: Origin | None = None
 
     @property

@@ -452,6 +452,20 @@ def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
 
 
 @_results
+def _overloaded(evidence: Evidence) -> Iterator[Finding]:
+    """The sum of C / T on a core above 1: it falls behind even where nothing interferes."""
+    if evidence.overloaded:
+        yield Finding(
+            id="overloaded",
+            severity="warning",
+            message=f"{len(evidence.overloaded)} of {len(evidence.sets)} task sets ask more of a"
+            " core than it has (C/T sums to more than 1): they miss without any interference",
+            cure="a larger --deadline-factor, or fewer tasks on a core",
+            where=evidence.overloaded[0].text,
+        )
+
+
+@_results
 def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
     """On several critical cores, critical tasks slow each other down as well."""
     for row in evidence.rows:

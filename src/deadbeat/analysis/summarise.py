@@ -168,6 +168,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         failed=attempts.failed,
         rejected_share=reader.rejected.share(None),
         solo_cost_ratios=reader.solo_cost_ratios,
+        overloaded=tuple(reader.overloaded),
         noise=noise,
         origin=origin,
         mode=attempts.mode,
@@ -291,6 +292,7 @@ class RunReader:
 
     Attributes:
         solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
+        overloaded: Those of them that ask more of a core than it has.
     """
 
     def __init__(
@@ -305,6 +307,7 @@ class RunReader:
         self._columns = COLUMNS[attempts.mode][1]
         self.seed = store.seed
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
+        self.overloaded: list[RunKey] = []
         self.rejected = _Rejected()
         for key, windows in store.rejected_windows().items():
             self.rejected.add(self._cell(key), windows=windows, off=windows)
@@ -331,6 +334,10 @@ class RunReader:
         figures = run_figures(table, columns, chosen=chosen)
         samples.add(figures)
         self.solo_cost_ratios[key] = figures.solo_cost_ratio
+        loads = table.tasks["wcet_ns"] / table.tasks["period_ns"]
+        # T is a whole number of nanoseconds: a core that is exactly full may be beyond by rounding.
+        if np.bincount(table.tasks["core"], weights=loads).max() > 1 + 1e-6:
+            self.overloaded.append(key)
         row = dict.fromkeys(self._columns) | figures.set_figures
         row |= {
             "key": key.text,
@@ -340,7 +347,7 @@ class RunReader:
             "deadline_factor": self.deadline_factor(key.point),
             "replica": key.replica,
             "set_id": table.set_id,
-            "utilisation": float((table.tasks["wcet_ns"] / table.tasks["period_ns"]).sum()),
+            "utilisation": float(loads.sum()),
             "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
             "rejected": self._rejected.get(key, 0),
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),

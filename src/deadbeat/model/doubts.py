@@ -178,6 +178,15 @@ DOUBTS: tuple[Doubt, ...] = (
         """--critical-cores 0,1 runs the same sets unshielded beside.""",
     ),
     _doubt(
+        "overloaded",
+        "Some task sets ask too much",
+        """Where C/T of the tasks of a core sums to more than 1, the core falls behind whatever runs
+        beside it: jobs are skipped or late for want of time. Misses and response times of such
+        sets are load and not contention; ratios describe the jobs that survived.""",
+        """Compare with the predicted response times, which have the load and no contention; or
+        raise --deadline-factor, or lower --tasks-per-core.""",
+    ),
+    _doubt(
         "critical-tasks-contend",
         "Critical tasks slow each other down",
         """The slowdown of a task is against the same task alone on the machine. On several critical

@@ -25,6 +25,10 @@ STRESS_TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
 )
 
 
+#: More shielded groups than this are read in the table.
+_SHIELDED_SHOWN = 4
+
+
 def stress_rows(summary: Summary) -> tuple[dict[str, str], ...]:
     """One dict of texts per group, keys as in STRESS_TERMINAL_COLUMNS."""
     return tuple(_row(row) for row in summary.rows)
@@ -115,5 +119,7 @@ def _shielding(rows: Sequence[Row]) -> list[str]:
         other = open_rows.get((base, row["deadline_factor"]))
         if other is not None:
             text += f", {other['slowdown_mean']:.3f} times where nothing is shielded ({base})"
-        found.append(text + ".")
-    return found
+        found.append((float(row["slowdown_mean"]), text + "."))
+    if len(found) <= _SHIELDED_SHOWN:
+        return [text for _, text in found]
+    return [f"Of {len(found)} shielded groups the worst:", max(found)[1]]
