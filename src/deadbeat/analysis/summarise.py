@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import mean_interval, miss_interval
 from deadbeat.analysis.causes import part_figures
+from deadbeat.analysis.counters import EventStates, counter_figures
 from deadbeat.analysis.evidence import Evidence
 from deadbeat.analysis.findings import collect_findings
 from deadbeat.analysis.metrics import (
@@ -181,7 +182,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
         labels=labels_of(calibration, parts.sets, origin),
-        meta=_meta(store, calibration, attempts, resamples),
+        meta=_meta(store, calibration, attempts, resamples) | {"counters": reader.events.states()},
     )
 
 
@@ -309,6 +310,7 @@ class RunReader:
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
         self.rejected = _Rejected()
+        self.events = EventStates()
         for key, windows in store.rejected_windows().items():
             self.rejected.add(self._cell(key), windows=windows, off=windows)
 
@@ -355,6 +357,8 @@ class RunReader:
         if group is not None:
             row |= {"group": group.name, "critical_cores": group.critical_cores or None}
         row |= part_figures(table, everyone, tasks=chosen)
+        row |= counter_figures(table, tasks=chosen)
+        self.events.add(table)
         row |= prediction_figures(table, everyone, chosen=chosen)
         row |= self._plan_figures(key, table, columns)
         return row

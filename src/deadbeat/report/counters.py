@@ -16,7 +16,7 @@ COUNTED = "counted"
 
 
 def column_of(event: str) -> str:
-    """Column of sets.csv that holds an event's mean count per job."""
+    """Column of sets.csv that holds an event's mean count per job (COUNTER_COLUMNS)."""
     return f"counter_{event}_per_job"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.errors import DataError
+from deadbeat.model.jobs import COUNTER_COLUMNS
 from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
@@ -58,6 +59,7 @@ SET_COLUMNS: tuple[str, ...] = (
     "rejected",
     "file",
     *PART_COLUMNS,
+    *COUNTER_COLUMNS,
 )
 
 #: The same of a stress campaign: its figures are those of the critical tasks.

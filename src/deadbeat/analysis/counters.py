@@ -1,0 +1,86 @@
+"""Perf events of a run's tasks as figures of the set: the rate of each event per job.
+
+A value is the total of a task in a window: all its jobs with warm-up, and the way into and out of
+sleep between them (docs/explanation/how-it-measures.md). It is divided by the jobs that started in
+that window; what was not counted is None and never zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.analysis.metrics import Bools
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import COUNTER_COLUMNS, JobTable
+
+COUNTED, UNSUPPORTED, REFUSED = "counted", "not supported here", "refused"
+
+_STATE = {
+    j.COUNTER_COUNTED: COUNTED,
+    j.COUNTER_SCALED: COUNTED,
+    j.COUNTER_UNSUPPORTED: UNSUPPORTED,
+    j.COUNTER_REFUSED: f"{REFUSED}: kernel.perf_event_paranoid or a container's seccomp filter",
+}
+
+
+def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str, float | None]:
+    """Mean count of each event per started job, over together windows with a counted job.
+
+    Args:
+        tasks: The tasks that the figures are about; None: all.
+    """
+    figures: dict[str, float | None] = dict.fromkeys(COUNTER_COLUMNS)
+    rows = table.counters
+    if not len(rows):
+        return figures
+    jobs = _started_jobs(table, tasks)
+    own = jobs[rows["task"], rows["window"]]
+    known = (rows["status"] == j.COUNTER_COUNTED) | (rows["status"] == j.COUNTER_SCALED)
+    for event, column in enumerate(COUNTER_COLUMNS):
+        chosen = known & (rows["event"] == event) & (own > 0)
+        if chosen.any():
+            figures[column] = float(rows["value"][chosen].sum() / own[chosen].sum())
+    return figures
+
+
+def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int, int], np.dtype]:
+    """Started jobs by task and window; 0 where the window or the task is not looked at."""
+    count = np.zeros((len(table.tasks), max(1, len(table.windows))), np.int64)
+    flags = table.jobs["flags"]
+    started = flags & j.JOB_STARTED != 0
+    np.add.at(count, (table.jobs["task"][started], table.jobs["window"][started]), 1)
+    counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
+    # A window off the quiet mode has no counted job, and its events are no more to be trusted.
+    looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["window"][counted]))
+    count[:, ~looked_at] = 0
+    if tasks is not None:
+        count[~tasks] = 0
+    return count
+
+
+@frozen(eq=False)
+class EventStates:
+    """What became of each event over the runs of a campaign."""
+
+    seen: dict[int, Counter[str]] = field(factory=dict)
+
+    def add(self, table: JobTable) -> None:
+        """The counters of one run."""
+        pairs = np.unique(
+            np.stack([table.counters["event"], table.counters["status"]], axis=1), axis=0
+        )
+        for event, status in pairs.tolist():
+            self.seen.setdefault(event, Counter())[_STATE[status]] += 1
+
+    def states(self) -> dict[str, str]:
+        """Event -> ``counted`` where any run has it, else why not; empty: no run asked."""
+        found = {}
+        for event in sorted(self.seen):
+            states = self.seen[event]
+            found[j.COUNTER_EVENTS[event]] = (
+                COUNTED if COUNTED in states else min(states, key=lambda s: (-states[s], s))
+            )
+        return found
