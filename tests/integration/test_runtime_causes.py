@@ -148,6 +148,15 @@ def test_threads_are_named_after_their_part() -> None:
     assert "db-main" in names  # the rest lives only while a set runs
 
 
+@pytest.mark.parametrize(("number", "error"), [(1, None), (2, "its thread is called db-t1")])
+def test_the_thread_of_a_task_has_its_number(number: int, error: str | None) -> None:
+    request = RunRequest(keys(1)[0], task_set(task("busy", 1), task("named", number)))
+    with executor() as machine, machine.open([request], settings()) as session:
+        outcome = session.run(request.key)
+    assert (outcome.error is None) == (error is None)
+    assert error is None or error in str(outcome.error)
+
+
 # -- counters
 
 
@@ -227,9 +236,32 @@ def test_a_moved_task_runs_elsewhere_and_is_back_where_it_was_at_the_end() -> No
     # the run fails where the placement that is read back at its end is another
 
 
-def test_a_best_effort_load_gets_nothing_beside_tasks_that_leave_nothing() -> None:
-    table = with_causes(BUSY, Injection(fair_core=0))
-    assert len(ran(table, 0)) > 0
+def test_injected_threads_are_gone_when_their_task_set_is() -> None:
+    hog = Hog(core=0, length_ns=MS, period_ns=10 * MS)
+    request = RunRequest(keys(1)[0], BUSY)
+    with (
+        executor() as machine,
+        machine.open([request], settings(), inject=Injection(hog=hog, fair_core=0)) as session,
+    ):
+        assert session.run(request.key).error is None
+        left = processes_of(machine.folder)
+        names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in left}
+    assert len(left) == 2  # guardian and coordinator wait for the next command
+    assert not names & {"db-hog", "db-fair", "db-mover"}
+
+
+@pytest.mark.slow
+def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None:
+    bandwidth = Path("/proc/sys/kernel/sched_rt_runtime_us")
+    if not bandwidth.exists() or int(bandwidth.read_text()) < 0:
+        pytest.skip("this kernel never throttles real-time tasks")
+    greedy = task_set(task("busy", 1000))  # a millisecond of work every millisecond, none skipped
+    table = with_causes(
+        greedy, Injection(fair_core=0), seconds=2.5, solo_seconds=0.0, windows=1, overrun="late"
+    )
+    waited = table.jobs["run_delay_within_ns"] + table.jobs["run_delay_before_ns"]
+    # at most a second without, then about 50 ms at a time
+    assert waited.max() > 20 * MS
 
 
 def test_an_added_delay_is_in_the_jobs_of_its_task_only() -> None:
