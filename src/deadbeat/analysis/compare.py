@@ -62,9 +62,9 @@ def compare(
     baseline, others = views[0], views[1:]
     _require_distinct([*views, *repeats])
     findings = list(_of_pairing(baseline, others, repeats))
-    mixed = len({view.simulated for view in [*views, *repeats]}) > 1
+    mixed = len({_simulated(view) for view in [*views, *repeats]}) > 1
     if mixed and not allow_mixed:
-        simulated = ", ".join(name_of(view) for view in views if view.simulated)
+        simulated = ", ".join(name_of(view) for view in [*views, *repeats] if _simulated(view))
         raise UsageError(
             f"{simulated} is simulated, the other campaign is measured: they say nothing of each"
             " other's machine",
@@ -77,7 +77,7 @@ def compare(
         own = attrs.evolve(
             options,
             same_machine=_same_machine(baseline, view),
-            simulated=baseline.simulated and view.simulated,
+            simulated=_simulated(baseline) and _simulated(view),
         )
         comparisons.append(compare_sides(side, other, repeat_sides, options=own))
         findings += _of_comparison(side, other, comparisons[-1], own, repeated=bool(repeats))
@@ -125,6 +125,11 @@ def _of_pairing(
                 f" {', another '.join(different)}",
                 "run the baseline's programs once more where the baseline ran",
             )
+
+
+def _simulated(view: CampaignView) -> bool:
+    """Of where it ran; where its costs are from does not matter here."""
+    return platform_of(view).get("kind") == "simulated"
 
 
 def _same_machine(baseline: CampaignView, other: CampaignView) -> bool:
