@@ -149,7 +149,7 @@ def test_other_parameters_do_not_continue_a_campaign(capsys: pytest.CaptureFixtu
 
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2")
+    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2", "--solo-seconds", "0.3")
     options = (*options, "--simulated", "--no-figures", "--noise-seconds", "0")
     assert main(("stress", *options)) == 0
     err = capsys.readouterr().err
@@ -169,6 +169,13 @@ def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFix
         (("--preset", "2a"), "--preset: none of M = 4, 8, 12, 16 exists"),
         (("--quick", "--preset", "2b"), "--quick and --preset 2b exclude each other"),
         (("--per-task", "--sync-share", "1", "--contended-ratio", "1"), "--per-task: rho and"),
+        (
+            (
+                "--solo-seconds",
+                "0.05",
+            ),
+            "--solo-seconds: a window of",
+        ),
         (("--utilisation", "0.3", "--deadline-factor", "5"), "--deadline-factor: with a util"),
     ],
 )

@@ -41,8 +41,10 @@ def svgs() -> dict[str, bytes]:
 
 def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
     sentence = headline(demo_stress()).sentence
-    assert re.match(r"Of 240 random task sets the worst twentieth of M=8 runs at least", sentence)
-    assert re.search(r"[\d.]+% of the sets of M=8 miss a deadline\.$", sentence)
+    assert re.match(
+        r"Of 240 random task sets the worst twentieth of group M=8 runs at least", sentence
+    )
+    assert re.search(r"[\d.]+% of the sets of group M=8 miss a deadline\.$", sentence)
     assert "M=2" in demo.words
 
 

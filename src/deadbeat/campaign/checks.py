@@ -117,7 +117,8 @@ def _short_windows(spec: CampaignSpec) -> Iterator[Problem]:
     longest_ns = spec.longest_period_ns
     jobs = spec.run.warmup_jobs + _JOBS_MIN
     lengths = {"seconds": spec.run.seconds / spec.run.windows}
-    if spec.run.solo_seconds is not None:
+    # Core counts of a preset for random sets are not those of this machine before ``resolve``.
+    if spec.run.solo_seconds is not None and (spec.stress is None or spec.cpus is not None):
         tasks = spec.most_tasks(max(spec.core_counts, default=1))
         lengths["solo_seconds"] = spec.run.solo_seconds / tasks
     for name, seconds in lengths.items():

@@ -288,7 +288,9 @@ class Shares:
         extra = [str(key) for key in table if key != "step"]
         if extra or "step" not in table:
             key = extra[0] if extra else ""
-            raise refuse(f"unknown key {shown(key)}", "an axis is a list or {step = 0.1}", key)
+            raise refuse(
+                f"unknown key {shown(key)}", "an axis is a list or {step = 0.1}", shown(key)[1:-1]
+            )
         try:
             step = share_milli(table["step"])
         except RefusedError as error:

@@ -73,16 +73,15 @@ def stress_sentence(summary: Summary) -> str:
     sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)
     floor = noise_floor(summary).share
     text = (
-        f"Of {sets} random task sets the worst twentieth of {_name(worst, decided)} runs at least"
-        f" {worst['slowdown_p95']:.2f} times as long as alone (median {worst['slowdown_p50']:.2f},"
-        f" worst {worst['slowdown_max']:.2f});"
+        f"Of {sets} random task sets the worst twentieth of group {_name(worst, decided)}"
+        f" runs at least {worst['slowdown_p95']:.2f} times as long as alone"
+        f" (median {worst['slowdown_p50']:.2f}, worst {worst['slowdown_max']:.2f});"
     )
     late = [row for row in decided if row.get("miss_set_share")]
     if late:
         most = max(late, key=lambda row: float(row["miss_set_share"]))
-        text += (
-            f" {most['miss_set_share']:.1%} of the sets of {_name(most, decided)} miss a deadline."
-        )
+        share = f"{most['miss_set_share']:.1%}"
+        text += f" {share} of the sets of group {_name(most, decided)} miss a deadline."
     else:
         text += " no set misses a deadline."
     return " ".join([text, *_doubt(worst, floor), *_shielding(decided)])
