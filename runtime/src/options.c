@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,56 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
     return false;
 }
 
+/* Where an option lies in struct options, and what it is. */
+enum kind { FLAG, SMALL, INDEX, NUMBER, BYTES };
+
+static const struct {
+    const char *key;
+    enum kind kind;
+    size_t offset;
+} numbers[] = {
+    {"--seconds-ns", NUMBER, offsetof(struct options, seconds_ns)},
+    {"--solo-ns", NUMBER, offsetof(struct options, solo_ns)},
+    {"--wait-ns", NUMBER, offsetof(struct options, wait_ns)},
+    {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns)},
+    {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns)},
+    {"--seed", NUMBER, offsetof(struct options, seed)},
+    {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes)},
+    {"--windows", SMALL, offsetof(struct options, windows)},
+    {"--extra-windows", SMALL, offsetof(struct options, extra_windows)},
+    {"--warmup", SMALL, offsetof(struct options, warmup)},
+    {"--tolerance-ppm", SMALL, offsetof(struct options, tolerance_ppm)},
+    {"--set", SMALL, offsetof(struct options, set_index)},
+    {"--inject-task", INDEX, offsetof(struct options, inject.delay_task)},
+    {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core)},
+    {"--late", FLAG, offsetof(struct options, late)},
+    {"--split", FLAG, offsetof(struct options, split)},
+    {"--causes", FLAG, offsetof(struct options, causes)},
+    {"--counters", FLAG, offsetof(struct options, counters)},
+    {"--one-process", FLAG, offsetof(struct options, one_process)},
+    {"--lock-memory", FLAG, offsetof(struct options, lock_memory)},
+    {"--cold", FLAG, offsetof(struct options, cold)},
+};
+
+static bool put_number(void *place, enum kind kind, int64_t n)
+{
+    if (kind == INDEX && n >= -1 && n <= INT32_MAX) /* -1: none */
+        return *(int32_t *)place = (int32_t)n, true;
+    if (n < 0 || kind == INDEX)
+        return false;
+    if (kind == FLAG)
+        *(bool *)place = n != 0;
+    else if (kind == NUMBER)
+        *(int64_t *)place = n;
+    else if (kind == BYTES)
+        *(size_t *)place = (size_t)n;
+    else if (n <= UINT32_MAX)
+        *(uint32_t *)place = (uint32_t)n;
+    else
+        return false;
+    return true;
+}
+
 static bool parse_option(struct options *o, const char *key, const char *value)
 {
     int64_t n;
@@ -106,51 +157,10 @@ static bool parse_option(struct options *o, const char *key, const char *value)
         return true;
     if (!parse_number(value, &n))
         return false;
-    if (strcmp(key, "--seconds-ns") == 0)
-        o->seconds_ns = n;
-    else if (strcmp(key, "--solo-ns") == 0)
-        o->solo_ns = n;
-    else if (strcmp(key, "--windows") == 0)
-        o->windows = (uint32_t)n;
-    else if (strcmp(key, "--warmup") == 0)
-        o->warmup = (uint32_t)n;
-    else if (strcmp(key, "--late") == 0)
-        o->late = n != 0;
-    else if (strcmp(key, "--split") == 0)
-        o->split = n != 0;
-    else if (strcmp(key, "--causes") == 0)
-        o->causes = n != 0;
-    else if (strcmp(key, "--counters") == 0)
-        o->counters = n != 0;
-    else if (strcmp(key, "--set") == 0)
-        o->set_index = (uint32_t)n;
-    else if (strcmp(key, "--one-process") == 0)
-        o->one_process = n != 0;
-    else if (strcmp(key, "--tolerance-ppm") == 0)
-        o->tolerance_ppm = (uint32_t)n;
-    else if (strcmp(key, "--extra-windows") == 0)
-        o->extra_windows = (uint32_t)n;
-    else if (strcmp(key, "--wait-ns") == 0)
-        o->wait_ns = n;
-    else if (strcmp(key, "--lock-memory") == 0)
-        o->lock_memory = n != 0;
-    else if (strcmp(key, "--lock-wait-ns") == 0)
-        o->lock_wait_ns = n;
-    else if (strcmp(key, "--inject-ns") == 0)
-        o->inject.delay_ns = n;
-    else if (strcmp(key, "--inject-task") == 0)
-        o->inject.delay_task = (int32_t)n;
-    else if (strcmp(key, "--inject-fair") == 0)
-        o->inject.fair_core = (int32_t)n;
-    else if (strcmp(key, "--seed") == 0)
-        o->seed = (uint64_t)n;
-    else if (strcmp(key, "--cold") == 0)
-        o->cold = n != 0;
-    else if (strcmp(key, "--scrub-bytes") == 0)
-        o->scrub_bytes = (size_t)n;
-    else
-        return false;
-    return n >= 0 || strcmp(key, "--inject-task") == 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(key, numbers[i].key) == 0)
+            return put_number((unsigned char *)o + numbers[i].offset, numbers[i].kind, n);
+    return false;
 }
 
 static bool consistent(const struct options *o)

@@ -93,6 +93,13 @@ def test_a_task_set_that_is_not_there_is_a_usage_error(program: Path) -> None:
     assert "no task set 4 in this program: it has 4" in done.stderr
 
 
+@pytest.mark.parametrize("number", ["4294967296", "-1", "x", ""])
+def test_a_number_that_is_none_is_a_usage_error(program: Path, number: str) -> None:
+    done = once(program, "once", "--set", number)
+    assert done.returncode == 2
+    assert f"cannot use --set {number}" in done.stderr
+
+
 def test_plain_perf_sees_the_tasks(program: Path) -> None:
     perf = shutil.which("perf")
     if perf is None:
