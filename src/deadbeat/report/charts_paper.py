@@ -36,6 +36,7 @@ DIVERGING = "RdBu_r"
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 3.0
 _COLUMNS = 4
+_CAPTION_LINES = 6
 _GRID = "#e3e6ea"
 
 
@@ -66,7 +67,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     across = max(1, int(width * 13 / (max(map(len, names), default=1) + 7)))
     legend = math.ceil(len(names) / across) if len(names) > 1 else 0
     whole = evolve(words, caption=f"{words.caption}  {chart.caption}")
-    below = len(caption_lines(whole.caption, width, 4))
+    below = len(caption_lines(whole.caption, width, _CAPTION_LINES))
     bottom = 0.72 + 0.13 * below + 0.2 * legend
     if any(_slanted(panel) for panel in chart.panels):
         bottom += 0.35
@@ -74,7 +75,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
     title = f"{chart.title}, {chart.option}" if chart.option else chart.title
-    figure = new_figure(width, height, _cut(title, width, words), whole, lines=4)
+    figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
     axes = figure.subplots(
         rows, columns, squeeze=False,
         gridspec_kw={

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from html import escape
 
+from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
 from deadbeat.report import grids
 from deadbeat.report.charts import Chart
@@ -28,7 +29,11 @@ def name_of(event: str) -> str:
 def states(summary: Summary) -> Mapping[str, str]:
     """Event -> ``counted``, ``not supported here``, or ``refused: why``; empty: none asked for."""
     found = summary.meta.get("counters")
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+    if not isinstance(found, Mapping):
+        return {}
+    known = [event for event in COUNTER_EVENTS if event in found]
+    others = [event for event in found if event not in COUNTER_EVENTS]
+    return {str(event): str(found[event]) for event in (*known, *others)}
 
 
 def counter_charts(summary: Summary) -> list[Chart]:
@@ -36,10 +41,10 @@ def counter_charts(summary: Summary) -> list[Chart]:
     own = _samples(summary)
     panels = []
     for event, state in states(summary).items():
-        if state != COUNTED:
+        if state != COUNTED or len(_values(summary, event)) < 2:
             continue
         name = name_of(event)
-        unit = "ns" if event == "task_clock" else "number"
+        unit = "µs" if event == "task_clock" else "number"
         panel = scatter(
             own, name[:1].upper() + name[1:], f"{name} per job ({unit})", _value_of(event), _AGAINST
         )
@@ -75,15 +80,26 @@ _AGAINST = ("delay_ratio_mean", "delay ratio of a task set (span / C)")
 
 
 def _missing(summary: Summary) -> list[str]:
-    sets = summary.sets
-    found = []
+    """Names of the events that are not drawn, by the reason they share."""
+    by_reason: dict[str, list[str]] = {}
     for event, state in states(summary).items():
-        name = name_of(event)
+        values = _values(summary, event)
         if state != COUNTED:
-            found.append(f"{name} ({state})")
-        elif all(number(item.get(column_of(event))) is None for item in sets):
-            found.append(f"{name} (no task set has a value)")
-    return found
+            reason = state
+        elif not values:
+            reason = "no task set has a value"
+        elif len(values) == 1:
+            reason = f"{values.pop():g} per job in every task set"
+        else:
+            continue
+        by_reason.setdefault(reason, []).append(name_of(event))
+    return [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+
+
+def _values(summary: Summary, event: str) -> set[float]:
+    """The different values that occur."""
+    known = (_value_of(event)(item) for item in summary.sets)
+    return {value for value in known if value is not None}
 
 
 def _words(summary: Summary) -> str:
@@ -92,8 +108,13 @@ def _words(summary: Summary) -> str:
 
 
 def _value_of(event: str) -> Callable[[Row], float | None]:
-    column = column_of(event)
-    return lambda item: number(item.get(column))
+    column, scale = column_of(event), 1e-3 if event == "task_clock" else 1.0
+
+    def value(item: Row) -> float | None:
+        known = number(item.get(column))
+        return None if known is None else known * scale
+
+    return value
 
 
 def _samples(summary: Summary) -> tuple[Sample, ...]:

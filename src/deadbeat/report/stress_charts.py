@@ -14,6 +14,8 @@ from deadbeat.report.samples import Row, Sample, distribution_charts, samples, t
 
 #: Points of one panel of a scatter plot.
 _POINTS = 1500
+#: A range of positive values wider than this is drawn on a logarithmic axis.
+_WIDE = 50
 
 
 def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
@@ -260,6 +262,7 @@ def scatter(
         return None
     pairs = [pair for pair in every if pair]
     found = spearman([x for x, _ in pairs], [y for _, y in pairs])
+    low, high = min(x for x, _ in pairs), max(x for x, _ in pairs)
     curves = []
     for sample, items in known:
         share = max(20, _POINTS * len(items) // len(pairs))
@@ -276,6 +279,7 @@ def scatter(
         x_label=axis,
         y_label=y_label,
         curves=tuple(curve for curve in curves if curve.x),
+        x_log=low > 0 and high / low > _WIDE,
         y_log=True,
     )
 
