@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from attrs import define, field, frozen
 
-from deadbeat.analysis.bootstrap import mean_interval
+from deadbeat.analysis.bootstrap import mean_interval, student_half_width
 from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
 from deadbeat.campaign.rounds import bends
 from deadbeat.campaign.runner import CampaignResult
@@ -80,7 +80,10 @@ class Drawn:
     def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
         values = np.array([sample.above for sample in samples])
         interval = mean_interval(values, seed=self.seed, resamples=self.resamples)
-        return Estimate(float(values.mean()), *interval) if interval else None
+        if interval is None:
+            return None
+        student = student_half_width(values)
+        return Estimate(float(values.mean()), *interval, student=student)
 
     def run(self, *, most_runs: int | None = None) -> Precision:
         """As the runner goes through a plan; ``most_runs`` breaks it off."""

@@ -86,6 +86,13 @@ def ratio_interval(
     return max(0.0, float(low)), float(high)
 
 
+def student_half_width(values: Floats, *, level: float = 0.95) -> float:
+    """Half of Student's interval of the mean of two values or more."""
+    sets = len(values)
+    error = float(values.std(ddof=1)) / math.sqrt(sets)
+    return t_quantile((1 + level) / 2, sets - 1) * error
+
+
 def arm_factor(sets: int, tail: float) -> float:
     """How much longer the arms of a percentile interval must be with ``sets`` values."""
     z = NormalDist().inv_cdf(1 - tail)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of
+from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of, student_half_width
 from deadbeat.analysis.metrics import job_columns, of_tasks, run_figures
 from deadbeat.analysis.quiet import only_quiet
 from deadbeat.campaign.plan import deadline_factor, group_of
@@ -108,7 +108,8 @@ class SummaryGauge:
             interval = mean_interval(above, **how)
         if interval is None or not below.sum():
             return None
-        return Estimate(float(above.sum() / below.sum()), *interval)
+        student = 0.0 if self.metric == "deadline_miss_ratio" else student_half_width(above)
+        return Estimate(float(above.sum() / below.sum()), *interval, student=student)
 
 
 def half_width(row: Mapping[str, Any], metric: str) -> float | None:
