@@ -3,7 +3,7 @@
 Every point first gets ``sets_min`` sets. After that it is looked at at the ends of rounds, each
 time it has a tenth more sets than at the look before, and stops at the first look at which the half
 width of its interval is within the target, or when no set is left. Few looks, and never one before
-there are ``sets_min`` sets, are what keeps the intervals honest: docs/decisions/0010.
+there are ``sets_min`` sets, are what keeps the intervals honest: docs/decisions/0012.
 
 Decisions depend on results alone, in the order of the plan: told of the runs of earlier sessions,
 it decides as it did then.
