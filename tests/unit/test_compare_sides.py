@@ -165,6 +165,12 @@ def test_a_session_that_is_slower_as_a_whole_is_caught_by_the_repeats() -> None:
     assert gated.metrics[0].gate_basis.startswith("A/A: 3 repeats")
 
 
+def test_one_repeat_alone_asks_for_a_second() -> None:
+    one, two, repeat = (made_up(n, scatter=0.2) for n in (150, 151, 152))
+    (need, *_) = compare_sides(one, two, [repeat], options=OPTIONS).needs
+    assert need.startswith("slowdown: ") and "a second repeat" in need
+
+
 def test_the_gate_of_repeats_by_hand() -> None:
     base = side("a", {"r0": 1.0, "r1": 2.0})
     # Levels of the three: 0, log 1.1, log 1.2, each without scatter.
