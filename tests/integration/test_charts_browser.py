@@ -11,6 +11,7 @@ from attrs import evolve
 from helpers.chromium import chromium, console_errors, prefer, requested, resize
 from helpers.demo_comparison import demo_comparison
 from helpers.demo_stress import demo_stress
+from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -85,6 +86,26 @@ def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
     assert second.is_displayed()
     first = browser.find_element(By.ID, "chart-distribution-slowdown-d002000")
     assert not first.is_displayed()
+    assert_quiet(browser, path)
+
+
+def test_a_profile_has_a_grid_for_each_deadline_factor(browser, tmp_path):
+    summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
+    path = write_report(summary, tmp_path)
+    opened(browser, path)
+    for factor, name in (("5", "heat-slowdown-m4-d5"), ("2", "heat-slowdown-m4-d2")):
+        box = browser.find_element(By.CSS_SELECTOR, f"#choose-factor input[value='{factor}']")
+        browser.execute_script("arguments[0].click();", box)
+        wanted = f"return document.getElementById('heat').dataset.drawn === '{name}';"
+        WebDriverWait(browser, PATIENCE_S).until(lambda d, w=wanted: d.execute_script(w))
+        words = browser.find_element(By.ID, "point-words").text
+        assert words.startswith(f"M = 4, ρ = 1, α = 1, D/C = {factor}: slowdown 1.8")
+        files = browser.find_elements(By.CSS_SELECTOR, "#sets-table tbody tr")
+        assert len(files) == 4
+    curves = drawn(
+        browser, "deadline-factor-m004-0", "data.filter((t) => t.name).map((t) => t.name)"
+    )
+    assert curves == ["α = 0", "α = 0.5", "α = 1"]
     assert_quiet(browser, path)
 
 

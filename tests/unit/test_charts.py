@@ -75,3 +75,11 @@ def test_what_is_not_finite_is_no_number_of_a_page():
     chart = Chart(name="c", title="", caption="", panels=(panel,))
     plain = json.loads(json.dumps(chart_data([chart]), allow_nan=False))
     assert plain[0]["panels"][0]["curves"][0]["y"] == [None, 0.33333]
+
+
+def test_lines_have_ticks_where_something_was_run_only():
+    line = Curve(label="a", x=(2.0, 5.0), y=(1.0, 2.0))
+    panel = Panel(title="", x_label="", y_label="", curves=(line,))
+    assert panel.x_ticks == (2.0, 5.0)
+    steps = Curve(label="a", x=(2.0, 5.0), y=(1.0, 2.0), kind="steps")
+    assert Panel(title="", x_label="", y_label="", curves=(steps,)).x_ticks == ()

@@ -115,6 +115,9 @@ def test_critical_tasks_are_drawn_over_their_cores():
     chart = next(c for c in stress_charts(summary) if c.name == "critical")
     assert [curve.label for curve in chart.panels[0].curves] == ["M = 4", "M = 8"]
     assert chart.panels[0].curves[0].x == (1.0, 2.0)
+    both = demo_stress(groups=("M=4",), sets_per_group=12, critical=(0, 1))
+    chart = next(c for c in stress_charts(both) if c.name == "critical")
+    assert chart.panels[0].curves[0].x == (0.0, 1.0), "unshielded beside shielded"
     assert "of the critical tasks" in Page(render_stress(summary)).text
 
 

@@ -22,6 +22,7 @@ SHOWN, FAINT, UNDECIDED, ABSENT = "shown", "faint", "undecided", "absent"
 #: Points of a curve on a page or on paper: more cannot be told apart.
 _CURVE_POINTS = 240
 _DIGITS = 5
+_TICKS = 12
 
 
 @frozen(kw_only=True)
@@ -106,6 +107,14 @@ class Panel:
     empty: str = "nothing to draw"
 
     @property
+    def x_ticks(self) -> tuple[float, ...]:
+        """Where lines have their few points: no tick between them says that more was run."""
+        if self.x_log or any(curve.kind != "line" for curve in self.curves):
+            return ()
+        places = tuple(sorted({x for curve in self.curves for x in curve.x}))
+        return places if len(places) <= _TICKS else ()
+
+    @property
     def blank(self) -> bool:
         """Whether there is nothing to draw."""
         return not (any(c.x for c in self.curves) or self.bars or self.heat)
@@ -144,7 +153,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "x": panel.x_label, "y": panel.y_label, "x_log": panel.x_log, "y_log": panel.y_log,
         "x_limits": panel.x_limits, "y_limits": panel.y_limits, "categories": panel.categories,
-        "empty": panel.empty if panel.blank else "",
+        "empty": panel.empty if panel.blank else "", "x_ticks": _numbers(panel.x_ticks),
         "marks": [
             {"axis": m.axis, "at": _short(m.at), "to": _short(m.to), "label": m.label}
             for m in panel.marks

@@ -163,6 +163,8 @@ def _panel(axis: Axes, panel: Panel) -> Any:
 
 
 def _scale(axis: Axes, panel: Panel) -> None:
+    if panel.x_ticks:
+        axis.set_xticks(panel.x_ticks, labels=[f"{x:g}" for x in panel.x_ticks])
     for which, log, limits in (
         ("x", panel.x_log, panel.x_limits),
         ("y", panel.y_log, panel.y_limits),

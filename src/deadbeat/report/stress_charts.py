@@ -156,12 +156,8 @@ _CRITICAL_PANELS = (
 
 def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list[Chart]:
     """Slowdown of the critical tasks over the number of cores they have to themselves."""
-    rows = [
-        row
-        for row in summary.rows
-        if number(row.get("critical_cores")) and factor_of(row) == factor
-    ]
-    if not rows:
+    rows = [row for row in summary.rows if factor_of(row) == factor]
+    if not any(number(row.get("critical_cores")) for row in rows):
         return []
     cores = sorted({str(row.get("cores") or "drawn") for row in rows}, key=lambda m: (len(m), m))
     panels = []
@@ -171,7 +167,7 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
                 f"M = {m}",
                 look,
                 [row for row in rows if str(row.get("cores") or "drawn") == m],
-                lambda row: float(row["critical_cores"]),
+                lambda row: number(row.get("critical_cores")) or 0.0,
                 columns,
                 scale=scale,
             )
@@ -180,7 +176,11 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
         marks = (Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else ()
         panels.append(
             Panel(
-                title=heading, x_label="critical cores k", y_label=axis, curves=curves, marks=marks
+                title=heading,
+                x_label="critical cores k (0: not shielded)",
+                y_label=axis,
+                curves=curves,
+                marks=marks,
             )
         )
     return [
@@ -188,7 +188,8 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
             name=f"critical{suffix}",
             title="How much still reaches the critical tasks",
             caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
-            " the same tasks alone on the machine. Bands: 95 %, resampling task sets.",
+            " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
+            " resampling task sets.",
             panels=tuple(panels),
             family="critical" if option else "",
             option=option,

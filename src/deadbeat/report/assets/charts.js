@@ -128,6 +128,7 @@
       return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
     }
     if (limits) made.range = limits.slice();
+    if (which === "x" && panel.x_ticks.length) Object.assign(made, {tickmode: "array", tickvals: panel.x_ticks, ticktext: panel.x_ticks.map(String)});
     return made;
   }
 
