@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
 from helpers.runs import RunTask, Window, job_table, key, new_store, ran, skip
@@ -31,7 +32,11 @@ def with_split(table: JobTable, **columns: list[int]) -> JobTable:
 def worked_example() -> JobTable:
     table = job_table([RunTask()], [[ran(0, 50, 250), skip(1000)]])
     return with_split(
-        table, run_delay_before_ns=[20, 0], run_delay_within_ns=[40, 0], cpu_ns=[100, 0]
+        table,
+        run_delay_before_ns=[20, 0],
+        run_delay_within_ns=[40, 0],
+        cpu_ns=[100, 0],
+        voluntary_switches=[1, 0],
     )
 
 
@@ -76,12 +81,15 @@ def test_ratios_sum_to_the_response_ratio_of_together_jobs() -> None:
 account = st.one_of(
     st.integers(-10, 2_000), st.sampled_from([np.iinfo(np.int64).min, np.iinfo(np.int64).max])
 )
-job = st.tuples(st.integers(0, 500), st.integers(0, 500), account, account, account)
+job = st.tuples(
+    st.integers(0, 500), st.integers(0, 500), account, account, account, account, st.integers(0, 2)
+)
 
 
-@given(st.lists(job, min_size=1, max_size=8))
+@given(st.lists(job, min_size=1, max_size=8), st.booleans())
 def test_parts_are_never_negative_and_sum_to_the_response(
-    drawn: list[tuple[int, int, int, int, int]],
+    drawn: list[tuple[int, int, int, int, int, int, int]],
+    details: bool,
 ) -> None:
     made = [
         ran(1000 * i, 1000 * i + wake, 1000 * i + wake + span)
@@ -89,15 +97,39 @@ def test_parts_are_never_negative_and_sum_to_the_response(
     ]
     table = with_split(
         job_table([RunTask()], [made]),
-        cpu_ns=[cpu for _, _, cpu, _, _ in drawn],
-        run_delay_before_ns=[before for *_, before, _ in drawn],
-        run_delay_within_ns=[within for *_, within in drawn],
+        cpu_ns=[one[2] for one in drawn],
+        run_delay_before_ns=[one[3] for one in drawn],
+        run_delay_within_ns=[one[4] for one in drawn],
+        voluntary_switches=[one[6] for one in drawn],
     )
+    if details:
+        recorded = np.zeros(len(drawn), j.DETAIL_DTYPE)
+        recorded["stall_ns"] = [one[5] for one in drawn]
+        table = attrs.evolve(table, details=recorded)
     columns = job_columns(table)
     parts = split_parts(table, columns)
     assert tuple(parts) == PARTS
     assert all((values >= 0).all() for values in parts.values())
     assert (sum(parts.values()) == columns.finish_ns - columns.release_ns).all()
+
+
+def test_a_thread_that_never_slept_waited_for_no_resource() -> None:
+    """What no account of it holds was taken by the host (stolen time) or an interrupt."""
+    table = with_split(job_table([RunTask()], [[ran(0, 0, 300)]]), cpu_ns=[100])
+    parts = split_parts(table, job_columns(table))
+    assert {part: int(values[0]) for part, values in parts.items() if values[0]} == {
+        "execution": 100,
+        "stall": 200,
+    }
+
+
+def test_a_stall_is_taken_from_what_lies_beyond_the_cost() -> None:
+    table = with_split(job_table([RunTask()], [[ran(0, 0, 300)]]), cpu_ns=[300])
+    details = np.zeros(1, j.DETAIL_DTYPE)
+    details["stall_ns"] = 250
+    table = attrs.evolve(table, details=details)
+    parts = split_parts(table, job_columns(table))
+    assert (int(parts["execution"][0]), int(parts["stall"][0])) == (100, 200)
 
 
 def test_a_start_before_the_release_still_sums() -> None:

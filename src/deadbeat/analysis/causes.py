@@ -9,10 +9,7 @@ sum exactly to the response time, and none is negative where release <= start <=
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import Bools, Integers, JobColumns
 from deadbeat.model import jobs as j
@@ -31,8 +28,9 @@ def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
     """Part -> ns per job, 0 where the response cannot be split (:func:`has_split`).
 
     ``wake_up``: from release to start, without what is core wait. ``core_wait``: ready, and not
-    running. ``resource_wait``: asleep within the job. ``stall``: what the uses of computing
-    fragments took beyond their usual time, 0 without job details. ``execution``: the rest.
+    running. ``resource_wait``: asleep within the job. ``stall``: in no account of a thread that
+    never slept, and with job details what computing uses took beyond their usual time, as far as
+    it lies beyond C or in what else would be sleep. ``execution``: the rest.
     """
     known = has_split(table, columns)
     jobs = table.jobs
@@ -40,25 +38,31 @@ def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
     span = np.where(known, columns.finish_ns - columns.start_ns, 0)
     waited_before = np.clip(jobs["run_delay_before_ns"], 0, np.maximum(before, 0))
     waited_within = np.clip(jobs["run_delay_within_ns"], 0, span)
-    left = span - waited_within
-    asleep = left - np.clip(jobs["cpu_ns"], 0, left)
-    left = left - asleep
-    stall = np.clip(_stalls(table), 0, left)
+    cpu = np.clip(jobs["cpu_ns"], 0, span - waited_within)
+    away = span - waited_within - cpu
+    # A thread that never gave up its core did not sleep: what no account holds, its host or an
+    # interrupt had (a paravirtual clock takes stolen time out of the CPU time).
+    slept = np.where(jobs["voluntary_switches"] > 0, away, 0)
+    stolen = away - slept
+    cost = table.tasks["wcet_ns"].astype(np.int64)[columns.task]
+    suspected = np.maximum(_stalls(table) - stolen, 0)
+    within_cpu = np.minimum(suspected, np.maximum(cpu - cost, 0))
+    within_sleep = np.minimum(suspected - within_cpu, slept)
     return {
         "wake_up": before - waited_before,
         "core_wait": waited_before + waited_within,
-        "resource_wait": asleep,
-        "execution": left - stall,
-        "stall": stall,
+        "resource_wait": slept - within_sleep,
+        "execution": cpu - within_cpu,
+        "stall": stolen + within_cpu + within_sleep,
     }
 
 
 def _stalls(table: JobTable) -> Integers:
     """Suspected stall of each job, ns; 0 where no details were recorded."""
-    details: NDArray[Any] | None = getattr(table, "details", None)
-    if details is None or len(details) != len(table.jobs):
+    if len(table.details) != len(table.jobs):
         return np.zeros(len(table.jobs), np.int64)
-    return np.ascontiguousarray(details["stall_ns"])
+    stalls: Integers = np.maximum(table.details["stall_ns"], 0)
+    return stalls
 
 
 def part_figures(

@@ -17,6 +17,7 @@ from deadbeat.analysis.causes import part_figures
 from deadbeat.analysis.counters import EventStates, counter_figures
 from deadbeat.analysis.evidence import Evidence
 from deadbeat.analysis.findings import collect_findings
+from deadbeat.analysis.late import WORST, Worst, late_facts
 from deadbeat.analysis.metrics import (
     Bools,
     JobColumns,
@@ -144,11 +145,12 @@ class _Parts:
     distributions: list[dict[str, Any]] = field(factory=list)
 
 
-def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
+def summarise(store: CampaignStore, *, resamples: int = 2000, worst: int = WORST) -> Summary:
     """The campaign in ``store`` as numbers; deterministic, with intervals seeded by the campaign.
 
     Args:
         resamples: Resamplings of the task sets of a point for an interval.
+        worst: Jobs that are named with what they are put down to, where the split was recorded.
 
     Raises:
         DataError: A file of the campaign is damaged; names it and what to do.
@@ -157,6 +159,7 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
     calibration, noise = store.load_calibration(), store.load_noise() or {}
     origin = store.load_origin()
     reader = RunReader(store, calibration, attempts)
+    reader.worst = Worst(worst)
     if attempts.mode == "stress":
         parts = _stress_parts(reader, read_spec(store.spec), attempts, resamples)
     else:
@@ -182,7 +185,11 @@ def summarise(store: CampaignStore, *, resamples: int = 2000) -> Summary:
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
         labels=labels_of(calibration, parts.sets, origin),
-        meta=_meta(store, calibration, attempts, resamples) | {"counters": reader.events.states()},
+        meta={
+            **_meta(store, calibration, attempts, resamples),
+            **late_facts(store, reader.worst),
+            "counters": reader.events.states(),
+        },
     )
 
 
@@ -293,6 +300,7 @@ class RunReader:
 
     Attributes:
         solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
+        worst: Their worst jobs.
         overloaded: Those of them that ask more of a core than it has.
     """
 
@@ -307,6 +315,7 @@ class RunReader:
         self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
         self.seed = store.seed
+        self.worst = Worst()
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
         self.rejected = _Rejected()
@@ -330,6 +339,7 @@ class RunReader:
         """
         table, off = only_quiet(self._store.table(key), self._calibration, self._tolerance)
         self.rejected.add(self._cell(key), windows=len(table.windows), off=off)
+        self.worst.consider(key, table)
         everyone = job_columns(table)
         chosen = self._critical(key, table, group)
         columns = everyone if chosen is None else of_tasks(everyone, chosen)

@@ -31,6 +31,7 @@ from deadbeat.campaign.stopping import FixedDesign, Stopping
 from deadbeat.campaign.supply import Batch, Generated, StoredPrograms, Supply
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
+from deadbeat.executors.events import worst_jobs
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, RunError
 from deadbeat.model.jobs import JobTable
@@ -369,6 +370,7 @@ class _Work:
                 verdict = self.judge(table, self.calibration)
                 if verdict.quiet:
                     self._commit(outcome, table)
+                    self._keep_trace(outcome, table)
                     return
                 self._reject(outcome, verdict)
             except (RunError, DataError) as error:
@@ -390,6 +392,13 @@ class _Work:
         if attempts > self.spec.quiet.repeats:
             return f"{NEVER_QUIET} in {attempts}"
         return f"{NEVER_QUIET} in {attempts}, and no repeat is left to the campaign"
+
+    def _keep_trace(self, outcome: RunOutcome, table: JobTable) -> None:
+        """The trace of a committed run; the store keeps those of the worst jobs."""
+        worst = worst_jobs(table, 1)
+        if outcome.trace is not None and worst:
+            severity = (worst[0].tardiness_ns, worst[0].response_share)
+            self.store.save_trace(outcome.key, outcome.trace, severity)
 
     def _commit(self, outcome: RunOutcome, table: JobTable) -> None:
         if outcome.file is not None:

@@ -163,6 +163,19 @@ def session_options(function: F) -> F:
     """What every verb that runs a campaign takes beside the campaign's own values."""
     options = (
         click.option("--split", is_flag=True, help="Record CPU time and switches of every job."),
+        click.option(
+            "--causes",
+            is_flag=True,
+            help="Record why jobs were late: the split, each use, events of the worst jobs.",
+        ),
+        click.option("--counters", is_flag=True, help="Count perf events of each task."),
+        click.option(
+            "--worst",
+            type=click.IntRange(1, 1000),
+            default=20,
+            metavar="K",
+            help="Jobs whose cause is named.  [20]",
+        ),
         calibration_option,
         click.option(
             "--programs-from",
@@ -203,8 +216,9 @@ class Layer:
                 self.put(path, options[_dest(option)], option)
         if any(path.startswith("precision.") for path in self.names):
             self.names.setdefault("precision.target", "--precision")
-        if options["split"]:
-            self.put("run.split", True, "--split")
+        for name in ("split", "causes", "counters"):
+            if options[name]:
+                self.put(f"run.{name}", True, f"--{name}")
 
     def put(self, path: str, value: Any, option: str) -> None:
         """Sets ``path`` (``run.seconds``) to what ``option`` said."""

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import click
 
+from deadbeat.analysis.late import WORST
 from deadbeat.analysis.summarise import summarise
 from deadbeat.campaign.place import REPORT_FILE, state_of
 from deadbeat.cli._output import print_table
@@ -27,9 +28,11 @@ from deadbeat.store.summary import write_summary
 SEVERITIES = ("serious", "warning", "info")
 
 
-def write_results(store: CampaignStore, *, figures: bool) -> tuple[Summary, Path]:
+def write_results(
+    store: CampaignStore, *, figures: bool, worst: int = WORST
+) -> tuple[Summary, Path]:
     """Everything that derives from the runs; the page last, because it marks the campaign done."""
-    summary = summarise(store)
+    summary = summarise(store, worst=worst)
     write_summary(store, summary)
     if figures:
         write_figures(summary, store.path)

@@ -103,7 +103,7 @@ def run_to_end(
         store = _begin(session)
         result = _measure(session, store)
         say("summarise and draw")
-        write_results(store, figures=options["figures"])
+        write_results(store, figures=options["figures"], worst=options["worst"])
     except KeyboardInterrupt:
         _interrupted(session, store, again)
         raise
@@ -277,7 +277,9 @@ def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
 def _answer(session: _Session, store: CampaignStore, result: CampaignResult, again: str) -> int:
     """Report, figures and table; exit status 1 only when not one run has a result."""
     say("summarise and draw")
-    summary, report = write_results(store, figures=session.options["figures"])
+    summary, report = write_results(
+        store, figures=session.options["figures"], worst=session.options["worst"]
+    )
     if session.options["as_json"]:
         missing = list(session.resolved.missing_cores)
         print_json({**answer_dict(summary, store.path), "missing_cores": missing})

@@ -26,6 +26,7 @@ from deadbeat.executors.calibration import (
 from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.executors.realtime import diagnose_realtime
 from deadbeat.executors.session import HardwareSession
+from deadbeat.executors.tracing import Tracer
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
@@ -270,6 +271,10 @@ class HardwareExecutor:
         destination = Path(self._fetched.name) / Path(source).name
         self._target.get(source, destination)
         return destination
+
+    def tracer(self) -> Tracer:
+        """Event tracing of the CPUs; it says itself why where it is not to be had."""
+        return Tracer(self._target, cpus=self._cpus)
 
     def start_program(self, program: Path, verb: str, options: Mapping[str, str]) -> Process:
         """Starts ``program`` on the target."""

@@ -9,8 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
-from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.executors.events import extract
+from deadbeat.executors.tracing import Tracer
+from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
 from deadbeat.model.results import RunKey
+from deadbeat.model.traces import RunTrace
+from deadbeat.store.jobfile import read_job_table
 from deadbeat.targets.base import Process
 
 if TYPE_CHECKING:
@@ -71,6 +75,7 @@ class HardwareSession:
         else:
             self.source, self._program = executor.source_of(requests), program
         self._process: Process | None = None
+        self._tracer: Tracer | None = None
         self._runs = 0
 
     @property
@@ -84,6 +89,7 @@ class HardwareSession:
             raise UsageError(f"{key.text} is not in this session", "open one that has it")
         self._runs += 1
         path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
+        self._trace_begins()
         try:
             process = self._listening(f"run {self._index[key]} {path}")
         except BaseException:
@@ -119,7 +125,8 @@ class HardwareSession:
     def _outcome(self, key: RunKey, path: str, line: str | None) -> RunOutcome:
         words = (line or "").split(" ", 2)
         if words[0] == "done":
-            return RunOutcome(key=key, file=self._executor.fetch(path))
+            file = self._executor.fetch(path)
+            return RunOutcome(key=key, file=file, trace=self._trace_ends(file))
         if words[0] == "fail":
             reason = words[2] if len(words) > 2 else "no reason"
             if _NO_SPACE in reason:
@@ -134,6 +141,27 @@ class HardwareSession:
             raise self._executor.explain(line or "")
         reason = words[2] if words[0] == "error" else "the program ended in the middle of a run"
         return RunOutcome(key=key, error=RunError(reason))
+
+    def _trace_begins(self) -> None:
+        if self._settings.causes:
+            if self._tracer is None:
+                self._tracer = self._executor.tracer()
+            self._tracer.start()
+
+    def _trace_ends(self, file: Path) -> RunTrace | None:
+        """What happened around the worst jobs in ``file``; None where nobody asked."""
+        tracer = self._tracer
+        if tracer is None:
+            return None
+        tracer.stop()
+        text = tracer.text()
+        if tracer.unavailable:
+            return RunTrace(unavailable=tracer.unavailable)
+        try:
+            table = read_job_table(file)
+        except DataError as error:
+            return RunTrace(unavailable=str(error))
+        return extract(table, text, self.threads, lost=tracer.lost)
 
     def _patience(self) -> float:
         """Seconds after which the program is taken for lost: far beyond the guardian's bound."""
@@ -185,6 +213,8 @@ class HardwareSession:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._tracer is not None:
+            self._tracer.close()
         if self._process is not None and kind is None:
             self._process.close(timeout=10.0)
             self._process = None

@@ -20,6 +20,7 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
+from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
     PART_SUFFIX,
     move_file,
@@ -39,9 +40,10 @@ from deadbeat.store.locking import LOCK_NAME
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
 from deadbeat.store.serial import read_calibration, write_calibration
+from deadbeat.store.traces import Severity, TraceFolder
 
 CAMPAIGN_FILE = "campaign.json"
-FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed")
+FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
 _CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
@@ -68,6 +70,7 @@ class CampaignStore(OwnedFolder):
         self.spec = spec
         self.seed = seed
         self._programs = ProgramFolder(path / "programs")
+        self.traces = TraceFolder(path / "traces")
 
     # -- life of the directory
 
@@ -378,6 +381,11 @@ class CampaignStore(OwnedFolder):
             write_job_table(target, table)
             self.clear_failed(key)
         return target
+
+    def save_trace(self, key: RunKey, trace: RunTrace, severity: Severity) -> None:
+        """Keep the scheduling events of ``key`` while its jobs are among the worst."""
+        with self.lock():
+            self.traces.save(key, trace, severity)
 
     def reject_file(self, key: RunKey, path: Path) -> Path:
         """Keep the job file at ``path`` as an attempt off the quiet mode; it is moved."""

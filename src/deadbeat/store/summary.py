@@ -102,6 +102,9 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
                 "meta": summary.meta,
             },
         )
+        if "causes" in summary.meta:
+            causes = {name: summary.meta[name] for name in ("causes", "causes_unavailable")}
+            write_json(store.path / "causes.json", causes)
         atomic_write(store.path / "summary.csv", csv_text(columns, summary.rows))
 
 

@@ -1,0 +1,359 @@
+"""What a late job is put down to: rules from the parts of its response and the events around it.
+
+The part that exceeds the task's usual most is looked into; the rules, in order, and what they rest
+on: docs/explanation/why-late.md. Without events only the part itself can be named.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.analysis.causes import has_split, split_parts
+from deadbeat.analysis.metrics import Integers, JobColumns, job_columns
+from deadbeat.analysis.timeline import (
+    Held,
+    Timeline,
+    Wait,
+    named,
+    ready_waits,
+    rebuild,
+    task_matcher,
+)
+from deadbeat.executors.events import Lateness, worst_jobs
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.tasks import FragmentUse, TaskSet
+from deadbeat.model.traces import PARTS, JobTrace, LateJob, RunTrace
+
+#: An excess below this share of the response explains nothing.
+LEAST_SHARE = 0.1
+#: A fair thread, or nothing, that runs so long beside a ready real-time thread is no mere latency.
+THROTTLED_NS = 1_000_000
+_OF_PART = {
+    "wake_up": "wake-up",
+    "core_wait": "core held",
+    "resource_wait": "resource held",
+    "execution": "execution",
+    "stall": "host stall",
+}
+_IN_WORDS = {
+    "wake_up": "between release and start",
+    "core_wait": "waiting for its core",
+    "resource_wait": "asleep within the job",
+    "execution": "own execution",
+    "stall": "suspected host stall",
+}
+
+
+@frozen(kw_only=True, eq=False)
+class Run:
+    """A run as blame needs it: jobs and their parts; trace and plan where there are any."""
+
+    text: str
+    table: JobTable
+    columns: JobColumns
+    parts: dict[str, Integers]
+    trace: RunTrace | None = None
+    task_set: TaskSet | None = None
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        table: JobTable,
+        *,
+        trace: RunTrace | None = None,
+        task_set: TaskSet | None = None,
+    ) -> Run:
+        columns = job_columns(table)
+        parts = split_parts(table, columns)
+        return cls(
+            text=text, table=table, columns=columns, parts=parts, trace=trace, task_set=task_set
+        )
+
+
+@frozen(kw_only=True)
+class _Verdict:
+    cause: str
+    holder: str = ""
+    evidence: str = ""
+
+
+def late_jobs(run: Run, count: int) -> list[tuple[Lateness, LateJob]]:
+    """The worst jobs of ``run`` whose response was split, and what each is put down to."""
+    split = has_split(run.table, run.columns)
+    traces = {trace.job: trace for trace in (run.trace.jobs if run.trace else ())}
+    return [
+        (late, blame(run, late.job, traces.get(late.job)))
+        for late in worst_jobs(run.table, count)
+        if split[late.job]
+    ]
+
+
+def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
+    """What the job of this index is put down to."""
+    columns, task = run.columns, int(run.columns.task[job])
+    own = {part: int(run.parts[part][job]) for part in PARTS}
+    excess = _excess(run, job, own)
+    part = max(PARTS, key=lambda name: excess[name])
+    response = int(columns.finish_ns[job] - columns.release_ns[job])
+    timeline = _timeline(run, job, trace)
+    if excess[part] < LEAST_SHARE * response:
+        verdict = _Verdict(cause="unknown", evidence="no part stands out from the task's usual")
+    else:
+        verdict = _name(run, job, part, excess[part], timeline)
+    return LateJob(
+        run=run.text,
+        job=job,
+        task=task,
+        response_ns=response,
+        deadline_ns=int(run.table.tasks[task]["deadline_ns"]),
+        parts_ns=own,
+        cause=verdict.cause,
+        holder=verdict.holder,
+        evidence=verdict.evidence,
+        traced=timeline is not None,
+        details={"excess_ns": excess, **_use_of(run, job), **_lost(trace)},
+    )
+
+
+def _lost(trace: JobTrace | None) -> dict[str, Any]:
+    return {"events": len(trace.events), "events_lost": trace.lost} if trace else {}
+
+
+def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
+    """Each part over the median of the task's own together jobs; where nothing stands out from
+    them, over the median of its solo jobs: then the usual itself is what is long."""
+    columns = run.columns
+    mine = (columns.task == columns.task[job]) & has_split(run.table, run.columns)
+    response = sum(own.values())
+    found = dict.fromkeys(PARTS, 0)
+    for chosen in (mine & ~columns.solo & columns.counted, mine & columns.solo):
+        if chosen.any():
+            found = {
+                part: max(0, own[part] - int(np.median(run.parts[part][chosen]))) for part in PARTS
+            }
+            if max(found.values()) >= LEAST_SHARE * response:
+                break
+    return found
+
+
+def _timeline(run: Run, job: int, trace: JobTrace | None) -> Timeline | None:
+    """The job's timeline; None where its events were lost or say nothing of its thread."""
+    if trace is None or run.trace is None:
+        return None
+    columns, task = run.columns, int(run.columns.task[job])
+    timeline = rebuild(
+        trace.events,
+        task_matcher(run.trace.threads, task),
+        cpu=int(run.table.tasks[task]["cpu"]),
+        release_ns=int(columns.release_ns[job]),
+        finish_ns=int(columns.finish_ns[job]),
+    )
+    return timeline if timeline.seen else None
+
+
+def _name(run: Run, job: int, part: str, excess_ns: int, timeline: Timeline | None) -> _Verdict:
+    """The cause of ``excess_ns`` in ``part``."""
+    moved = _moved(run, job, timeline)
+    if moved and part in ("wake_up", "core_wait", "execution"):
+        return moved
+    if part == "stall":
+        return _Verdict(
+            cause="host stall",
+            evidence=f"{_us(excess_ns)} more than usual in which its thread neither ran, was"
+            " ready nor slept, or pure computation stood still",
+        )
+    if part == "execution":
+        return _of_execution(run, job, excess_ns, timeline)
+    if timeline is None:
+        words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
+        return _Verdict(cause=_OF_PART[part], holder="", evidence=words + _object_words(run, job))
+    rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
+    return rules[part](run, job, timeline, excess_ns)
+
+
+def _moved(run: Run, job: int, timeline: Timeline | None) -> _Verdict | None:
+    """A task belongs on one CPU: wherever else it was, somebody moved it."""
+    home = int(run.table.tasks[run.columns.task[job]]["cpu"])
+    if timeline is not None and timeline.moves:
+        move = timeline.moves[0]
+        after = _us(move.at_ns - int(run.columns.release_ns[job]))
+        words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
+        return _Verdict(cause="migrated", holder=f"CPU {move.to_cpu}", evidence=words)
+    if not len(run.table.details):
+        return None
+    detail = run.table.details[job]
+    cpus = [int(detail["start_cpu"]), int(detail["finish_cpu"])]
+    away = [cpu for cpu in cpus if cpu != home]
+    if not away:
+        return None
+    words = f"belongs on CPU {home}, started on CPU {cpus[0]} and finished on CPU {cpus[1]}"
+    return _Verdict(cause="migrated", holder=f"CPU {away[0]}", evidence=words)
+
+
+def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
+    """Who ran while the job was ready."""
+    assert run.trace is not None
+    names: dict[str, int] = defaultdict(int)
+    idle_ns = throttled_ns = 0
+    throttled_by = ""
+    for wait in ready_waits(timeline):
+        for turn, shared in timeline.holders(wait).items():
+            names[named(turn.thread, run.trace.threads)] += shared
+            idle_ns += shared if turn.thread.pid == 0 else 0
+            if _throttles(turn, shared):
+                throttled_ns += shared
+                throttled_by = throttled_by or named(turn.thread, run.trace.threads)
+    if not names:
+        return _Verdict(
+            cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
+        )
+    whole = sum(names.values())
+    if throttled_ns > whole / 2:
+        return _Verdict(
+            cause="throttled",
+            holder=throttled_by,
+            evidence=f"ready for {_us(whole)}; for {_us(throttled_ns)} of it the kernel ran"
+            f" {throttled_by}, to which a real-time thread has precedence",
+        )
+    if idle_ns > whole / 2:
+        words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
+        return _Verdict(cause="wake-up", holder="idle", evidence=words)
+    holder = max(names, key=lambda name: names[name])
+    words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
+    return _Verdict(cause="core held", holder=holder, evidence=words)
+
+
+def _throttles(turn: Held, shared_ns: int) -> bool:
+    """A fair thread or nothing ran although a real-time thread was ready: taken over from one, or
+    for longer than any latency."""
+    if not turn.thread.is_fair:
+        return False
+    return turn.took_over is not None or shared_ns > THROTTLED_NS
+
+
+def _of_resource(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
+    """Who ended the longest sleep within the job."""
+    assert run.trace is not None
+    start = int(run.columns.start_ns[job])
+    sleeps = [wait for wait in timeline.waits if wait.kind == "asleep" and wait.to_ns > start]
+    if not sleeps:
+        words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
+        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+    longest = max(sleeps, key=lambda wait: wait.length_ns)
+    holder = named(longest.waker, run.trace.threads)
+    slept = sum(wait.length_ns for wait in sleeps)
+    words = f"slept {_us(slept)} in {len(sleeps)} waits, {_us(longest.length_ns)} in the longest"
+    if holder == "idle":
+        words += ", ended by an interrupt"
+    elif holder:
+        words += f", ended by {holder}"
+    return _Verdict(
+        cause="resource held",
+        holder=holder,
+        evidence=words + _object_words(run, job, longest),
+    )
+
+
+def _of_wake_up(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
+    """Its timer, or what ran when it should have fired."""
+    assert run.trace is not None
+    release = int(run.columns.release_ns[job])
+    start = int(run.columns.start_ns[job])
+    before = _previous(run, job)
+    if before is not None and int(run.columns.finish_ns[before]) > release:
+        late = _us(int(run.columns.finish_ns[before]) - release)
+        words = f"its own job before it finished {late} after this release"
+        return _Verdict(cause="core held", holder="its own previous job", evidence=words)
+    woken = timeline.woken_ns
+    if woken is None or woken > start:
+        words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
+        return _Verdict(cause="wake-up", evidence=words)
+    home = int(run.table.tasks[run.columns.task[job]]["cpu"])
+    turns = timeline.holders(Wait("asleep", home, release, max(woken, release)))
+    holder = (
+        named(max(turns, key=lambda turn: turns[turn]).thread, run.trace.threads) if turns else ""
+    )
+    words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
+    if holder:
+        words += f"; until then {holder} had the core"
+    return _Verdict(cause="wake-up", holder=holder, evidence=words)
+
+
+def _previous(run: Run, job: int) -> int | None:
+    """The job of the same task and window before this one, if it finished."""
+    columns, before = run.columns, job - 1
+    if before < 0 or columns.task[before] != columns.task[job]:
+        return None
+    same = columns.window[before] == columns.window[job]
+    return before if same and columns.finished[before] else None
+
+
+def _of_execution(run: Run, job: int, excess_ns: int, timeline: Timeline | None) -> _Verdict:
+    """Interrupts in its time, else its own code: which use of it took longest over its usual."""
+    interrupts = timeline.interrupts_ns if timeline else {}
+    if sum(interrupts.values()) > excess_ns / 2:
+        name = max(interrupts, key=lambda key: interrupts[key])
+        words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
+        return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
+    use = _use_of(run, job)
+    name = str(use.get("use", ""))
+    words = f"its own code took {_us(excess_ns)} longer than usual"
+    if not use:
+        return _Verdict(cause="execution", evidence=words)
+    if use["sync"]:
+        words += (
+            f"; most in {name or 'a synchronising use'}: spinning, or cache lines from other cores"
+        )
+    else:
+        words += f"; most in {name or 'a computing use'}: caches, memory, or a slower processor"
+    return _Verdict(cause="execution", holder=name, evidence=words)
+
+
+def _use_of(run: Run, job: int) -> dict[str, Any]:
+    """The use that took longest over its usual time: its fragment and object, as far as known."""
+    if not len(run.table.details):
+        return {}
+    detail = run.table.details[job]
+    number = int(detail["worst_use"])
+    if number == j.NO_USE:
+        return {}
+    found: dict[str, Any] = {
+        "use": "",
+        "use_index": number,
+        "use_excess_ns": int(detail["worst_use_ns"]),
+        "use_start_ns": int(detail["worst_use_start_ns"]),
+        "sync": bool(int(detail["flags"]) & j.DETAIL_SY),
+    }
+    uses = _uses(run, int(run.columns.task[job]))
+    if number < len(uses):
+        found["use"] = uses[number].entry.fragment
+        found["resource"] = uses[number].resource
+    return found
+
+
+def _uses(run: Run, task: int) -> list[FragmentUse]:
+    if run.task_set is None or task >= len(run.task_set.tasks):
+        return []
+    return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
+
+
+def _object_words(run: Run, job: int, sleep: Wait | None = None) -> str:
+    """``; in futex (object 2)``: the use it was in, where it is known and synchronises."""
+    use = _use_of(run, job)
+    if not use or not use["sync"] or not use["use"]:
+        return ""
+    if sleep is not None and sleep.to_ns < use["use_start_ns"]:
+        return ""
+    number = use.get("resource")
+    return f"; in {use['use']}" + ("" if number is None else f" (object {number})")
+
+
+def _us(ns: int) -> str:
+    return f"{ns / 1000:.0f} us"

@@ -1,0 +1,202 @@
+"""Scheduling events of a run, from a private instance of the kernel's event tracing (tracefs).
+
+Only what is the instance's own is ever set: clock, buffers, events, on or off. One shell on the
+target holds it for the life of a session. Where tracefs is not mounted, that shell mounts it in a
+mount namespace of its own, so there is nothing to unmount; it removes the instance when its input
+ends, which also happens when this process is killed. What it could not remove, because it was
+killed too, the next one does: instances are called after the process that made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.base import Process, Target
+
+#: Where tracefs is, if it is mounted; the first is where it is mounted otherwise.
+PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+EVENTS = (
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_migrate_task",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+)
+#: Without these nothing can be told.
+_NEEDED = ("sched/sched_switch", "sched/sched_waking")
+#: Ring buffer of each CPU in use; all of them together take no more than the second figure.
+BUFFER_KB, BUFFERS_KB = 8192, 262_144
+_PATIENCE_S = 30.0
+
+# $1 mount, $2 CPU mask, $3 KB, $4 CPUs, $5 events needed, $6 other events, $7... places
+_SCRIPT = r"""
+say() { printf '%s\n' "$*"; }
+give_up() { say "no $*"; exit 0; }
+mounted=$1 mask=$2 kb=$3 cpus=$4 needed=$5 others=$6 script=$0
+shift 6
+root=
+for place in "$@"; do [ -w "$place/trace_clock" ] && root=$place && break; done
+if [ -z "$root" ] && [ "$mounted" = 0 ]; then
+    command -v unshare >/dev/null || give_up "tracefs is not mounted, and there is no unshare to mount it privately"
+    why=$(unshare -m true 2>&1) || give_up "tracefs is not mounted, and must not be: $why"
+    exec unshare -m sh -c "$script" "$script" 1 "$mask" "$kb" "$cpus" "$needed" "$others" "$@"
+elif [ -z "$root" ]; then
+    why=$(mount -t tracefs tracefs "$1" 2>&1) || give_up "tracefs cannot be mounted: $why"
+    root=$1
+fi
+[ -d "$root/instances" ] || give_up "this kernel has no instances of event tracing"
+drop() { { echo 0 > "$1/tracing_on"; } 2>/dev/null; rmdir "$1" 2>/dev/null; }
+for old in "$root"/instances/deadbeat-*; do
+    [ -d "$old" ] && ! [ -d "/proc/${old##*-}" ] && drop "$old"
+done
+i=$root/instances/deadbeat-$$
+why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
+trap '' INT HUP PIPE
+trap 'drop "$i" || { sleep 0.1; drop "$i"; }' EXIT
+trap 'exit 0' TERM
+set_to() { { printf '%s' "$1" > "$2"; } 2>/dev/null; }
+set_to 0 "$i/tracing_on"
+set_to mono "$i/trace_clock" || give_up "the clock mono is refused"
+set_to "$mask" "$i/tracing_cpumask" || give_up "the CPUs to be traced are refused"
+for cpu in $cpus; do
+    set_to "$kb" "$i/per_cpu/cpu$cpu/buffer_size_kb" || give_up "no memory for a buffer of $kb KB per CPU"
+done
+for event in $needed; do
+    set_to 1 "$i/events/$event/enable" || give_up "event $event is refused"
+done
+for event in $others; do set_to 1 "$i/events/$event/enable"; done
+say ready
+while read -r word path; do
+    case $word in
+    on) { : > "$i/trace"; } 2>/dev/null && set_to 1 "$i/tracing_on" && say ok || say "no tracing could not be switched on" ;;
+    off)
+        set_to 0 "$i/tracing_on"
+        lost=0
+        for cpu in $cpus; do
+            while read -r key n rest; do
+                case $key in
+                overrun:) lost=$((lost + n)) ;;
+                dropped) lost=$((lost + rest)) ;;
+                esac
+            done < "$i/per_cpu/cpu$cpu/stats"
+        done
+        say "ok $lost"
+        ;;
+    save) { cat "$i/trace" > "$path"; } 2>/dev/null && say ok || say "no the trace could not be copied" ;;
+    *) say "no such word: $word" ;;
+    esac
+done
+"""  # noqa: E501  the lines of a shell script
+
+
+class Tracer:
+    """Event tracing of the CPUs of a session; ``unavailable`` says why there is none.
+
+    Args:
+        cpus: CPUs whose events are wanted.
+        places: Where tracefs may be; the first is where it is mounted if need be.
+    """
+
+    def __init__(
+        self, target: Target, *, cpus: Sequence[int], places: Sequence[str] = PLACES
+    ) -> None:
+        self.unavailable = ""
+        self.lost = 0
+        self._target = target
+        self._process: Process | None = None
+        try:
+            self._process = target.start(_command(cpus, places))
+            self._hear("ready")
+        except TargetError as error:
+            self._give_up(str(error))
+
+    def start(self) -> None:
+        """Empties the buffers and begins."""
+        self._ask("on")
+
+    def stop(self) -> None:
+        """Ends; ``lost`` is then what the buffers could not hold."""
+        words = self._ask("off").split()
+        self.lost = int(words[1]) if len(words) > 1 and words[1].isdecimal() else 0
+
+    def text(self) -> str:
+        """What was recorded between start and stop, as the kernel prints it; "" on failure."""
+        path = f"{self._target.folder}/trace"
+        if not self._ask(f"save {path}"):
+            return ""
+        return self._target.read_text(path) or ""
+
+    def close(self) -> None:
+        """Removes the instance. Safe to call again."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            try:
+                process.close(timeout=_PATIENCE_S)
+            except TargetError:
+                process.kill()
+        self.unavailable = self.unavailable or "closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ask(self, line: str) -> str:
+        """The answer to ``line``, "" where there is none any more."""
+        if self._process is None:
+            return ""
+        try:
+            self._process.write_line(line)
+            return self._hear("ok")
+        except TargetError as error:
+            self._give_up(str(error))
+            return ""
+
+    def _hear(self, word: str) -> str:
+        assert self._process is not None
+        line = self._process.read_line(_PATIENCE_S)
+        if line is None:
+            said = self._process.stderr().strip().splitlines()
+            raise TargetError(said[-1] if said else "the tracing shell ended without a word")
+        if line.split(" ")[0] != word:
+            raise TargetError(line.removeprefix("no "))
+        return line
+
+    def _give_up(self, reason: str) -> None:
+        self.unavailable = " ".join(reason.split())
+        if self._process is not None:
+            process, self._process = self._process, None
+            try:
+                process.close(timeout=1.0)  # its own way out removes the instance
+            except TargetError:
+                process.kill()
+
+
+def _command(cpus: Sequence[int], places: Sequence[str]) -> tuple[str, ...]:
+    kb = min(BUFFER_KB, BUFFERS_KB // max(len(cpus), 1))
+    others = [event for event in EVENTS if event not in _NEEDED]
+    words = (cpu_mask(cpus), str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED))
+    return ("sh", "-c", _SCRIPT, _SCRIPT, "0", *words, " ".join(others), *places)
+
+
+def cpu_mask(cpus: Iterable[int]) -> str:
+    """CPU numbers as the kernel writes them: words of 32 bits in hexadecimal, commas between."""
+    mask = sum(1 << cpu for cpu in set(cpus))
+    words: list[str] = []
+    while mask or not words:
+        words.append(f"{mask & 0xFFFFFFFF:08x}")
+        mask >>= 32
+    return ",".join(reversed(words))
