@@ -22,6 +22,7 @@ VERBS = (
     "show",
     "stress",
     "version",
+    "why",
 )
 KEY = "m002-s1000-c1000-r0000"
 
@@ -272,6 +273,38 @@ def test_selftest_tells_each_control(capsys: pytest.CaptureFixture[str]) -> None
     out = capsys.readouterr().out
     assert "smallest effect visible here: 0.20 %" in out
     assert out.splitlines()[-1] == "passed"
+
+
+def test_causes_are_made_on_hardware_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("selftest", "--causes", "--simulated")) == 2
+    assert "a made-up machine is late for no cause" in capsys.readouterr().err
+
+
+def test_why_names_the_worst_jobs_and_says_what_is_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main((*TINY_OPTIONS, "--split", "--worst", "4", "--name", "split")) == 0
+    capsys.readouterr()
+    found = answer(capsys, "why", "split", "--worst", "3")
+    assert len(found["causes"]) == 3
+    assert "not asked for" in found["unavailable"]
+    (run, first) = (found["causes"][0]["run"], found["causes"][0])
+    assert sum(first["parts_ns"].values()) == first["response_ns"]
+    assert main(("why", "split", "--worst", "2")) == 0
+    out = capsys.readouterr().out
+    assert run[:6] in out
+    assert out.splitlines()[-1].startswith("no scheduling events: ")
+    kept = json.loads(Path("runs/split/causes.json").read_text())
+    assert len(kept["causes"]) == 4
+
+
+def test_why_of_a_campaign_that_did_not_ask_says_how_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(TINY_OPTIONS) == 0
+    capsys.readouterr()
+    assert main(("why",)) == 2
+    assert "run it with --causes" in capsys.readouterr().err
 
 
 def test_version_three_ways(capsys: pytest.CaptureFixture[str]) -> None:

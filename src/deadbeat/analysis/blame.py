@@ -201,27 +201,24 @@ def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict
     """Who ran while the job was ready."""
     assert run.trace is not None
     names: dict[str, int] = defaultdict(int)
-    idle_ns = throttled_ns = 0
-    throttled_by = ""
+    instead: dict[str, int] = defaultdict(int)
+    idle_ns = 0
     for wait in ready_waits(timeline):
         for turn, shared in timeline.holders(wait).items():
             names[named(turn.thread, run.trace.threads)] += shared
             idle_ns += shared if turn.thread.pid == 0 else 0
             if _throttles(turn, shared):
-                throttled_ns += shared
-                throttled_by = throttled_by or named(turn.thread, run.trace.threads)
+                instead[named(turn.thread, run.trace.threads)] += shared
     if not names:
         return _Verdict(
             cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
         )
     whole = sum(names.values())
-    if throttled_ns > whole / 2:
-        return _Verdict(
-            cause="throttled",
-            holder=throttled_by,
-            evidence=f"ready for {_us(whole)}; for {_us(throttled_ns)} of it the kernel ran"
-            f" {throttled_by}, to which a real-time thread has precedence",
-        )
+    if sum(instead.values()) > whole / 2:
+        holder = max(instead, key=lambda name: instead[name])
+        words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
+        words += ", to which a real-time thread has precedence"
+        return _Verdict(cause="throttled", holder=holder, evidence=words)
     if idle_ns > whole / 2:
         words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
         return _Verdict(cause="wake-up", holder="idle", evidence=words)

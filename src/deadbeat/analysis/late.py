@@ -43,6 +43,10 @@ class Worst:
             else:
                 break
 
+    def keys(self) -> set[RunKey]:
+        """The runs they belong to."""
+        return {key for _, _, key, _ in self._heap}
+
     def named(self, store: CampaignStore) -> list[LateJob]:
         """What each is put down to, the worst first.
 

@@ -15,7 +15,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import JobTrace, RunTrace, TraceEvent
 
 #: Jobs of one run that are extracted, and events of one job that are kept.
-JOBS_PER_RUN, EVENTS_PER_JOB = 3, 600
+JOBS_PER_RUN, EVENTS_PER_JOB = 5, 600
 #: What is kept before a release and after a finish.
 BEFORE_NS, AFTER_NS = 300_000, 50_000
 #: So many lines are looked through for who had a CPU before.

@@ -57,7 +57,11 @@ class TraceFolder:
             DataError: Damaged.
         """
         path = self._file(key)
-        return _trace(read_json(path, what="trace", hint=_HINT), path) if path.exists() else None
+        return (
+            trace_from_plain(read_json(path, what="trace", hint=_HINT), path)
+            if path.exists()
+            else None
+        )
 
     def unavailable(self) -> str:
         """Why runs were not traced; "" where none was refused."""
@@ -100,7 +104,12 @@ def _text(trace: RunTrace, severity: Severity) -> str:
     return json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _trace(plain: dict[str, Any], path: Path) -> RunTrace:
+def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
+    """The trace that was read of ``path``.
+
+    Raises:
+        DataError: Damaged.
+    """
     try:
         return RunTrace(
             threads={int(thread): int(task) for thread, task in plain["threads"].items()},

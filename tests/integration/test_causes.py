@@ -1,0 +1,143 @@
+"""Truth: what was done to the tasks on purpose, and this machine's tracefs before and after."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.hardware import MS, executor, keys, settings, table_of, task, task_set
+
+from deadbeat.analysis.trials import CONTROLS, Trial, try_causes
+from deadbeat.executors.base import RunRequest
+from deadbeat.executors.events import worst_jobs
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.tracing import Tracer
+from deadbeat.targets.local import LocalTarget
+
+pytestmark = pytest.mark.hardware
+
+#: The instances of event tracing there are, and the machine's own settings, or why not.
+LOOK = """
+[ -f /sys/kernel/tracing/trace_clock ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 1
+cd /sys/kernel/tracing && ls instances && cat trace_clock tracing_on buffer_size_kb
+"""
+
+
+def look(script: str = LOOK) -> str | None:
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+    return done.stdout if done.returncode == 0 else None
+
+
+@pytest.fixture
+def tracefs() -> Iterator[None]:
+    """Whatever a test does, the machine's tracefs is afterwards as it was."""
+    before, mounted = look(), Path("/proc/self/mounts").read_text()
+    if before is None:
+        pytest.skip("tracefs cannot be mounted here")
+    yield
+    assert look() == before
+    assert Path("/proc/self/mounts").read_text() == mounted
+
+
+def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
+    clock = "cd /sys/kernel/tracing; echo {} > trace_clock\n"
+    odd = LOOK + clock.format("uptime") + "cat trace_clock"
+    assert "[uptime]" in (look(odd) or "")
+    try:
+        before = look()
+        with LocalTarget() as target, Tracer(target, cpus=(0,)) as tracer:
+            assert tracer.unavailable == ""
+            tracer.start()
+            tracer.stop()
+            assert " sched_switch: " in tracer.text()
+        assert look() == before
+    finally:
+        look(LOOK + clock.format("local"))
+
+
+KILLED = """
+import os, signal, sys
+from deadbeat.executors.tracing import Tracer
+from deadbeat.targets.local import LocalTarget
+tracer = Tracer(LocalTarget(), cpus=(0,))
+tracer.start()
+print(tracer.unavailable or "on", tracer._process.pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("also_the_shell", [False, True])
+def test_after_kill_9_nothing_stays(tracefs: None, also_the_shell: bool) -> None:
+    child = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    word, shell = child.stdout.readline().split()
+    assert word == "on"
+    assert f"deadbeat-{shell}" in (look() or "")
+    descriptor = os.pidfd_open(int(shell))
+    if also_the_shell:
+        os.kill(int(shell), signal.SIGKILL)
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    _wait_end(descriptor)
+    if also_the_shell:  # the next one tidies up
+        with LocalTarget() as target, Tracer(target, cpus=(0,)) as tracer:
+            assert tracer.unavailable == ""
+
+
+def _wait_end(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    assert poll.poll(10_000), "the shell did not end"
+    os.close(descriptor)
+
+
+def test_a_run_brings_the_events_of_its_worst_jobs(tracefs: None) -> None:
+    wanted = task_set(task("busy", 100))
+    request = RunRequest(keys(1)[0], wanted)
+    with executor() as machine, machine.open([request], settings(causes=True)) as session:
+        for _ in range(2):
+            outcome = session.run(request.key)
+            table, trace = table_of(outcome), outcome.trace
+            assert trace is not None and trace.unavailable == ""
+            assert set(trace.threads.values()) == {0}
+            assert [one.job for one in trace.jobs] == [late.job for late in worst_jobs(table, 5)]
+            (thread,) = trace.threads
+            for one in trace.jobs:
+                record = table.jobs[one.job]
+                switched_in = [
+                    event.at_ns
+                    for event in one.events
+                    if event.name == "sched_switch" and event.fields.get("next_pid") == thread
+                ]
+                # its clock is that of the job file: the thread gets its core within the job
+                first, last = record["release_ns"] - MS, record["finish_ns"]
+                assert any(first <= at <= last for at in switched_in)
+
+
+def test_without_causes_nothing_is_traced(tracefs: None) -> None:
+    request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
+    with executor() as machine, machine.open([request], settings()) as session:
+        assert session.run(request.key).trace is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_injected_causes_are_named_rightly(tracefs: None, control: Trial) -> None:
+    machine = HardwareExecutor(lock_wait=300)
+    try:
+        (outcome,) = try_causes(machine, trials=20, controls=[control])
+    finally:
+        machine.close()
+    if outcome.passed is None:
+        pytest.skip("nothing was late of it: undecided")
+    assert outcome.passed, outcome

@@ -1,0 +1,99 @@
+"""Truth: text that is no event is passed over, text that is one comes back as it was written."""
+
+from __future__ import annotations
+
+from helpers.runs import RunTask, job_table, ran
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deadbeat.analysis.timeline import rebuild
+from deadbeat.executors.events import extract, parse_line
+from deadbeat.model.traces import TraceEvent
+
+word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
+pieces = st.sampled_from(
+    ["a-1", " [000] ", "d..2. ", "1.000001: ", "sched_switch: ", "prev_comm=", "prev_pid=1 ",
+     "==> ", "next_comm=x ", "next_pid=", "=", " ", "\t", "[action=", "]", "9" * 30,
+     "\u0663.\u0664: ", "\n"]
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(pieces, word), max_size=30).map("".join))
+def test_no_text_is_too_strange(text: str) -> None:
+    for line in text.splitlines():
+        found = parse_line(line, epoch_ns=0)
+        assert found is None or found.name
+    table = job_table([RunTask()], [[ran(0, 0, 900)]])
+    trace = extract(table, text, {1: 0})
+    events = trace.jobs[0].events
+    rebuild(events, lambda pid, _: pid == 1, cpu=0, release_ns=0, finish_ns=900)
+
+
+name = st.text("abcdefghij/0123456789:_-. ", min_size=1, max_size=15).filter(
+    lambda text: text == text.strip()
+)
+number = st.integers(0, 10**9)
+
+
+switches = st.tuples(
+    name, number, name, number, st.integers(0, 999), st.integers(0, 10**12), st.sampled_from("RSDI")
+)
+
+
+@given(switches)
+def test_what_the_kernel_prints_comes_back(
+    drawn: tuple[str, int, str, int, int, int, str],
+) -> None:
+    own, pid, other, next_pid, cpu, at_us, state = drawn
+    line = (
+        f"{own:>16}-{pid:<7} [{cpu:03d}] d..2. {at_us // 10**6}.{at_us % 10**6:06d}: sched_switch:"
+        f" prev_comm={own} prev_pid={pid} prev_prio=29 prev_state={state} ==> next_comm={other}"
+        f" next_pid={next_pid} next_prio=120"
+    )
+    assert parse_line(line, epoch_ns=0) == TraceEvent(
+        at_ns=at_us * 1000,
+        cpu=cpu,
+        name="sched_switch",
+        thread=own,
+        pid=pid,
+        fields={
+            "prev_comm": _value(own), "prev_pid": pid, "prev_prio": 29, "prev_state": state,
+            "next_comm": _value(other), "next_pid": next_pid, "next_prio": 120,
+        },
+    )  # fmt: skip
+
+
+def _value(text: str) -> int | str:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isdecimal() else text
+
+
+event = st.builds(
+    TraceEvent,
+    at_ns=st.integers(-2000, 2000),
+    cpu=st.integers(0, 2),
+    name=st.sampled_from(
+        ["sched_switch", "sched_waking", "sched_migrate_task", "irq_handler_entry",
+         "irq_handler_exit", "softirq_entry", "softirq_exit", "other"]
+    ),
+    thread=st.sampled_from(["db-t0", "x"]),
+    pid=st.integers(0, 3),
+    fields=st.dictionaries(
+        st.sampled_from(
+            ["pid", "comm", "prio", "prev_pid", "prev_comm", "prev_state", "next_pid", "next_comm",
+             "next_prio", "target_cpu", "dest_cpu", "orig_cpu"]
+        ),
+        st.one_of(st.integers(0, 3), st.sampled_from(["R", "S", "db-t0"])),
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(event, max_size=40))
+def test_any_events_make_a_timeline_within_the_job(events: list[TraceEvent]) -> None:
+    timeline = rebuild(events, lambda pid, _: pid == 1, cpu=0, release_ns=0, finish_ns=1000)
+    last = 0
+    for wait in timeline.waits:
+        assert last <= wait.from_ns < wait.to_ns <= 1000
+        last = wait.to_ns
+        assert sum(timeline.holders(wait).values()) <= wait.length_ns
+    assert all(ns > 0 for ns in timeline.interrupts_ns.values())

@@ -1,0 +1,271 @@
+"""Truth: traces recorded while a known cause was made on purpose (tests/golden/causes), and events
+written out by hand, one rule each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
+
+from deadbeat.analysis.blame import Run, blame, late_jobs
+from deadbeat.analysis.timeline import rebuild
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.tasks import Resource
+from deadbeat.model.traces import CAUSES, PARTS, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.store.jobfile import new_header
+from deadbeat.store.traces import trace_from_plain
+
+RECORDED = Path(__file__).parents[1] / "golden" / "causes"
+MS = 1_000_000
+
+
+def recorded(name: str) -> tuple[Run, JobTrace]:
+    """A run that was recorded with an injected cause: the jobs of one task, events of the worst."""
+    plain = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+    rows = plain["table"]
+    windows = np.zeros(3, j.WINDOW_DTYPE)
+    windows["window"] = range(3)
+    table = JobTable(
+        header=new_header(set_id="0" * 64, flags=j.RUN_REALTIME),
+        tasks=np.array([tuple(row) for row in rows["tasks"]], j.TASK_DTYPE),
+        windows=windows,
+        probes=np.zeros(0, j.PROBE_DTYPE),
+        jobs=np.array([tuple(row) for row in rows["jobs"]], j.JOB_DTYPE),
+        details=np.array([tuple(row) for row in rows["details"]], j.DETAIL_DTYPE),
+    )
+    trace = trace_from_plain(plain, RECORDED / name)
+    return Run.of(name, table, trace=trace), trace.jobs[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "holder"),
+    [
+        ("hog", "core held", "db-hog"),
+        ("lock-holder", "resource held", "t1 of the set"),
+        ("migration", "migrated", "CPU 1"),
+        ("throttling", "throttled", "db-fair"),
+    ],
+)
+def test_recorded_causes_are_named(name: str, cause: str, holder: str) -> None:
+    run, trace = recorded(name)
+    found = blame(run, trace.job, trace)
+    assert (found.cause, found.holder, found.traced) == (cause, holder, True)
+    assert sum(found.parts_ns.values()) == found.response_ns
+    assert found.evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("hog", "core held"),
+        ("lock-holder", "resource held"),
+        ("migration", "migrated"),
+        ("throttling", "core held"),
+    ],
+)
+def test_without_events_the_part_is_named_and_nobody_is_accused(name: str, cause: str) -> None:
+    run, trace = recorded(name)
+    found = blame(attrs.evolve(run, trace=None), trace.job, None)
+    assert (found.cause, found.traced) == (cause, False)
+    assert found.holder in ("", "CPU 1")
+
+
+# --- one rule each: task 0 of thread 100 on CPU 0, usually 1 ms; the last job is the late one
+
+OWN, OTHER = 100, 200
+
+
+def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> Run:
+    """Ten usual jobs of 1 ms, and ``job`` with its accounts and events."""
+    usual = [ran(i * 10 * MS, i * 10 * MS, i * 10 * MS + MS) for i in range(10)]
+    task = RunTask(wcet_ns=MS, period_ns=10 * MS, deadline_ns=10 * MS)
+    table = job_table([task], [[*usual, job]])
+    table.jobs["flags"] |= j.JOB_SPLIT
+    table.jobs["cpu_ns"] = MS
+    for name, value in accounts.items():
+        table.jobs[name][-1] = value
+    trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=10, events=tuple(events)),))
+    return Run.of("r", table, trace=trace)
+
+
+def named(run: Run) -> LateJob:
+    assert run.trace is not None
+    return blame(run, 10, run.trace.jobs[0] if run.trace.jobs else None)
+
+
+def switch(
+    at: int, before: tuple[str, int, int, str], after: tuple[str, int, int], *, cpu: int = 0
+) -> TraceEvent:
+    fields: dict[str, int | str] = {
+        "prev_comm": before[0], "prev_pid": before[1], "prev_prio": before[2],
+        "prev_state": before[3], "next_comm": after[0], "next_pid": after[1],
+        "next_prio": after[2],
+    }  # fmt: skip
+    return event("sched_switch", at, before[1], before[0], cpu=cpu, **fields)
+
+
+def waking(at: int, by: tuple[str, int], *, cpu: int = 0) -> TraceEvent:
+    fields: dict[str, int | str] = {"comm": "db-t0", "pid": OWN, "prio": 29, "target_cpu": 0}
+    return TraceEvent(
+        at_ns=at, cpu=cpu, name="sched_waking", thread=by[0], pid=by[1], fields=fields
+    )
+
+
+def event(what: str, at: int, pid: int, thread: str, *, cpu: int = 0, **f: Any) -> TraceEvent:
+    return TraceEvent(at_ns=at, cpu=cpu, name=what, thread=thread, pid=pid, fields=f)
+
+
+IDLE, ME, PEER = ("swapper/0", 0, 120), ("db-t0", OWN, 29), ("irq/9-disk", OTHER, 49)
+R = 100 * MS
+
+
+def test_another_thread_before_it() -> None:
+    peer = ("irq/9-disk", OTHER, 19)
+    events = [
+        waking(R, ("<idle>", 0)),
+        switch(R + 1000, (*IDLE, "R"), peer),
+        switch(R + 5 * MS, (*peer, "S"), ME),
+        switch(R + 6 * MS, (*ME, "S"), IDLE),
+    ]
+    job = ran(R, R + 5 * MS, R + 6 * MS)
+    found = named(late_run(job, events, run_delay_before_ns=5 * MS))
+    assert (found.cause, found.holder) == ("core held", "irq/9-disk")
+
+
+def test_a_late_timer_behind_an_interrupt_off_stretch() -> None:
+    peer = ("kworker/0:1", OTHER, 120)
+    events = [
+        switch(R - MS, (*IDLE, "R"), peer),
+        waking(R + 4 * MS, ("kworker/0:1", OTHER)),
+        switch(R + 4 * MS + 2000, (*peer, "R"), ME),
+        switch(R + 5 * MS, (*ME, "S"), IDLE),
+    ]
+    found = named(late_run(ran(R, R + 4 * MS + 3000, R + 5 * MS + 3000), events))
+    assert (found.cause, found.holder) == ("wake-up", "kworker/0:1")
+
+
+def test_the_way_out_of_idle() -> None:
+    events = [
+        switch(R - MS, (*PEER, "S"), IDLE),
+        waking(R, ("<idle>", 0)),
+        switch(R + 800_000, (*IDLE, "R"), ME),
+        switch(R + 1_800_000, (*ME, "S"), IDLE),
+    ]
+    job = ran(R, R + 800_000, R + 1_800_000)
+    found = named(late_run(job, events, run_delay_before_ns=800_000))
+    assert (found.cause, found.holder) == ("wake-up", "idle")
+
+
+def test_nothing_runs_for_milliseconds_although_it_is_ready() -> None:
+    events = [
+        switch(R + MS // 2, (*ME, "R"), IDLE),
+        switch(R + 50 * MS, (*IDLE, "R"), ME),
+        switch(R + 51 * MS, (*ME, "S"), IDLE),
+    ]
+    job = ran(R, R, R + 51 * MS)
+    found = named(late_run(job, events, run_delay_within_ns=50 * MS - MS // 2))
+    assert (found.cause, found.holder) == ("throttled", "idle")
+
+
+def test_its_own_previous_job() -> None:
+    task = RunTask(wcet_ns=MS, period_ns=10 * MS, deadline_ns=10 * MS)
+    jobs = [ran(i * 10 * MS, i * 10 * MS, i * 10 * MS + MS) for i in range(10)]
+    jobs += [ran(R, R, R + 16 * MS), ran(R + 10 * MS, R + 16 * MS, R + 17 * MS)]
+    table = job_table([task], [jobs])
+    table.jobs["flags"] |= j.JOB_SPLIT
+    table.jobs["cpu_ns"] = [MS] * 10 + [16 * MS, MS]
+    events = (switch(R, (*IDLE, "R"), ME), switch(R + 17 * MS, (*ME, "S"), IDLE))
+    trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=11, events=events),))
+    found = blame(Run.of("r", table, trace=trace), 11, trace.jobs[0])
+    assert (found.cause, found.holder) == ("core held", "its own previous job")
+
+
+def test_interrupts_in_its_time() -> None:
+    events = [
+        switch(R, (*IDLE, "R"), ME),
+        event("irq_handler_entry", R + MS, OWN, "db-t0", irq=9, name="disk"),
+        event("irq_handler_exit", R + 4 * MS, OWN, "db-t0", irq=9, ret="handled"),
+        switch(R + 5 * MS, (*ME, "S"), IDLE),
+    ]
+    found = named(late_run(ran(R, R, R + 5 * MS), events, cpu_ns=5 * MS))
+    assert (found.cause, found.holder) == ("core held", "interrupt (irq)")
+
+
+def test_time_in_no_account_is_suspected_of_the_host() -> None:
+    events = [switch(R, (*IDLE, "R"), ME), switch(R + 9 * MS, (*ME, "S"), IDLE)]
+    found = named(late_run(ran(R, R, R + 9 * MS), events))
+    assert (found.cause, found.parts_ns["stall"]) == ("host stall", 8 * MS)
+
+
+@pytest.mark.parametrize(("flag", "words"), [(j.DETAIL_SY, "spinning"), (0, "memory")])
+def test_its_own_code_with_the_use_that_took_longest(flag: int, words: str) -> None:
+    run = late_run(ran(R, R, R + 4 * MS), [], cpu_ns=4 * MS)
+    details = np.zeros(len(run.table.jobs), j.DETAIL_DTYPE)
+    details["worst_use"] = j.NO_USE
+    details[10] = (0, 3 * MS, R, 1, 0, 0, flag)
+    plan = task_set(
+        [PlannedTask(core=0, uses=[("work", 1, None), ("lock", 1, 0)])], [Resource("lock", None)]
+    )
+    table = attrs.evolve(run.table, details=details)
+    found = blame(Run.of("r", table, task_set=plan), 10, None)
+    assert (found.cause, found.holder) == ("execution", "lock")
+    assert words in found.evidence
+    assert found.details["resource"] == 0
+
+
+def test_a_usual_job_is_put_down_to_nothing() -> None:
+    assert named(late_run(ran(R, R, R + MS), [])).cause == "unknown"
+
+
+def test_events_that_never_show_the_thread_accuse_nobody() -> None:
+    events = [switch(R, (*PEER, "S"), IDLE)]
+    job = ran(R, R + 5 * MS, R + 6 * MS)
+    found = named(late_run(job, events, run_delay_before_ns=5 * MS))
+    assert (found.cause, found.holder, found.traced) == ("core held", "", False)
+
+
+def test_a_task_is_known_by_its_name_where_thread_numbers_mean_nothing() -> None:
+    """As in a namespace of process numbers: the program's own differ from the kernel's."""
+    stranger = ("db-t1", 999, 20)
+    events = [
+        waking(R, ("<idle>", 0)),
+        switch(R + 1000, (*IDLE, "R"), stranger),
+        switch(R + 5 * MS, (*stranger, "S"), ME),
+        switch(R + 6 * MS, (*ME, "S"), IDLE),
+    ]
+    run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
+    assert run.trace is not None
+    run = attrs.evolve(run, trace=attrs.evolve(run.trace, threads={7: 0, 8: 1}))
+    found = named(run)
+    assert (found.cause, found.holder) == ("core held", "t1 of the set")
+
+
+def test_a_switch_from_idle_that_was_left_out_is_made_up_for() -> None:
+    """Seen on a real kernel: the switch from idle to a waking thread has no event."""
+    hog = ("db-hog", OTHER, 15)
+    events = [
+        switch(R, (*IDLE, "R"), ME),
+        switch(R + MS, (*ME, "S"), IDLE),
+        waking(R + MS + 1000, ("db-t1", 300), cpu=1),
+        event("local_timer_exit", R + MS + 2000, 0, "<idle>", vector=236),
+        switch(R + 6 * MS, (*hog, "S"), ME),
+        switch(R + 7 * MS, (*ME, "S"), IDLE),
+    ]
+    timeline = rebuild(events, lambda pid, _: pid == OWN, cpu=0, release_ns=R, finish_ns=R + 7 * MS)
+    (wait,) = [w for w in timeline.waits if w.kind == "ready"]
+    held = {turn.thread.name: ns for turn, ns in timeline.holders(wait).items()}
+    assert held == {"swapper/0": 1000, "db-hog": 5 * MS - 2000}
+
+
+def test_late_jobs_are_the_worst_first_and_name_known_causes_and_parts() -> None:
+    run = late_run(ran(R, R, R + 12 * MS), [], cpu_ns=12 * MS)
+    found = late_jobs(run, 3)
+    assert [late.tardiness_ns for late, _ in found] == [2 * MS, 0, 0]
+    assert found[0][1].job == 10
+    assert all(job.cause in CAUSES and set(job.parts_ns) == set(PARTS) for _, job in found)

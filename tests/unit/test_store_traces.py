@@ -1,0 +1,120 @@
+"""Truth: docs/reference/files.md: what is kept of traces, and what a damaged one says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.runs import RunTask, calibration, job_table, key, new_store, ran
+
+from deadbeat.analysis.late import Worst, late_of
+from deadbeat.analysis.summarise import summarise
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import DataError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import RunKey
+from deadbeat.model.traces import JobTrace, RunTrace, TraceEvent
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import read_json
+from deadbeat.store.summary import write_summary
+from deadbeat.store.traces import TraceFolder
+
+EVENT = TraceEvent(
+    at_ns=-5, cpu=1, name="sched_waking", thread="a b", pid=7, fields={"comm": "x", "pid": 3}
+)
+TRACE = RunTrace(threads={3: 0, 4: 1}, jobs=(JobTrace(job=9, events=(EVENT,), lost=2),))
+
+
+def test_a_trace_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    TraceFolder(tmp_path / "traces").save(key(), TRACE, (0, 0.5))
+    again = TraceFolder(tmp_path / "traces")
+    assert again.load(key()) == TRACE
+    assert again.load(key(replica=1)) is None
+    assert again.unavailable() == ""
+
+
+def test_no_more_than_the_worst_runs_are_kept_also_across_sessions(tmp_path: Path) -> None:
+    severities = [(0, 0.1), (50, 1.5), (0, 0.9), (0, 0.2), (70, 1.1)]
+    for replica, severity in enumerate(severities):
+        # a folder opened anew, as by a session that resumes
+        TraceFolder(tmp_path / "traces", most=2).save(key(replica=replica), TRACE, severity)
+    kept = sorted(path.stem for path in (tmp_path / "traces").iterdir())
+    assert kept == [key(replica=1).text, key(replica=4).text]
+
+
+def test_the_reason_why_there_is_none_is_kept(tmp_path: Path) -> None:
+    folder = TraceFolder(tmp_path / "traces")
+    folder.save(key(), RunTrace(unavailable="no tracefs"), (0, 0.5))
+    assert (folder.load(key()), folder.unavailable()) == (None, "no tracefs")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"format": 1}', '{"format": 1, "threads": {"x": 0}, "jobs": []}',
+     '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2]]}]}',
+     '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2, "", "", 1, 3]]}]}'],  # noqa: E501
+)  # fmt: skip
+def test_a_damaged_trace_is_named(tmp_path: Path, text: str) -> None:
+    folder = TraceFolder(tmp_path / "traces")
+    folder.save(key(), TRACE, (0, 0.5))
+    path = tmp_path / "traces" / f"{key().text}.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=path.name):
+        folder.load(key())
+    # and is in the way of no other
+    TraceFolder(tmp_path / "traces").save(key(replica=1), TRACE, (0, 0.5))
+    assert folder.load(key(replica=1)) == TRACE
+
+
+def split_run(responses: list[int]) -> JobTable:
+    jobs = [ran(1000 * i, 1000 * i, 1000 * i + length) for i, length in enumerate(responses)]
+    table = job_table([RunTask()], [jobs])
+    table.jobs["flags"] |= j.JOB_SPLIT
+    table.jobs["cpu_ns"] = responses
+    return table
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CampaignStore:
+    made = CampaignStore.create(tmp_path / "demo", {"name": "demo", "run": {"causes": True}}, 5)
+    made.save_calibration(calibration())
+    made.commit_table(key(replica=0), split_run([100, 100, 900]))
+    made.commit_table(key(replica=1), split_run([100, 950, 100]))
+    return made
+
+
+def names(worst: list[object]) -> list[tuple[str, int]]:
+    return [(job.run, job.job) for job in worst]  # type: ignore[attr-defined]
+
+
+def test_the_worst_jobs_of_all_runs_in_order(store: CampaignStore) -> None:
+    found, unavailable = late_of(store, count=3)
+    first, second = key(replica=1).text, key(replica=0).text
+    assert names(list(found)) == [(first, 1), (second, 2), (second, 0)]
+    assert unavailable == ""
+
+
+def test_jobs_without_the_split_are_not_named() -> None:
+    table = job_table([RunTask()], [[ran(0, 0, 900)]])
+    worst = Worst(3)
+    worst.consider(key(), table)
+    assert worst.keys() == set()
+
+
+def test_causes_are_written_with_the_summary(store: CampaignStore) -> None:
+    store.save_trace(key(), RunTrace(unavailable="refused"), (0, 0.9))
+    summary = summarise(store, worst=1)
+    write_summary(store, summary)
+    plain = read_json(store.path / "causes.json", what="causes", hint="")
+    assert [job["run"] for job in plain["causes"]] == [key(replica=1).text]
+    assert plain["causes_unavailable"] == "refused"
+    assert sum(plain["causes"][0]["parts_ns"].values()) == plain["causes"][0]["response_ns"]
+
+
+def test_a_campaign_without_the_split_claims_no_causes(tmp_path: Path) -> None:
+    made = new_store(tmp_path / "plain")
+    made.commit_table(RunKey(key().point, 0), job_table([RunTask()], [[ran(0, 0, 900)]]))
+    summary = summarise(made)
+    assert "causes" not in summary.meta
+    write_summary(made, summary)
+    assert not (made.path / "causes.json").exists()

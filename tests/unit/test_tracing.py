@@ -1,0 +1,296 @@
+"""Truth: the files of tracefs (Documentation/trace/ftrace.rst), played by a folder whose mkdir,
+rmdir, mount and unshare are scripts; refusals are scripted one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers.runs import RunTask, job_table, ran
+
+from deadbeat.executors import events as kernel
+from deadbeat.executors.events import extract, parse_line, worst_jobs
+from deadbeat.executors.tracing import EVENTS, Tracer, cpu_mask
+from deadbeat.targets.fake import Conversation, FakeTarget
+from deadbeat.targets.local import LocalTarget
+
+SWITCH = (
+    "          <idle>-0       [001] d..2. 24435.748429: sched_switch: prev_comm=swapper/1"
+    " prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=my prog next_pid=7 next_prio=20"
+)
+MKDIR = r"""#!/bin/sh
+set -e
+case $1 in *instances/*) ;; *) exec /bin/mkdir "$@" ;; esac
+/bin/mkdir "$1"
+cd "$1"
+echo 1 > tracing_on; echo local > trace_clock; echo 3 > tracing_cpumask; : > trace
+for cpu in 0 1; do
+    /bin/mkdir -p per_cpu/cpu$cpu
+    echo 7 > per_cpu/cpu$cpu/buffer_size_kb
+    printf 'entries: 3\noverrun: 2\ncommit overrun: 0\ndropped events: 1\n' > per_cpu/cpu$cpu/stats
+done
+for event in EVENTS; do /bin/mkdir -p events/$event; echo 0 > events/$event/enable; done
+"""
+RMDIR = '#!/bin/sh\ncase $1 in *instances/deadbeat-*) exec rm -r "$1" ;; *) exit 1 ;; esac\n'
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Puts a script in front of a command for everything the tests start."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def put(name: str, text: str) -> None:
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+    put("mkdir", MKDIR.replace("EVENTS", " ".join(EVENTS)))
+    put("rmdir", RMDIR)
+    return put
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path, commands: object) -> Path:
+    """A mounted tracefs whose own settings are odd ones."""
+    place = tmp_path / "tracing"
+    (place / "instances").mkdir(parents=True)
+    (place / "trace_clock").write_text("x86-tsc\n")
+    (place / "tracing_on").write_text("odd\n")
+    (place / "buffer_size_kb").write_text("4711\n")
+    return place
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[LocalTarget]:
+    (tmp_path / "work").mkdir()
+    with LocalTarget(folder=tmp_path / "work") as made:
+        yield made
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text() if path.is_file() else ""
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_an_instance_is_set_up_used_and_gone(target: LocalTarget, tracefs: Path) -> None:
+    before = content(tracefs)
+    with Tracer(target, cpus=(0, 1), places=(str(tracefs),)) as tracer:
+        assert tracer.unavailable == ""
+        (instance,) = (tracefs / "instances").iterdir()
+        assert (instance / "trace_clock").read_text() == "mono"
+        assert (instance / "tracing_cpumask").read_text() == "00000003"
+        assert (instance / "tracing_on").read_text() == "0"
+        assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "8192"
+        assert all((instance / f"events/{event}/enable").read_text() == "1" for event in EVENTS)
+        tracer.start()
+        assert (instance / "tracing_on").read_text() == "1"
+        (instance / "trace").write_text(f"# tracer: nop\n{SWITCH}\n")
+        tracer.stop()
+        assert (instance / "tracing_on").read_text() == "0"
+        assert tracer.lost == 6
+        assert SWITCH in tracer.text()
+    assert content(tracefs) == before
+
+
+def test_instances_of_the_dead_are_removed_and_no_others(
+    target: LocalTarget, tracefs: Path
+) -> None:
+    for name in ("deadbeat-4194399", f"deadbeat-{os.getpid()}", "somebody-else"):
+        (tracefs / "instances" / name).mkdir()
+    with Tracer(target, cpus=(0,), places=(str(tracefs),)) as tracer:
+        assert tracer.unavailable == ""
+    left = {path.name for path in (tracefs / "instances").iterdir()}
+    assert left == {f"deadbeat-{os.getpid()}", "somebody-else"}
+
+
+def test_where_it_is_not_mounted_it_is_mounted_in_a_namespace(
+    target: LocalTarget, tracefs: Path, tmp_path: Path, commands: Callable[[str, str], None]
+) -> None:
+    said = tmp_path / "said"
+    empty = tmp_path / "empty"
+    commands("unshare", f'#!/bin/sh\necho "unshare $*" >> {said}\nshift\nexec "$@"\n')
+    commands("mount", f'#!/bin/sh\necho "mount $4" >> {said}\nln -s {tracefs} "$4"\n')
+    with Tracer(target, cpus=(0,), places=(str(empty),)) as tracer:
+        assert tracer.unavailable == ""
+        tracer.start()
+    assert said.read_text().splitlines()[0] == "unshare -m true"
+    assert said.read_text().splitlines()[-1] == f"mount {empty}"
+    assert not list((tracefs / "instances").iterdir())
+
+
+FAILS = "#!/bin/sh\necho {0!r} >&2\nexit 1\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "mounted", "reason"),
+    [
+        ("mkdir", "Operation not permitted", True, "an instance of event tracing is refused"),
+        ("mkdir", "Device or resource busy", True, "Device or resource busy"),
+        ("unshare", "unshare failed", False, "tracefs is not mounted, and must not be"),
+        ("mount", "unknown filesystem type", False, "tracefs cannot be mounted"),
+    ],
+)
+def test_a_refusal_is_told_and_nothing_stays(
+    target: LocalTarget,
+    tracefs: Path,
+    commands: Callable[[str, str], None],
+    tmp_path: Path,
+    *,
+    command: str,
+    words: str,
+    mounted: bool,
+    reason: str,
+) -> None:
+    before = content(tracefs)
+    if not mounted:
+        commands("unshare", '#!/bin/sh\nshift\nexec "$@"\n')
+    commands(command, FAILS.format(words))
+    place = tracefs if mounted else tmp_path / "nowhere"
+    with Tracer(target, cpus=(0,), places=(str(place),)) as tracer:
+        assert reason in tracer.unavailable
+        assert words in tracer.unavailable
+        tracer.start()
+        tracer.stop()
+        assert tracer.text() == ""
+    assert content(tracefs) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ls -d per_cpu/cpu1 >/dev/null; rm -r per_cpu", "no memory for a buffer"),
+        ("rm -r events/sched", "event sched/sched_switch is refused"),
+        ("rm trace_clock; /bin/mkdir trace_clock", "the clock mono is refused"),
+    ],
+)
+def test_what_the_instance_refuses_is_told_and_it_is_removed(
+    target: LocalTarget,
+    tracefs: Path,
+    commands: Callable[[str, str], None],
+    line: str,
+    reason: str,
+) -> None:
+    commands("mkdir", MKDIR.replace("EVENTS", " ".join(EVENTS)) + line + "\n")
+    with Tracer(target, cpus=(0, 1), places=(str(tracefs),)) as tracer:
+        assert reason in tracer.unavailable
+    assert not list((tracefs / "instances").iterdir())
+
+
+def test_a_killed_user_leaves_nothing(target: LocalTarget, tracefs: Path) -> None:
+    """The shell's input ends with whoever held it: that is all that kill -9 leaves to see."""
+    tracer = Tracer(target, cpus=(0,), places=(str(tracefs),))
+    tracer.start()
+    process = tracer._process
+    assert process is not None
+    assert process.close(timeout=10).returncode == 0
+    assert not list((tracefs / "instances").iterdir())
+
+
+def scripted(answer: Callable[[str], tuple[str, ...]], *greeting: str) -> FakeTarget:
+    return FakeTarget(conversations={"sh": Conversation(greeting=greeting, answer=answer)})
+
+
+def test_a_shell_that_dies_in_between_is_told() -> None:
+    def die(line: str) -> tuple[str, ...]:
+        raise EOFError
+
+    with Tracer(scripted(die, "ready"), cpus=(0,)) as tracer:
+        tracer.start()
+        assert "ended without a word" in tracer.unavailable
+        tracer.stop()
+        assert tracer.text() == ""
+
+
+def test_an_answer_that_is_none_of_ours_is_told() -> None:
+    with Tracer(scripted(lambda line: ("?",), "ready"), cpus=(0,)) as tracer:
+        tracer.start()
+        assert tracer.unavailable == "?"
+
+
+def test_a_target_without_a_shell_has_no_tracing() -> None:
+    with Tracer(FakeTarget(), cpus=(0,)) as tracer:
+        assert "no program sh" in tracer.unavailable
+
+
+@pytest.mark.parametrize(
+    ("cpus", "mask"),
+    [((0,), "00000001"), ((0, 1, 3), "0000000b"), ((32, 0), "00000001,00000001"), ((), "00000000")],
+)
+def test_a_mask_is_written_as_the_kernel_reads_it(cpus: tuple[int, ...], mask: str) -> None:
+    assert cpu_mask(cpus) == mask
+
+
+def test_a_line_of_the_kernel() -> None:
+    found = parse_line(SWITCH, epoch_ns=24_435_000_000_000)
+    assert found is not None
+    assert (found.at_ns, found.cpu, found.name) == (748_429_000, 1, "sched_switch")
+    assert (found.thread, found.pid) == ("<idle>", 0)
+    assert found.fields == {
+        "prev_comm": "swapper/1", "prev_pid": 0, "prev_prio": 120, "prev_state": "R",
+        "next_comm": "my prog", "next_pid": 7, "next_prio": 20,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " irq/9-acpi-44     [000] d.h1   10.000001: softirq_entry: vec=9 [action=RCU]",
+        " irq/9-acpi-44     (     44) [000] d.h1 10.000001: softirq_entry: vec=9 [action=RCU]",
+        " irq/9-acpi-44     [000] 10.000001000: softirq_entry: vec=9 [action=RCU]",
+    ],
+)
+def test_other_layouts_of_a_line(line: str) -> None:
+    """With the option record-tgid, with irq-info off, and with nanoseconds."""
+    found = parse_line(line, epoch_ns=0)
+    assert found is not None
+    assert (found.at_ns, found.thread, found.pid) == (10_000_001_000, "irq/9-acpi", 44)
+    assert found.fields == {"vec": 9, "action": "RCU"}
+
+
+@pytest.mark.parametrize("line", ["", "# tracer: nop", "CPU:1 [LOST 37 EVENTS]", "a-b [c] 1.2: d:"])
+def test_whatever_is_no_event_is_none(line: str) -> None:
+    assert parse_line(line, epoch_ns=0) is None
+
+
+def sched(at_us: int, before: int, after: int, *, cpu: int = 0) -> str:
+    return (
+        f" t-{before} [00{cpu}] d..2. 0.{at_us:06d}: sched_switch: prev_comm=t prev_pid={before}"
+        f" prev_prio=1 prev_state=S ==> next_comm=u next_pid={after} next_prio=1"
+    )
+
+
+def test_the_worst_jobs_get_their_own_events() -> None:
+    task = RunTask(deadline_ns=1_000_000)
+    jobs = [ran(i * 1_000_000, i * 1_000_000, i * 1_000_000 + 1000 * (i + 1)) for i in range(40)]
+    table = job_table([task], [jobs])
+    assert [late.job for late in worst_jobs(table, 3)] == [39, 38, 37]
+    lines = [
+        sched(1, 5, 6),
+        sched(2, 8, 9, cpu=1),
+        sched(38_900, 6, 7),
+        sched(39_010, 7, 5),
+        sched(39_011, 1, 2, cpu=1),
+        "garbage 39.9",
+        sched(39_500, 5, 7),
+    ]
+    trace = extract(table, "\n".join(lines), {5: 0}, lost=4, count=1)
+    (job,) = trace.jobs
+    assert (job.job, job.lost) == (39, 4)
+    # who had the CPU before, then what lies within the margins, on its CPU or about its thread
+    assert [e.at_ns // 1000 for e in job.events] == [1, 38_900, 39_010]
+
+
+def test_a_job_keeps_no_more_events_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "EVENTS_PER_JOB", 10)
+    table = job_table([RunTask()], [[ran(0, 0, 900_000)]])
+    lines = [sched(i, 5, 6) for i in range(1, 101)]
+    lines += [f" t-5 [000] d..2. 0.000{i}: irq_handler_entry: irq=1" for i in range(200, 300)]
+    (job,) = extract(table, "\n".join(lines), {5: 0}, count=1).jobs
+    assert len(job.events) == 10
+    assert job.lost == 190
+    assert (job.events[0].at_ns, job.events[-1].at_ns) == (1000, 100_000)
