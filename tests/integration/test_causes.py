@@ -39,6 +39,8 @@ def look(script: str = LOOK) -> str | None:
 @pytest.fixture
 def tracefs() -> Iterator[None]:
     """Whatever a test does, the machine's tracefs is afterwards as it was."""
+    with LocalTarget() as target:  # what a killed test left is not this one's doing
+        Tracer(target, cpus=(0,)).close()
     before, mounted = look(), Path("/proc/self/mounts").read_text()
     if before is None:
         pytest.skip("tracefs cannot be mounted here")

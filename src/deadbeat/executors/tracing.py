@@ -54,7 +54,8 @@ fi
 [ -d "$root/instances" ] || give_up "this kernel has no instances of event tracing"
 drop() { { echo 0 > "$1/tracing_on"; } 2>/dev/null; rmdir "$1" 2>/dev/null; }
 for old in "$root"/instances/deadbeat-*; do
-    [ -d "$old" ] && ! [ -d "/proc/${old##*-}" ] && drop "$old"
+    # a process that is not one of these shells took the number over; the dead have no words
+    [ -d "$old" ] && ! grep -qs "instances/deadbeat-" "/proc/${old##*-}/cmdline" && drop "$old"
 done
 i=$root/instances/deadbeat-$$
 why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
