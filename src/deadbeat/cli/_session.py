@@ -103,7 +103,7 @@ def run_to_end(
         store = _begin(session)
         result = _measure(session, store)
         say("summarise and draw")
-        write_results(store, figures=options["figures"], worst=options["worst"])
+        write_results(store, figures=options["figures"])
     except KeyboardInterrupt:
         _interrupted(session, store, again)
         raise
