@@ -21,8 +21,10 @@ from deadbeat.campaign.spec import CampaignSpec, spec_dict
 from deadbeat.executors.base import Injection, References, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.executors.session import HardwareSession
+from deadbeat.executors.tracing import Tracer
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.targets.fake import FakeTarget
 
 SPEC = tiny_spec()
 ELSEWHERE = FakeExecutor(name="elsewhere")
@@ -311,6 +313,9 @@ def test_a_program_is_told_only_what_programs_of_every_version_know(tmp_path: Pa
 
         def source_of(self, requests: Sequence[RunRequest]) -> str:
             return ""
+
+        def tracer(self) -> Tracer:
+            return Tracer(FakeTarget(), cpus=self.cpus)
 
         def start_program(self, program: Path, verb: str, options: dict[str, str]) -> None:
             self.told.append(options)
