@@ -26,6 +26,13 @@ PATIENCE_S = 120
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 40}
 DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 
+#: Plots whose drawing is taller than its place, and so covers what follows.
+OVERFLOWING = """
+const tall = (plot) => [...plot.querySelectorAll(".main-svg")].some((svg) =>
+  svg.getBoundingClientRect().bottom > plot.getBoundingClientRect().bottom + 1);
+return [...document.querySelectorAll(".plot")].filter(tall).map((plot) => plot.id);
+"""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory) -> Iterator[Chrome]:
@@ -44,9 +51,10 @@ def opened(browser: Chrome, path: Path, *, width: int = 1400, scheme: str = "lig
 
 
 def assert_quiet(browser: Chrome, path: Path) -> None:
-    """No error, no figure that could not be drawn, no request to anywhere."""
+    """No error, no figure that could not be drawn or covers another, no request to anywhere."""
     assert console_errors(browser) == []
     assert browser.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
+    assert browser.execute_script(OVERFLOWING) == []
     outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
     assert set(outside) <= {path.as_uri()}
 

@@ -129,17 +129,23 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",
-            f"{len(summary.rows):,} {_rows_are(summary)} · {len(summary.sets):,} task sets"
-            f" · {jobs:,} jobs",
+            f"{_rows_are(summary)} · {_counted(len(summary.sets), 'task set')}"
+            f" · {_counted(jobs, 'job')}",
         ),
         *((("Precision", known),) if known else ()),
     )
 
 
 def _rows_are(summary: Summary) -> str:
+    count = len(summary.rows)
     if summary.mode != "stress":
-        return "points"
-    return "groups" if len(factors(summary.rows)) < 2 else "groups at a deadline factor"
+        return _counted(count, "point")
+    words = _counted(count, "group")
+    return words if len(factors(summary.rows)) < 2 else f"{words} at a deadline factor"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def labels(summary: Summary) -> tuple[str, ...]:
@@ -181,7 +187,8 @@ def precision_text(summary: Summary) -> str:
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
     sets = sum(int(number(point.get("sets")) or 0) for point in points)
     metric = str(record.get("metric")).replace("_", " ")
-    return f"{metric} to within {width} at {len(points)} points with {sets} task sets: {text}"
+    at = f"{_counted(len(points), 'point')} with {_counted(sets, 'task set')}"
+    return f"{metric} to within {width} at {at}: {text}"
 
 
 def calibration(summary: Summary) -> tuple[tuple[str, str], ...]:

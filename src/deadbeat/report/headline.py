@@ -207,6 +207,8 @@ def _open_words(grid: Grid) -> str:
 def _sentence(summary: Summary, answers: Sequence[CoreAnswer], floor: float | None) -> str:
     if not answers:
         return "Nothing was measured yet."
+    if not any(_known(row) for row in summary.rows):
+        return "No task set has a quiet result: nothing is decided."
     missing = [answer.cores for answer in answers if answer.miss_points]
     slow = [answer.cores for answer in answers if answer.slow_points]
     if missing:
@@ -223,6 +225,11 @@ def _sentence(summary: Summary, answers: Sequence[CoreAnswer], floor: float | No
     if floor is None:
         words += " The noise floor is not known: a small effect may be noise."
     return words
+
+
+def _known(row: Row) -> bool:
+    columns = ("slowdown_mean", "deadline_miss_ratio")
+    return any(number(row.get(column)) is not None for column in columns)
 
 
 def _quiet_words(summary: Summary, floor: float | None) -> str:

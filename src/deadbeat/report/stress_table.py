@@ -73,15 +73,15 @@ def stress_sentence(summary: Summary) -> str:
     sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)
     floor = noise_floor(summary).share
     text = (
-        f"Of {sets} random task sets the worst twentieth of group {_name(worst, decided)}"
-        f" runs at least {worst['slowdown_p95']:.2f} times as long as alone"
+        f"Of {sets} task sets the slowest 5 %{_of_group(worst, decided)}"
+        f" run at least {worst['slowdown_p95']:.2f} times as long as alone"
         f" (median {worst['slowdown_p50']:.2f}, worst {worst['slowdown_max']:.2f});"
     )
     late = [row for row in decided if row.get("miss_set_share")]
     if late:
         most = max(late, key=lambda row: float(row["miss_set_share"]))
         share = f"{most['miss_set_share']:.1%}"
-        text += f" {share} of the sets of group {_name(most, decided)} miss a deadline."
+        text += f" {share} of the sets{_of_group(most, decided)} miss a deadline."
     else:
         text += " no set misses a deadline."
     return " ".join([text, *_doubt(worst, floor), *_shielding(decided)])
@@ -99,6 +99,10 @@ def _doubt(worst: Row, floor: float | None) -> list[str]:
 def _name(row: Row, rows: Sequence[Row]) -> str:
     levels = {other["deadline_factor"] for other in rows}
     return str(row["group"]) + (f" at T = {row['deadline_factor']:g} C" if len(levels) > 1 else "")
+
+
+def _of_group(row: Row, rows: Sequence[Row]) -> str:
+    return f" of group {_name(row, rows)}" if len(rows) > 1 else ""
 
 
 def _shielding(rows: Sequence[Row]) -> list[str]:

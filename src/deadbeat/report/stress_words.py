@@ -160,6 +160,8 @@ def group_table(summary: Summary) -> tuple[tuple[str, ...], list[tuple[str, ...]
     several = len(factors(summary.rows)) > 1
     head = ("group", *(["D/C"] if several else []), *(name for _, name in _COUNTS))
     head += tuple(name for _, name, _, _ in GROUP_TABLE)
+    aimed = any(row.get("stopped") for row in summary.rows)
+    head += ("half width", "stopped because") if aimed else ()
     lines = []
     for row in summary.rows:
         start = (str(row.get("group")), *([f"{factor_of(row):g}"] if several else []))
@@ -168,8 +170,14 @@ def group_table(summary: Summary) -> tuple[tuple[str, ...], list[tuple[str, ...]
             "–" if number(row.get(column)) is None else interval_text(row, column, ends, scale)
             for column, _, ends, scale in GROUP_TABLE
         )
-        lines.append((*start, *counts, *values))
+        lines.append((*start, *counts, *values, *(_reached(row) if aimed else ())))
     return head, lines
+
+
+def _reached(row: Row) -> tuple[str, str]:
+    """How well a group is known where a precision was asked for, and why it stopped."""
+    half = number(row.get("half_width"))
+    return "–" if half is None else f"{half:.3f}", str(row.get("stopped") or "–")
 
 
 def _count(value: Any) -> str:

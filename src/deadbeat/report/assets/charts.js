@@ -185,7 +185,9 @@
     const node = byId(id), width = node.clientWidth;
     try {
       const traces = panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces);
-      await Plotly.react(node, traces, layout(panel, width, legend), config(id));
+      const made = layout(panel, width, legend);
+      node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
+      await Plotly.react(node, traces, made, config(id));
       node.dataset.drawn = id;
     } catch (error) {
       node.textContent = `This figure cannot be drawn here: ${error.message || error}`;
