@@ -82,6 +82,19 @@ def test_a_stress_campaign_is_drawn_and_its_sets_can_be_sorted(browser, tmp_path
     assert_quiet(browser, path)
 
 
+def test_drawings_keep_their_places_in_a_window_of_another_size(browser, tmp_path):
+    path = write_report(demo_stress(**SMALL), tmp_path)
+    opened(browser, path)
+    resize(browser, 1185, 3000)
+    fits = (
+        "const plot = document.getElementById('drivers-0');"
+        "const drawing = plot.querySelector('.main-svg').getBoundingClientRect();"
+        "return Math.abs(drawing.width - plot.clientWidth) < 2;"
+    )
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(fits))
+    assert_quiet(browser, path)
+
+
 def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
     path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
     opened(browser, path)
