@@ -38,6 +38,13 @@ def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
     return Summary(rows=rows, sets=(), noise_floor=noise)
 
 
+def test_points_without_a_single_value_have_no_answer():
+    nothing = {"slowdown_mean": None, "deadline_miss_ratio": None, "task_sets": 0}
+    sentence = headline(campaign(row(1, 0.0, 0.0) | nothing)).sentence
+    assert sentence == "No task set has a quiet result: nothing is decided."
+    assert headline(campaign(row(1, 0.0, 0.0))).sentence.startswith("No deadline was missed")
+
+
 def test_an_interval_above_one_by_less_than_the_floor_is_no_slowdown():
     inside, outside = row(2, 0.5, 1.0, **slow(1.025, 1.019, 1.03)), slow(1.03, 1.021, 1.04)
     assert headline(campaign(inside)).per_cores[0].slow_points == 0
