@@ -351,6 +351,7 @@ def test_the_page_refuses_to_open_a_connection(browser, demo_page):
     console_errors(browser)
 
 
+@pytest.mark.slow
 def test_the_largest_grid_stays_usable(opened, tmp_path):
     """16 x 11 x 11 points with ten task sets each, as the paper's preset measures them."""
     summary = demo_summary(cores=tuple(range(1, 17)), steps=10, sets_per_point=10, holes=False)

@@ -96,7 +96,7 @@ def check(task_set: TaskSet, asked: SynthesisParameters, calibration: Calibratio
     assert 0 <= task_set.contended_ratio_real <= 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(parameter_sets(), st.integers(0, 2**63 - 1))
 def test_every_task_set_keeps_its_promises(asked, seed):
     check(synthesise(asked, CATALOG, CALIBRATION, seed), asked, CALIBRATION)
