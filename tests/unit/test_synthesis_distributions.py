@@ -73,3 +73,35 @@ def test_bernoulli_of_the_exponential(numerator, denominator):
     mean = math.exp(-numerator / denominator)
     deviation = math.sqrt(draws * mean * (1 - mean))
     assert abs(hits - draws * mean) <= 4.5 * deviation
+
+
+class Counted(Stream):
+    """Counts its words: the cost of a draw without a clock."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *label):
+        super().__init__(*label)
+        self.words = 0
+
+    def word(self):
+        self.words += 1
+        return super().word()
+
+
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+@pytest.mark.parametrize("low, high", [(3_000_000, 3_000_000), (3_000_000, 3_000_005), (5, 900)])
+def test_a_draw_is_cheap_however_narrow_the_interval(name, low, high):
+    stream = Counted(13, name)
+    values = [DISTRIBUTIONS[name](stream, low, high) for _ in range(200)]
+    assert low <= min(values) and max(values) <= high
+    assert stream.words < 200 * 40
+
+
+def test_a_log_uniform_draw_inside_one_octave_is_one():
+    stream = Stream(14)
+    counts = Counter(DISTRIBUTIONS["log-uniform"](stream, 10, 17) for _ in range(20_000))
+    total = sum(1 / x for x in range(10, 18))
+    expected = {x: 20_000 / x / total for x in range(10, 18)}
+    # 7 degrees of freedom: 1 in 10^4 is above 30; a uniform law gives hundreds.
+    assert sum((counts[x] - mean) ** 2 / mean for x, mean in expected.items()) < 30
