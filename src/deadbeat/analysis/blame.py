@@ -16,6 +16,7 @@ from attrs import frozen
 from deadbeat.analysis.causes import has_split, split_parts
 from deadbeat.analysis.metrics import Integers, JobColumns, job_columns
 from deadbeat.analysis.timeline import (
+    IDLE,
     Held,
     Timeline,
     Wait,
@@ -34,6 +35,8 @@ from deadbeat.model.traces import PARTS, JobTrace, LateJob, RunTrace
 LEAST_SHARE = 0.1
 #: A fair thread, or nothing, that runs so long beside a ready real-time thread is no mere latency.
 THROTTLED_NS = 1_000_000
+#: Events that show less of an excess than this name nobody: most were lost or left out.
+EXPLAINED = 0.5
 _OF_PART = {
     "wake_up": "wake-up",
     "core_wait": "core held",
@@ -163,17 +166,14 @@ def _name(run: Run, job: int, part: str, excess_ns: int, timeline: Timeline | No
     moved = _moved(run, job, timeline)
     if moved and part in ("wake_up", "core_wait", "execution"):
         return moved
-    if part == "stall":
-        return _Verdict(
-            cause="host stall",
-            evidence=f"{_us(excess_ns)} more than usual in which its thread neither ran, was"
-            " ready nor slept, or pure computation stood still",
-        )
-    if part == "execution":
-        return _of_execution(run, job, excess_ns, timeline)
+    if part in ("stall", "execution"):
+        return _interrupts(excess_ns, timeline) or _of_own_time(run, job, part, excess_ns)
+    if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
+        return own
     if timeline is None:
         words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
-        return _Verdict(cause=_OF_PART[part], holder="", evidence=words + _object_words(run, job))
+        objects = _object_words(run, job) if part == "resource_wait" else ""
+        return _Verdict(cause=_OF_PART[part], holder="", evidence=words + objects)
     rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
     return rules[part](run, job, timeline, excess_ns)
 
@@ -203,17 +203,21 @@ def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict
     names: dict[str, int] = defaultdict(int)
     instead: dict[str, int] = defaultdict(int)
     idle_ns = 0
+    realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
     for wait in ready_waits(timeline):
         for turn, shared in timeline.holders(wait).items():
             names[named(turn.thread, run.trace.threads)] += shared
             idle_ns += shared if turn.thread.pid == 0 else 0
-            if _throttles(turn, shared):
+            if realtime and _throttles(turn, shared):
                 instead[named(turn.thread, run.trace.threads)] += shared
     if not names:
         return _Verdict(
             cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
         )
     whole = sum(names.values())
+    if whole < EXPLAINED * excess_ns:
+        words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
+        return _Verdict(cause="core held", evidence=words)
     if sum(instead.values()) > whole / 2:
         holder = max(instead, key=lambda name: instead[name])
         words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
@@ -232,7 +236,10 @@ def _throttles(turn: Held, shared_ns: int) -> bool:
     for longer than any latency."""
     if not turn.thread.is_fair:
         return False
-    return turn.took_over is not None or shared_ns > THROTTLED_NS
+    if turn.took_over is not None:
+        return True
+    # an idle CPU that nobody was taken from is on its way out of idle, or its host stood still
+    return turn.thread.pid != IDLE and shared_ns > THROTTLED_NS
 
 
 def _of_resource(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
@@ -244,8 +251,14 @@ def _of_resource(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Ver
         words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
         return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
     longest = max(sleeps, key=lambda wait: wait.length_ns)
-    holder = named(longest.waker, run.trace.threads)
     slept = sum(wait.length_ns for wait in sleeps)
+    if slept < EXPLAINED * excess_ns:
+        words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
+        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+    by_waker: dict[str, int] = defaultdict(int)
+    for wait in sleeps:
+        by_waker[named(wait.waker, run.trace.threads)] += wait.length_ns
+    holder = max(by_waker, key=lambda name: by_waker[name])
     words = f"slept {_us(slept)} in {len(sleeps)} waits, {_us(longest.length_ns)} in the longest"
     if holder == "idle":
         words += ", ended by an interrupt"
@@ -263,11 +276,6 @@ def _of_wake_up(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verd
     assert run.trace is not None
     release = int(run.columns.release_ns[job])
     start = int(run.columns.start_ns[job])
-    before = _previous(run, job)
-    if before is not None and int(run.columns.finish_ns[before]) > release:
-        late = _us(int(run.columns.finish_ns[before]) - release)
-        words = f"its own job before it finished {late} after this release"
-        return _Verdict(cause="core held", holder="its own previous job", evidence=words)
     woken = timeline.woken_ns
     if woken is None or woken > start:
         words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
@@ -283,6 +291,16 @@ def _of_wake_up(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verd
     return _Verdict(cause="wake-up", holder=holder, evidence=words)
 
 
+def _own_previous(run: Run, job: int, excess_ns: int) -> _Verdict | None:
+    """The job before it, where that one still ran at its release: known without events."""
+    release, before = int(run.columns.release_ns[job]), _previous(run, job)
+    if before is None or int(run.columns.finish_ns[before]) - release < EXPLAINED * excess_ns:
+        return None
+    late = _us(int(run.columns.finish_ns[before]) - release)
+    words = f"its own job before it finished {late} after this release"
+    return _Verdict(cause="core held", holder="its own previous job", evidence=words)
+
+
 def _previous(run: Run, job: int) -> int | None:
     """The job of the same task and window before this one, if it finished."""
     columns, before = run.columns, job - 1
@@ -292,13 +310,28 @@ def _previous(run: Run, job: int) -> int | None:
     return before if same and columns.finished[before] else None
 
 
-def _of_execution(run: Run, job: int, excess_ns: int, timeline: Timeline | None) -> _Verdict:
-    """Interrupts in its time, else its own code: which use of it took longest over its usual."""
+def _interrupts(excess_ns: int, timeline: Timeline | None) -> _Verdict | None:
+    """Interrupts, where they took most of what is too long."""
     interrupts = timeline.interrupts_ns if timeline else {}
-    if sum(interrupts.values()) > excess_ns / 2:
-        name = max(interrupts, key=lambda key: interrupts[key])
-        words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
-        return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
+    if sum(interrupts.values()) <= excess_ns / 2:
+        return None
+    name = max(interrupts, key=lambda key: interrupts[key])
+    words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
+    return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
+
+
+def _of_own_time(run: Run, job: int, part: str, excess_ns: int) -> _Verdict:
+    if part == "execution":
+        return _of_execution(run, job, excess_ns)
+    return _Verdict(
+        cause="host stall",
+        evidence=f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
+        " slept, or pure computation stood still",
+    )
+
+
+def _of_execution(run: Run, job: int, excess_ns: int) -> _Verdict:
+    """Its own code: which use of it took longest over its usual."""
     use = _use_of(run, job)
     name = str(use.get("use", ""))
     words = f"its own code took {_us(excess_ns)} longer than usual"

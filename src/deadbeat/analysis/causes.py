@@ -36,7 +36,8 @@ def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
     jobs = table.jobs
     before = np.where(known, columns.start_ns - columns.release_ns, 0)
     span = np.where(known, columns.finish_ns - columns.start_ns, 0)
-    waited_before = np.clip(jobs["run_delay_before_ns"], 0, np.maximum(before, 0))
+    behind = np.minimum(behind_own(columns), before)
+    waited_before = behind + np.clip(jobs["run_delay_before_ns"], 0, before - behind)
     waited_within = np.clip(jobs["run_delay_within_ns"], 0, span)
     cpu = np.clip(jobs["cpu_ns"], 0, span - waited_within)
     away = span - waited_within - cpu
@@ -55,6 +56,18 @@ def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
         "execution": cpu - within_cpu,
         "stall": stolen + within_cpu + within_sleep,
     }
+
+
+def behind_own(columns: JobColumns) -> Integers:
+    """How long after each job's release the job of its task before it still ran, ns: its core was
+    held by its own past, which no account of the kernel says."""
+    found = np.zeros(len(columns.task), np.int64)
+    after, before = slice(1, None), slice(None, -1)
+    related = (columns.task[after] == columns.task[before]) & columns.finished[before]
+    related &= columns.window[after] == columns.window[before]
+    late = columns.finish_ns[before][related] - columns.release_ns[after][related]
+    found[after][related] = np.maximum(late, 0)
+    return found
 
 
 def _stalls(table: JobTable) -> Integers:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
-from deadbeat.model.traces import TraceEvent
+from deadbeat.model.traces import GAP, TraceEvent
 
 #: Kernel priorities: below 100 real-time and deadline, from there on fair.
 FAIR_PRIORITY = 100
@@ -154,6 +154,9 @@ class _Builder:
         self.since_ns = self.release_ns
 
     def take(self, event: TraceEvent) -> None:
+        if event.name == GAP:
+            self._gap(event)
+            return
         self._catch_up(event)
         self.last_ns[event.cpu] = event.at_ns
         match event.name:
@@ -165,6 +168,14 @@ class _Builder:
                 self._migrate(event)
             case _:
                 self._interrupt(event)
+
+    def _gap(self, event: TraceEvent) -> None:
+        """What was left out says nothing: neither who had a CPU nor what the thread did."""
+        self._enter("unknown", event.at_ns)
+        for cpu in list(self.now):
+            self._close_turn(cpu, event.at_ns)
+        for known in (self.now, self.last_ns, self.entered):
+            known.clear()
 
     def _is_own(self, thread: Thread) -> bool:
         return self.own(thread.pid, thread.name)
@@ -207,7 +218,7 @@ class _Builder:
     def _waking(self, event: TraceEvent) -> None:
         if event.at_ns >= self.release_ns and self.woken_ns is None:
             self.woken_ns = event.at_ns
-        if self.state == "asleep":
+        if self.state in ("asleep", "unknown"):
             self.waker = Thread(event.pid, event.thread, -1)
             self._enter("ready", event.at_ns)
             target = _number(event, "target_cpu")

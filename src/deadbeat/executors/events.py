@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import JobTrace, RunTrace, TraceEvent
+from deadbeat.model.traces import GAP, JobTrace, RunTrace, TraceEvent
 
 #: Jobs of one run that are extracted, and events of one job that are kept.
 JOBS_PER_RUN, EVENTS_PER_JOB = 5, 600
@@ -171,8 +172,9 @@ def _around(
         int(record["release_ns"]) - BEFORE_NS, int(record["finish_ns"]) + AFTER_NS
     )
     inside = [e for e in events if e.cpu in cpus or own & _pids(e)]
-    kept = _thinned(inside)
-    return (*lines.standing(first, cpus), *kept), len(inside) - len(kept)
+    kept = _thinned(inside, own)
+    left_out = len(inside) - sum(event.name != GAP for event in kept)
+    return (*lines.standing(first, cpus), *kept), left_out
 
 
 def _pids(event: TraceEvent) -> set[int]:
@@ -180,9 +182,27 @@ def _pids(event: TraceEvent) -> set[int]:
     return {event.pid, *(pid for pid in named if isinstance(pid, int))}
 
 
-def _thinned(events: list[TraceEvent]) -> list[TraceEvent]:
-    """At most EVENTS_PER_JOB: interrupts go first, then what lies in the middle."""
-    if len(events) > EVENTS_PER_JOB:
-        events = [event for event in events if event.name.startswith("sched_")]
-    half = EVENTS_PER_JOB // 2
-    return events if len(events) <= EVENTS_PER_JOB else events[:half] + events[-half:]
+def _thinned(events: list[TraceEvent], own: set[int]) -> list[TraceEvent]:
+    """At most EVENTS_PER_JOB: interrupts go first, then what lies in the shortest stretches between
+    changes of the job's own thread; a GAP stands for each row of events that was left out."""
+    if len(events) <= EVENTS_PER_JOB:
+        return events
+    events = [event for event in events if event.name.startswith("sched_")]
+    marks = [0, *(i for i, e in enumerate(events) if own & _pids(e)), len(events) - 1]
+    spans = sorted(
+        pairwise(marks),
+        key=lambda span: events[span[0]].at_ns - events[span[1]].at_ns,
+    )
+    kept: set[int] = set()
+    for first, last in spans:
+        # a row of its own costs a gap as well
+        more = set(range(first, last + 1)) - kept
+        if len(kept) + len(more) <= EVENTS_PER_JOB * 2 // 3:
+            kept |= more
+    found: list[TraceEvent] = []
+    for i, event in enumerate(events):
+        if i in kept:
+            found.append(event)
+        elif not found or found[-1].name != GAP:
+            found.append(TraceEvent(at_ns=event.at_ns, cpu=-1, name=GAP, thread="", pid=-1))
+    return found

@@ -37,6 +37,7 @@ _PATIENCE_S = 30.0
 
 # $1 mount, $2 CPU mask, $3 KB, $4 CPUs, $5 events needed, $6 other events, $7... places
 _SCRIPT = r"""
+trap '' INT HUP PIPE
 say() { printf '%s\n' "$*"; }
 give_up() { say "no $*"; exit 0; }
 mounted=$1 mask=$2 kb=$3 cpus=$4 needed=$5 others=$6 script=$0
@@ -52,16 +53,15 @@ elif [ -z "$root" ]; then
     root=$1
 fi
 [ -d "$root/instances" ] || give_up "this kernel has no instances of event tracing"
-drop() { { echo 0 > "$1/tracing_on"; } 2>/dev/null; rmdir "$1" 2>/dev/null; }
-for old in "$root"/instances/deadbeat-*; do
-    # a process that is not one of these shells took the number over; the dead have no words
-    [ -d "$old" ] && ! grep -qs "instances/deadbeat-" "/proc/${old##*-}/cmdline" && drop "$old"
+drop() { rmdir "$1" 2>/dev/null; }
+for old in "$root"/instances/deadbeat-*; do  # refused where its shell lives and holds it open
+    [ -d "$old" ] && drop "$old"
 done
 i=$root/instances/deadbeat-$$
-why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
-trap '' INT HUP PIPE
-trap 'drop "$i" || { sleep 0.1; drop "$i"; }' EXIT
+trap 'exec 9<&-; [ ! -d "$i" ] || drop "$i" || { sleep 0.1; drop "$i"; }' EXIT
 trap 'exit 0' TERM
+why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
+exec 9< "$i/tracing_on"  # the kernel removes no instance that has an open file
 set_to() { { printf '%s' "$1" > "$2"; } 2>/dev/null; }
 set_to 0 "$i/tracing_on"
 set_to mono "$i/trace_clock" || give_up "the clock mono is refused"
@@ -90,7 +90,9 @@ while read -r word path; do
         done
         say "ok $lost"
         ;;
-    save) { cat "$i/trace" > "$path"; } 2>/dev/null && say ok || say "no the trace could not be copied" ;;
+    save)
+        why=$({ cat "$i/trace" > "$path"; } 2>&1) && say ok || { rm -f "$path"; say "no the trace could not be copied: $why"; }
+        ;;
     *) say "no such word: $word" ;;
     esac
 done
@@ -117,6 +119,9 @@ class Tracer:
             self._hear("ready")
         except TargetError as error:
             self._give_up(str(error))
+        except BaseException:  # an interrupt: nobody else could close it
+            self.close()
+            raise
 
     def start(self) -> None:
         """Empties the buffers and begins."""

@@ -26,6 +26,10 @@ CAUSES = (
 )
 
 
+#: Name of the event that stands for those that were left out of a job with too many.
+GAP = "gap"
+
+
 @frozen(kw_only=True)
 class TraceEvent:
     """A scheduling event.

@@ -25,7 +25,7 @@ def log_uniform(stream: Stream, low: int, high: int) -> int:
     """P(x) proportional to 1/x: as many between 100 and 200 us as between 200 and 400 us.
 
     An octave [b, 2b) is drawn uniformly, x uniformly inside it, and accepted with probability b/x.
-    An interval inside one octave is drawn from directly: hardly a draw would fall into a narrow one.
+    An interval inside one octave is drawn from directly: few draws would fall into a narrow one.
     """
     if high < 2 * low:
         return _log_uniform_narrow(stream, low, high)
