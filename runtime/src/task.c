@@ -225,6 +225,9 @@ static void run_window(struct worker *w, const struct window *window)
     const bool timed = w->thread->clock != NULL;
     w->inject_ns =
         window->kind == DB_WINDOW_TOGETHER && inject->delay_task == (int32_t)w->index ? inject->delay_ns : 0;
+    /* its thread was woken for the window: a wait for the core at that wake-up is none of a job's */
+    if (w->usage >= 0)
+        port_usage(w->usage, &w->after, 1);
     for (int64_t release = first_release(w->task, window); release < window->end_ns; release += period) {
         struct db_job_record *record = new_record(w, window, release);
         if (late && port_now_ns() > give_up)
