@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -203,3 +206,81 @@ def test_folders_of_dead_processes_are_removed_and_others_are_not(
         assert not orphan.exists()
         assert living.exists()
         assert foreign.exists()
+
+
+OWNER = """
+import os, sys, time
+import tempfile
+os.getpid = lambda: {pid}
+from deadbeat.targets.local import LocalTarget
+target = LocalTarget()
+print(target.folder, flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def another_owner(there: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process with a work folder in ``there`` and a number that nobody has here, as in another
+    PID namespace."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    environment = {**os.environ, "TMPDIR": str(there)}
+    argv = [sys.executable, "-c", OWNER.format(pid=ended.pid)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def test_a_live_folder_of_another_pid_namespace_is_kept_and_a_killed_ones_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with another_owner(tmp_path) as (process, folder):
+        (folder / "batch.elf").touch()
+        with LocalTarget():
+            assert (folder / "batch.elf").exists()
+        process.kill()
+        process.wait()
+        with LocalTarget():
+            assert not folder.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_removed_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = []
+    plain = tempfile.mkdtemp
+
+    def robbed(prefix: str) -> str:
+        made.append(plain(prefix=prefix))
+        if len(made) == 1:
+            shutil.rmtree(made[0])
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", robbed)
+    with LocalTarget() as target:
+        assert target.folder == made[1]
+        assert Path(target.folder).is_dir()
+
+
+def test_a_link_is_no_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "deadbeat-work-link").symlink_to(elsewhere)
+    with LocalTarget():
+        assert list(elsewhere.iterdir()) == []
+
+
+def test_no_room_for_a_folder_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(TargetError, match="no temporary folder: No such file or directory"):
+        LocalTarget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import os
 import select
@@ -21,8 +22,12 @@ from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed
 
 _READ_BYTES = 65536
-#: Temporary folders are called after the process that made them.
+#: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
 _PREFIX = "deadbeat-"
+#: Those of this one, which no earlier version takes for an orphan.
+_WORK_PREFIX = "deadbeat-work-"
+#: A file in it that its owner keeps locked: who may be in another PID namespace.
+_OWNER = ".owner"
 _REAP_SECONDS = 1.0
 
 
@@ -193,7 +198,10 @@ class LocalTarget:
         self._temporary = folder is None
         if folder is None:
             _remove_orphans()
-        self.folder = str(folder) if folder else tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        self._owner = -1  # file that is locked while the folder is in use
+        if folder is None:
+            folder, self._owner = _work_folder()
+        self.folder = str(folder)
         self._running: WeakSet[LocalProcess] = WeakSet()
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
@@ -246,6 +254,9 @@ class LocalTarget:
             process.kill()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self._owner >= 0:
+            os.close(self._owner)
+            self._owner = -1
 
     def __enter__(self) -> Self:
         return self
@@ -260,11 +271,66 @@ class LocalTarget:
         self.close()
 
 
+def _work_folder() -> tuple[Path, int]:
+    """A new temporary folder, and the descriptor that keeps it locked.
+
+    Raises:
+        TargetError: It cannot be made.
+    """
+    while True:
+        folder = None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX))
+            owner = _open_owner(folder)
+        except OSError as error:
+            if folder is not None and not folder.exists():
+                continue  # before it was locked, another process took it for an orphan
+            raise TargetError(
+                f"no temporary folder: {error.strerror or error}",
+                f"is there space and permission in {tempfile.gettempdir()}? TMPDIR names another",
+            ) from error
+        if _locked(owner, folder, wait=True):
+            return folder, owner
+        os.close(owner)
+
+
+def _open_owner(folder: Path) -> int:
+    return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
+    """Whether the open file ``owner`` of ``folder`` is locked now, and still there.
+
+    It then is until it is closed: the kernel does so for whoever is killed.
+
+    Args:
+        wait: For a folder of one's own: until whoever takes it for an orphan has removed it.
+    """
+    try:
+        fcntl.flock(owner, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return wait  # a file system without locks: nobody else gets one either, and removes it
+    try:
+        return os.path.samestat(os.fstat(owner), (folder / _OWNER).lstat())
+    except OSError:
+        return False
+
+
 def _remove_orphans() -> None:
     """Removes folders whose process was killed before it could."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
+    there = Path(tempfile.gettempdir())
+    for folder in there.glob(f"{_WORK_PREFIX}*"):
+        try:
+            owner = -1 if folder.is_symlink() else _open_owner(folder)
+        except OSError:
+            continue  # somebody else's
+        if owner >= 0 and _locked(owner, folder, wait=False):
+            shutil.rmtree(folder, ignore_errors=True)
+        if owner >= 0:
+            os.close(owner)
+    for folder in there.glob(f"{_PREFIX}*-*"):
+        maker = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if maker.isdigit() and not Path("/proc", maker).exists():
             shutil.rmtree(folder, ignore_errors=True)
 
 
