@@ -3,15 +3,31 @@
 
 #include <errno.h>
 
+static enum db_counter_status status_of(int error)
+{
+    switch (error) {
+    case 0:
+        return DB_COUNTED;
+    case EPERM:
+    case EACCES:
+        return DB_COUNT_REFUSED;
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+    case ENOSYS:
+        return DB_COUNT_UNSUPPORTED;
+    default:
+        return DB_COUNT_FAILED;
+    }
+}
+
 void counters_open(struct counters *counters)
 {
     for (int event = 0; event < DB_COUNT_EVENTS; event++) {
         int error = port_counter_open(event, &counters->handles[event]);
         if (error)
-            counters->handles[event] = -1;
-        counters->status[event] = (uint16_t)(error == EPERM || error == EACCES ? DB_COUNT_REFUSED
-                                             : error                           ? DB_COUNT_UNSUPPORTED
-                                                                               : DB_COUNTED);
+            counters->handles[event] = -error;
+        counters->status[event] = (uint16_t)status_of(error);
     }
 }
 
@@ -46,8 +62,10 @@ void counters_end(const struct counters *counters, struct window_counts *window)
         struct db_count *count = &window->counts[event];
         *count = (struct db_count){0};
         window->status[event] = counters->status[event];
-        if (counters->handles[event] < 0)
+        if (counters->handles[event] < 0) {
+            count->value = counters->status[event] == DB_COUNT_FAILED ? -counters->handles[event] : 0;
             continue;
+        }
         *count = (struct db_count){.value = after[event].value - before->value,
                                    .enabled_ns = after[event].enabled_ns - before->enabled_ns,
                                    .running_ns = after[event].running_ns - before->running_ns};

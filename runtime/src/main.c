@@ -99,6 +99,7 @@ static int coordinate(const struct verb *verb, struct options *o)
     int error = o->policy == DB_POLICY_FIFO ? port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_AGENT) : 0;
     port_lead_group();
     port_name_thread("db-main");
+    port_allow_files();
     o->owner_pid = (int32_t)getpid();
     if (error) {
         say("error", "realtime-refused", strerror(error));

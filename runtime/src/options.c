@@ -8,6 +8,9 @@
 
 /* An injected thread keeps a core for no longer at a time. */
 #define MAX_HOG_NS (100 * DB_MILLISECOND)
+#define MAX_DELAY_NS (10000 * DB_MILLISECOND)
+#define MAX_WARMUP 1000000
+#define MAX_SCRUB_BYTES (INT64_C(1) << 40)
 
 static bool parse_cpus(struct options *o, const char *text)
 {
@@ -60,7 +63,7 @@ static bool parse_hog(struct injection *inject, const char *text)
 {
     int64_t n[4];
     if (!parse_numbers(text, n, 4) || n[0] >= DB_MAX_CORES || n[2] > MAX_HOG_NS || n[3] < 2 * n[2] ||
-        n[3] < DB_MILLISECOND)
+        n[3] < DB_MILLISECOND || n[1] > DB_LONGEST_NS || n[3] > DB_LONGEST_NS)
         return false;
     inject->hog_core = (int32_t)n[0];
     inject->hog_start_ns = n[1];
@@ -72,7 +75,7 @@ static bool parse_hog(struct injection *inject, const char *text)
 static bool parse_move(struct injection *inject, const char *text)
 {
     int64_t n[2];
-    if (!parse_numbers(text, n, 2) || n[0] > UINT16_MAX || n[1] < DB_MILLISECOND)
+    if (!parse_numbers(text, n, 2) || n[0] > UINT16_MAX || n[1] < DB_MILLISECOND || n[1] > DB_LONGEST_NS)
         return false;
     inject->move_task = (int32_t)n[0];
     inject->move_period_ns = n[1];
@@ -100,82 +103,106 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
     return false;
 }
 
-/* Where an option lies in struct options, and what it is. */
+/* Where an option lies in struct options, what it is, and what it lies between. */
 enum kind { FLAG, SMALL, INDEX, NUMBER, BYTES };
 
-static const struct {
+static const struct number {
     const char *key;
     enum kind kind;
     size_t offset;
+    int64_t least, most;
 } numbers[] = {
-    {"--seconds-ns", NUMBER, offsetof(struct options, seconds_ns)},
-    {"--solo-ns", NUMBER, offsetof(struct options, solo_ns)},
-    {"--wait-ns", NUMBER, offsetof(struct options, wait_ns)},
-    {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns)},
-    {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns)},
-    {"--seed", NUMBER, offsetof(struct options, seed)},
-    {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes)},
-    {"--windows", SMALL, offsetof(struct options, windows)},
-    {"--extra-windows", SMALL, offsetof(struct options, extra_windows)},
-    {"--warmup", SMALL, offsetof(struct options, warmup)},
-    {"--tolerance-ppm", SMALL, offsetof(struct options, tolerance_ppm)},
-    {"--set", SMALL, offsetof(struct options, set_index)},
-    {"--inject-task", INDEX, offsetof(struct options, inject.delay_task)},
-    {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core)},
-    {"--late", FLAG, offsetof(struct options, late)},
-    {"--split", FLAG, offsetof(struct options, split)},
-    {"--causes", FLAG, offsetof(struct options, causes)},
-    {"--counters", FLAG, offsetof(struct options, counters)},
-    {"--one-process", FLAG, offsetof(struct options, one_process)},
-    {"--lock-memory", FLAG, offsetof(struct options, lock_memory)},
-    {"--cold", FLAG, offsetof(struct options, cold)},
+    {"--seconds-ns", NUMBER, offsetof(struct options, seconds_ns), 0, DB_LONGEST_NS},
+    {"--solo-ns", NUMBER, offsetof(struct options, solo_ns), 0, DB_LONGEST_NS},
+    {"--wait-ns", NUMBER, offsetof(struct options, wait_ns), 0, DB_LONGEST_NS},
+    {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns), 0, DB_LONGEST_NS},
+    {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns), 0, MAX_DELAY_NS},
+    {"--seed", NUMBER, offsetof(struct options, seed), 0, INT64_MAX},
+    {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes), 0, MAX_SCRUB_BYTES},
+    {"--windows", SMALL, offsetof(struct options, windows), 1, 1000},
+    {"--extra-windows", SMALL, offsetof(struct options, extra_windows), 0, 1000},
+    {"--warmup", SMALL, offsetof(struct options, warmup), 0, MAX_WARMUP},
+    {"--tolerance-ppm", SMALL, offsetof(struct options, tolerance_ppm), 0, UINT32_MAX},
+    {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},
+    {"--inject-task", INDEX, offsetof(struct options, inject.delay_task), -1, UINT16_MAX},
+    {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},
+    {"--late", FLAG, offsetof(struct options, late), 0, 1},
+    {"--split", FLAG, offsetof(struct options, split), 0, 1},
+    {"--causes", FLAG, offsetof(struct options, causes), 0, 1},
+    {"--counters", FLAG, offsetof(struct options, counters), 0, 1},
+    {"--one-process", FLAG, offsetof(struct options, one_process), 0, 1},
+    {"--lock-memory", FLAG, offsetof(struct options, lock_memory), 0, 1},
+    {"--cold", FLAG, offsetof(struct options, cold), 0, 1},
 };
 
-static bool put_number(void *place, enum kind kind, int64_t n)
+static void put_number(struct options *o, const struct number *number, int64_t n)
 {
-    if (kind == INDEX && n >= -1 && n <= INT32_MAX) /* -1: none */
-        return *(int32_t *)place = (int32_t)n, true;
-    if (n < 0 || kind == INDEX)
-        return false;
-    if (kind == FLAG)
+    void *place = (unsigned char *)o + number->offset;
+    switch (number->kind) {
+    case FLAG:
         *(bool *)place = n != 0;
-    else if (kind == NUMBER)
-        *(int64_t *)place = n;
-    else if (kind == BYTES)
-        *(size_t *)place = (size_t)n;
-    else if (n <= UINT32_MAX)
+        break;
+    case SMALL:
         *(uint32_t *)place = (uint32_t)n;
-    else
-        return false;
-    return true;
+        break;
+    case INDEX: /* -1: none */
+        *(int32_t *)place = (int32_t)n;
+        break;
+    case NUMBER:
+        *(int64_t *)place = n;
+        break;
+    case BYTES:
+        *(size_t *)place = (size_t)n;
+        break;
+    }
 }
 
+static const struct number *find_number(const char *key)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(key, numbers[i].key) == 0)
+            return &numbers[i];
+    return NULL;
+}
+
+/* False after saying why. */
 static bool parse_option(struct options *o, const char *key, const char *value)
 {
     int64_t n;
-    if (parse_text_option(o, key, value))
+    const struct number *number = find_number(key);
+    if (!number && parse_text_option(o, key, value))
         return true;
-    if (!parse_number(value, &n))
-        return false;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(key, numbers[i].key) == 0)
-            return put_number((unsigned char *)o + numbers[i].offset, numbers[i].kind, n);
+    if (number && parse_number(value, &n) && n >= number->least && n <= number->most)
+        return put_number(o, number, n), true;
+    if (number)
+        fprintf(stderr, "cannot use %s %s: a whole number from %lld to %lld\n", key, value,
+                (long long)number->least, (long long)number->most);
+    else
+        fprintf(stderr, "cannot use %s %s\n", key, value);
     return false;
 }
 
-static bool consistent(const struct options *o)
+static const char *inconsistency(const struct options *o)
 {
-    return o->cpu_count > 0 && o->windows >= 1 && o->windows <= 1000 && o->extra_windows <= 1000 &&
-           o->inject.hog_core < (int32_t)o->cpu_count && o->inject.fair_core < (int32_t)o->cpu_count;
+    if (o->cpu_count == 0)
+        return "no CPUs are given: --cpus LIST";
+    if (o->inject.hog_core >= (int32_t)o->cpu_count)
+        return "--inject-hog names a core beyond --cpus";
+    if (o->inject.fair_core >= (int32_t)o->cpu_count)
+        return "--inject-fair names a core beyond --cpus";
+    if (o->inject.delay_ns > 0 && o->inject.delay_task < 0)
+        return "--inject-ns needs a task: --inject-task INDEX";
+    return NULL;
 }
 
 bool parse_options(struct options *o, int count, char **words)
 {
     for (int i = 0; i + 1 < count; i += 2)
-        if (!parse_option(o, words[i], words[i + 1])) {
-            fprintf(stderr, "cannot use %s %s\n", words[i], words[i + 1]);
+        if (!parse_option(o, words[i], words[i + 1]))
             return false;
-        }
     o->split = o->split || o->causes;
-    return count % 2 == 0 && consistent(o);
+    const char *why = count % 2 ? "the last option has no value" : inconsistency(o);
+    if (why)
+        fprintf(stderr, "%s\n", why);
+    return !why;
 }

@@ -7,6 +7,8 @@
 
 /* A solo window holds at least so many jobs, however short the asked time. */
 #define SOLO_JOBS 20
+/* Windows are numbered in 16 bits, and so is the boundary after the last one. */
+#define MAX_WINDOWS UINT16_MAX
 
 static int64_t longest_period(const struct db_task_set *set)
 {
@@ -29,6 +31,29 @@ static uint32_t solo_rounds(const struct options *o)
     if (o->solo_ns == 0)
         return 0;
     return o->windows > 1 ? o->windows - 1 : 1;
+}
+
+bool run_possible(const struct db_task_set *set, const struct options *o, char *reason)
+{
+    uint64_t planned = o->windows + (uint64_t)solo_rounds(o) * set->task_count;
+    uint64_t windows = planned + o->extra_windows;
+    /* an upper bound, in floating point: it must not overflow before it is judged */
+    double asked = (double)o->seconds_ns + (double)o->solo_ns;
+    double besides = ((double)o->warmup + SOLO_JOBS) * (double)longest_period(set);
+    double sum = asked + (double)planned * besides + o->extra_windows * (asked + besides);
+    if (windows > MAX_WINDOWS)
+        snprintf(
+            reason, DB_REASON_BYTES,
+            "the run would take %llu windows, solo ones of each task included; at most %d: ask for fewer",
+            (unsigned long long)windows, MAX_WINDOWS);
+    else if (sum > (double)DB_LONGEST_NS)
+        snprintf(
+            reason, DB_REASON_BYTES,
+            "the run could take %.3g s; at most %.3g: shorter or fewer windows, or fewer jobs of warm-up",
+            sum / 1e9, (double)DB_LONGEST_NS / 1e9);
+    else
+        return true;
+    return false;
 }
 
 /* together, every task solo, together, ... : solo and together see the same states of the host. */

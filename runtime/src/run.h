@@ -108,7 +108,7 @@ void use_clock_judge(struct use_clock *clock, const struct db_job_record *record
 
 /* Perf events of the calling thread; what cannot be counted has a status that says why. */
 struct counters {
-    int handles[DB_COUNT_EVENTS]; /* -1: not counted */
+    int handles[DB_COUNT_EVENTS]; /* not counted: the errno, negative */
     uint16_t status[DB_COUNT_EVENTS];
     struct db_count before[DB_COUNT_EVENTS];
 };
@@ -127,7 +127,9 @@ void injectors_stop(struct run *run);
 size_t task_memory_bytes(const struct db_task *task);
 void *task_main(void *argument);
 
-/* Lays out windows and arena; false: no memory. */
+/* Whether numbers and times of the run's windows can be told; false with a reason. */
+bool run_possible(const struct db_task_set *set, const struct options *options, char *reason);
+/* Lays out windows and arena of a possible run; false: no memory. */
 bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options);
 void run_release(struct run *run);
 /* The result as a text for a reader, on standard output. */

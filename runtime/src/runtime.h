@@ -13,6 +13,8 @@
 #define DB_MAX_CORES 256
 #define DB_REASON_BYTES 200
 #define DB_MILLISECOND INT64_C(1000000)
+/* Eleven days: no time of a run is longer, nor a run itself. What is computed from times cannot overflow. */
+#define DB_LONGEST_NS (INT64_C(1000000000) * DB_MILLISECOND)
 
 /* Positive controls: what is done to the tasks on purpose, in together windows only. */
 struct injection {

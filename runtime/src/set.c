@@ -411,6 +411,8 @@ bool run_set(uint32_t index, const struct options *options, const char *path, ch
                  options->cpu_count);
         return false;
     }
+    if (!run_possible(set, options, reason))
+        return false;
     if (!run_prepare(&run, set, options)) {
         snprintf(reason, DB_REASON_BYTES, "no memory for the records of the run");
         return false;

@@ -26,6 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         task_set(task("busy", 5000)),
         task_set(task("liar", 1)),
         task_set(task("busy", 100, core=1000)),
+        task_set(*[task("busy", 1) for _ in range(66)]),
     ]
     built = link_program(Toolchain.find(), emit_batch(sets), fragments_root=POOLS)
     return Path(shutil.copy(built, tmp_path_factory.mktemp("once") / "batch.elf"))
@@ -44,7 +45,7 @@ def rows(output: str) -> list[list[str]]:
 def test_the_first_task_set_is_run_without_any_option(program: Path) -> None:
     done = once(program, "once", *QUICK)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("task set 0 of 4 (")
+    assert done.stdout.startswith("task set 0 of 5 (")
     assert "SCHED_FIFO" in done.stdout
     found = rows(done.stdout)
     assert [row[:2] for row in found] == [["0", "0"], ["1", "0"]]
@@ -88,9 +89,9 @@ def test_a_run_that_fails_says_why_and_ends_with_1(program: Path, number: str, p
 
 
 def test_a_task_set_that_is_not_there_is_a_usage_error(program: Path) -> None:
-    done = once(program, "once", "--set", "4")
+    done = once(program, "once", "--set", "5")
     assert done.returncode == 2
-    assert "no task set 4 in this program: it has 4" in done.stderr
+    assert "no task set 5 in this program: it has 5" in done.stderr
 
 
 @pytest.mark.parametrize("number", ["4294967296", "-1", "x", ""])
@@ -98,6 +99,59 @@ def test_a_number_that_is_none_is_a_usage_error(program: Path, number: str) -> N
     done = once(program, "once", "--set", number)
     assert done.returncode == 2
     assert f"cannot use --set {number}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [
+        ("--inject-ns", 10_000 * MS),
+        ("--seconds-ns", 10**15),
+        ("--solo-ns", 10**15),
+        ("--wait-ns", 10**15),
+        ("--lock-wait-ns", 10**15),
+        ("--warmup", 10**6),
+        ("--windows", 1000),
+        ("--late", 1),
+    ],
+)
+def test_a_number_beyond_its_bounds_is_a_usage_error(program: Path, option: str, most: int) -> None:
+    least = int(option == "--windows")
+    for number in (most + 1, 2**63 - 1, 2**63, least - 1):
+        done = once(program, "once", option, str(number))
+        assert done.returncode == 2
+        assert f"cannot use {option} {number}: a whole number from {least} to {most}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--inject-ns", "1000"], "--inject-ns needs a task"),
+        (["--inject-fair", "255"], "--inject-fair names a core beyond --cpus"),
+        (["--seconds-ns"], "the last option has no value"),
+    ],
+)
+def test_options_that_do_not_fit_together_say_so(
+    program: Path, words: list[str], part: str
+) -> None:
+    done = once(program, "once", *words)
+    assert done.returncode == 2
+    assert part in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--set", "4", "--windows", "1000", "--solo-ns", "1"], "66934 windows"),
+        (["--seconds-ns", str(10**15), "--extra-windows", "1000"], "the run could take 1e+09 s"),
+        (["--warmup", "1000000", "--windows", "1000"], "the run could take 2e+06 s"),
+    ],
+)
+def test_a_run_that_cannot_be_numbered_or_timed_is_refused(
+    program: Path, words: list[str], part: str
+) -> None:
+    done = once(program, "once", *QUICK, *words)
+    assert done.returncode == 1
+    assert part in done.stdout
 
 
 def test_plain_perf_sees_the_tasks(program: Path) -> None:

@@ -5,6 +5,7 @@ The host may disturb any single job, so each test asks of most jobs, or of the w
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -209,6 +210,61 @@ def test_refused_events_are_told_apart_and_fail_nothing() -> None:
     assert status["context_switches"] == status["task_clock"] == j.COUNTER_REFUSED
     # of an event that does not exist nobody is refused
     assert set(status.values()) <= {j.COUNTER_REFUSED, j.COUNTER_UNSUPPORTED}
+
+
+class _WithFiles(LocalTarget):
+    """This machine where a process may have so many files open, and may allow itself so many."""
+
+    def __init__(self, soft: int, hard: int) -> None:
+        super().__init__()
+        self._limit = ["prlimit", f"--nofile={soft}:{hard}"]
+
+    def start(self, argv: Sequence[str]):  # type: ignore[no-untyped-def]
+        return super().start([*self._limit, *argv])
+
+
+def _statuses_with_files(soft: int, hard: int) -> set[tuple[int, int]]:
+    """(status, value where it failed) of the counters of two tasks."""
+    request = RunRequest(keys(1)[0], task_set(task("busy", 100), task("busy", 100, priority=71)))
+    with (
+        executor(target=_WithFiles(soft, hard)) as machine,
+        machine.open([request], settings(counters=True, solo_seconds=0.0)) as session,
+    ):
+        rows = table_of(session.run(request.key)).counters
+    failed = rows["status"] == j.COUNTER_FAILED
+    return set(
+        zip(rows["status"].tolist(), np.where(failed, rows["value"], 0).tolist(), strict=True)
+    )
+
+
+def test_running_out_of_files_is_not_called_an_event_that_is_not_there() -> None:
+    statuses = _statuses_with_files(8, 8)
+    if (j.COUNTER_COUNTED, 0) not in statuses:
+        pytest.skip("perf events are refused here")
+    assert (j.COUNTER_FAILED, errno.EMFILE) in statuses
+
+
+def test_as_many_files_are_opened_as_a_process_may() -> None:
+    statuses = _statuses_with_files(8, 4096)
+    assert j.COUNTER_FAILED not in {status for status, _ in statuses}
+
+
+# -- accounts
+
+
+def test_a_wait_for_the_core_before_a_window_is_none_of_its_first_jobs() -> None:
+    # the ends of the windows wake all six at once; their jobs come one at a time
+    tasks = [
+        task_of(use("busy", 100), period_ns=20 * MS, offset_ns=(1 + i) * 3 * MS, priority=65 + i)
+        for i in range(6)
+    ]
+    table = with_causes(task_set(*tasks), seconds=0.6, solo_seconds=0.0, windows=10, warmup_jobs=0)
+    started = (table.jobs["flags"] & j.JOB_STARTED) != 0
+    _, first = np.unique(table.jobs[["task", "window"]], return_index=True)
+    is_first = np.isin(np.arange(len(table.jobs)), first)
+    delay = table.jobs["run_delay_before_ns"]
+    later = np.median(delay[started & ~is_first])
+    assert np.median(delay[started & is_first]) <= later + 1000
 
 
 # -- injected causes

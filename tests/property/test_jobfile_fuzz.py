@@ -81,7 +81,7 @@ def _counters(draw: st.DrawFn, tasks: int, solo: list[int]) -> np.ndarray:
         if alone in (-1, task)
     ]
     rows = [
-        (*place, event, draw(st.integers(0, 3)), draw(st.integers(0, 99)), 2, 1)
+        (*place, event, draw(st.integers(0, j.COUNTER_FAILED)), draw(st.integers(1, 99)), 2, 1)
         for place in (places if draw(st.booleans()) else [])
         for event in sorted(draw(st.sets(st.integers(0, len(j.COUNTER_EVENTS) - 1), max_size=3)))
     ]

@@ -122,6 +122,10 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"tasks": {"classes_min": 4}}, "tasks.classes_min: 4 is above classes_max = 3"),
         ({"tasks": {"segments_max": 1}}, "a segment of each kind"),
         ({"run": {"windows": 100}}, "run.seconds: a window of 10 ms holds fewer than 4 jobs"),
+        (
+            {"run": {"windows": 100, "seconds": 3}, "cores": [16], "tasks": {"per_core": 42}},
+            "run.windows: 66632 windows in a run of 672 tasks are more than 65535",
+        ),
         ({"cores": [16], "run": {"solo_seconds": 0.1}}, "run.solo_seconds: a window of 6.25 ms"),
         ({"cores": "4..1"}, "not an ascending range"),
         ({"cpus": [0, 0]}, "names a CPU twice"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 from attrs import evolve
 from helpers.runs import RunTask, Window, job_table, ran
@@ -76,3 +78,22 @@ def test_states_over_runs_name_what_is_missing():
     assert found["cycles"] == "not supported here"
     assert found["instructions"].startswith("refused: kernel.perf_event_paranoid")
     assert EventStates().states() == {}
+
+
+def test_an_event_that_failed_is_neither_unsupported_nor_half_a_figure():
+    table = counted(
+        (0, 1, "context_switches", j.COUNTER_COUNTED, 6),
+        (0, 1, "cycles", j.COUNTER_FAILED, errno.EMFILE),
+        (1, 1, "context_switches", j.COUNTER_FAILED, errno.EMFILE),
+        (1, 1, "cycles", j.COUNTER_FAILED, errno.EMFILE),
+    )
+    assert counter_figures(table)[SWITCHES] is None
+    assert counter_figures(table)[CYCLES] is None
+    # of the task that was counted alone there is one
+    assert counter_figures(table, tasks=np.array([True, False]))[SWITCHES] == 3.0
+    states = EventStates()
+    states.add(table)
+    assert states.states() == {
+        "context_switches": "failed in part: Too many open files",
+        "cycles": "failed: Too many open files",
+    }

@@ -75,7 +75,8 @@ struct db_count {
     int64_t running_ns; /* shorter: the counter was shared with others */
 };
 /* Starts to count one event (enum db_counter_event) of the calling thread, and of it alone.
- * EPERM or EACCES: refused; any other error: there is no such event here. */
+ * EPERM or EACCES: refused; ENOENT, ENODEV, EOPNOTSUPP or ENOSYS: there is no such event here; any
+ * other error: it may exist, and could not be opened. */
 int port_counter_open(int event, int *handle);
 void port_counter_read(int handle, struct db_count *count);
 void port_counter_close(int handle);
@@ -109,6 +110,8 @@ void port_watch_children(atomic_uint *word, unsigned amount);
 /* Puts the caller at the head of a process group of its own. */
 void port_lead_group(void);
 void port_kill_group(int pid);
+/* Lets the process open as many files as it may: a counter of a task is one. */
+void port_allow_files(void);
 /* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
 int port_limit_realtime(int64_t ns);
 /* A bound that processes forked later share: any of them may move it, one waits for it. */

@@ -168,7 +168,8 @@ enum db_counter_status {
     DB_COUNTED = 0,
     DB_COUNT_UNSUPPORTED = 1, /* there is no such event here */
     DB_COUNT_REFUSED = 2,     /* no permission: perf_event_paranoid, a seccomp filter */
-    DB_COUNT_SCALED = 3       /* counted during running_ns of enabled_ns; the value is scaled up */
+    DB_COUNT_SCALED = 3,      /* counted during running_ns of enabled_ns; the value is scaled up */
+    DB_COUNT_FAILED = 4       /* it could not be opened though it may exist; value is the errno */
 };
 
 /* One event of one task in one window, from the task's first release of it to its last finish.
@@ -178,7 +179,7 @@ struct db_counter_row {
     uint16_t window;
     uint16_t event;
     uint16_t status;
-    int64_t value; /* 0 where it was not counted */
+    int64_t value; /* 0 where it was not counted, the errno where that failed */
     int64_t enabled_ns;
     int64_t running_ns;
 };

@@ -211,6 +211,11 @@ void port_kill_group(int pid)
     abort();
 }
 
+void port_allow_files(void)
+{
+    abort();
+}
+
 int port_limit_realtime(int64_t ns)
 {
     (void)ns;

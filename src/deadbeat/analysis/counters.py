@@ -7,6 +7,7 @@ that window; what was not counted is None and never zero.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import numpy as np
@@ -17,6 +18,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.jobs import COUNTER_COLUMNS, JobTable
 
 COUNTED, UNSUPPORTED, REFUSED = "counted", "not supported here", "refused"
+FAILED, PARTLY = "failed", "failed in part"
 
 _STATE = {
     j.COUNTER_COUNTED: COUNTED,
@@ -39,9 +41,12 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
     jobs = _started_jobs(table, tasks)
     own = jobs[rows["task"], rows["window"]]
     known = (rows["status"] == j.COUNTER_COUNTED) | (rows["status"] == j.COUNTER_SCALED)
+    failed = rows["status"] == j.COUNTER_FAILED
     for event, column in enumerate(COUNTER_COLUMNS):
-        chosen = known & (rows["event"] == event) & (own > 0)
-        if chosen.any():
+        wanted = (rows["event"] == event) & (own > 0)
+        chosen = known & wanted
+        # Those that could still be opened are no sample of the tasks: no figure rather than theirs.
+        if chosen.any() and not (failed & wanted).any():
             figures[column] = float(rows["value"][chosen].sum() / own[chosen].sum())
     return figures
 
@@ -69,18 +74,27 @@ class EventStates:
 
     def add(self, table: JobTable) -> None:
         """The counters of one run."""
-        pairs = np.unique(
-            np.stack([table.counters["event"], table.counters["status"]], axis=1), axis=0
-        )
-        for event, status in pairs.tolist():
-            self.seen.setdefault(event, Counter())[_STATE[status]] += 1
+        rows = table.counters
+        error = np.where(rows["status"] == j.COUNTER_FAILED, rows["value"], 0)
+        kinds = np.unique(np.stack([rows["event"], rows["status"], error], axis=1), axis=0)
+        for event, status, number in kinds.tolist():
+            state = f"{FAILED}: {os.strerror(number)}" if number else _STATE[status]
+            self.seen.setdefault(event, Counter())[state] += 1
 
     def states(self) -> dict[str, str]:
-        """Event -> ``counted`` where any run has it, else why not; empty: no run asked."""
-        found = {}
-        for event in sorted(self.seen):
-            states = self.seen[event]
-            found[j.COUNTER_EVENTS[event]] = (
-                COUNTED if COUNTED in states else min(states, key=lambda s: (-states[s], s))
-            )
-        return found
+        """Event -> its state; empty: no run asked.
+
+        ``counted`` where any run has it and in none it failed, else why not.
+        """
+        return {j.COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
+
+
+def _state(states: Counter[str]) -> str:
+    """The commonest reason, if any; a failure is never hidden by what was counted elsewhere."""
+    if COUNTED not in states:
+        return min(states, key=lambda s: (-states[s], s))
+    failures = {s: times for s, times in states.items() if s.startswith(FAILED)}
+    if not failures:
+        return COUNTED
+    worst = min(failures, key=lambda s: (-failures[s], s))
+    return PARTLY + worst.removeprefix(FAILED)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 RUNS_MAX = 400_000
 #: Jobs of the slowest task that a window must be able to count.
 _JOBS_MIN = 2
+#: Windows are numbered in 16 bits (runtime/include/deadbeat/records.h).
+WINDOWS_MAX = 65_535
 _DEFAULT_FACTORS = (Fraction(10),)
 #: What says something only where there is a utilisation.
 _OF_UTILISATION = {
@@ -43,6 +45,7 @@ def between_sections(spec: CampaignSpec, *, presets: Sequence[str]) -> list[Prob
         *_crossed_bounds(spec),
         *_wrong_timing(spec),
         *_short_windows(spec),
+        *_too_many_windows(spec),
     ]
 
 
@@ -110,6 +113,18 @@ def _crossed_bounds(spec: CampaignSpec) -> Iterator[Problem]:
             unit = " ns" if low == "wcet_min" else ""
             text = f"{low} up to {most}{unit} is above {high} from {least}{unit}"
             yield Problem(where, text, f"keep every {low} below every {high}")
+
+
+def _too_many_windows(spec: CampaignSpec) -> Iterator[Problem]:
+    """Of one run: together, solo for each task in each round between those, and done again."""
+    if spec.stress is not None and spec.cpus is None:
+        return  # a preset's core counts are not those of this machine before ``resolve``
+    tasks = spec.most_tasks(max(spec.core_counts, default=1))
+    together = spec.run.windows
+    windows = together + max(1, together - 1) * tasks + spec.quiet.extra_windows
+    if windows > WINDOWS_MAX:
+        text = f"{windows} windows in a run of {tasks} tasks are more than {WINDOWS_MAX}"
+        yield Problem("run.windows", text, "fewer windows, or fewer tasks per core")
 
 
 def _short_windows(spec: CampaignSpec) -> Iterator[Problem]:

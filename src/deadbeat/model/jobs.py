@@ -154,6 +154,8 @@ COUNTER_COLUMNS: tuple[str, ...] = tuple(f"counter_{event}_per_job" for event in
 SOFTWARE_EVENTS = 6
 #: Counted; there is no such event here; permission refused; counted part of the time and scaled.
 COUNTER_COUNTED, COUNTER_UNSUPPORTED, COUNTER_REFUSED, COUNTER_SCALED = 0, 1, 2, 3
+#: It could not be opened though it may exist; the row's value is the errno.
+COUNTER_FAILED = 4
 
 RUN_REALTIME = 1
 RUN_SPLIT = 2

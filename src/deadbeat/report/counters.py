@@ -27,7 +27,10 @@ def name_of(event: str) -> str:
 
 
 def states(summary: Summary) -> Mapping[str, str]:
-    """Event -> ``counted``, ``not supported here``, or ``refused: why``; empty: none asked for."""
+    """Event -> ``counted``, ``not supported here``, ``refused: why`` or ``failed: why``.
+
+    Empty: none asked for.
+    """
     found = summary.meta.get("counters")
     if not isinstance(found, Mapping):
         return {}

@@ -26,6 +26,8 @@ VERSION = 2
 FIRST_VERSION = 1
 #: No time, cost or period in a file may exceed this: 73 years; differences then fit in int64.
 LIMIT_NS = 1 << 61
+#: No error number of a kernel exceeds this (MAX_ERRNO of Linux).
+ERRNO_MAX = 4095
 
 _HINT = "delete or move the file and repeat the command: only this run is measured again"
 _FIRST_SECTIONS = (
@@ -304,8 +306,11 @@ def _counter_problems(table: JobTable) -> Iterator[str]:
         yield "a counter names a task that did not run in its window"
     if counters["event"].max() >= len(j.COUNTER_EVENTS):
         yield "a counter is of an unknown event"
-    if counters["status"].max() > j.COUNTER_SCALED:
+    if counters["status"].max() > j.COUNTER_FAILED:
         yield "a counter has an unknown status"
+    errors = counters["value"][counters["status"] == j.COUNTER_FAILED]
+    if ((errors < 1) | (errors > ERRNO_MAX)).any():
+        yield "a counter failed without a reason"
     for field in ("value", "enabled_ns", "running_ns"):
         if (counters[field] < 0).any() or not _within_limit(counters[field]):
             yield f"{field} of a counter is out of range"
