@@ -59,8 +59,11 @@ def view(runs: Path, name: str) -> CampaignView:
     return open_campaign(runs / name)
 
 
-def compared(runs: Path, *names: str, aa: tuple[str, ...] = ()) -> ComparisonResult:
-    return compare([view(runs, n) for n in names], [view(runs, n) for n in aa], options=ASKED)
+def compared(
+    runs: Path, *names: str, aa: tuple[str, ...] = (), partial: bool = False
+) -> ComparisonResult:
+    views, repeats = ([view(runs, name) for name in group] for group in (names, aa))
+    return compare(views, repeats, options=ASKED, partial=partial)
 
 
 def test_a_known_effect_is_found_where_it_is(runs: Path) -> None:
@@ -115,12 +118,68 @@ def test_an_empty_campaign_is_refused(runs: Path) -> None:
         compared(runs, "a", "empty")
 
 
-def test_missing_runs_are_told_and_the_rest_compared(runs: Path) -> None:
-    found = compared(runs, "a", "half")
+def test_an_unfinished_campaign_is_refused(runs: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compared(runs, "a", "half")
+    assert caught.value.message == "half is unfinished: 11 of 16 programs are not run yet"
+    assert "--partial" in caught.value.hint and "--retry-failed" not in caught.value.hint
+    with pytest.raises(UsageError, match="half is unfinished"):
+        compared(runs, "a", "again", aa=("half",))
+
+
+def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) -> None:
+    found = compared(runs, "a", "half", partial=True)
+    (finding,) = [item for item in found.findings if item.id == "campaign-unfinished"]
+    assert finding.message.endswith("11 of 16 programs are not run yet: compared are 5 programs")
+    assert not [item for item in found.findings if item.id == "unpaired-runs"]
+    assert found.labels == ("partial: half unfinished", "simulated")
+    assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
+
+
+def test_cells_without_data_are_never_equal(runs: Path, tmp_path: Path) -> None:
+    """Both sides are the same but for the cell that one of them never reached."""
+    for name in ("a", "again"):
+        shutil.copytree(runs / name, tmp_path / name)
+    for path in (tmp_path / "again/jobs").glob("*-c1000-*"):
+        path.unlink()
+    (comparison,) = compared(tmp_path, "a", "again", partial=True).comparisons
+    assert comparison.verdict == "undecided"
+    assert "1 of 2 cells have no data" in comparison.reason
+    slowdown = comparison.metrics[0]
+    assert [(cell.verdict, cell.pairs) for cell in slowdown.cells] == [
+        ("equal", 8),
+        ("undecided", 0),
+    ]
+    assert slowdown.verdict == "undecided" and not slowdown.no_worse
+    assert comparison.needs[0].startswith("slowdown: 1 of 2 cells have no program")
+
+
+def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "a", tmp_path / "a")
+    faults = Faults(fail={f"m002-s1000-c1000-r000{n}": 99 for n in range(4)})
+    made(tmp_path, "ill", FakeExecutor(faults=faults))
+    found = compared(tmp_path, "a", "ill")
     (finding,) = [item for item in found.findings if item.id == "unpaired-runs"]
     assert finding.severity == "warning"
-    assert finding.message.startswith("11 of 16 programs lack a result (11 in half)")
-    assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
+    assert finding.message == (
+        "4 of 16 programs failed or were never quiet (4 in ill): compared are 12"
+    )
+    assert "the command of ill with --retry-failed" in finding.cure
+
+
+def test_programs_that_the_other_never_planned_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
+    for name, sets, cores in (("q1", "4", "1"), ("q2", "6", "1,2")):
+        assert main([*quick, "--name", name, "--sets", sets, "--cores", cores]) == 0
+    capsys.readouterr()
+    assert answer(tmp_path, "q1", "q2") == 2
+    told = capsys.readouterr().err
+    assert "q1 and q2 are not of the same programs: 8 of 12 task sets are planned in q2" in told
+    assert "stress.sets: 4 | 6" in told and "stress.cores: " in told
+    assert "--retry-failed" not in told
+    assert "deadbeat stress --programs-from q1" in told
 
 
 def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
@@ -129,7 +188,7 @@ def test_nothing_in_common_is_refused(runs: Path, tmp_path: Path) -> None:
     for path in (tmp_path / "half/jobs").iterdir():
         (tmp_path / "a/jobs" / path.name).unlink()
     with pytest.raises(UsageError, match="no run with a result on both sides"):
-        compared(tmp_path, "a", "half")
+        compared(tmp_path, "a", "half", partial=True)
 
 
 def test_other_settings_of_the_same_programs_are_told(runs: Path) -> None:
@@ -271,13 +330,38 @@ def test_the_verdict_comes_first(runs: Path, capsys: pytest.CaptureFixture[str])
         ("worse", ("worse",), 1),
         ("better", ("worse",), 0),
         ("better", ("different",), 1),
-        ("again", ("different", "undecided"), 0),
+        ("again", ("different",), 0),
+        ("again", ("different", "undecided"), 1),
         ("worse", ("undecided",), 1),
     ],
 )
 def test_fail_on(runs: Path, other: str, fail_on: tuple[str, ...], status: int) -> None:
     words = [word for verdict in fail_on for word in ("--fail-on", verdict)]
     assert answer(runs, "a", other, *words) == status
+
+
+def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No deadline is missed on either side: the slowdown is equal, but misses are not known."""
+    assert answer(runs, "a", "again", "--json", "--fail-on", "undecided") == 1
+    out, err = capsys.readouterr()
+    assert "--fail-on: again against a is undecided in miss ratio\n" in err
+    (comparison,) = json.loads(out)["comparisons"]
+    assert comparison["verdict"] == "equal"
+    assert comparison["rests_on"] == ["slowdown", "delay_ratio"]
+    assert comparison["undecided"] == ["deadline_miss_ratio"]
+    assert comparison["metrics"][2]["verdict"] == "undecided"
+    asked = ("--metric", "slowdown", "--metric", "delay_ratio")
+    assert answer(runs, "a", "again", "--fail-on", "undecided", *asked) == 0
+
+
+def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> None:
+    """The error of differences that are all 0 is 0, which says nothing on how much they vary."""
+    misses = compared(runs, "a", "again").comparisons[0].metrics[2]
+    assert not misses.told
+    assert misses.high is not None and misses.high > misses.minimum
+    assert {misses.smallest_effect, *(cell.smallest_effect for cell in misses.cells)} == {None}
 
 
 def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +373,9 @@ def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) ->
         *("report", "verdict"),
     }
     (comparison,) = plain["comparisons"]
-    assert set(comparison) == {"baseline", "metrics", "needs", "other", "reason", "verdict"}
+    assert set(comparison) == {
+        *("baseline", "metrics", "needs", "other", "reason", "rests_on", "undecided", "verdict")
+    }
     assert [metric["metric"] for metric in comparison["metrics"]] == [
         *("slowdown", "delay_ratio", "deadline_miss_ratio")
     ]

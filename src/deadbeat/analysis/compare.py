@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import attrs
 import numpy as np
 
 from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
+from deadbeat.analysis.compare_words import effect_text, metric_text, size_text, words_list
 from deadbeat.analysis.identity import (
     name_of,
     platform_differences,
     platform_of,
+    programs_from,
     require_identical,
+    unfinished,
 )
 from deadbeat.analysis.sides import Cell, RunFigure, Side, log_yardstick_shift
+from deadbeat.analysis.standing import standing_of
+from deadbeat.analysis.summarise import factor_at
 from deadbeat.analysis.view import CampaignView
+from deadbeat.campaign.plan import group_of
+from deadbeat.campaign.spec import read_spec
 from deadbeat.model import jobs as j
 from deadbeat.model.comparison import Comparison, ComparisonResult
 from deadbeat.model.errors import UsageError
@@ -44,6 +50,7 @@ def compare(
     *,
     options: Options,
     allow_mixed: bool = False,
+    partial: bool = False,
 ) -> ComparisonResult:
     """Compares the first of ``views`` with each of the others.
 
@@ -51,17 +58,18 @@ def compare(
         views: Two or more campaigns; the first is the baseline.
         repeats: Further campaigns of the baseline's programs on its machine and kernel (A/A).
         allow_mixed: Compare a simulated campaign with a measured one; labelled everywhere.
+        partial: Compare unfinished campaigns; labelled everywhere.
 
     Raises:
-        UsageError: The programs are not identical, a campaign is empty or named twice, or a
-            simulated one is beside a measured one.
+        UsageError: The programs are not identical, a campaign is empty, unfinished or named
+            twice, or a simulated one is beside a measured one.
         DataError: A file of a campaign is damaged.
     """
     if len(views) < 2:
         raise ValueError("a comparison needs two campaigns")
     baseline, others = views[0], views[1:]
     _require_distinct([*views, *repeats])
-    findings = list(_of_pairing(baseline, others, repeats))
+    findings = list(_of_pairing(baseline, others, repeats, partial=partial))
     mixed = len({_simulated(view) for view in [*views, *repeats]}) > 1
     if mixed and not allow_mixed:
         simulated = ", ".join(name_of(view) for view in [*views, *repeats] if _simulated(view))
@@ -72,6 +80,8 @@ def compare(
         )
     side, others_sides = side_of(baseline), [side_of(view) for view in others]
     repeat_sides = [side_of(view) for view in repeats]
+    cells = sorted(set(planned_cells(baseline).values()))
+    again = programs_from(baseline)
     comparisons: list[Comparison] = []
     for view, other in zip(others, others_sides, strict=True):
         own = attrs.evolve(
@@ -79,20 +89,35 @@ def compare(
             same_machine=_same_machine(baseline, view),
             simulated=_simulated(baseline) and _simulated(view),
         )
-        comparisons.append(compare_sides(side, other, repeat_sides, options=own))
-        findings += _of_comparison(side, other, comparisons[-1], own, repeated=bool(repeats))
+        found = compare_sides(side, other, repeat_sides, options=own, planned=cells)
+        comparisons.append(found)
+        findings += _of_comparison(side, other, found, own, again="" if repeats else again)
     findings += _of_campaigns(views)
     verdicts = {comparison.verdict for comparison in comparisons}
-    labels = dict.fromkeys(label for view in views for label in view.summary.labels)
     return ComparisonResult(
         campaigns=tuple(_facts(view) for view in views),
         comparisons=tuple(comparisons),
         differences=tuple(_differences(baseline, others)),
         findings=tuple(findings),
-        labels=(*([MIXED_LABEL] if mixed else []), *labels),
+        labels=tuple(_labels(views, repeats, mixed=mixed)),
         verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
         parameters=_parameters(options, repeats),
     )
+
+
+def _labels(
+    views: Sequence[CampaignView], repeats: Sequence[CampaignView], *, mixed: bool
+) -> Iterator[str]:
+    """What must show on every figure; with the names where it does not hold for all campaigns."""
+    if mixed:
+        yield MIXED_LABEL
+    every = [*views, *repeats]
+    open_ = [name_of(view) for view in every if unfinished(view)]
+    if open_:
+        yield f"partial: {words_list(open_)} unfinished"
+    for label in dict.fromkeys(label for view in every for label in view.summary.labels):
+        own = [name_of(view) for view in every if label in view.summary.labels]
+        yield label if len(own) == len(every) else f"{label} ({', '.join(own)})"
 
 
 def _require_distinct(views: Sequence[CampaignView]) -> None:
@@ -109,12 +134,19 @@ def _require_distinct(views: Sequence[CampaignView]) -> None:
 
 
 def _of_pairing(
-    baseline: CampaignView, others: Sequence[CampaignView], repeats: Sequence[CampaignView]
+    baseline: CampaignView,
+    others: Sequence[CampaignView],
+    repeats: Sequence[CampaignView],
+    *,
+    partial: bool,
 ) -> Iterator[Finding]:
-    for view in others:
-        yield from require_identical(baseline, view)
+    found = [
+        finding
+        for view in (*others, *repeats)
+        for finding in require_identical(baseline, view, partial=partial)
+    ]
+    yield from dict.fromkeys(found)  # of the baseline once
     for view in repeats:
-        yield from require_identical(baseline, view)
         one, two = platform_of(baseline), platform_of(view)
         different = [
             key for key in ("fingerprint", "kernel", "preemption") if one.get(key) != two.get(key)
@@ -146,15 +178,13 @@ def side_of(view: CampaignView) -> Side:
         DataError: A file of it is damaged.
     """
     rows = {row["key"]: row for row in view.summary.sets}
-    keys = {key: parse_run_key(key) for key in rows}
-    group_cores = _group_cores(rows.values())
-    factor = _factor_of(view.store.spec)
+    cells = planned_cells(view)
     runs = {}
-    for text, key in keys.items():
-        row = rows[text]
+    for text, row in rows.items():
+        key = parse_run_key(text)
         at_ns, yardstick_ps = _host(view.store.table(key))
         runs[text] = RunFigure(
-            cell=_cell(row, key.point, group_cores, factor),
+            cell=cells[key],
             block=_block(row, key),
             values={metric: row.get(column) for metric, column in _COLUMNS.items()},
             at_ns=at_ns,
@@ -163,23 +193,29 @@ def side_of(view: CampaignView) -> Side:
     return Side(name=name_of(view), runs=runs)
 
 
-def _group_cores(rows: Any) -> dict[str, set[int]]:
-    """Core counts that occur in each group of Mode 2."""
-    found: dict[str, set[int]] = {}
-    for row in rows:
-        if row.get("group"):
-            found.setdefault(row["group"], set()).add(row["cores"])
-    return found
+def planned_cells(view: CampaignView) -> dict[RunKey, Cell]:
+    """Where every program of a campaign counts, also those without a result."""
+    spec = read_spec(view.store.spec)
+    keys = standing_of(view).planned
+    found = {key: group_of(spec, key) for key in keys}
+    cores: dict[str, set[int]] = {}
+    for key, group in found.items():
+        cores.setdefault(group.name if group else "", set()).add(key.point.cores)
+    return {
+        key: _cell(
+            key.point,
+            group.name if group else "",
+            cores[group.name if group else ""],
+            factor_at(spec, key.point) or 0.0,
+        )
+        for key, group in found.items()
+    }
 
 
-def _cell(
-    row: Mapping[str, Any], point: Point, group_cores: Mapping[str, set[int]], factor: float
-) -> Cell:
-    group = row.get("group") or ""
-    factor = row.get("deadline_factor") or factor
+def _cell(point: Point, group: str, group_cores: set[int], factor: float) -> Cell:
     if group:
-        cores = group_cores[group]
-        return Cell(group, next(iter(cores)) if len(cores) == 1 else 0, -1.0, -1.0, factor)
+        only = next(iter(group_cores)) if len(group_cores) == 1 else 0
+        return Cell(group, only, -1.0, -1.0, factor)
     return Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
 
 
@@ -188,16 +224,6 @@ def _block(row: Mapping[str, Any], key: RunKey) -> str:
     if row.get("group"):
         return f"{key.replica}"
     return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}"
-
-
-def _factor_of(spec: Mapping[str, Any]) -> float:
-    """The one deadline factor of a campaign; 0 where it has several (then its rows tell)."""
-    tasks = spec.get("tasks")
-    text = tasks.get("deadline_factor") if isinstance(tasks, Mapping) else None
-    try:
-        return float(Fraction(str(text)))
-    except (ValueError, ZeroDivisionError):
-        return 0.0
 
 
 def _host(table: JobTable) -> tuple[int | None, float | None]:
@@ -245,16 +271,17 @@ def _parameters(options: Options, repeats: Sequence[CampaignView]) -> dict[str, 
 
 
 def _of_comparison(
-    side: Side, other: Side, comparison: Comparison, options: Options, *, repeated: bool
+    side: Side, other: Side, comparison: Comparison, options: Options, *, again: str
 ) -> Iterator[Finding]:
+    """``again``: the command that makes a repeat of the baseline; "": there is one."""
     where = comparison.other
-    if not repeated and not options.simulated:
+    if again and not options.simulated:
         yield Finding(
             id="no-aa-repeat",
             severity="info" if comparison.verdict == "undecided" else "warning",
             message="no repeat of the baseline was given: how far two sessions differ here without"
             " a reason is guessed from within the campaigns",
-            cure=f"deadbeat profile --programs-from {comparison.baseline}, then --aa NAME",
+            cure=f"{again}, then --aa NAME",
             where=where,
         )
     shift = log_yardstick_shift(side, other)
@@ -262,8 +289,8 @@ def _of_comparison(
         yield Finding(
             id="host-state-differs",
             severity="warning",
-            message=f"the host's yardstick took {np.expm1(shift):+.1%} in {where}: delay ratios"
-            " move with it, slowdowns do not",
+            message=f"the host's yardstick took {effect_text('delay_ratio', np.expm1(shift))} in"
+            f" {where}: delay ratios move with it, slowdowns do not",
             cure="repeat both close together in time, or rely on the slowdown",
             where=where,
         )
@@ -272,8 +299,9 @@ def _of_comparison(
             yield Finding(
                 id="gate-above-minimum",
                 severity="warning",
-                message=f"{metric.metric}: campaigns that differ in nothing may differ by"
-                f" {metric.gate:.2%} here, more than the minimum effect of {metric.minimum:.2%}",
+                message=f"{metric_text(metric.metric)}: campaigns that differ in nothing may differ"
+                f" by {size_text(metric.metric, metric.gate)} here, more than the minimum effect of"
+                f" {size_text(metric.metric, metric.minimum)}",
                 cure="a quieter machine, more task sets, or more repeats of the baseline (--aa)",
                 where=where,
             )

@@ -35,7 +35,7 @@ from deadbeat.analysis.permutation import (
     smallest_effect,
     student,
 )
-from deadbeat.analysis.sides import Floats, Pairs, Side, pair_up
+from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, pair_up
 from deadbeat.model.comparison import (
     METRICS,
     CellComparison,
@@ -87,13 +87,21 @@ class Options:
 
 
 def compare_sides(
-    baseline: Side, other: Side, repeats: Sequence[Side] = (), *, options: Options
+    baseline: Side,
+    other: Side,
+    repeats: Sequence[Side] = (),
+    *,
+    options: Options,
+    planned: Sequence[Cell] = (),
 ) -> Comparison:
     """Compares ``other`` with ``baseline``, metric by metric.
 
     Args:
         repeats: Further campaigns of the baseline's programs on its machine and kernel (A/A).
+        planned: Every cell there should be: one without a run on both sides rules out ``equal``.
     """
+    both = {baseline.runs[key].cell for key in baseline.runs.keys() & other.runs.keys()}
+    empty = [cell for cell in planned if cell not in both]
     parts = [
         _part(
             pair_up(baseline, other, metric),
@@ -111,15 +119,53 @@ def compare_sides(
         for metric in options.metrics
     ]
     corrected = holm([part.estimate.p if part.estimate else 1.0 for part in parts])
-    metrics = tuple(_metric(part, p, options) for part, p in zip(parts, corrected, strict=True))
-    verdict, reason = overall(metrics)
+    metrics = tuple(
+        _with_empty(_metric(part, p, options), empty)
+        for part, p in zip(parts, corrected, strict=True)
+    )
+    found = overall(metrics)
     return Comparison(
         baseline=baseline.name,
         other=other.name,
         metrics=metrics,
-        verdict=verdict,
-        reason=reason,
+        verdict=found.verdict,
+        reason=found.reason,
         needs=needs(metrics),
+        rests_on=found.rests_on,
+        undecided=tuple(metric.metric for metric in metrics if metric.verdict == "undecided"),
+    )
+
+
+def _with_empty(metric: MetricComparison, empty: Sequence[Cell]) -> MetricComparison:
+    """With the cells that have no data, of which nothing is shown: neither is it over all."""
+    if not empty:
+        return metric
+    cells = [
+        CellComparison(
+            metric=metric.metric,
+            cores=place.cores,
+            sync_share=_share(place.sync_share),
+            contended_ratio=_share(place.contended_ratio),
+            deadline_factor=place.deadline_factor,
+            group=place.group,
+            pairs=0,
+            baseline=None,
+            other=None,
+            effect=None,
+            low=None,
+            high=None,
+            p=None,
+            p_holm=None,
+            smallest_effect=None,
+            verdict="undecided",
+        )
+        for place in empty
+    ]
+    return evolve(
+        metric,
+        cells=(*metric.cells, *cells),
+        verdict="undecided" if metric.verdict == "equal" else metric.verdict,
+        no_worse=False,
     )
 
 
@@ -215,7 +261,7 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         p=whole.p,
         p_holm=p_holm,
         verdict=verdict,
-        smallest_effect=_known(pairs, judge.bar(effects)),
+        smallest_effect=_known(pairs, judge.bar(effects)) if told else None,
         no_worse=told and judge.no_worse(whole),
         told=told,
         cells=cells,
@@ -254,7 +300,7 @@ def _cell(
         high=_known(pairs, estimate.high),
         p=estimate.p,
         p_holm=p_holm,
-        smallest_effect=_smallest_of_cell(part, index, judge, options),
+        smallest_effect=_smallest_of_cell(part, index, judge, options) if told else None,
         verdict=judge.verdict(
             estimate, p_holm, level=options.cell_level, many=len(pairs.cells), told=told
         ),

@@ -5,23 +5,78 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from attrs import frozen
+
 from deadbeat.model.comparison import CellComparison, MetricComparison
 
+_METRIC_TEXT = {
+    "slowdown": "slowdown",
+    "delay_ratio": "delay ratio",
+    "deadline_miss_ratio": "miss ratio",
+}
 
-def overall(metrics: Sequence[MetricComparison]) -> tuple[str, str]:
+
+def metric_text(metric: str) -> str:
+    """``delay_ratio`` in words."""
+    return _METRIC_TEXT.get(metric, metric)
+
+
+def words_list(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+@frozen(kw_only=True)
+class Overall:
+    """The verdict over all metrics, what decided it in words, and the metrics it rests on."""
+
+    verdict: str
+    reason: str
+    rests_on: tuple[str, ...]
+
+
+def overall(metrics: Sequence[MetricComparison]) -> Overall:
     """Worst first; a metric that cannot tell anything has no vote for ``equal``."""
+    empty = _without_data(metrics)
     for verdict in ("worse", "better"):
-        found = [_decided(metric, verdict) for metric in metrics]
-        if any(found):
-            return verdict, "; ".join(filter(None, found))
+        found = {metric.metric: _decided(metric, verdict) for metric in metrics}
+        if any(found.values()):
+            return Overall(
+                verdict=verdict,
+                reason="; ".join(filter(None, [*found.values(), empty])),
+                rests_on=tuple(metric for metric, words in found.items() if words),
+            )
     silent = [metric.metric for metric in metrics if not metric.told]
     open_ = [metric.metric for metric in metrics if metric.told and metric.verdict != "equal"]
-    rest = f"; {' and '.join(silent)} differs in too few programs to say anything" if silent else ""
-    if open_ or len(silent) == len(metrics):
-        names = " and ".join(open_ or silent)
-        return "undecided", f"neither a difference nor equality is shown in {names}{rest}"
-    names = " and ".join(metric.metric for metric in metrics if metric.told)
-    return "equal", f"{names} differ by less than the minimum effect{rest}"
+    rest = [f"{_list(silent)} undecided: too few programs differ"] if silent else []
+    rest += [empty] if empty else []
+    if open_ or empty or len(silent) == len(metrics):
+        shown = open_ or ([] if len(silent) < len(metrics) else silent)
+        neither = f"neither a difference nor equality is shown in {_list(shown)}"
+        return Overall(
+            verdict="undecided",
+            reason="; ".join([neither] * bool(shown) + rest),
+            rests_on=tuple(open_ or [metric.metric for metric in metrics]),
+        )
+    voters = tuple(metric.metric for metric in metrics if metric.told)
+    verb = "differs" if len(voters) == 1 else "differ"
+    told = f"{_list(voters)} {verb} by less than the minimum effect"
+    return Overall(verdict="equal", reason="; ".join([told, *rest]), rests_on=voters)
+
+
+def _list(metrics: Sequence[str]) -> str:
+    return words_list([metric_text(metric) for metric in metrics])
+
+
+def _without_data(metrics: Sequence[MetricComparison]) -> str:
+    """How many cells no program stands for; "" if there is none."""
+    cells = max((metric.cells for metric in metrics), key=len, default=())
+    empty = min((_empty(metric) for metric in metrics if metric.cells), default=0)
+    return f"{empty} of {len(cells)} cells have no data" if empty else ""
+
+
+def _empty(metric: MetricComparison) -> int:
+    return sum(not cell.pairs for cell in metric.cells)
 
 
 def _decided(metric: MetricComparison, verdict: str) -> str:
@@ -33,7 +88,7 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
         parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
     if cells:
         parts.append(f"{cells} of {len(metric.cells)} cells")
-    return f"{metric.metric} {verdict}: {', '.join(parts)}" if parts else ""
+    return f"{metric_text(metric.metric)} {verdict}: {', '.join(parts)}" if parts else ""
 
 
 def effect_text(metric: str, effect: float) -> str:
@@ -41,6 +96,11 @@ def effect_text(metric: str, effect: float) -> str:
     unit = "points" if metric == "deadline_miss_ratio" else "%"
     digits = 2 if metric == "deadline_miss_ratio" else 1
     return f"{100 * effect:+.{digits}f} {unit}"
+
+
+def size_text(metric: str, size: float) -> str:
+    """The same of a size, which has no sign."""
+    return effect_text(metric, size).removeprefix("+")
 
 
 def cell_text(cell: CellComparison, *, factor: bool = False) -> str:
@@ -56,10 +116,22 @@ def cell_text(cell: CellComparison, *, factor: bool = False) -> str:
     return ", ".join(parts)
 
 
+def count_text(metric: MetricComparison) -> str:
+    """``2 worse, 7 equal``: how many cells have which verdict."""
+    counts = {
+        verdict: sum(cell.verdict == verdict and cell.pairs > 0 for cell in metric.cells)
+        for verdict in ("worse", "better", "equal", "undecided")
+    }
+    counts["without data"] = _empty(metric)
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
+
+
 def needs(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
     """A line for every metric that is undecided."""
     return tuple(
-        f"{metric.metric}: {_need(metric)}" for metric in metrics if metric.verdict == "undecided"
+        f"{metric_text(metric.metric)}: {_need(metric)}"
+        for metric in metrics
+        if metric.verdict == "undecided"
     )
 
 
@@ -69,6 +141,11 @@ def _need(metric: MetricComparison) -> str:
         return "single cells differ, which the mean over all cells hides: look at the cells"
     if not pairs:
         return "no program has it on both sides: repeat the campaigns with --retry-failed"
+    if empty := _empty(metric):
+        return (
+            f"{empty} of {len(metric.cells)} cells have no program with a result on both sides:"
+            " finish the campaigns, or repeat their commands with --retry-failed"
+        )
     if not metric.told:
         return (
             f"hardly a program of {pairs} differs: a shorter deadline (--deadline-factor 2) or more"
@@ -81,10 +158,7 @@ def _need_of_precision(metric: MetricComparison, pairs: int) -> str:
     if metric.gate is None:
         return "run the baseline once more and name it with --aa"
     if metric.gate >= metric.minimum:
-        gate, minimum = (
-            effect_text(metric.metric, size).removeprefix("+")
-            for size in (metric.gate, metric.minimum)
-        )
+        gate, minimum = (size_text(metric.metric, size) for size in (metric.gate, metric.minimum))
         return (
             f"campaigns that differ in nothing may differ by {gate} here, the minimum effect is"
             f" {minimum}: {_narrower_gate(metric)}"

@@ -7,11 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from deadbeat.analysis.standing import Standing, standing_of
 from deadbeat.analysis.view import CampaignView
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Finding, RunKey
 
-_FROM = "run the baseline's own programs: deadbeat profile --programs-from {name}"
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
 #: Parameters that say how a campaign was carried out, not what it measured.
 _OWN = ("name", "preset", "cpus", "calibration", "quiet")
@@ -33,11 +33,17 @@ _DETAILS = (
 )
 
 
-def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Finding, ...]:
+def require_identical(
+    baseline: CampaignView, other: CampaignView, *, partial: bool = False
+) -> tuple[Finding, ...]:
     """What to know of the pairing of two campaigns of the identical programs.
 
+    Args:
+        partial: Also campaigns that are unfinished; a finding says so.
+
     Raises:
-        UsageError: They are not: how many programs differ, which first, and which parameters.
+        UsageError: They are not: how many programs differ, which first, and which parameters. Or
+            one is unfinished.
         DataError: A file is damaged.
     """
     for view in (baseline, other):
@@ -46,13 +52,23 @@ def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Find
         raise UsageError(
             f"{name_of(other)} is compared with itself", "name another campaign of its programs"
         )
+    one, two = standing_of(baseline), standing_of(other)
     mine, theirs = _set_ids(baseline), _set_ids(other)
     shared = sorted(mine.keys() & theirs.keys())
     changed = [key for key in shared if mine[key] != theirs[key]]
-    if changed or not shared:
-        raise _refusal(baseline, other, changed, len(shared))
+    alone = one.planned ^ two.planned
+    if changed or alone or not shared:
+        raise _refusal(baseline, other, changed, shared=len(shared))
     _require_executables(baseline, other, shared)
-    return tuple(_pairing(baseline, other, mine, theirs))
+    sides = ((baseline, one), (other, two))
+    if not partial:
+        _require_finished(sides)
+    return (*_unfinished(sides), *_unpaired(sides), *_other_settings(baseline, other))
+
+
+def unfinished(view: CampaignView) -> bool:
+    """Whether runs of the campaign are still to come."""
+    return bool(standing_of(view).left)
 
 
 def require_runs(view: CampaignView) -> None:
@@ -75,18 +91,33 @@ def _set_ids(view: CampaignView) -> dict[RunKey, str]:
     return ids | {key: view.store.table(key).set_id for key in missing}
 
 
+def programs_from(view: CampaignView) -> str:
+    """The command that runs the programs of ``view``."""
+    verb = "stress" if view.store.spec.get("mode") == "stress" else "profile"
+    return f"deadbeat {verb} --programs-from {name_of(view)}"
+
+
+def _own_programs(view: CampaignView) -> str:
+    return f"run the baseline's own programs: {programs_from(view)}"
+
+
 def _refusal(
-    baseline: CampaignView, other: CampaignView, changed: list[RunKey], shared: int
+    baseline: CampaignView, other: CampaignView, changed: list[RunKey], *, shared: int
 ) -> UsageError:
     one, two = name_of(baseline), name_of(other)
     parameters = spec_differences(baseline, other)
-    if changed:
-        names = ", ".join(key.text for key in changed[:_KEYS_SHOWN])
-        more = ", ..." if len(changed) > _KEYS_SHOWN else ""
-        message = (
-            f"{one} and {two} are not of the same programs: {len(changed)} of {shared} task sets"
-            f" differ ({names}{more})"
-        )
+    mine, theirs = standing_of(baseline).planned, standing_of(other).planned
+    if mine & theirs:
+        every = len(mine | theirs)
+        parts = [f"{len(changed)} of {shared} task sets differ ({_some(changed)})"]
+        parts = parts if changed else []
+        parts += [
+            f"{len(keys)} of {every} task sets are planned in {name} alone ({_some(sorted(keys))})"
+            for name, keys in ((one, mine - theirs), (two, theirs - mine))
+            if keys
+        ]
+        parts = parts or ["no task set was built on both sides yet"]
+        message = f"{one} and {two} are not of the same programs: {'; '.join(parts)}"
     else:
         message = f"{one} and {two} have no program in common"
     told = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
@@ -97,7 +128,13 @@ def _refusal(
             "the parameters are the same: each was calibrated by itself, so the same seed made"
             " other task sets"
         )
-    return UsageError(message, _FROM.format(name=one), tuple(told))
+    return UsageError(message, _own_programs(baseline), tuple(told))
+
+
+def _some(keys: list[RunKey]) -> str:
+    """The first of them."""
+    names = ", ".join(key.text for key in keys[:_KEYS_SHOWN])
+    return names + (", ..." if len(keys) > _KEYS_SHOWN else "")
 
 
 def _require_executables(baseline: CampaignView, other: CampaignView, shared: list[RunKey]) -> None:
@@ -111,13 +148,11 @@ def _require_executables(baseline: CampaignView, other: CampaignView, shared: li
         if mine[key][1] == theirs[key][1] and mine[key][0] != theirs[key][0]
     ]
     if wrong:
-        names = ", ".join(key.text for key in wrong[:_KEYS_SHOWN])
         one, two = name_of(baseline), name_of(other)
         raise UsageError(
             f"{one} and {two} have the same task sets in other executables: {len(wrong)} of"
-            f" {len(both)} runs ({names}{', ...' if len(wrong) > _KEYS_SHOWN else ''}); compiler,"
-            " flags, runtime or fragments differ",
-            _FROM.format(name=one),
+            f" {len(both)} runs ({_some(wrong)}); compiler, flags, runtime or fragments differ",
+            _own_programs(baseline),
             tuple(line for line in platform_differences(baseline, other) if "toolchain" in line),
         )
 
@@ -136,34 +171,74 @@ def _digest(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def _pairing(
-    baseline: CampaignView,
-    other: CampaignView,
-    mine: Mapping[RunKey, str],
-    theirs: Mapping[RunKey, str],
-) -> Iterator[Finding]:
-    one, two = name_of(baseline), name_of(other)
-    both = set(baseline.keys) & set(other.keys)
-    planned = mine.keys() | theirs.keys()
-    if not both:
+Sides = tuple[tuple[CampaignView, Standing], tuple[CampaignView, Standing]]
+
+
+def _require_finished(sides: Sides) -> None:
+    """Raises UsageError where a campaign still has runs to come."""
+    open_ = [_left(view, found) for view, found in sides if found.left]
+    if open_:
         raise UsageError(
-            f"{one} and {two} have the same programs but no run with a result on both sides",
-            "repeat their commands with --retry-failed",
+            "; ".join(open_),
+            f"repeat the command that began {'it: it continues' if len(open_) < 2 else 'each'};"
+            " --partial compares what is there, and labels it",
         )
-    missing = len(planned) - len(both)
-    if missing:
-        lacking = [
-            f"{len(planned) - len(view.keys)} in {name_of(view)}"
-            for view in (baseline, other)
-            if len(view.keys) < len(planned)
-        ]
+
+
+def _left(view: CampaignView, found: Standing) -> str:
+    most = "" if found.decided else "up to "
+    return (
+        f"{name_of(view)} is unfinished: {most}{len(found.left)} of {len(found.planned)} programs"
+        " are not run yet"
+    )
+
+
+def _unfinished(sides: Sides) -> Iterator[Finding]:
+    paired = len(sides[0][1].done & sides[1][1].done)
+    for view, found in sides:
+        if found.left:
+            yield Finding(
+                id="campaign-unfinished",
+                severity="serious",
+                message=f"{_left(view, found)}: compared are {paired} programs",
+                cure="repeat the command that began it, it continues; then compare again",
+                where=name_of(view),
+            )
+
+
+def _unpaired(sides: Sides) -> Iterator[Finding]:
+    """Programs that are over but have no result on both sides."""
+    (baseline, one), (other, two) = sides
+    paired, planned = one.done & two.done, one.planned
+    if not paired:
+        raise UsageError(
+            f"{name_of(baseline)} and {name_of(other)} have the same programs but no run with a"
+            " result on both sides",
+            "deadbeat show tells why runs failed; repeat the command with --retry-failed",
+        )
+    failed = one.failed | two.failed
+    if failed:
+        lacking = [f"{len(s.failed)} in {name_of(view)}" for view, s in sides if s.failed]
+        names = " and ".join(name_of(view) for view, s in sides if s.failed)
         yield Finding(
             id="unpaired-runs",
-            severity="warning" if missing * 5 > len(planned) else "info",
-            message=f"{missing} of {len(planned)} programs lack a result ({', '.join(lacking)}):"
-            f" compared are the other {len(both)}",
-            cure="repeat the commands of the campaigns with --retry-failed",
+            severity="warning" if len(failed) * 5 > len(planned) else "info",
+            message=f"{len(failed)} of {len(planned)} programs failed or were never quiet"
+            f" ({', '.join(lacking)}): compared are {len(paired)}",
+            cure=f"deadbeat show tells why; repeat the command of {names} with --retry-failed",
         )
+    once = (one.done & two.unwanted) | (two.done & one.unwanted)
+    if once:
+        yield Finding(
+            id="unpaired-runs",
+            severity="info",
+            message=f"{len(once)} programs ran on one side only, since the other knew their points"
+            f" well enough before (--precision): compared are {len(paired)}",
+        )
+
+
+def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
+    one, two = name_of(baseline), name_of(other)
     different = [
         f"run.{key}: {mine_} | {theirs_}"
         for key in _HOW
@@ -198,7 +273,7 @@ def _differing(one: Mapping[str, Any], two: Mapping[str, Any], path: str) -> Ite
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             yield from _differing(a, b, f"{path}{key}.")
         elif a != b:
-            yield f"{path}{key}: {_short(a)} | {_short(b)}"
+            yield f"{path}{key}: {_short(a, 'not set')} | {_short(b, 'not set')}"
 
 
 def platform_of(view: CampaignView) -> Mapping[str, Any]:
@@ -218,6 +293,6 @@ def platform_differences(baseline: CampaignView, other: CampaignView) -> list[st
     return [f"{key}: {_short(a)} | {_short(b)}" for key, a, b in rows if a != b]
 
 
-def _short(value: Any) -> str:
-    text = "not known" if value is None else str(value)
+def _short(value: Any, nothing: str = "not known") -> str:
+    text = nothing if value is None else str(value)
     return text if len(text) <= 100 else text[:97] + "..."

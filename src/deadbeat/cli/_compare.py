@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,19 @@ import click
 
 from deadbeat.analysis.compare import compare as compare_campaigns
 from deadbeat.analysis.compare_sides import Options
-from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.compare_words import (
+    cell_text,
+    count_text,
+    effect_text,
+    metric_text,
+    size_text,
+    words_list,
+)
 from deadbeat.analysis.identity import name_of
 from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign, numbered
-from deadbeat.cli._output import print_json, print_table
+from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.model.comparison import (
     METRICS,
     CellComparison,
@@ -33,7 +40,6 @@ FAIL_ON = {
     "different": {"worse", "better"},
     "undecided": {"undecided", "worse"},
 }
-_SHORT = {"deadline_miss_ratio": "miss ratio", "delay_ratio": "delay ratio"}
 #: Cells that are told one by one; all of them are in the page and in the JSON.
 _CELLS_TOLD = 10
 #: Longest name of a folder made up from those of the campaigns.
@@ -54,14 +60,34 @@ def compare(options: Mapping[str, Any]) -> int:
     views = [open_view(find_campaign(options["runs"], name)) for name in names]
     folder = _folder(options["out"], options["runs"], views)
     repeats = [open_view(find_campaign(options["runs"], name)) for name in options["aa"]]
-    result = compare_campaigns(views, repeats, options=asked, allow_mixed=options["allow_mixed"])
+    result = compare_campaigns(
+        views,
+        repeats,
+        options=asked,
+        allow_mixed=options["allow_mixed"],
+        partial=options["partial"],
+    )
     page = _write(result, views, folder, figures=options["figures"])
     if options["as_json"]:
         print_json({**attrs.asdict(result), "report": str(page)})
     else:
         _tell(result)
         click.echo(f"report: {page}")
-    return 1 if result.verdict in failing else 0
+    reasons = list(_failures(result, failing))
+    for reason in reasons:
+        say(f"--fail-on: {reason}")
+    return 1 if reasons else 0
+
+
+def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
+    """Why the comparison fails; a metric without a vote in the verdict may be what is undecided."""
+    for comparison in result.comparisons:
+        name = f"{comparison.other} against {comparison.baseline}"
+        if comparison.verdict in failing:
+            yield f"{name} is {comparison.verdict}"
+        elif "undecided" in failing and comparison.undecided:
+            open_ = words_list([metric_text(metric) for metric in comparison.undecided])
+            yield f"{name} is undecided in {open_}"
 
 
 def _asked(options: Mapping[str, Any]) -> Options:
@@ -132,7 +158,7 @@ def _folder(out: Path | None, runs: Path, views: Sequence[CampaignView]) -> Path
 
 def _tell(result: ComparisonResult) -> None:
     """Verdict first, then what it rests on."""
-    marks = "   ".join(label.upper() for label in result.labels)
+    marks = "   ".join(label.upper() if "(" not in label else label for label in result.labels)
     for comparison in result.comparisons:
         click.echo(
             f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
@@ -158,7 +184,7 @@ def _tell_comparison(comparison: Comparison) -> None:
         ["metric", "verdict", "effect % [95 %]", "p (Holm)", "minimum", "gate", "visible", "cells"],
         ([*_metric_row(metric)] for metric in comparison.metrics),
         title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
-        numeric=["effect [95 %]", "p (Holm)", "minimum", "gate", "visible"],
+        numeric=["effect % [95 %]", "p (Holm)", "minimum", "gate", "visible"],
     )
     cells = [cell for metric in comparison.metrics for cell in metric.cells]
     several = len({cell.deadline_factor for cell in cells}) > 1
@@ -175,15 +201,11 @@ def _tell_comparison(comparison: Comparison) -> None:
 
 
 def _metric_row(metric: MetricComparison) -> list[str]:
-    counts = {
-        verdict: sum(cell.verdict == verdict for cell in metric.cells)
-        for verdict in ("worse", "better", "equal", "undecided")
-    }
     verdict = metric.verdict
     if verdict == "undecided" and metric.no_worse:
         verdict = "undecided, no worse"
     return [
-        _SHORT.get(metric.metric, metric.metric),
+        metric_text(metric.metric),
         verdict if metric.told else "undecided, too rare",
         _interval(metric.metric, metric.effect, metric.low, metric.high),
         _p(metric.p_holm),
@@ -191,12 +213,12 @@ def _metric_row(metric: MetricComparison) -> list[str]:
             _plain(metric.metric, value)
             for value in (metric.minimum, metric.gate, metric.smallest_effect)
         ),
-        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none",
+        count_text(metric),
     ]
 
 
 def _plain(metric: str, value: float | None) -> str:
-    return "not known" if value is None else effect_text(metric, value).removeprefix("+")
+    return "not known" if value is None else size_text(metric, value)
 
 
 def _interval(metric: str, effect: float | None, low: float | None, high: float | None) -> str:
@@ -208,9 +230,8 @@ def _interval(metric: str, effect: float | None, low: float | None, high: float 
 
 
 def _cell_line(cell: CellComparison, *, factor: bool) -> str:
-    name = _SHORT.get(cell.metric, cell.metric)
     return (
-        f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {name}"
+        f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {metric_text(cell.metric)}"
         f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} programs,"
         f" p (Holm) {_p(cell.p_holm)}"
     )

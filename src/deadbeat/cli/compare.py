@@ -42,8 +42,8 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     "--fail-on",
     multiple=True,
     metavar="VERDICT",
-    help="Exit status 1 when the verdict is worse; different: worse or better; undecided:"
-    " undecided or worse.",
+    help="Exit status 1 when the verdict is worse; different: worse or better; undecided: worse,"
+    " or any metric undecided.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
               help="Of the random sign patterns.")  # fmt: skip
@@ -57,6 +57,9 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
 )
 @click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
 @click.option(
+    "--partial", is_flag=True, help="Also unfinished campaigns: what is there so far; labelled."
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -69,7 +72,8 @@ def command(**options: Any) -> int:
     """Compare campaigns of the identical programs; A is the baseline.
 
     Each is a path, or a name under the folder of campaigns. B must have run A's own programs
-    (deadbeat profile --programs-from A): anything else is refused, with what differs.
+    (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a stress
+    campaign): anything else is refused, with what differs.
 
     The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
     and overall. A difference is called one when chance, the smallest effect that matters, and what

@@ -21,13 +21,14 @@ class CellComparison:
     Attributes:
         cores, sync_share, contended_ratio, deadline_factor, group: Where; None where the axis does
             not apply (a group of Mode 2 has drawn shares), ``group`` "" in Mode 1.
-        pairs: Programs with a result on both sides: what everything here rests on.
+        pairs: Programs with a result on both sides: what everything here rests on; 0: no data.
         baseline, other: The metric's value over these pairs.
         effect: Difference in the metric's scale: ratio other / baseline - 1 for slowdown and delay
             ratio, other - baseline for the miss ratio; None where it is not defined.
         low, high: Interval of ``effect``, 95 % for this cell alone.
         p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric.
-        smallest_effect: What this cell could have shown (80 % power), given its pairs.
+        smallest_effect: What this cell could have shown (80 % power), given its pairs;
+            None: nothing, or too few programs differ to know.
         test: ``sign-flip`` or ``student``: what ``p`` and the interval rest on.
         verdict: One of VERDICTS.
     """
@@ -58,7 +59,8 @@ class MetricComparison:
     Attributes:
         effect, low, high, p, verdict: Over all cells, each counted once.
         p_holm: ``p`` after Holm over the metrics.
-        smallest_effect: What all cells together could have shown (80 % power).
+        smallest_effect: What all cells together could have shown (80 % power); None where that is
+            not known, as it is where ``told`` is false.
         no_worse: Whether it is shown that the other is not worse by ``minimum`` or more.
         told: False where too few programs differ at all for the metric to say anything (no
             deadline missed on either side): then it has no vote in the verdict of the comparison.
@@ -92,9 +94,12 @@ class Comparison:
         baseline, other: Names of the campaigns.
         metrics: In the order of METRICS.
         verdict: Overall: ``worse`` if a metric is worse overall or in a cell, ``better`` if some
-            is better and none worse, ``equal`` if all are, else ``undecided``.
+            is better and none worse, ``equal`` if all that have a vote are and every cell has
+            pairs, else ``undecided``.
         reason: One line: what decided it.
         needs: What would decide what is undecided, a line each.
+        rests_on: Metrics that ``verdict`` rests on.
+        undecided: Metrics that were asked for and are undecided, those without a vote included.
     """
 
     baseline: str
@@ -103,6 +108,8 @@ class Comparison:
     verdict: str
     reason: str
     needs: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)

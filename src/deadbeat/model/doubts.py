@@ -300,6 +300,14 @@ DOUBTS: tuple[Doubt, ...] = (
         """Repeat deadbeat selftest at a quieter time.""",
     ),
     _doubt(
+        "campaign-unfinished",
+        "A compared campaign is unfinished",
+        """Only what both campaigns have run so far is compared, the rest is not known. Which
+        programs come first is random, but not which of them ran when the machine was in what state;
+        cells without data are undecided, and the whole is not called equal.""",
+        """Repeat the command that began the campaign: it continues. Then compare again.""",
+    ),
+    _doubt(
         "unpaired-runs",
         "Programs without a result on one side of a comparison",
         """Only programs with a result on both sides are compared. If those that failed are the ones
@@ -312,7 +320,8 @@ DOUBTS: tuple[Doubt, ...] = (
         "Compared campaigns were run with other settings",
         """The programs are the same, but not what was done with them: another policy, length or
         treatment of overruns moves slowdown and misses by itself. The difference may be theirs.""",
-        """Run both with the same settings: deadbeat profile --programs-from keeps them.""",
+        """Run both with the same settings: --programs-from keeps them (of deadbeat profile, or of
+        deadbeat stress for a stress campaign).""",
     ),
     _doubt(
         "no-aa-repeat",

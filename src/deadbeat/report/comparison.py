@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.compare_words import cell_text, count_text, size_text
 from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, parts
@@ -147,7 +147,6 @@ def _heading(comparison: Comparison, result: ComparisonResult) -> str:
 
 
 def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
-    counts = {v: sum(cell.verdict == v for cell in metric.cells) for v in VERDICTS}
     verdict = metric.verdict
     if not metric.told:
         verdict = "undecided: too rare to tell"
@@ -161,12 +160,12 @@ def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
         _size(metric.metric, metric.minimum),
         _size(metric.metric, metric.gate),
         _size(metric.metric, metric.smallest_effect),
-        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none",
+        count_text(metric),
     )
 
 
 def _size(metric: str, value: float | None) -> str:
-    return "not known" if value is None else effect_text(metric, value).removeprefix("+")
+    return "not known" if value is None else size_text(metric, value)
 
 
 def _p(value: float | None) -> str:
