@@ -215,6 +215,11 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     )
     with pytest.raises(UsageError, match="a is simulated, the other campaign is measured"):
         compared(tmp_path, "a", "worse")
+    # also where the programs differ: those of the one cannot run where the other ran
+    shutil.copytree(runs / "seeded", tmp_path / "seeded")
+    with pytest.raises(UsageError, match="is simulated") as caught:
+        compared(tmp_path, "worse", "seeded")
+    assert "deadbeat sched predict" in caught.value.hint
     views = [view(tmp_path, "a"), view(tmp_path, "worse")]
     found = compare(views, options=ASKED, allow_mixed=True)
     assert found.labels[0] == "simulated beside measured"
@@ -388,6 +393,21 @@ def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) ->
         *("low", "metric", "other", "p", "p_holm", "pairs", "smallest_effect", "sync_share"),
         *("test", "verdict"),
     }
+
+
+def test_a_repeat_is_asked_for_by_the_verb_of_the_baseline(tmp_path: Path) -> None:
+    quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
+    for name in ("a", "b"):
+        assert main([*quick, "--name", name, "--sets", "3", "--cores", "2"]) == 0
+        edit(
+            tmp_path / name / "calibration.json",
+            lambda text: text.replace('"simulated"', '"hardware"'),
+        )
+        (tmp_path / name / "summary.json").unlink()
+    (finding,) = [
+        item for item in compared(tmp_path, "a", "b").findings if item.id == "no-aa-repeat"
+    ]
+    assert finding.cure == "deadbeat stress --programs-from a, then --aa NAME"
 
 
 def test_one_metric_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

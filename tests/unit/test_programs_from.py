@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from helpers.campaigns import Log, begin, essence, run, tiny_spec
+from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
 
 from deadbeat.analysis.summarise import summarise
 from deadbeat.campaign.events import RunDone
@@ -230,12 +230,17 @@ def test_an_executable_damaged_after_it_was_copied_is_not_run(tmp_path: Path) ->
     assert len(store.committed()) == 2
 
 
-def test_another_architecture_is_refused(tmp_path: Path) -> None:
-    source = original(tmp_path)
+def edit_platform(source: CampaignStore, **changes: str) -> None:
+    """Another platform for the costs of ``source``."""
     path = source.path / "calibration.json"
     plain = json.loads(path.read_text())
-    plain["platform"]["machine"] = "aarch64"
+    plain["platform"] |= changes
     path.write_text(json.dumps(plain))
+
+
+def test_another_architecture_is_refused(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    edit_platform(source, machine="aarch64")
     with pytest.raises(UsageError, match="built for aarch64; elsewhere is none"):
         borrow(tmp_path, source)
 
@@ -250,8 +255,37 @@ def test_a_simulated_campaign_has_nothing_for_hardware(tmp_path: Path) -> None:
     source = begin(tmp_path, SPEC)
     run(SPEC, source)
     hardware = attrs.evolve(ELSEWHERE.describe(), kind="hardware")
-    with pytest.raises(UsageError, match="holds no executables: it was simulated"):
+    with pytest.raises(
+        UsageError, match=r"tiny holds no executables .*: it was simulated"
+    ) as caught:
         origin_of(source, SPEC, hardware)
+    assert "built for" not in caught.value.message
+    assert "deadbeat sched predict" in caught.value.hint
+
+
+def test_a_measured_campaign_has_nothing_for_the_simulator(tmp_path: Path) -> None:
+    source = original(tmp_path)
+    edit_platform(source, kind="hardware", machine="x86_64", name="bench")
+    with pytest.raises(UsageError) as caught:
+        borrow(tmp_path, source)
+    assert caught.value.message == (
+        "tiny was measured on bench: its executables do not run on elsewhere, which is simulated"
+    )
+    assert "deadbeat sched predict tiny shows predicted beside measured" in caught.value.hint
+
+
+@pytest.mark.parametrize("mode", ["profile", "stress"])
+def test_a_new_campaign_is_begun_by_the_verb_of_the_source(tmp_path: Path, mode: str) -> None:
+    spec = SPEC if mode == "profile" else tiny_stress()
+    source = original(tmp_path, spec)
+    (source.path / "programs" / "batch-000.elf").unlink()
+    with pytest.raises(DataError) as caught:
+        borrow(tmp_path, source)
+    assert f"begin a new campaign (deadbeat {mode})" in caught.value.hint
+    edit_platform(source, machine="aarch64")
+    with pytest.raises(UsageError) as refused:
+        borrow(tmp_path, source)
+    assert f"deadbeat {mode} without --programs-from" in refused.value.hint
 
 
 def test_more_cores_than_exist_are_refused_or_left_out_as_the_preset_does(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from deadbeat.analysis.identity import (
     platform_of,
     programs_from,
     require_identical,
+    require_runs,
     unfinished,
 )
 from deadbeat.analysis.sides import Cell, RunFigure, Side, log_yardstick_shift
@@ -69,15 +70,18 @@ def compare(
         raise ValueError("a comparison needs two campaigns")
     baseline, others = views[0], views[1:]
     _require_distinct([*views, *repeats])
-    findings = list(_of_pairing(baseline, others, repeats, partial=partial))
+    for view in [*views, *repeats]:
+        require_runs(view)
     mixed = len({_simulated(view) for view in [*views, *repeats]}) > 1
     if mixed and not allow_mixed:
         simulated = ", ".join(name_of(view) for view in [*views, *repeats] if _simulated(view))
         raise UsageError(
             f"{simulated} is simulated, the other campaign is measured: they say nothing of each"
             " other's machine",
-            "--allow-mixed compares them all the same, and labels it",
+            "deadbeat sched predict shows predicted beside measured; --allow-mixed compares the two"
+            " all the same, and labels it",
         )
+    findings = list(_of_pairing(baseline, others, repeats, partial=partial))
     side, others_sides = side_of(baseline), [side_of(view) for view in others]
     repeat_sides = [side_of(view) for view in repeats]
     cells = sorted(set(planned_cells(baseline).values()))

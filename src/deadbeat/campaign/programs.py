@@ -54,6 +54,8 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
     """
     name = source.path.resolve().name
     calibration, programs = source.load_calibration(), source.programs()
+    if calibration is not None:
+        _require_runnable(source, calibration.platform, platform)
     if calibration is None or not programs:
         raise UsageError(
             f"{name} holds no programs: it was interrupted before any was built",
@@ -70,12 +72,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         )
     kept = source.load_origin()
     built_for = calibration.platform
-    if built_for.machine != platform.machine:
-        raise UsageError(
-            f"the programs of {name} were built for {built_for.machine}; {platform.name} is"
-            f" {platform.machine}",
-            "run them on a machine of the same architecture, or profile this one anew",
-        )
     hashes = {
         program.batch: _checked_hashes(source, kept, program, platform) for program in programs
     }
@@ -88,6 +84,37 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         platform=platform,
         original_yardstick_ps=kept.original_yardstick_ps if kept else calibration.yardstick_ps,
     )
+
+
+def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
+    """Raises UsageError where no program of ``source`` can run on ``platform``."""
+    name, verb = source.path.resolve().name, _verb(source)
+    here, there = (kind == "simulated" for kind in (platform.kind, built_for.kind))
+    if here and not there:
+        raise UsageError(
+            f"{name} was measured on {built_for.name}: its executables do not run on"
+            f" {platform.name}, which is simulated",
+            f"deadbeat sched predict {name} shows predicted beside measured; or simulate task sets"
+            f" of their own: deadbeat {verb} --simulated",
+        )
+    if there and not here:
+        raise UsageError(
+            f"{name} holds no executables that could run on {platform.name}: it was simulated",
+            f"measure first (deadbeat {verb}); deadbeat sched predict then shows predicted beside"
+            " measured",
+        )
+    if built_for.machine != platform.machine:
+        raise UsageError(
+            f"the programs of {name} were built for {built_for.machine}; {platform.name} is"
+            f" {platform.machine}",
+            f"run them on a machine of the same architecture; deadbeat {verb} without"
+            " --programs-from makes task sets for this one, which cannot be compared with them",
+        )
+
+
+def _verb(source: CampaignStore) -> str:
+    """The verb that made ``source``."""
+    return str(source.spec.get("mode", "profile"))
 
 
 def _checked_hashes(
@@ -103,10 +130,11 @@ def _checked_hashes(
         if "elf" in recorded:
             raise DataError(
                 f"program {files['c'].with_suffix('.elf')} is missing",
-                f"put it back, or profile anew: without it {name} cannot be run elsewhere",
+                f"put it back, or begin a new campaign (deadbeat {_verb(source)}): without it"
+                f" {name} cannot be run elsewhere",
             )
         raise UsageError(
-            f"{name} holds no executables: it was simulated", "name a campaign that was measured"
+            f"{name} holds no executable of {program.batch}", "name a campaign that was measured"
         )
     found = {suffix: file_hash(path) for suffix, path in files.items()}
     wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
@@ -115,7 +143,7 @@ def _checked_hashes(
     if wrong:
         raise DataError(
             f"program {files[wrong[0]]} is damaged: it is not what was built",
-            "put a good copy back, or profile anew",
+            f"put a good copy back, or begin a new campaign (deadbeat {_verb(source)})",
         )
     return found
 
