@@ -24,10 +24,9 @@ from deadbeat.targets.base import Completed
 _READ_BYTES = 65536
 #: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
 _PREFIX = "deadbeat-"
-#: Those of this one, which no earlier version takes for an orphan.
+#: Those of this one, which no earlier version takes for an orphan. Its owner, who may be in another
+#: PID namespace, keeps such a folder locked.
 _WORK_PREFIX = "deadbeat-work-"
-#: A file in it that its owner keeps locked: who may be in another PID namespace.
-_OWNER = ".owner"
 _REAP_SECONDS = 1.0
 
 
@@ -198,7 +197,7 @@ class LocalTarget:
         self._temporary = folder is None
         if folder is None:
             _remove_orphans()
-        self._owner = -1  # file that is locked while the folder is in use
+        self._owner = -1  # keeps the folder locked
         if folder is None:
             folder, self._owner = _work_folder()
         self.folder = str(folder)
@@ -281,7 +280,7 @@ def _work_folder() -> tuple[Path, int]:
         folder = None
         try:
             folder = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX))
-            owner = _open_owner(folder)
+            owner = _open_folder(folder)
         except OSError as error:
             if folder is not None and not folder.exists():
                 continue  # before it was locked, another process took it for an orphan
@@ -294,12 +293,12 @@ def _work_folder() -> tuple[Path, int]:
         os.close(owner)
 
 
-def _open_owner(folder: Path) -> int:
-    return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+def _open_folder(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
-    """Whether the open file ``owner`` of ``folder`` is locked now, and still there.
+    """Whether ``folder``, opened as ``owner``, is locked now, and still there.
 
     It then is until it is closed: the kernel does so for whoever is killed.
 
@@ -311,7 +310,7 @@ def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
     except OSError:
         return wait  # a file system without locks: nobody else gets one either, and removes it
     try:
-        return os.path.samestat(os.fstat(owner), (folder / _OWNER).lstat())
+        return os.path.samestat(os.fstat(owner), folder.lstat())
     except OSError:
         return False
 
@@ -321,13 +320,12 @@ def _remove_orphans() -> None:
     there = Path(tempfile.gettempdir())
     for folder in there.glob(f"{_WORK_PREFIX}*"):
         try:
-            owner = -1 if folder.is_symlink() else _open_owner(folder)
+            owner = _open_folder(folder)
         except OSError:
-            continue  # somebody else's
-        if owner >= 0 and _locked(owner, folder, wait=False):
+            continue  # somebody else's, or no folder
+        if _locked(owner, folder, wait=False):
             shutil.rmtree(folder, ignore_errors=True)
-        if owner >= 0:
-            os.close(owner)
+        os.close(owner)
     for folder in there.glob(f"{_PREFIX}*-*"):
         maker = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if maker.isdigit() and not Path("/proc", maker).exists():
