@@ -6,8 +6,8 @@ from helpers.runs import RunTask, job_table, ran
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.timeline import rebuild
 from deadbeat.executors.events import extract, parse_line
+from deadbeat.executors.timeline import Span, rebuild
 from deadbeat.model.traces import TraceEvent
 
 word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
@@ -18,6 +18,9 @@ pieces = st.sampled_from(
 )  # fmt: skip
 
 
+SPAN = Span(cpu=0, release_ns=0, start_ns=0, finish_ns=1000)
+
+
 @given(st.lists(st.one_of(pieces, word), max_size=30).map("".join))
 def test_no_text_is_too_strange(text: str) -> None:
     for line in text.splitlines():
@@ -25,8 +28,10 @@ def test_no_text_is_too_strange(text: str) -> None:
         assert found is None or found.name
     table = job_table([RunTask()], [[ran(0, 0, 900)]])
     trace = extract(table, text, {1: 0})
-    events = trace.jobs[0].events
-    rebuild(events, lambda pid, _: pid == 1, cpu=0, release_ns=0, finish_ns=900)
+    (job,) = trace.jobs
+    assert rebuild(job.events, lambda pid, _: pid == 1, SPAN).seen in (True, False)
+    assert job.totals is not None
+    assert job.totals.ran_ns + job.totals.unknown_ns <= 900
 
 
 name = st.text("abcdefghij/0123456789:_-. ", min_size=1, max_size=15).filter(
@@ -74,10 +79,11 @@ event = st.builds(
     cpu=st.integers(0, 2),
     name=st.sampled_from(
         ["sched_switch", "sched_waking", "sched_migrate_task", "irq_handler_entry",
-         "irq_handler_exit", "softirq_entry", "softirq_exit", "other"]
+         "irq_handler_exit", "softirq_entry", "softirq_exit", "gap", "other"]
     ),
     thread=st.sampled_from(["db-t0", "x"]),
     pid=st.integers(0, 3),
+    interrupt=st.booleans(),
     fields=st.dictionaries(
         st.sampled_from(
             ["pid", "comm", "prio", "prev_pid", "prev_comm", "prev_state", "next_pid", "next_comm",
@@ -89,11 +95,14 @@ event = st.builds(
 
 
 @given(st.lists(event, max_size=40))
-def test_any_events_make_a_timeline_within_the_job(events: list[TraceEvent]) -> None:
-    timeline = rebuild(events, lambda pid, _: pid == 1, cpu=0, release_ns=0, finish_ns=1000)
-    last = 0
-    for wait in timeline.waits:
-        assert last <= wait.from_ns < wait.to_ns <= 1000
-        last = wait.to_ns
-        assert sum(timeline.holders(wait).values()) <= wait.length_ns
-    assert all(ns > 0 for ns in timeline.interrupts_ns.values())
+def test_any_events_add_up_to_the_job(events: list[TraceEvent]) -> None:
+    found = rebuild(events, lambda pid, _: pid == 1, SPAN)
+    assert found.ran_ns + found.ready_ns + found.asleep_ns + found.unknown_ns == 1000
+    assert sum(share.ready_ns for share in found.threads) <= found.ready_ns
+    assert sum(share.slept_ns for share in found.threads) <= found.asleep_ns
+    assert found.roused_ns <= found.ready_ns
+    assert sum(found.interrupts_ns.values()) <= found.ran_ns
+    assert all(ns > 0 for ns in found.interrupts_ns.values())
+    for share in found.threads:
+        assert share.instead_ns <= share.ready_ns
+        assert share.longest_ns <= share.slept_ns <= share.sleeps * share.longest_ns

@@ -13,11 +13,11 @@ import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
 from deadbeat.analysis.blame import Run, blame, late_jobs
-from deadbeat.analysis.timeline import rebuild
+from deadbeat.executors.timeline import Span, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource
-from deadbeat.model.traces import CAUSES, PARTS, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.model.traces import CAUSES, PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
 from deadbeat.store.jobfile import new_header
 from deadbeat.store.traces import trace_from_plain
 
@@ -246,6 +246,33 @@ def test_a_task_is_known_by_its_name_where_thread_numbers_mean_nothing() -> None
     assert (found.cause, found.holder) == ("core held", "t1 of the set")
 
 
+def test_a_number_of_the_namespace_that_is_another_thread_of_the_machine() -> None:
+    worker = ("kworker/0:1", 7, 120)
+    events = [
+        waking(R, ("<idle>", 0)),
+        switch(R + 1000, (*IDLE, "R"), worker),
+        switch(R + 5 * MS, (*worker, "S"), ME),
+    ]
+    run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
+    assert run.trace is not None
+    for threads in ({7: 0, 8: 1}, {8: 0, 7: 1}):
+        found = named(attrs.evolve(run, trace=attrs.evolve(run.trace, threads=threads)))
+        assert found.holder == "kworker/0:1"
+
+
+def test_a_thread_without_a_name_is_known_by_its_number() -> None:
+    nameless = ("<...>", OTHER, 20)
+    events = [
+        waking(R, ("<idle>", 0)),
+        switch(R + 1000, (*IDLE, "R"), nameless),
+        switch(R + 5 * MS, (*nameless, "S"), ME),
+    ]
+    run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
+    assert run.trace is not None
+    found = named(attrs.evolve(run, trace=attrs.evolve(run.trace, threads={OWN: 0, OTHER: 1})))
+    assert found.holder == "t1 of the set"
+
+
 def test_a_switch_from_idle_that_was_left_out_is_made_up_for() -> None:
     """Seen on a real kernel: the switch from idle to a waking thread has no event."""
     hog = ("db-hog", OTHER, 15)
@@ -257,10 +284,88 @@ def test_a_switch_from_idle_that_was_left_out_is_made_up_for() -> None:
         switch(R + 6 * MS, (*hog, "S"), ME),
         switch(R + 7 * MS, (*ME, "S"), IDLE),
     ]
-    timeline = rebuild(events, lambda pid, _: pid == OWN, cpu=0, release_ns=R, finish_ns=R + 7 * MS)
-    (wait,) = [w for w in timeline.waits if w.kind == "ready"]
-    held = {turn.thread.name: ns for turn, ns in timeline.holders(wait).items()}
-    assert held == {"swapper/0": 1000, "db-hog": 5 * MS - 2000}
+    shares = totals(events, R + 7 * MS).threads
+    held = {share.name: share.ready_ns for share in shares if share.ready_ns}
+    # nobody knows when, between the event before and this one: no more than 5 us after it
+    assert held == {"swapper/0": 6000, "db-hog": 5 * MS - 7000}
+
+
+def test_its_own_switch_that_was_left_out_was_between_its_wake_up_and_its_next_event() -> None:
+    events = [
+        switch(R, (*IDLE, "R"), ME),
+        switch(R + MS, (*ME, "S"), IDLE),
+        waking(R + 2 * MS, ("db-t1", 300), cpu=1),
+        waking(R + 2 * MS + 4000, ("db-t1", 300), cpu=1),
+        switch(R + 2 * MS + 4000, (*ME, "S"), IDLE),
+        waking(R + 3 * MS, ("db-t1", 300), cpu=1),
+        switch(R + 5 * MS, (*ME, "S"), IDLE),
+    ]
+    found = totals(events, R + 5 * MS)
+    # in the middle of 4 us, and no later than 5 us within 2 ms
+    assert (found.ready_ns, found.roused_ns) == (2000 + 5000, 2000 + 5000)
+    assert found.asleep_ns == MS + MS - 4000
+
+
+def totals(events: list[TraceEvent], finish_ns: int) -> JobTotals:
+    span = Span(cpu=0, release_ns=R, start_ns=R, finish_ns=finish_ns)
+    return rebuild(events, task_matcher({OWN: 0}, 0), span)
+
+
+def slept(by: TraceEvent) -> LateJob:
+    """A job of 20 ms that slept all but 1 ms, woken by ``by``."""
+    events = [switch(R, (*IDLE, "R"), ME), switch(R + MS // 2, (*ME, "S"), PEER), by]
+    events += [switch(by.at_ns + 1000, (*PEER, "R"), ME)]
+    return named(late_run(ran(R, R, R + 20 * MS), events, voluntary_switches=1))
+
+
+def test_a_sleep_that_an_interrupt_ended_is_not_that_of_the_interrupted() -> None:
+    by = waking(R + 19 * MS, ("db-t1", 300))
+    assert slept(by).holder == "t1 of the set"
+    found = slept(attrs.evolve(by, interrupt=True))
+    assert (found.cause, found.holder) == ("resource held", "interrupt")
+    assert "ended by an interrupt" in found.evidence
+    # where the trace has no flags
+    assert slept(waking(R + 19 * MS, ("<idle>", 0))).holder == "interrupt"
+
+
+def test_an_interrupt_within_another_counts_once() -> None:
+    events = [
+        switch(R, (*IDLE, "R"), ME),
+        event("softirq_entry", R + MS, OWN, "db-t0", vec=1),
+        event("local_timer_entry", R + 2 * MS, OWN, "db-t0", vector=236),
+        event("local_timer_exit", R + 4 * MS, OWN, "db-t0", vector=236),
+        event("softirq_exit", R + 5 * MS, OWN, "db-t0", vec=1),
+    ]
+    assert totals(events, R + 6 * MS).interrupts_ns == {"softirq": 2 * MS, "local_timer": 2 * MS}
+
+
+def test_a_handler_whose_thread_lost_the_cpu_is_no_interrupt_of_the_next() -> None:
+    """As of soft interrupts in their own thread."""
+    softirqs = ("ksoftirqd/0", OTHER, 120)
+    events = [
+        event("softirq_entry", R, OTHER, "ksoftirqd/0", vec=1),
+        switch(R + MS, (*softirqs, "R"), ME),
+        event("local_timer_entry", R + 3 * MS, OWN, "db-t0", vector=236),
+        event("local_timer_exit", R + 4 * MS, OWN, "db-t0", vector=236),
+    ]
+    assert totals(events, R + 6 * MS).interrupts_ns == {"local_timer": MS}
+
+
+def test_totals_say_more_than_the_events_that_were_kept() -> None:
+    """Ten thousand short waits, of which a reader gets a few hundred events."""
+    events = [switch(R, (*IDLE, "R"), ME)]
+    for at in range(R, R + 20 * MS, 2000):
+        events += [switch(at + 500, (*ME, "S"), PEER)]
+        events += [waking(at + 1500, ("db-t1", 300), cpu=1), switch(at + 1500, (*PEER, "R"), ME)]
+    job = ran(R, R, R + 20 * MS)
+    run = late_run(job, events[:300], cpu_ns=10 * MS, voluntary_switches=10_000)
+    assert run.trace is not None
+    (trace,) = run.trace.jobs
+    assert blame(run, 10, trace).holder == ""
+    whole = attrs.evolve(trace, totals=totals(events, R + 20 * MS))
+    found = blame(run, 10, whole)
+    assert (found.cause, found.holder) == ("resource held", "t1 of the set")
+    assert found.evidence.startswith("slept 10000 us in 10000 waits, 1 us in the longest")
 
 
 def test_late_jobs_are_the_worst_first_and_name_known_causes_and_parts() -> None:

@@ -13,7 +13,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
-from deadbeat.model.traces import JobTrace, RunTrace, TraceEvent
+from deadbeat.model.traces import JobTotals, JobTrace, Move, RunTrace, ThreadShare, TraceEvent
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import read_json
 from deadbeat.store.summary import write_summary
@@ -22,7 +22,26 @@ from deadbeat.store.traces import TraceFolder
 EVENT = TraceEvent(
     at_ns=-5, cpu=1, name="sched_waking", thread="a b", pid=7, fields={"comm": "x", "pid": 3}
 )
-TRACE = RunTrace(threads={3: 0, 4: 1}, jobs=(JobTrace(job=9, events=(EVENT,), lost=2),))
+BY_INTERRUPT = TraceEvent(at_ns=6, cpu=0, name="sched_waking", thread="a b", pid=7, interrupt=True)
+TOTALS = JobTotals(
+    seen=True, woken_ns=5, ran_ns=1, ready_ns=2, asleep_ns=3, unknown_ns=4, roused_ns=5, moves=6,
+    move=Move(at_ns=7, from_cpu=0, to_cpu=1), interrupts_ns={"irq": 8},
+    threads=(
+        ThreadShare(
+            pid=1, name="a", before_ns=2, ready_ns=3, instead_ns=4, sleeps=5, slept_ns=6,
+            longest_ns=7, longest_to_ns=8,
+        ),
+    ),
+)  # fmt: skip
+NEVER = JobTotals(seen=False, woken_ns=None, ran_ns=0, ready_ns=0, asleep_ns=0, unknown_ns=9)
+TRACE = RunTrace(
+    threads={3: 0, 4: 1},
+    jobs=(
+        JobTrace(job=9, events=(EVENT, BY_INTERRUPT), lost=2, left_out=3, totals=TOTALS),
+        JobTrace(job=8, events=(), totals=NEVER),
+        JobTrace(job=7, events=()),
+    ),
+)
 
 
 def test_a_trace_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -31,6 +50,18 @@ def test_a_trace_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert again.load(key()) == TRACE
     assert again.load(key(replica=1)) is None
     assert again.unavailable() == ""
+
+
+def test_a_file_without_totals_is_read(tmp_path: Path) -> None:
+    """As version 1 wrote it."""
+    path = tmp_path / "traces" / f"{key().text}.json"
+    path.parent.mkdir()
+    path.write_text(
+        '{"format": 1, "jobs": [{"events": [[-5, 1, "sched_waking", "a b", 7, {"comm": "x", "pid": '
+        '3}]], "job": 9, "lost": 2}], "severity": [0, 0.5], "threads": {"3": 0}, "tool": "0.1"}'
+    )
+    found = TraceFolder(path.parent).load(key())
+    assert found == RunTrace(threads={3: 0}, jobs=(JobTrace(job=9, events=(EVENT,), lost=2),))
 
 
 def test_no_more_than_the_worst_runs_are_kept_also_across_sessions(tmp_path: Path) -> None:
@@ -52,7 +83,9 @@ def test_the_reason_why_there_is_none_is_kept(tmp_path: Path) -> None:
     "text",
     ["", "[]", "{}", '{"format": 1}', '{"format": 1, "threads": {"x": 0}, "jobs": []}',
      '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2]]}]}',
-     '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2, "", "", 1, 3]]}]}'],  # noqa: E501
+     '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2, "", "", 1, 3]]}]}',  # noqa: E501
+     '{"format": 1, "version": 2, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [], "totals": {}}]}',  # noqa: E501
+     '{"format": 1, "version": 3, "threads": {}, "jobs": []}'],
 )  # fmt: skip
 def test_a_damaged_trace_is_named(tmp_path: Path, text: str) -> None:
     folder = TraceFolder(tmp_path / "traces")

@@ -4,18 +4,22 @@ rmdir, mount and unshare are scripts; refusals are scripted one by one."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.runs import RunTask, job_table, ran
 
 from deadbeat.executors import events as kernel
+from deadbeat.executors import tracing
 from deadbeat.executors.events import extract, parse_line, worst_jobs
 from deadbeat.executors.tracing import EVENTS, Tracer, cpu_mask
 from deadbeat.model.traces import GAP
 from deadbeat.targets.fake import Conversation, FakeTarget
-from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.local import LocalProcess, LocalTarget
 
 SWITCH = (
     "          <idle>-0       [001] d..2. 24435.748429: sched_switch: prev_comm=swapper/1"
@@ -85,21 +89,22 @@ def content(folder: Path) -> dict[str, str]:
 
 def test_an_instance_is_set_up_used_and_gone(target: LocalTarget, tracefs: Path) -> None:
     before = content(tracefs)
-    with Tracer(target, cpus=(0, 1), places=(str(tracefs),)) as tracer:
+    with Tracer(target, cpus=(0, 1), place=str(tracefs)) as tracer:
         assert tracer.unavailable == ""
         (instance,) = (tracefs / "instances").iterdir()
         assert (instance / "trace_clock").read_text() == "mono"
         assert (instance / "tracing_cpumask").read_text() == "00000003"
         assert (instance / "tracing_on").read_text() == "0"
-        assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "8192"
+        assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "16384"
         assert all((instance / f"events/{event}/enable").read_text() == "1" for event in EVENTS)
         tracer.start()
         assert (instance / "tracing_on").read_text() == "1"
         (instance / "trace").write_text(f"# tracer: nop\n{SWITCH}\n")
         tracer.stop()
         assert (instance / "tracing_on").read_text() == "0"
-        assert tracer.lost == 6
+        assert (tracer.lost, tracer.lost_cpus) == (6, (0, 1))
         assert SWITCH in tracer.text()
+        assert not list(Path(target.folder).iterdir())
     assert content(tracefs) == before
 
 
@@ -109,10 +114,10 @@ def test_instances_of_the_dead_are_removed_and_no_others(
     """Also where the number of a dead one belongs to another process by now."""
     for name in ("deadbeat-4194399", f"deadbeat-{os.getpid()}", "somebody-else"):
         (tracefs / "instances" / name).mkdir()
-    with Tracer(target, cpus=(0,), places=(str(tracefs),)) as first:
+    with Tracer(target, cpus=(0,), place=str(tracefs)) as first:
         assert first.unavailable == ""
         (alive,) = {path.name for path in (tracefs / "instances").iterdir()} - {"somebody-else"}
-        with Tracer(target, cpus=(0,), places=(str(tracefs),)) as second:
+        with Tracer(target, cpus=(0,), place=str(tracefs)) as second:
             assert second.unavailable == ""
             assert (tracefs / "instances" / alive).is_dir()
 
@@ -124,7 +129,7 @@ def test_where_it_is_not_mounted_it_is_mounted_in_a_namespace(
     empty = tmp_path / "empty"
     commands("unshare", f'#!/bin/sh\necho "unshare $*" >> {said}\nshift\nexec "$@"\n')
     commands("mount", f'#!/bin/sh\necho "mount $4" >> {said}\nln -s {tracefs} "$4"\n')
-    with Tracer(target, cpus=(0,), places=(str(empty),)) as tracer:
+    with Tracer(target, cpus=(0,), place=str(empty)) as tracer:
         assert tracer.unavailable == ""
         tracer.start()
     assert said.read_text().splitlines()[0] == "unshare -m true"
@@ -160,7 +165,7 @@ def test_a_refusal_is_told_and_nothing_stays(
         commands("unshare", '#!/bin/sh\nshift\nexec "$@"\n')
     commands(command, FAILS.format(words))
     place = tracefs if mounted else tmp_path / "nowhere"
-    with Tracer(target, cpus=(0,), places=(str(place),)) as tracer:
+    with Tracer(target, cpus=(0,), place=str(place)) as tracer:
         assert reason in tracer.unavailable
         assert words in tracer.unavailable
         tracer.start()
@@ -172,7 +177,7 @@ def test_a_refusal_is_told_and_nothing_stays(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("ls -d per_cpu/cpu1 >/dev/null; rm -r per_cpu", "no memory for a buffer"),
+        ("rm -r per_cpu", "no memory for a buffer of 256 KB"),
         ("rm -r events/sched", "event sched/sched_switch is refused"),
         ("rm trace_clock; /bin/mkdir trace_clock", "the clock mono is refused"),
     ],
@@ -185,19 +190,85 @@ def test_what_the_instance_refuses_is_told_and_it_is_removed(
     reason: str,
 ) -> None:
     commands("mkdir", MKDIR.replace("EVENTS", " ".join(EVENTS)) + line + "\n")
-    with Tracer(target, cpus=(0, 1), places=(str(tracefs),)) as tracer:
+    with Tracer(target, cpus=(0, 1), place=str(tracefs)) as tracer:
         assert reason in tracer.unavailable
     assert not list((tracefs / "instances").iterdir())
 
 
 def test_a_killed_user_leaves_nothing(target: LocalTarget, tracefs: Path) -> None:
     """The shell's input ends with whoever held it: that is all that kill -9 leaves to see."""
-    tracer = Tracer(target, cpus=(0,), places=(str(tracefs),))
+    tracer = Tracer(target, cpus=(0,), place=str(tracefs))
     tracer.start()
     process = tracer._process
     assert process is not None
     assert process.close(timeout=10).returncode == 0
     assert not list((tracefs / "instances").iterdir())
+
+
+def test_what_a_killed_shell_left_is_removed_though_its_user_lives(
+    target: LocalTarget, tracefs: Path
+) -> None:
+    with Tracer(target, cpus=(0,), place=str(tracefs)) as tracer:
+        process = tracer._process
+        assert process is not None
+        process.kill()
+        assert list((tracefs / "instances").iterdir())
+        tracer.start()
+        assert tracer.unavailable
+        assert not list((tracefs / "instances").iterdir())
+
+
+def test_a_shell_that_had_to_be_killed_leaves_nothing(
+    target: LocalTarget, tracefs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracer = Tracer(target, cpus=(0,), place=str(tracefs))
+    assert tracer.unavailable == ""
+    monkeypatch.setattr(tracing, "_PATIENCE_S", 0.05)
+    process = tracer._process
+    assert isinstance(process, LocalProcess)
+    os.kill(process.pid, signal.SIGSTOP)
+    tracer.close()
+    assert not list((tracefs / "instances").iterdir())
+
+
+def test_only_the_cpus_that_lost_events_are_named(
+    target: LocalTarget, tracefs: Path, commands: Callable[[str, str], None]
+) -> None:
+    none = "printf 'overrun: 0\\ndropped events: 0\\n' > per_cpu/cpu0/stats\n"
+    commands("mkdir", MKDIR.replace("EVENTS", " ".join(EVENTS)) + none)
+    with Tracer(target, cpus=(0, 1), place=str(tracefs)) as tracer:
+        tracer.start()
+        tracer.stop()
+        assert (tracer.lost, tracer.lost_cpus) == (3, (1,))
+
+
+class WithinReadOnly(LocalTarget):
+    """Everything it starts sees a folder read-only."""
+
+    place = ""
+
+    def start(self, argv: Sequence[str]) -> LocalProcess:
+        script = 'mount -o bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+        return super().start(("unshare", "-m", "sh", "-c", script, self.place, *argv))
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode != 0,
+    reason="no namespace for mounts",
+)
+def test_a_read_only_tracefs_is_told(tmp_path: Path, tracefs: Path) -> None:
+    with WithinReadOnly(folder=tmp_path) as target:
+        target.place = str(tracefs)
+        with Tracer(target, cpus=(0,), place=str(tracefs)) as tracer:
+            assert "is read-only" in tracer.unavailable
+
+
+def test_debugfs_is_not_looked_into() -> None:
+    """To look for tracefs there mounts it, for everybody and for good."""
+    target = FakeTarget(conversations={"sh": Conversation(greeting=("ready",))})
+    with Tracer(target, cpus=(0,)) as tracer:
+        assert tracer.unavailable == ""
+    assert not any("debug" in word for argv in target.calls for word in argv)
 
 
 def scripted(answer: Callable[[str], tuple[str, ...]], *greeting: str) -> FakeTarget:
@@ -266,10 +337,15 @@ def test_whatever_is_no_event_is_none(line: str) -> None:
     assert parse_line(line, epoch_ns=0) is None
 
 
+#: Thread 5 is that of task 0.
+THREADS = {number: "db-t0" if number == 5 else f"other-{number}" for number in range(10)}
+
+
 def sched(at_us: int, before: int, after: int, *, cpu: int = 0) -> str:
     return (
-        f" t-{before} [00{cpu}] d..2. 0.{at_us:06d}: sched_switch: prev_comm=t prev_pid={before}"
-        f" prev_prio=1 prev_state=S ==> next_comm=u next_pid={after} next_prio=1"
+        f"{THREADS[before]:>16}-{before:<7} [00{cpu}] d..2. 0.{at_us:06d}: sched_switch:"
+        f" prev_comm={THREADS[before]} prev_pid={before} prev_prio=1 prev_state=S ==>"
+        f" next_comm={THREADS[after]} next_pid={after} next_prio=1"
     )
 
 
@@ -298,11 +374,11 @@ def test_a_job_keeps_no_more_events_than_fit(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(kernel, "EVENTS_PER_JOB", 10)
     table = job_table([RunTask()], [[ran(0, 0, 900_000)]])
     lines = [sched(i, 5, 6) for i in range(1, 101)]
-    lines += [f" t-5 [000] d..2. 0.000{i}: irq_handler_entry: irq=1" for i in range(200, 300)]
+    lines += [f" db-t0-5 [000] d..2. 0.000{i}: irq_handler_entry: irq=1" for i in range(200, 300)]
     (job,) = extract(table, "\n".join(lines), {5: 0}, count=1).jobs
     real = [event for event in job.events if event.name != GAP]
     assert 0 < len(real) <= 10
-    assert job.lost == 200 - len(real)
+    assert (job.lost, job.left_out) == (0, 200 - len(real))
 
 
 def test_where_events_were_left_out_stands_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,3 +392,68 @@ def test_where_events_were_left_out_stands_a_gap(monkeypatch: pytest.MonkeyPatch
     assert names[-2:] == [(49_000, "sched_switch"), (400_000, "sched_switch")]
     assert names[-3][1] == GAP
     assert [name for _, name in names].count(GAP) == 1
+
+
+def test_the_totals_are_of_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "EVENTS_PER_JOB", 12)
+    table = job_table([RunTask()], [[ran(0, 0, 900_000)]])
+    lines = [sched(0, 6, 5)]
+    for at in range(1, 900, 10):
+        lines += [
+            sched(at, 5, 6),
+            f"         other-6-6       [000] d.{'h' if at > 800 else '.'}3. 0.{at + 5:06d}:"
+            " sched_waking: comm=db-t0 pid=5 prio=1 target_cpu=000",
+            sched(at + 7, 6, 5),
+        ]
+    (job,) = extract(table, "\n".join(lines), {5: 0}, count=1).jobs
+    assert job.left_out > 250
+    assert job.totals is not None
+    assert (job.totals.asleep_ns, job.totals.ready_ns) == (90 * 5000, 90 * 2000)
+    assert job.totals.unknown_ns == 0
+    shares = {share.name: share for share in job.totals.threads}
+    assert shares["other-6"].ready_ns == 90 * 2000
+    assert (shares["other-6"].sleeps, shares["interrupt"].sleeps) == (80, 10)
+    assert shares["interrupt"].slept_ns == 50_000
+
+
+def test_before_the_oldest_event_of_a_cpu_that_lost_some_nothing_is_known() -> None:
+    table = job_table([RunTask()], [[ran(0, 0, 900_000)]])
+    lines = [
+        f"{'other-7':>16}-7       [001] d..3. 0.000100: sched_waking: comm=db-t0 pid=5 prio=1"
+        " target_cpu=000",
+        sched(600, 6, 5),
+        sched(800, 5, 6),
+    ]
+    text = "\n".join(lines)
+    (job,) = extract(table, text, {5: 0}, lost=1000, lost_cpus=(0,), count=1).jobs
+    assert job.totals is not None
+    assert (job.totals.unknown_ns, job.totals.ran_ns, job.totals.asleep_ns) == (
+        600_000,
+        200_000,
+        100_000,
+    )
+    assert job.events[0].name == GAP
+    # the other CPU lost some: that says nothing about this one
+    (job,) = extract(table, text, {5: 0}, lost=1000, lost_cpus=(1,), count=1).jobs
+    assert job.totals is not None
+    assert job.totals.unknown_ns == 0
+
+
+def test_each_line_is_parsed_once_however_many_jobs_it_is_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed = 0
+    whole = kernel._Text._event
+
+    def counted(self: Any, *words: Any) -> Any:
+        nonlocal parsed
+        parsed += 1
+        return whole(self, *words)
+
+    monkeypatch.setattr(kernel._Text, "_event", counted)
+    jobs = [[ran(1000 * task, 1000 * task, 5_000_000)] for task in range(4)]
+    table = job_table([RunTask(core=task) for task in range(4)], jobs)
+    lines = [sched(at, 5, 6) for at in range(100, 20_000, 100)]
+    found = extract(table, "\n".join(lines), {5: 0, 6: 1, 7: 2, 8: 3}).jobs
+    assert len(found) == 4
+    assert parsed == 50  # until 5.05 ms

@@ -7,7 +7,7 @@ on: docs/explanation/why-late.md. Without events only the part itself can be nam
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,15 @@ from attrs import frozen
 
 from deadbeat.analysis.causes import has_split, split_parts
 from deadbeat.analysis.metrics import Integers, JobColumns, job_columns
-from deadbeat.analysis.timeline import (
-    IDLE,
-    Held,
-    Timeline,
-    Wait,
-    named,
-    ready_waits,
-    rebuild,
-    task_matcher,
-)
 from deadbeat.executors.events import Lateness, worst_jobs
+from deadbeat.executors.timeline import IDLE, INTERRUPT, Span, named, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import FragmentUse, TaskSet
-from deadbeat.model.traces import PARTS, JobTrace, LateJob, RunTrace
+from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
-#: A fair thread, or nothing, that runs so long beside a ready real-time thread is no mere latency.
-THROTTLED_NS = 1_000_000
 #: Events that show less of an excess than this name nobody: most were lost or left out.
 EXPLAINED = 0.5
 _OF_PART = {
@@ -105,11 +94,11 @@ def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
     excess = _excess(run, job, own)
     part = max(PARTS, key=lambda name: excess[name])
     response = int(columns.finish_ns[job] - columns.release_ns[job])
-    timeline = _timeline(run, job, trace)
+    totals = _totals(run, job, trace)
     if excess[part] < LEAST_SHARE * response:
         verdict = _Verdict(cause="unknown", evidence="no part stands out from the task's usual")
     else:
-        verdict = _name(run, job, part, excess[part], timeline)
+        verdict = _name(run, job, part, excess[part], totals)
     return LateJob(
         run=run.text,
         job=job,
@@ -120,13 +109,18 @@ def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
         cause=verdict.cause,
         holder=verdict.holder,
         evidence=verdict.evidence,
-        traced=timeline is not None,
+        traced=totals is not None,
         details={"excess_ns": excess, **_use_of(run, job), **_lost(trace)},
     )
 
 
 def _lost(trace: JobTrace | None) -> dict[str, Any]:
-    return {"events": len(trace.events), "events_lost": trace.lost} if trace else {}
+    if trace is None:
+        return {}
+    found = {"events": len(trace.events), "events_lost": trace.lost}
+    if trace.totals is not None:
+        found |= {"events_left_out": trace.left_out, "unknown_ns": trace.totals.unknown_ns}
+    return found
 
 
 def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
@@ -146,43 +140,48 @@ def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _timeline(run: Run, job: int, trace: JobTrace | None) -> Timeline | None:
-    """The job's timeline; None where its events were lost or say nothing of its thread."""
+def _totals(run: Run, job: int, trace: JobTrace | None) -> JobTotals | None:
+    """What the job's events add up to; None where they were lost or say nothing of its thread."""
     if trace is None or run.trace is None:
         return None
+    totals = trace.totals or _added_up(run, job, trace)
+    return totals if totals.seen else None
+
+
+def _added_up(run: Run, job: int, trace: JobTrace) -> JobTotals:
+    """Of a file without totals: of those events that were kept."""
+    assert run.trace is not None
     columns, task = run.columns, int(run.columns.task[job])
-    timeline = rebuild(
-        trace.events,
-        task_matcher(run.trace.threads, task),
+    span = Span(
         cpu=int(run.table.tasks[task]["cpu"]),
         release_ns=int(columns.release_ns[job]),
+        start_ns=int(columns.start_ns[job]),
         finish_ns=int(columns.finish_ns[job]),
     )
-    return timeline if timeline.seen else None
+    return rebuild(trace.events, task_matcher(run.trace.threads, task), span)
 
 
-def _name(run: Run, job: int, part: str, excess_ns: int, timeline: Timeline | None) -> _Verdict:
+def _name(run: Run, job: int, part: str, excess_ns: int, totals: JobTotals | None) -> _Verdict:
     """The cause of ``excess_ns`` in ``part``."""
-    moved = _moved(run, job, timeline)
+    moved = _moved(run, job, totals)
     if moved and part in ("wake_up", "core_wait", "execution"):
         return moved
     if part in ("stall", "execution"):
-        return _interrupts(excess_ns, timeline) or _of_own_time(run, job, part, excess_ns)
+        return _interrupts(excess_ns, totals) or _of_own_time(run, job, part, excess_ns)
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
-    if timeline is None:
+    if totals is None:
         words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
         objects = _object_words(run, job) if part == "resource_wait" else ""
         return _Verdict(cause=_OF_PART[part], holder="", evidence=words + objects)
     rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
-    return rules[part](run, job, timeline, excess_ns)
+    return rules[part](run, job, totals, excess_ns)
 
 
-def _moved(run: Run, job: int, timeline: Timeline | None) -> _Verdict | None:
+def _moved(run: Run, job: int, totals: JobTotals | None) -> _Verdict | None:
     """A task belongs on one CPU: wherever else it was, somebody moved it."""
     home = int(run.table.tasks[run.columns.task[job]]["cpu"])
-    if timeline is not None and timeline.moves:
-        move = timeline.moves[0]
+    if totals is not None and (move := totals.move) is not None:
         after = _us(move.at_ns - int(run.columns.release_ns[job]))
         words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
         return _Verdict(cause="migrated", holder=f"CPU {move.to_cpu}", evidence=words)
@@ -197,19 +196,9 @@ def _moved(run: Run, job: int, timeline: Timeline | None) -> _Verdict | None:
     return _Verdict(cause="migrated", holder=f"CPU {away[0]}", evidence=words)
 
 
-def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
+def _of_core(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Who ran while the job was ready."""
-    assert run.trace is not None
-    names: dict[str, int] = defaultdict(int)
-    instead: dict[str, int] = defaultdict(int)
-    idle_ns = 0
-    realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
-    for wait in ready_waits(timeline):
-        for turn, shared in timeline.holders(wait).items():
-            names[named(turn.thread, run.trace.threads)] += shared
-            idle_ns += shared if turn.thread.pid == 0 else 0
-            if realtime and _throttles(turn, shared):
-                instead[named(turn.thread, run.trace.threads)] += shared
+    names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
         return _Verdict(
             cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
@@ -218,11 +207,14 @@ def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict
     if whole < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
         return _Verdict(cause="core held", evidence=words)
+    realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
+    instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
     if sum(instead.values()) > whole / 2:
         holder = max(instead, key=lambda name: instead[name])
         words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
         words += ", to which a real-time thread has precedence"
         return _Verdict(cause="throttled", holder=holder, evidence=words)
+    idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == IDLE)
     if idle_ns > whole / 2:
         words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
         return _Verdict(cause="wake-up", holder="idle", evidence=words)
@@ -231,60 +223,55 @@ def _of_core(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict
     return _Verdict(cause="core held", holder=holder, evidence=words)
 
 
-def _throttles(turn: Held, shared_ns: int) -> bool:
-    """A fair thread or nothing ran although a real-time thread was ready: taken over from one, or
-    for longer than any latency."""
-    if not turn.thread.is_fair:
-        return False
-    if turn.took_over is not None:
-        return True
-    # an idle CPU that nobody was taken from is on its way out of idle, or its host stood still
-    return turn.thread.pid != IDLE and shared_ns > THROTTLED_NS
-
-
-def _of_resource(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
-    """Who ended the longest sleep within the job."""
+def _by_name(
+    run: Run, totals: JobTotals, length_ns: Callable[[ThreadShare], int]
+) -> dict[str, int]:
+    """What threads had, by what they are called; without those that had nothing."""
     assert run.trace is not None
-    start = int(run.columns.start_ns[job])
-    sleeps = [wait for wait in timeline.waits if wait.kind == "asleep" and wait.to_ns > start]
-    if not sleeps:
+    found: dict[str, int] = defaultdict(int)
+    for share in totals.threads:
+        if length_ns(share):
+            found[named(share, run.trace.threads)] += length_ns(share)
+    return found
+
+
+def _of_resource(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+    """Who ended most of its sleep within the job."""
+    by_waker = _by_name(run, totals, lambda share: share.slept_ns)
+    if not by_waker:
         words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
         return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
-    longest = max(sleeps, key=lambda wait: wait.length_ns)
-    slept = sum(wait.length_ns for wait in sleeps)
-    if slept < EXPLAINED * excess_ns:
+    slept = sum(by_waker.values())
+    if slept + totals.roused_ns < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
         return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
-    by_waker: dict[str, int] = defaultdict(int)
-    for wait in sleeps:
-        by_waker[named(wait.waker, run.trace.threads)] += wait.length_ns
+    longest = max(totals.threads, key=lambda share: share.longest_ns)
+    sleeps = sum(share.sleeps for share in totals.threads)
     holder = max(by_waker, key=lambda name: by_waker[name])
-    words = f"slept {_us(slept)} in {len(sleeps)} waits, {_us(longest.length_ns)} in the longest"
-    if holder == "idle":
-        words += ", ended by an interrupt"
-    elif holder:
-        words += f", ended by {holder}"
+    words = f"slept {_us(slept)} in {sleeps} waits, {_us(longest.longest_ns)} in the longest"
+    if holder:
+        by = "an interrupt" if holder == INTERRUPT else holder
+        part = "" if len(by_waker) == 1 else f"{_us(by_waker[holder])} of it "
+        words += f", {part}ended by {by}"
+    if totals.roused_ns > slept / 10:
+        words += f"; its core idle for {_us(totals.roused_ns)} after them"
     return _Verdict(
         cause="resource held",
         holder=holder,
-        evidence=words + _object_words(run, job, longest),
+        evidence=words + _object_words(run, job, longest.longest_to_ns),
     )
 
 
-def _of_wake_up(run: Run, job: int, timeline: Timeline, excess_ns: int) -> _Verdict:
+def _of_wake_up(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Its timer, or what ran when it should have fired."""
-    assert run.trace is not None
     release = int(run.columns.release_ns[job])
     start = int(run.columns.start_ns[job])
-    woken = timeline.woken_ns
+    woken = totals.woken_ns
     if woken is None or woken > start:
         words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
         return _Verdict(cause="wake-up", evidence=words)
-    home = int(run.table.tasks[run.columns.task[job]]["cpu"])
-    turns = timeline.holders(Wait("asleep", home, release, max(woken, release)))
-    holder = (
-        named(max(turns, key=lambda turn: turns[turn]).thread, run.trace.threads) if turns else ""
-    )
+    before = _by_name(run, totals, lambda share: share.before_ns)
+    holder = max(before, key=lambda name: before[name]) if before else ""
     words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
     if holder:
         words += f"; until then {holder} had the core"
@@ -310,9 +297,9 @@ def _previous(run: Run, job: int) -> int | None:
     return before if same and columns.finished[before] else None
 
 
-def _interrupts(excess_ns: int, timeline: Timeline | None) -> _Verdict | None:
+def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
     """Interrupts, where they took most of what is too long."""
-    interrupts = timeline.interrupts_ns if timeline else {}
+    interrupts = totals.interrupts_ns if totals else {}
     if sum(interrupts.values()) <= excess_ns / 2:
         return None
     name = max(interrupts, key=lambda key: interrupts[key])
@@ -374,12 +361,12 @@ def _uses(run: Run, task: int) -> list[FragmentUse]:
     return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
 
 
-def _object_words(run: Run, job: int, sleep: Wait | None = None) -> str:
+def _object_words(run: Run, job: int, until_ns: int | None = None) -> str:
     """``; in futex (object 2)``: the use it was in, where it is known and synchronises."""
     use = _use_of(run, job)
     if not use or not use["sync"] or not use["use"]:
         return ""
-    if sleep is not None and sleep.to_ns < use["use_start_ns"]:
+    if until_ns is not None and until_ns < use["use_start_ns"]:
         return ""
     number = use.get("resource")
     return f"; in {use['use']}" + ("" if number is None else f" (object {number})")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.executors.timeline import Own, Span, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import GAP, JobTrace, RunTrace, TraceEvent
@@ -19,18 +20,28 @@ from deadbeat.model.traces import GAP, JobTrace, RunTrace, TraceEvent
 JOBS_PER_RUN, EVENTS_PER_JOB = 5, 600
 #: What is kept before a release and after a finish.
 BEFORE_NS, AFTER_NS = 300_000, 50_000
-#: So many lines are looked through for who had a CPU before.
-_LOOK_BACK = 4000
+#: So much text is looked through for who had a CPU before.
+_LOOK_BACK = 500_000
 
 #: Where the time stands in a line.
-_TIME = re.compile(r"\s(\d{1,12})\.(\d{1,9}): ")
+_TIME = re.compile(r"\s(\d{1,12})\.(\d{1,9}): ", re.ASCII)
+#: A line as the kernel prints it by default: ``comm-pid [cpu] flags``, time, event, fields; else
+#: the whole line.
+_USUAL = re.compile(
+    r"^(.{16}-\d{1,10} +\[\d{1,5}\] \S{1,12}) +(\d{1,12})\.(\d{6}): (\w+): (.*)$|^(.+)$",
+    re.ASCII | re.MULTILINE,
+)
 #: ``comm-pid (tgid) [cpu] flags seconds.fraction: event: fields``; tgid and flags may be missing.
 _LINE = re.compile(
     r"\s*(?P<comm>.{1,64}?)-(?P<pid>\d{1,10})\s+(?:\(\s*[-\d]+\)\s+)?\[(?P<cpu>\d{1,5})\]\s+"
-    r"(?:\S{1,12}\s+)?(?P<s>\d{1,12})\.(?P<part>\d{1,9}):\s+(?P<name>\w+):\s?(?P<rest>.*)"
+    r"(?:(?P<flags>\S{1,12})\s+)?(?P<s>\d{1,12})\.(?P<part>\d{1,9}):\s+(?P<name>\w+):\s?(?P<rest>.*)",
+    re.ASCII,
 )
 #: A value ends before the next ``key=``; names of threads may have blanks in them.
 _FIELD = re.compile(r"(\w+)=(.*?)(?=\s+(?:==>\s+)?\[?\w+=|\s*\]?\s*$)")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+#: The third of the flags: in a hard, soft, hard within soft, or non-maskable interrupt.
+_IN_HANDLER = frozenset("hsHzZ")
 
 
 def parse_line(line: str, *, epoch_ns: int) -> TraceEvent | None:
@@ -39,17 +50,7 @@ def parse_line(line: str, *, epoch_ns: int) -> TraceEvent | None:
     Args:
         epoch_ns: CLOCK_MONOTONIC (the instance's clock) at the origin of the times wanted.
     """
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return None
-    return TraceEvent(
-        at_ns=_nanoseconds(match["s"], match["part"]) - epoch_ns,
-        cpu=int(match["cpu"]),
-        name=match["name"],
-        thread=match["comm"].strip(),
-        pid=int(match["pid"]),
-        fields={key: _value(value) for key, value in _FIELD.findall(match["rest"])},
-    )
+    return next(iter(_Text(line, epoch_ns).events(0, len(line))), None)
 
 
 def _nanoseconds(seconds: str, fraction: str) -> int:
@@ -57,7 +58,121 @@ def _nanoseconds(seconds: str, fraction: str) -> int:
 
 
 def _value(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
+    return int(text) if _NUMBER.fullmatch(text) else text
+
+
+@frozen
+class _Head:
+    """What stands before the time."""
+
+    thread: str
+    pid: int
+    cpu: int
+    interrupt: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Head:
+        """Of the usual layout."""
+        pid, cpu, flags = text[17:].split()
+        return cls(text[:16].strip(), int(pid), int(cpu[1:-1]), flags[2:3] in _IN_HANDLER)
+
+
+class _Text:
+    """A trace, in order of time; parsed only where it is looked at, and what many lines have in
+    common once."""
+
+    def __init__(self, text: str, epoch_ns: int) -> None:
+        self._text = text
+        self._epoch_ns = epoch_ns
+        self._heads: dict[str, _Head] = {}
+        self._fields: dict[str, dict[str, int | str]] = {}
+
+    def offset(self, at_ns: int) -> int:
+        """Where the first line at or after ``at_ns`` begins."""
+        low, high = 0, len(self._text)
+        while low < high:
+            middle = self._text.rfind("\n", low, (low + high) // 2) + 1 or low
+            match = _TIME.search(self._text, middle, high)
+            if match is None or self._time(match) >= at_ns:
+                high = middle
+            else:
+                low = self._next_line(match.end())
+        return low
+
+    def _next_line(self, offset: int) -> int:
+        end = self._text.find("\n", offset)
+        return len(self._text) if end < 0 else end + 1
+
+    def _time(self, match: re.Match[str]) -> int:
+        return _nanoseconds(match[1], match[2]) - self._epoch_ns
+
+    def events(self, first: int, last: int) -> list[TraceEvent]:
+        """Those between two offsets."""
+        found = []
+        for head, seconds, micros, name, rest, other in _USUAL.findall(self._text, first, last):
+            if other:
+                event = self._unusual(other)
+                if event is not None:
+                    found.append(event)
+                continue
+            if head not in self._heads:
+                self._heads[head] = _Head.of(head)
+            at_ns = int(seconds) * 1_000_000_000 + int(micros) * 1000
+            found.append(self._event(self._heads[head], at_ns, name, rest))
+        return found
+
+    def _unusual(self, line: str) -> TraceEvent | None:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            return None
+        interrupt = (match["flags"] or "")[2:3] in _IN_HANDLER
+        head = _Head(match["comm"].strip(), int(match["pid"]), int(match["cpu"]), interrupt)
+        at_ns = _nanoseconds(match["s"], match["part"])
+        return self._event(head, at_ns, match["name"], match["rest"])
+
+    def _event(self, head: _Head, at_ns: int, name: str, rest: str) -> TraceEvent:
+        fields = self._fields.get(rest)
+        if fields is None:
+            fields = {key: _value(value) for key, value in _FIELD.findall(rest)}
+            self._fields[rest] = fields
+        return TraceEvent(
+            at_ns=at_ns - self._epoch_ns,
+            cpu=head.cpu,
+            name=name,
+            thread=head.thread,
+            pid=head.pid,
+            fields=fields,
+            interrupt=head.interrupt,
+        )
+
+    def standing(self, offset: int, cpus: set[int]) -> list[TraceEvent]:
+        """The last switch on each of ``cpus`` before ``offset``: who has it then."""
+        first = self._next_line(offset - _LOOK_BACK) if offset > _LOOK_BACK else 0
+        found: dict[int, TraceEvent] = {}
+        while offset > first and len(found) < len(cpus):
+            line = self._text.rfind("\n", first, offset - 1) + 1 or first
+            if self._text.find(" sched_switch: ", line, offset) >= 0:
+                for event in self.events(line, offset):
+                    if event.cpu in cpus:
+                        found.setdefault(event.cpu, event)
+            offset = line
+        return sorted(found.values(), key=lambda event: event.at_ns)
+
+    def within(self, spans: Iterable[tuple[int, int]]) -> list[TraceEvent]:
+        """Those from the first to the last time of each of ``spans``, each event once."""
+        found: list[TraceEvent] = []
+        done = 0
+        for first_ns, last_ns in sorted(spans):
+            first, last = max(done, self.offset(first_ns)), self.offset(last_ns + 1)
+            found += self.events(first, last)
+            done = max(done, last)
+        return sorted(found, key=_at)
+
+    def begins_ns(self, cpus: Iterable[int]) -> int | None:
+        """From when on there are events of all of ``cpus`` that have any; None: of none."""
+        firsts = (self._text.find(f" [{cpu:03d}] ") for cpu in cpus)
+        matches = (_TIME.search(self._text, first) for first in firsts if first >= 0)
+        return max((self._time(match) for match in matches if match), default=None)
 
 
 # --- the worst jobs of a run ------------------------------------------------------------------
@@ -94,115 +209,128 @@ def worst_jobs(table: JobTable, count: int) -> list[Lateness]:
     ]
 
 
-@frozen
-class _Lines:
-    """Lines of a trace in order of time; parsed only where they are looked at."""
-
-    times: list[int]
-    lines: list[str]
-    epoch_ns: int
-
-    @classmethod
-    def of(cls, text: str, epoch_ns: int) -> _Lines:
-        found = []
-        for line in text.splitlines():
-            match = _TIME.search(line)
-            if match is not None:
-                found.append((_nanoseconds(match[1], match[2]) - epoch_ns, line))
-        found.sort(key=lambda pair: pair[0])
-        return cls([time for time, _ in found], [line for _, line in found], epoch_ns)
-
-    def between(self, first_ns: int, last_ns: int) -> tuple[int, list[TraceEvent]]:
-        """Index of the first line at or after ``first_ns``, and the events until ``last_ns``."""
-        first, last = bisect_left(self.times, first_ns), bisect_right(self.times, last_ns)
-        return first, list(self._events(self.lines[first:last]))
-
-    def standing(self, first: int, cpus: set[int]) -> list[TraceEvent]:
-        """The last switch on each of ``cpus`` before line ``first``: who has it then."""
-        found: dict[int, TraceEvent] = {}
-        looked_at = reversed(self.lines[max(0, first - _LOOK_BACK) : first])
-        for event in self._events(line for line in looked_at if " sched_switch: " in line):
-            if event.cpu in cpus and event.cpu not in found:
-                found[event.cpu] = event
-                if len(found) == len(cpus):
-                    break
-        return sorted(found.values(), key=lambda event: event.at_ns)
-
-    def _events(self, lines: Iterable[str]) -> Iterator[TraceEvent]:
-        for line in lines:
-            event = parse_line(line, epoch_ns=self.epoch_ns)
-            if event is not None:
-                yield event
-
-
 def extract(
     table: JobTable,
     text: str,
     threads: Mapping[int, int],
     *,
     lost: int = 0,
+    lost_cpus: Collection[int] = (),
     count: int = JOBS_PER_RUN,
 ) -> RunTrace:
-    """The events around the worst jobs of ``table``.
+    """The events around the worst jobs of ``table``, and what all of them add up to.
 
     Args:
         text: The ``trace`` file of its run, with clock ``mono``.
         threads: Thread number -> task.
-        lost: Events the buffers could not hold.
+        lost: Events the buffers could not hold: the oldest.
+        lost_cpus: On these.
     """
-    lines = _Lines.of(text, int(table.header["epoch_ns"]))
-    traces = []
-    for late in worst_jobs(table, count):
-        events, left_out = _around(table, late.job, lines, threads)
-        traces.append(JobTrace(job=late.job, events=events, lost=lost + left_out))
-    return RunTrace(threads=dict(threads), jobs=tuple(traces))
+    trace = _Text(text, int(table.header["epoch_ns"]))
+    spans = {late.job: _span(table, late.job) for late in worst_jobs(table, count)}
+    events = trace.within(_around(span) for span in spans.values())
+    jobs = []
+    for job, span in spans.items():
+        own = task_matcher(threads, int(table.jobs["task"][job]))
+        cpus = _cpus(table, job)
+        begin, end = _around(span)
+        known = trace.begins_ns(cpus & set(lost_cpus))
+        known = begin if known is None else max(begin, known)
+        before = _before(trace, cpus, begin, known)
+        first = bisect_left(events, known, key=_at)
+        inside = [
+            event
+            for event in events[first : bisect_right(events, end, key=_at)]
+            if event.cpu in cpus or _concerns(event, own)
+        ]
+        kept = _thinned(inside, own)
+        jobs.append(
+            JobTrace(
+                job=job,
+                events=(*before, *kept),
+                lost=lost,
+                left_out=len(inside) - sum(event.name != GAP for event in kept),
+                totals=rebuild([*before, *inside], own, span),
+            )
+        )
+    return RunTrace(threads=dict(threads), jobs=tuple(jobs))
 
 
-def _around(
-    table: JobTable, job: int, lines: _Lines, threads: Mapping[int, int]
-) -> tuple[tuple[TraceEvent, ...], int]:
-    """Events on the CPUs of a job or about its thread, and how many of them were left out."""
+def _at(event: TraceEvent) -> int:
+    return event.at_ns
+
+
+def _span(table: JobTable, job: int) -> Span:
     record = table.jobs[job]
-    task = int(record["task"])
-    cpus = {int(table.tasks[task]["cpu"])}
+    return Span(
+        cpu=int(table.tasks[int(record["task"])]["cpu"]),
+        release_ns=int(record["release_ns"]),
+        start_ns=int(record["start_ns"]),
+        finish_ns=int(record["finish_ns"]),
+    )
+
+
+def _around(span: Span) -> tuple[int, int]:
+    return span.release_ns - BEFORE_NS, span.finish_ns + AFTER_NS
+
+
+def _cpus(table: JobTable, job: int) -> set[int]:
+    """Where a job belongs, started and finished."""
+    cpus = {int(table.tasks[int(table.jobs["task"][job])]["cpu"])}
     if len(table.details):
         cpus |= {int(table.details[job]["start_cpu"]), int(table.details[job]["finish_cpu"])}
-    own = {thread for thread, owner in threads.items() if owner == task}
-    first, events = lines.between(
-        int(record["release_ns"]) - BEFORE_NS, int(record["finish_ns"]) + AFTER_NS
-    )
-    inside = [e for e in events if e.cpu in cpus or own & _pids(e)]
-    kept = _thinned(inside, own)
-    left_out = len(inside) - sum(event.name != GAP for event in kept)
-    return (*lines.standing(first, cpus), *kept), left_out
+    return cpus
 
 
-def _pids(event: TraceEvent) -> set[int]:
-    named = (event.fields.get(key) for key in ("pid", "prev_pid", "next_pid"))
-    return {event.pid, *(pid for pid in named if isinstance(pid, int))}
+def _before(trace: _Text, cpus: set[int], begin_ns: int, known_ns: int) -> list[TraceEvent]:
+    """Who had the CPUs at first; a GAP where the events of that time are lost."""
+    if known_ns > begin_ns:
+        return [_gap(begin_ns)]
+    return trace.standing(trace.offset(begin_ns), cpus)
 
 
-def _thinned(events: list[TraceEvent], own: set[int]) -> list[TraceEvent]:
+def _gap(at_ns: int) -> TraceEvent:
+    return TraceEvent(at_ns=at_ns, cpu=-1, name=GAP, thread="", pid=-1)
+
+
+#: How the fields of an event name the threads it is about.
+_NAMES = (("pid", "comm"), ("prev_pid", "prev_comm"), ("next_pid", "next_comm"))
+
+
+def _concerns(event: TraceEvent, own: Own) -> bool:
+    """Whether it is about the thread, or in its time."""
+    if own(event.pid, event.thread):
+        return True
+    for number, name in _NAMES:
+        pid = event.fields.get(number)
+        if isinstance(pid, int) and own(pid, str(event.fields.get(name, ""))):
+            return True
+    return False
+
+
+def _thinned(events: list[TraceEvent], own: Own) -> list[TraceEvent]:
     """At most EVENTS_PER_JOB: interrupts go first, then what lies in the shortest stretches between
     changes of the job's own thread; a GAP stands for each row of events that was left out."""
     if len(events) <= EVENTS_PER_JOB:
         return events
     events = [event for event in events if event.name.startswith("sched_")]
-    marks = [0, *(i for i, e in enumerate(events) if own & _pids(e)), len(events) - 1]
+    marks = [0, *(i for i, e in enumerate(events) if _concerns(e, own)), len(events) - 1]
     spans = sorted(
         pairwise(marks),
         key=lambda span: events[span[0]].at_ns - events[span[1]].at_ns,
     )
     kept: set[int] = set()
+    most = EVENTS_PER_JOB * 2 // 3  # a row of its own costs a gap as well
     for first, last in spans:
-        # a row of its own costs a gap as well
         more = set(range(first, last + 1)) - kept
-        if len(kept) + len(more) <= EVENTS_PER_JOB * 2 // 3:
+        if len(kept) + len(more) <= most:
             kept |= more
+        if len(kept) == most:
+            break
     found: list[TraceEvent] = []
     for i, event in enumerate(events):
         if i in kept:
             found.append(event)
         elif not found or found[-1].name != GAP:
-            found.append(TraceEvent(at_ns=event.at_ns, cpu=-1, name=GAP, thread="", pid=-1))
+            found.append(_gap(event.at_ns))
     return found

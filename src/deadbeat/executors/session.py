@@ -161,7 +161,8 @@ class HardwareSession:
             table = read_job_table(file)
         except DataError as error:
             return RunTrace(unavailable=str(error))
-        return extract(table, text, self.threads, lost=tracer.lost)
+        lost, cpus = tracer.lost, tracer.lost_cpus
+        return extract(table, text, self.threads, lost=lost, lost_cpus=cpus)
 
     def _patience(self) -> float:
         """Seconds after which the program is taken for lost: far beyond the guardian's bound."""

@@ -40,6 +40,7 @@ class TraceEvent:
         name: The tracepoint (``sched_switch``, ``sched_waking``, ``irq_handler_entry``, ...).
         thread: Whose context it happened in (comm), ``pid`` its number on the machine.
         fields: What the tracepoint says, as text and whole numbers.
+        interrupt: Whether it was an interrupt handler on top of that thread.
     """
 
     at_ns: int
@@ -48,6 +49,70 @@ class TraceEvent:
     thread: str
     pid: int
     fields: dict[str, int | str] = field(factory=dict)
+    interrupt: bool = False
+
+
+@frozen(kw_only=True)
+class ThreadShare:
+    """What one other thread had to do with the waiting of a job.
+
+    Attributes:
+        pid, name: As the trace has them; no name: nobody was seen.
+        before_ns: It had the task's CPU between the release and the wake-up.
+        ready_ns: It had the CPU for which the job's thread was ready.
+        instead_ns: Of these, as a fair or the idle thread that a real-time thread goes before.
+        sleeps, slept_ns: Sleeps after the start of the job that it ended.
+        longest_ns, longest_to_ns: The longest of them, and its end.
+    """
+
+    pid: int
+    name: str
+    before_ns: int = 0
+    ready_ns: int = 0
+    instead_ns: int = 0
+    sleeps: int = 0
+    slept_ns: int = 0
+    longest_ns: int = 0
+    longest_to_ns: int = 0
+
+
+@frozen(kw_only=True)
+class Move:
+    """A thread was sent to another CPU."""
+
+    at_ns: int
+    from_cpu: int
+    to_cpu: int
+
+
+@frozen(kw_only=True)
+class JobTotals:
+    """A job between release and finish, summed over all of its events.
+
+    Attributes:
+        seen: Whether its thread was seen to get a CPU at all.
+        woken_ns: The first wake-up at or after the release; None: not seen.
+        ran_ns, ready_ns, asleep_ns: What its thread did.
+        unknown_ns: Events of this time are missing; the four sum to the response.
+        roused_ns: Of ``ready_ns``, after sleeps within the job and while its CPU was still idle;
+            the kernel's accounts count it as ready only if that CPU itself ended the sleep.
+        moves: How often its thread was sent to another CPU; ``move`` is the first time.
+        interrupts_ns: Time in interrupt and softirq handlers while the thread ran, by kind; of
+            one within another it counts as that of the inner one alone.
+        threads: The others.
+    """
+
+    seen: bool
+    woken_ns: int | None
+    ran_ns: int
+    ready_ns: int
+    asleep_ns: int
+    unknown_ns: int
+    roused_ns: int = 0
+    moves: int = 0
+    move: Move | None = None
+    interrupts_ns: dict[str, int] = field(factory=dict)
+    threads: tuple[ThreadShare, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -56,12 +121,17 @@ class JobTrace:
 
     Attributes:
         job: Index of its record in the job file.
-        lost: Events the ring buffer had lost by then.
+        events: For a reader; a GAP stands where some were left out.
+        lost: Events of the run that the ring buffer had lost.
+        left_out: Events of the job that are in ``totals`` and not in ``events``.
+        totals: None in a file of an earlier version.
     """
 
     job: int
     events: tuple[TraceEvent, ...]
     lost: int = 0
+    left_out: int = 0
+    totals: JobTotals | None = None
 
 
 @frozen(kw_only=True)

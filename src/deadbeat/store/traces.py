@@ -9,9 +9,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attrs import AttrsInstance, asdict, fields
+
 from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
-from deadbeat.model.traces import JobTrace, RunTrace, TraceEvent
+from deadbeat.model.traces import (
+    JobTotals,
+    JobTrace,
+    Move,
+    RunTrace,
+    ThreadShare,
+    TraceEvent,
+)
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
 from deadbeat.store.keys import parse_run_key
 
@@ -19,6 +28,9 @@ from deadbeat.store.keys import parse_run_key
 MOST = 100
 _UNAVAILABLE = "unavailable.json"
 _HINT = "delete the file: the jobs of this run are then told without events"
+
+#: Of the keys of a trace. 1 had no totals, and counted what was left out as lost.
+VERSION = 2
 
 #: How bad the worst job of a run is: tardiness in ns, then response over deadline.
 Severity = tuple[int, float]
@@ -89,6 +101,7 @@ class TraceFolder:
 def _text(trace: RunTrace, severity: Severity) -> str:
     plain = {
         "format": FORMAT,
+        "version": VERSION,
         "tool": tool_version(),
         "severity": list(severity),
         "threads": {str(thread): task for thread, task in trace.threads.items()},
@@ -96,7 +109,12 @@ def _text(trace: RunTrace, severity: Severity) -> str:
             {
                 "job": job.job,
                 "lost": job.lost,
-                "events": [[e.at_ns, e.cpu, e.name, e.thread, e.pid, e.fields] for e in job.events],
+                "left_out": job.left_out,
+                "totals": None if job.totals is None else asdict(job.totals),
+                "events": [
+                    [e.at_ns, e.cpu, e.name, e.thread, e.pid, e.fields, int(e.interrupt)]
+                    for e in job.events
+                ],
             }
             for job in trace.jobs
         ],
@@ -110,6 +128,9 @@ def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
     Raises:
         DataError: Damaged.
     """
+    version = plain.get("version", 1)
+    if version not in (1, VERSION):
+        raise DataError(f"trace {path} has version {version}, this deadbeat reads 1 and 2", _HINT)
     try:
         return RunTrace(
             threads={int(thread): int(task) for thread, task in plain["threads"].items()},
@@ -117,7 +138,9 @@ def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
                 JobTrace(
                     job=int(job["job"]),
                     lost=int(job["lost"]),
+                    left_out=int(job.get("left_out", 0)),
                     events=tuple(_event(*row) for row in job["events"]),
+                    totals=_totals(job.get("totals")),
                 )
                 for job in plain["jobs"]
             ),
@@ -126,9 +149,31 @@ def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
         raise DataError(f"trace {path} is damaged: {error!r}", _HINT) from error
 
 
+def _totals(plain: Any) -> JobTotals | None:
+    if plain is None:
+        return None
+    woken, move = plain["woken_ns"], plain["move"]
+    return JobTotals(
+        seen=bool(plain["seen"]),
+        woken_ns=None if woken is None else int(woken),
+        move=None if move is None else Move(**_numbers(Move, move)),
+        interrupts_ns={str(name): int(ns) for name, ns in plain["interrupts_ns"].items()},
+        threads=tuple(
+            ThreadShare(name=str(one["name"]), **_numbers(ThreadShare, one))
+            for one in plain["threads"]
+        ),
+        **_numbers(JobTotals, plain),
+    )
+
+
+def _numbers(kind: type[AttrsInstance], plain: dict[str, Any]) -> dict[str, Any]:
+    """What is a whole number in a ``kind``."""
+    return {one.name: int(plain[one.name]) for one in fields(kind) if one.type == "int"}
+
+
 def _event(*row: Any) -> TraceEvent:
-    at_ns, cpu, name, thread, pid, fields = row
-    if not isinstance(fields, dict):
+    at_ns, cpu, name, thread, pid, values, interrupt = row if len(row) == 7 else (*row, 0)
+    if not isinstance(values, dict):
         raise TypeError("fields of an event are no object")
     return TraceEvent(
         at_ns=int(at_ns),
@@ -136,5 +181,6 @@ def _event(*row: Any) -> TraceEvent:
         name=str(name),
         thread=str(thread),
         pid=int(pid),
-        fields={str(k): v if isinstance(v, int) else str(v) for k, v in fields.items()},
+        fields={str(k): v if isinstance(v, int) else str(v) for k, v in values.items()},
+        interrupt=bool(interrupt),
     )
