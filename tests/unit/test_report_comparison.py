@@ -9,6 +9,7 @@ from attrs import evolve
 from helpers.demo_comparison import demo_comparison
 from helpers.pages import HOSTILE, Page
 
+from deadbeat.model.results import Finding
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
 from deadbeat.report.comparison import render_comparison, write_comparison
 from deadbeat.report.comparison_charts import common_sets, comparison_charts
@@ -96,7 +97,8 @@ def test_three_campaigns_are_chosen_by_name():
     result, summaries = demo_comparison(names=("a", "b", "c"), **SMALL)
     charts = comparison_charts(result, summaries)
     maps = [chart for chart in charts if chart.family == "difference-slowdown"]
-    assert [chart.option for chart in maps] == ["b", "c"]
+    assert [chart.option for chart in maps] == ["b against a", "c against a"]
+    assert {chart.title for chart in maps} == {"Slowdown"}
     assert Page(render_comparison(result, summaries)).text.count("against a") >= 4
 
 
@@ -126,3 +128,74 @@ def test_hostile_names_stay_text():
     assert len(page.scripts) == 3
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
+
+
+def test_findings_are_not_called_none_without_a_word_on_simulation():
+    result, summaries = demo_comparison(**SMALL)
+    plain = Page(render_comparison(evolve(result, findings=(), labels=()), summaries)).text
+    assert "Nothing was found that makes these results doubtful." in plain
+    made_up = Page(render_comparison(evolve(result, findings=()), summaries)).text
+    assert "Nothing was found" not in made_up
+    assert "these results are simulated: they say nothing of a machine" in made_up
+
+
+def test_an_option_is_never_cut_at_the_end_of_a_line():
+    result, summaries = demo_comparison(**SMALL)
+    found = Finding(id="x", severity="info", message="none (--aa)", cure="try --retry-failed")
+    page = render_comparison(evolve(result, findings=(found,)), summaries)
+    assert '(<span class="option">--aa</span>)' in page
+    assert 'try <span class="option">--retry-failed</span>' in page
+    assert 'name it with <span class="option">--aa</span></li>' in page
+
+
+def test_figures_that_are_on_the_page_alone_are_told(tmp_path):
+    result, summaries = demo_comparison(mode="stress", factors=(2.0, 4.0, 8.0))
+    told = "the folder figures/ has the distributions over task sets at D/C = 2 and 8 alone"
+    assert told in Page(render_comparison(result, summaries)).text
+    assert told not in Page(render_comparison(result, summaries, papers=False)).text
+    few = demo_comparison(mode="stress", factors=(2.0, 4.0))
+    assert "the folder figures/ has" not in Page(render_comparison(*few)).text
+
+
+def test_what_differs_of_several_stands_in_a_table_for_each():
+    result, summaries = demo_comparison(names=("a", "b", "c"), **SMALL)
+    lines = ("b: kernel: 6.1 | 6.2", "c: kernel: 6.1 | 6.3", "c: preemption: none | full")
+    page = render_comparison(evolve(result, differences=lines), summaries)
+    first, second = (page.split(f'id="differences-{n}"')[1].split("</table>")[0] for n in (1, 2))
+    assert ">b</th>" in first and "<td>6.2</td>" in first and "6.3" not in first
+    assert ">c</th>" in second and "<td>6.3</td>" in second and "<td>full</td>" in second
+    assert ">kernel</th>" in first
+
+
+def test_what_would_decide_it_and_gates_say_of_which_comparison():
+    result, summaries = demo_comparison(names=("a", "b", "c"), **SMALL)
+    one, two = result.comparisons
+    other = tuple(evolve(metric, gate_basis="guessed") for metric in two.metrics)
+    page = Page(
+        render_comparison(evolve(result, comparisons=(one, evolve(two, metrics=other))), summaries)
+    ).text
+    assert "b: delay_ratio: run the baseline" in page and "c: delay_ratio: run" in page
+    assert "A/A gate (c: slowdown, delay ratio and miss ratio): guessed." in page
+
+
+def test_colours_mean_the_same_in_every_comparison_and_the_widest_gate_is_drawn():
+    result, summaries = demo_comparison(names=("a", "b", "c"), **SMALL)
+    one, two = result.comparisons
+    wider = tuple(evolve(metric, gate=0.3) for metric in two.metrics)
+    charts = comparison_charts(
+        evolve(result, comparisons=(one, evolve(two, metrics=wider))), summaries
+    )
+    spans = {
+        panel.heat.span for c in charts if c.family == "difference-slowdown" for panel in c.panels
+    }
+    assert len(spans) == 1
+    assert {abs(mark.at) for mark in charts[0].panels[0].marks if mark.label == "A/A gate"} == {30}
+
+
+def test_cells_without_data_are_counted_apart():
+    result, summaries = demo_comparison(**SMALL)
+    metric = result.comparisons[0].metrics[0]
+    cells = (evolve(metric.cells[0], pairs=0, effect=None, verdict="undecided"), *metric.cells[1:])
+    comparison = evolve(result.comparisons[0], metrics=(evolve(metric, cells=cells),))
+    page = render_comparison(evolve(result, comparisons=(comparison,)), summaries)
+    assert "1 without data" in Page(page).text

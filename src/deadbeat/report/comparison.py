@@ -6,21 +6,32 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from deadbeat.analysis.compare_words import cell_text, count_text, size_text
+from deadbeat.analysis.compare_words import (
+    cell_text,
+    count_text,
+    metric_text,
+    size_text,
+    words_list,
+)
 from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, parts
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.comparison_charts import NAMES, comparison_charts, interval_words
+from deadbeat.report.comparison_charts import (
+    NAMES,
+    comparison_charts,
+    factor_levels,
+    interval_words,
+)
 from deadbeat.report.embed import document
 from deadbeat.report.glossary import COMPARISON_TERMS
 from deadbeat.store.files import atomic_write, storing
 
 COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40
-#: Deadline factors with overlaid distributions on paper; the page has all.
+#: Deadline factors with overlaid distributions on paper; the page has all, and says so.
 _LEVELS = 2
 
 _METRIC_COLUMNS = (
@@ -57,12 +68,19 @@ def write_comparison(
         for name, content in draw_charts(charts, _words(result, summaries), formats):
             atomic_write(folder / "figures" / name, content)
     path = folder / COMPARE_FILE
-    atomic_write(path, render_comparison(result, summaries).encode("utf-8", "xmlcharrefreplace"))
+    text = render_comparison(result, summaries, papers=bool(formats))
+    atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
     return path
 
 
-def render_comparison(result: ComparisonResult, summaries: Sequence[Summary]) -> str:
-    """The page as text; the same values give the same page."""
+def render_comparison(
+    result: ComparisonResult, summaries: Sequence[Summary], *, papers: bool = True
+) -> str:
+    """The page as text; the same values give the same page.
+
+    Args:
+        papers: Whether the figures are in the folder ``figures`` too.
+    """
     charts = comparison_charts(result, summaries)
     name = title(result)
     stamp = Stamp(labels=_labels(result), noise=_noise(result, summaries))
@@ -79,8 +97,8 @@ def render_comparison(result: ComparisonResult, summaries: Sequence[Summary]) ->
             "gates": _gates(result),
             "needs": _needs(result),
             "noise": escape(_noise(result, summaries)),
-            "findings": parts.findings_list(result.findings),
-            "figures": figures(charts, stamp),
+            "findings": parts.findings_list(result.findings, result.labels),
+            "figures": (_left_out(summaries) if papers else "") + figures(charts, stamp),
             "cells": "".join(_cells(item, result) for item in result.comparisons),
             "campaigns": _campaigns(result),
             "differences": _differences(result),
@@ -129,7 +147,7 @@ def _verdict(comparison: Comparison) -> str:
     return (
         f'<p class="sentence"><span class="verdict {kind}">{escape(comparison.verdict)}</span> '
         f"{escape(comparison.other)} against {escape(comparison.baseline)}:"
-        f" {escape(comparison.reason)}.</p>"
+        f" {parts.prose(comparison.reason)}.</p>"
     )
 
 
@@ -137,7 +155,7 @@ def _metrics(comparison: Comparison, result: ComparisonResult) -> str:
     heading = _heading(comparison, result)
     rows = [_metric_row(metric) for metric in comparison.metrics]
     kind = f"metrics-{result.comparisons.index(comparison) + 1}"
-    return heading + parts.cell_table(_METRIC_COLUMNS, rows, id=kind)
+    return heading + parts.cell_table(_METRIC_COLUMNS, rows, id=kind, kind="verdicts")
 
 
 def _heading(comparison: Comparison, result: ComparisonResult) -> str:
@@ -174,21 +192,48 @@ def _p(value: float | None) -> str:
     return f"{value:.2g}" if value >= 1e-6 else "< 1e-06"
 
 
-def _gates(result: ComparisonResult) -> str:
-    texts = dict.fromkeys(
-        metric.gate_basis
-        for comparison in result.comparisons
-        for metric in comparison.metrics
-        if metric.gate_basis
+def _left_out(summaries: Sequence[Summary]) -> str:
+    """Which figures are on this page only."""
+    every, drawn = factor_levels(summaries, None), factor_levels(summaries, _LEVELS)
+    if len(drawn) == len(every):
+        return ""
+    shown = words_list([f"{factor:g}" for factor in drawn])
+    return (
+        f'<p class="hint">Of {len(every)} deadline factors the folder figures/ has the'
+        f" distributions over task sets at D/C = {shown} alone; here are all.</p>"
     )
-    return "".join(f'<p class="hint">A/A gate: {escape(text)}.</p>' for text in texts)
+
+
+def _gates(result: ComparisonResult) -> str:
+    """What the gates rest on; of which, where it is not the same for all."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for comparison in result.comparisons:
+        for metric in comparison.metrics:
+            if metric.gate_basis:
+                own = found.setdefault(metric.gate_basis, {})
+                own.setdefault(comparison.other, []).append(metric_text(metric.metric))
+    several = len(result.comparisons) > 1
+    lines = []
+    for text, own in found.items():
+        of = "; ".join(
+            f"{f'{other}: ' if several else ''}{words_list(metrics)}"
+            for other, metrics in own.items()
+        )
+        which = f" ({of})" if len(found) > 1 else ""
+        lines.append(f'<p class="hint">A/A gate{escape(which)}: {parts.prose(text)}.</p>')
+    return "".join(lines)
 
 
 def _needs(result: ComparisonResult) -> str:
-    lines = [line for comparison in result.comparisons for line in comparison.needs]
+    several = len(result.comparisons) > 1
+    lines = [
+        f"{comparison.other}: {line}" if several else line
+        for comparison in result.comparisons
+        for line in comparison.needs
+    ]
     if not lines:
         return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
+    items = "".join(f"<li>{parts.prose(line)}</li>" for line in lines)
     return f"<h3>What would decide it</h3><ul>{items}</ul>"
 
 
@@ -249,17 +294,26 @@ def _campaigns(result: ComparisonResult) -> str:
 
 
 def _differences(result: ComparisonResult) -> str:
-    """Lines ``what: A's value | B's value`` as a table."""
+    """Lines ``what: A's value | B's value`` as a table for each campaign that differs."""
     if not result.differences:
         return "<p>Nothing that was recorded of the machines and kernels.</p>"
-    rows = []
-    for line in result.differences:
-        what, found, values = line.partition(": ")
-        sides = values.split(" | ") if found else [""]
-        rows.append((what, *sides))
-    width = max(map(len, rows))
-    names = [str(campaign.get("name", "?")) for campaign in result.campaigns][: width - 1]
-    columns = ("what", *names, *[""] * (width - 1 - len(names)))
-    filled = [(*row, *[""] * (width - len(row))) for row in rows]
-    table = parts.cell_table(columns, filled, id="differences-table", kind="plain")
-    return f'<div class="scroll" tabindex="0">{table}</div>'
+    several = len(result.comparisons) > 1
+    made = []
+    for number, comparison in enumerate(result.comparisons, 1):
+        prefix = f"{comparison.other}: " if several else ""
+        rows = [
+            _difference(line.removeprefix(prefix))
+            for line in result.differences
+            if line.startswith(prefix)
+        ]
+        if rows:
+            columns = ("what", comparison.baseline, comparison.other)
+            table = parts.cell_table(columns, rows, id=f"differences-{number}", kind="plain")
+            made.append(f'<div class="scroll" tabindex="0">{table}</div>')
+    return "".join(made)
+
+
+def _difference(line: str) -> tuple[str, str, str]:
+    what, _, values = line.partition(": ")
+    one, _, two = values.partition(" | ")
+    return what, one, two

@@ -51,13 +51,30 @@ def comparison_charts(
         levels: At most so many deadline factors have overlaid distributions; None: all.
     """
     charts = [_overall(result)]
+    spans = _spans(result)
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
-            charts += _cell_charts(comparison, metric, index, len(result.comparisons))
+            span = spans[metric.metric]
+            charts += _cell_charts(comparison, metric, index, len(result.comparisons), span=span)
     names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
     charts += _overlays(names, summaries, levels)
     charts += _factor_overlays(names, summaries)
     return charts
+
+
+def _spans(result: ComparisonResult) -> dict[str, float]:
+    """Per metric how far its colours reach, in per cent: the same in every map of it."""
+    found: dict[str, float] = {}
+    for comparison in result.comparisons:
+        for metric in comparison.metrics:
+            sizes = [
+                100 * abs(cell.effect)
+                for cell in metric.cells
+                if cell.effect is not None and _state(cell) == SHOWN
+            ]
+            known = found.get(metric.metric, 1e-6)
+            found[metric.metric] = max([*sizes, 100 * metric.minimum, known])
+    return found
 
 
 def effect_axis(metric: str) -> str:
@@ -87,7 +104,7 @@ def _overall(result: ComparisonResult) -> Chart:
                 y_label=effect_axis(metric.metric),
                 categories=tuple(c.other for c in result.comparisons),
                 curves=_by_verdict(points),
-                marks=_marks(metric),
+                marks=_marks(evolve(metric, gate=_widest(result, metric.metric))),
                 empty="no effect can be told",
             )
         )
@@ -95,9 +112,21 @@ def _overall(result: ComparisonResult) -> Chart:
         name="overall",
         title="Effect over all cells",
         caption="Above 0 is worse. Bars: 95 %. Grey band: smaller than the effect that matters;"
-        " dashed: 0, and what campaigns that differ in nothing (A/A) show here.",
+        " dashed: what campaigns that differ in nothing (A/A) show here"
+        + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
     )
+
+
+def _widest(result: ComparisonResult, name: str) -> float | None:
+    """The largest gate of a metric: each comparison has its own where there is no A/A repeat."""
+    gates = [
+        metric.gate
+        for comparison in result.comparisons
+        for metric in comparison.metrics
+        if metric.metric == name and metric.gate is not None
+    ]
+    return max(gates, default=None)
 
 
 @frozen(kw_only=True)
@@ -176,25 +205,25 @@ def interval_words(metric: str, item: MetricComparison | CellComparison) -> str:
 
 
 def _cell_charts(
-    comparison: Comparison, metric: MetricComparison, index: int, count: int
+    comparison: Comparison, metric: MetricComparison, index: int, count: int, *, span: float
 ) -> list[Chart]:
     """Heat maps of a grid, or points with bars where the cells are groups."""
     charts = []
     every = sorted({cell.deadline_factor for cell in metric.cells})
     for factor in every:
         cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
-        words = [comparison.other] if count > 1 else []
+        sides = f"{comparison.other} against {comparison.baseline}"
+        name = NAMES.get(metric.metric, metric.metric)
+        words = [sides] if count > 1 else []
         words += [f"D/C = {factor:g}"] if len(every) > 1 else []
         stressed = any(cell.group for cell in cells)
-        panels = _group_panels(metric, cells) if stressed else _heat_panels(metric, cells)
+        panels = _group_panels(metric, cells) if stressed else _heat_panels(metric, cells, span)
         suffix = f"-{index + 1}" if count > 1 else ""
         suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
         charts.append(
             Chart(
                 name=f"difference-{metric.metric}{suffix}",
-                title=f"{NAMES.get(metric.metric, metric.metric)}: "
-                + ("" if count > 1 else f"{comparison.other} ")
-                + f"against {comparison.baseline}",
+                title=name if count > 1 else f"{name}, {sides}",
                 caption=_GROUP_CAPTION if stressed else _HEAT_CAPTION,
                 panels=panels,
                 family=f"difference-{metric.metric}" if words else "",
@@ -230,16 +259,11 @@ def _group_panels(metric: MetricComparison, cells: Sequence[CellComparison]) -> 
     )
 
 
-def _heat_panels(metric: MetricComparison, cells: Sequence[CellComparison]) -> tuple[Panel, ...]:
+def _heat_panels(
+    metric: MetricComparison, cells: Sequence[CellComparison], span: float
+) -> tuple[Panel, ...]:
     shares = sorted({cell.sync_share for cell in cells if cell.sync_share is not None})
     ratios = sorted({cell.contended_ratio for cell in cells if cell.contended_ratio is not None})
-    known = [100 * abs(cell.effect) for cell in cells if cell.effect is not None]
-    decided = [
-        100 * abs(cell.effect)
-        for cell in cells
-        if cell.effect is not None and _state(cell) == SHOWN
-    ]
-    span = max([*(decided or known), 100 * metric.minimum, 1e-6])
     panels = []
     for m in sorted({cell.cores for cell in cells}):
         place = {
@@ -324,7 +348,7 @@ def _overlays(
     charts = []
     every = facts.factors(first)
     for place in _places(summaries[0]):
-        for factor in every if levels is None else grids.spread(every, levels):
+        for factor in factor_levels(summaries, levels):
             own = tuple(
                 Sample(
                     label=name,
@@ -343,6 +367,13 @@ def _overlays(
             charts += distribution_charts(own, floor, suffix=suffix, option=option)
     order = [chart.family for chart in charts]
     return sorted(charts, key=lambda chart: order.index(chart.family))
+
+
+def factor_levels(summaries: Sequence[Summary], levels: int | None) -> list[float]:
+    """Deadline factors whose distributions are drawn: ``levels`` of them, or all."""
+    common = common_sets(summaries)
+    every = list(facts.factors(common[0])) if common else []
+    return every if levels is None else list(grids.spread(every, levels))
 
 
 def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:

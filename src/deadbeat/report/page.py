@@ -45,7 +45,7 @@ def render(summary: Summary) -> str:
                 "answers",
             ),
             "noise": parts.noise(facts.noise_floor(summary)),
-            "findings": parts.findings_list(summary.findings),
+            "findings": parts.findings_list(summary.findings, summary.labels),
             "factor_figures": figures(factor_charts, stamp),
             "why": figures(why, stamp) + counters_note(summary) + causes.section(summary),
             "charts": data_of([*factor_charts, *why]),

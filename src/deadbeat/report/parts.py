@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
@@ -12,6 +13,9 @@ from deadbeat.report import facts
 
 #: Tables up to this many rows are shown unfolded.
 _SHORT_TABLE = 8
+
+#: ``--retry-failed``: hyphens are places where a line may end.
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 _SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
 
@@ -33,9 +37,16 @@ def noise(floor: facts.NoiseFloor) -> str:
     return f"{text} ({escape(floor.basis)})." if floor.basis else f"{text}."
 
 
-def findings_list(findings: Sequence[Finding]) -> str:
-    """Findings, the serious ones first."""
+def prose(text: str) -> str:
+    """Escaped; an option of the command line is never cut at the end of a line."""
+    return _OPTION.sub(r'<span class="option">\g<0></span>', escape(text))
+
+
+def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:
+    """Findings, the serious ones first; ``labels`` of what they are about."""
     ordered = sorted(findings, key=lambda item: _SEVERITIES.get(item.severity, 0))
+    if not ordered and any(label.lower().startswith("simulated") for label in labels):
+        return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
     if not ordered:
         return "<p>Nothing was found that makes these results doubtful.</p>"
     return f'<ul class="findings">{"".join(map(_finding, ordered))}</ul>{_doubts(findings)}'
@@ -44,10 +55,10 @@ def findings_list(findings: Sequence[Finding]) -> str:
 def _finding(finding: Finding) -> str:
     kind = finding.severity if finding.severity in _SEVERITIES else "serious"
     where = f' <span class="where">Where: {escape(finding.where)}</span>' if finding.where else ""
-    cure = f' <span class="cure">What to do: {escape(finding.cure)}</span>' if finding.cure else ""
+    cure = f' <span class="cure">What to do: {prose(finding.cure)}</span>' if finding.cure else ""
     return (
         f'<li class="{kind}"><span class="severity">{escape(finding.severity.capitalize())}:'
-        f"</span> {escape(finding.message)}{where}{cure}{_why_link(finding)}</li>"
+        f"</span> {prose(finding.message)}{where}{cure}{_why_link(finding)}</li>"
     )
 
 
@@ -66,7 +77,7 @@ def _doubts(findings: Iterable[Finding]) -> str:
         return ""
     paragraphs = "".join(
         f'<div><dt id="why-{escape(doubt.id)}">{escape(doubt.title)}</dt>'
-        f"<dd>{escape(doubt.wrong)} <em>What to do:</em> {escape(doubt.check)}</dd></div>"
+        f"<dd>{prose(doubt.wrong)} <em>What to do:</em> {prose(doubt.check)}</dd></div>"
         for doubt in doubts.values()
     )
     return f'<h3>Why these numbers may be wrong</h3><dl class="terms">{paragraphs}</dl>'

@@ -62,7 +62,7 @@ def render_stress(summary: Summary) -> str:
             "sentence": parts.together(stress_sentence(summary)),
             "answers": parts.listed(map(_answer, group_answers(summary)), "answers groups"),
             "noise": parts.noise(facts.noise_floor(summary)),
-            "findings": parts.findings_list(summary.findings),
+            "findings": parts.findings_list(summary.findings, summary.labels),
             "figures": figures(own, stamp) or "<p>Nothing was measured yet.</p>",
             "why": figures(why, stamp) + counters_note(summary) + causes.section(summary),
             "groups": parts.cell_table(head, lines, id="groups-table"),
