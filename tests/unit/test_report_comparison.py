@@ -199,3 +199,17 @@ def test_cells_without_data_are_counted_apart():
     comparison = evolve(result.comparisons[0], metrics=(evolve(metric, cells=cells),))
     page = render_comparison(evolve(result, comparisons=(comparison,)), summaries)
     assert "1 without data" in Page(page).text
+
+
+def test_the_distributions_shown_first_are_those_of_most_cores():
+    result, summaries = demo_comparison(**SMALL)
+    charts = [
+        c for c in comparison_charts(result, summaries) if c.family == "distribution-slowdown"
+    ]
+    assert [chart.option for chart in charts] == ["M = 4", "M = 1"]
+
+
+def test_a_parameter_without_values_is_none():
+    result, summaries = demo_comparison(**SMALL)
+    page = render_comparison(evolve(result, parameters={"aa": []}), summaries)
+    assert '<th scope="row">aa</th><td>none</td>' in page

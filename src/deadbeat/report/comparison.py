@@ -102,7 +102,7 @@ def render_comparison(
             "cells": "".join(_cells(item, result) for item in result.comparisons),
             "campaigns": _campaigns(result),
             "differences": _differences(result),
-            "parameters": parts.pairs_table(facts.flatten(result.parameters)),
+            "parameters": parts.pairs_table(_parameters(result)),
             "glossary": parts.definitions(COMPARISON_TERMS, "terms"),
             "charts": data_of(charts),
         },
@@ -273,6 +273,10 @@ def _cells(comparison: Comparison, result: ComparisonResult) -> str:
     note = f'<p class="hint">And {more} more, in the figures.</p>' if more else ""
     table = parts.cell_table(_CELL_COLUMNS, rows, id=kind)
     return f'{heading}<div class="scroll" tabindex="0">{table}</div>{note}'
+
+
+def _parameters(result: ComparisonResult) -> list[tuple[str, str]]:
+    return [(key, value or "none") for key, value in facts.flatten(result.parameters)]
 
 
 def _campaigns(result: ComparisonResult) -> str:

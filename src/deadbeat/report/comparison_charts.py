@@ -347,7 +347,8 @@ def _overlays(
     floor = facts.noise_floor(summaries[0])
     charts = []
     every = facts.factors(first)
-    for place in _places(summaries[0]):
+    # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
+    for place in reversed(_places(summaries[0])):
         for factor in factor_levels(summaries, levels):
             own = tuple(
                 Sample(
