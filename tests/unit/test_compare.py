@@ -136,6 +136,19 @@ def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) 
     assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
 
 
+def test_labels_name_the_campaigns_they_hold_for(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answer(runs, "a", "half", "--partial") == 0
+    assert "   PARTIAL: half unfinished   SIMULATED\n" in capsys.readouterr().out
+    again = ("profile", "--programs-from", "a", "--no-figures", "--runs", str(runs))
+    assert main([*again, "--name", "abroad", "--executor", "fake:name=other"]) == 0
+    capsys.readouterr()
+    assert compared(runs, "a", "again", "abroad").labels == ("simulated", "foreign costs (abroad)")
+    assert answer(runs, "a", "abroad") == 0
+    assert "   SIMULATED   FOREIGN COSTS (abroad)\n" in capsys.readouterr().out
+
+
 def test_cells_without_data_are_never_equal(runs: Path, tmp_path: Path) -> None:
     """Both sides are the same but for the cell that one of them never reached."""
     for name in ("a", "again"):

@@ -158,7 +158,7 @@ def _folder(out: Path | None, runs: Path, views: Sequence[CampaignView]) -> Path
 
 def _tell(result: ComparisonResult) -> None:
     """Verdict first, then what it rests on."""
-    marks = "   ".join(label.upper() if "(" not in label else label for label in result.labels)
+    marks = "   ".join(map(_mark, result.labels))
     for comparison in result.comparisons:
         click.echo(
             f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
@@ -177,6 +177,15 @@ def _tell(result: ComparisonResult) -> None:
             continue  # told above, with what would decide it
         cure = f" ({finding.cure})" if finding.cure else ""
         click.echo(f"{finding.severity}: {finding.message}{cure}")
+
+
+def _mark(label: str) -> str:
+    """Loud, but for the names of campaigns."""
+    for sign in ("(", ":"):
+        if sign in label:
+            head, _, names = label.partition(sign)
+            return f"{head.upper()}{sign}{names}"
+    return label.upper()
 
 
 def _tell_comparison(comparison: Comparison) -> None:
