@@ -95,6 +95,44 @@ def test_drawings_keep_their_places_in_a_window_of_another_size(browser, tmp_pat
     assert_quiet(browser, path)
 
 
+def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
+    summary = with_factors(demo_summary(cores=(2,), steps=3), (2.0, 5.0))
+    path = write_report(summary, tmp_path)
+    opened(browser, path, width=1250)
+    ready = "return document.getElementById('heat').dataset.drawn.startsWith('heat');"
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(ready))
+    resize(browser, 900, 1000)
+    fits = """
+    const off = (plot) => {
+      const drawing = plot.querySelector(".main-svg").getBoundingClientRect();
+      const wide = Math.abs(drawing.width - plot.clientWidth);
+      return wide > 2 || Math.abs(drawing.height - plot.clientHeight) > 2;
+    };
+    return ["heat", "distribution", "deadline-factor-m002-0"].every(
+      (id) => !off(document.getElementById(id)));
+    """
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(fits))
+    assert browser.execute_script("return document.documentElement.scrollWidth;") <= 900
+    assert_quiet(browser, path)
+
+
+def test_group_names_do_not_cover_what_is_said_of_them(browser, tmp_path):
+    path = write_report(
+        demo_stress(groups=("random",), sets_per_group=8, critical=(0, 1)), tmp_path
+    )
+    opened(browser, path)
+    covers = """
+    return [...document.querySelectorAll(".groups li")].filter((line) => {
+      const name = document.createRange();
+      name.selectNodeContents(line.querySelector("b"));
+      const words = line.querySelector("span").getBoundingClientRect();
+      return name.getBoundingClientRect().right > words.left;
+    }).length;
+    """
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".groups li")) == 2
+    assert browser.execute_script(covers) == 0
+
+
 def test_another_deadline_factor_can_be_chosen(browser, tmp_path):
     path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
     opened(browser, path)

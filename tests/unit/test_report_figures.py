@@ -16,6 +16,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report import write_figures
 from deadbeat.report.causes import split_charts
+from deadbeat.report.charts_paper import _uncrowded, log_ticks
 from deadbeat.report.facts import head_facts
 from deadbeat.report.figures import draw_figures
 from deadbeat.report.predicted import section
@@ -153,3 +154,43 @@ def test_a_split_that_was_not_recorded_is_not_drawn() -> None:
     base = demo_summary(**SMALL)
     rows = tuple(row | dict.fromkeys(PART_COLUMNS) for row in base.rows)
     assert split_charts(evolve(base, rows=rows)) == []
+
+
+def test_a_surface_has_the_colours_of_its_heights() -> None:
+    """A grid of four points, one of them high: its surface reaches from one end to the other."""
+    from matplotlib import colormaps  # noqa: PLC0415 - slow
+
+    base = demo_summary(cores=(2,), steps=1)
+    rows = tuple(
+        row | {"slowdown_mean": 1.0 + 8.0 * (row["sync_share"] * row["contended_ratio"] == 1)}
+        for row in base.rows
+    )
+    pictures = dict(draw_figures(evolve(base, rows=rows), ("png",)))
+    picture = imread(io.BytesIO(pictures["slowdown-m002.png"]))[..., :3]
+    left = picture[:, : int(picture.shape[1] * 0.42)].reshape(-1, 3)
+    for share in (0.02, 0.25, 0.5, 0.75, 0.95):
+        colour = np.array(colormaps["viridis"](share)[:3])
+        assert (np.abs(left - colour).max(axis=1) < 0.06).sum() > 100, share
+
+
+def test_numbers_on_a_logarithmic_axis_stand_clear() -> None:
+    ticks = _uncrowded(log_ticks(100, 22000), 100, 22000, 3.2)
+    assert {100, 1000, 10000} <= set(ticks)
+    assert 20000 not in ticks
+
+
+def test_the_whole_origin_stands_on_narrow_figures() -> None:
+    base = demo_summary(cores=(2, 4), steps=1)
+    platform = {
+        **base.meta["platform"], "soc": "A processor of many words (family 6 model 167)",
+        "kernel": "6.18.44-a-long-release-name #1 SMP PREEMPT_DYNAMIC", "preemption": "lazy",
+    }  # fmt: skip
+    words = {
+        name: svg_words(content)
+        for name, content in draw_figures(
+            evolve(base, meta={**base.meta, "platform": platform}), ("svg",)
+        )
+        if name.startswith(("overview", "predicted", "distributions"))
+    }
+    assert words
+    assert all("preemption lazy" in text.replace("\n", " ") for text in words.values())

@@ -94,6 +94,12 @@ def test_contour_lines_are_round_apart_by_the_floor_and_not_at_no_effect():
     assert levels == (1.2, 1.4, 1.6, 1.8)
 
 
+@pytest.mark.parametrize(("steps", "lines"), [(1, False), (2, False), (3, True)])
+def test_contour_lines_need_four_points_either_way(steps, lines):
+    demo = demo_summary(steps=steps)
+    assert bool(scale(demo, SLOWDOWN, noise_floor(demo)).levels) is lines
+
+
 def test_the_colour_range_is_common_to_all_cores():
     demo = demo_summary()
     found = scale(demo, SLOWDOWN, noise_floor(demo))

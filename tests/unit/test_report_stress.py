@@ -10,13 +10,14 @@ from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
+from deadbeat.model.results import Summary
 from deadbeat.report import headline, rows_for_terminal, terminal_columns, write_report
 from deadbeat.report.causes import time_text
 from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import noise_floor
 from deadbeat.report.figures import draw_figures
 from deadbeat.report.samples import distribution_charts
-from deadbeat.report.stress_charts import group_samples, stress_charts
+from deadbeat.report.stress_charts import group_samples, interval_curve, stress_charts
 from deadbeat.report.stress_page import render_stress, sets_data
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
@@ -81,10 +82,10 @@ def test_sets_without_a_miss_stand_apart():
     summary = demo_stress(**SMALL)
     own = group_samples(summary, 2.0)
     chart = distribution_charts(own, noise_floor(summary))[-1]
-    bar = chart.panels[0].bars[0]
-    for sample, text in zip(own, bar.texts, strict=True):
+    for place, (sample, bar) in enumerate(zip(own, chart.panels[0].bars, strict=True)):
         calm = sum(1 for item in sample.sets if item["deadline_miss_ratio"] == 0)
-        assert text == f"{calm} of {len(sample.sets)}"
+        assert bar.texts[place] == f"{calm} of {len(sample.sets)}"
+        assert (bar.label, bar.look) == (sample.label, sample.look), "as in the other panels"
     drawn = [curve for panel in chart.panels[1:] for curve in panel.curves]
     assert drawn
     shown = [value for curve in chart.panels[2].curves for value in curve.x]
@@ -107,6 +108,73 @@ def test_several_deadline_factors_give_one_curve_per_group():
     assert [curve.label for curve in jobs.curves] == ["M=2", "M=8"]
     assert jobs.curves[0].x == (2.0, 3.0, 4.0)
     assert charts["distribution-misses-d003000"].option == "D/C = 3"
+
+
+def picked(shares: tuple[float, ...]) -> Summary:
+    """Two groups at two deadline factors whose sets picked their rho from a list."""
+    base = demo_stress(**SMALL, factors=(2.0, 4.0))
+    sets = tuple(
+        item | {"sync_share": shares[place % len(shares)]} for place, item in enumerate(base.sets)
+    )
+    given = {"stress": {"sync_share": list(shares), "contended_ratio": "random:0.0..1.0"}}
+    return evolve(base, sets=sets, meta={**base.meta, "parameters": given})
+
+
+def test_sets_that_picked_from_a_list_have_a_curve_for_each_value():
+    summary = picked((0.2, 0.8))
+    charts = {c.name: c for c in stress_charts(summary)}
+    names = ["M=2, ρ = 0.2", "M=2, ρ = 0.8", "M=8, ρ = 0.2", "M=8, ρ = 0.8"]
+    jobs = charts["deadline-factor"].panels[0]
+    assert [curve.label for curve in jobs.curves] == names
+    own = [
+        item
+        for item in summary.sets
+        if (item["group"], item["sync_share"], item["deadline_factor"]) == ("M=8", 0.8, 2.0)
+    ]
+    missed, released = (sum(item[k] for item in own) for k in ("deadline_misses", "released"))
+    assert jobs.curves[3].y[0] == pytest.approx(100 * missed / released)
+    assert jobs.curves[3].low[0] < jobs.curves[3].y[0] < jobs.curves[3].high[0]
+    assert [c.label for c in charts["distribution-slowdown-d002000"].panels[1].curves] == names
+
+
+def test_more_configurations_than_can_be_told_apart_stay_groups():
+    charts = {c.name: c for c in stress_charts(picked((0.1, 0.2, 0.3, 0.4)))}
+    assert [curve.label for curve in charts["deadline-factor"].panels[0].curves] == ["M=2", "M=8"]
+
+
+def test_an_upper_bound_is_joined_to_no_interval():
+    rows = [
+        {"x": x, "value": value, "low": low, "high": high}
+        for x, value, low, high in (
+            (2, 0.4, 0.3, 0.5), (3, 0.2, 0.1, 0.3), (4, 0.0, 0.0, 0.39), (5, 0.1, 0.0, 0.2)
+        )
+    ]  # fmt: skip
+    curve = interval_curve("α = 1", 0, rows, lambda row: row["x"], ("value", "low", "high"))
+    assert curve.bands == ((0, 1), (3,))
+    assert curve.limits == (2,)
+    seen = evolve(curve, bounded=())
+    assert (seen.bands, seen.limits) == (((0, 1, 2, 3),), ())
+
+
+def test_bounds_have_an_entry_in_the_legend_of_the_figure():
+    base = demo_stress(**SMALL, factors=(2.0, 4.0))
+    calm = {"deadline_miss_ratio": 0.0, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.1}
+    rows = tuple(row | calm if row["deadline_factor"] == 4.0 else row for row in base.rows)
+    found = {
+        name: svg_words(content)
+        for name, content in draw_figures(evolve(base, rows=rows), ("svg",))
+        if name == "deadline-factor.svg"
+    }
+    assert "95 % upper bound, none seen" in found["deadline-factor.svg"]
+
+
+def test_a_figure_says_which_of_how_many_deadline_factors_it_shows():
+    factors = (2.0, 3.0, 4.0, 5.0, 10.0)
+    small = demo_stress(groups=("M=2",), sets_per_group=8, factors=factors, causes=False)
+    found = {name: svg_words(c) for name, c in draw_figures(small, ("svg",))}
+    words = "D/C 2, 4 and 10 of 5 levels"
+    assert words in found["distribution-misses-d004000.svg"]
+    assert words not in found["deadline-factor.svg"], "it shows all"
 
 
 def test_critical_tasks_are_drawn_over_their_cores():

@@ -42,7 +42,7 @@ def group_row(sets: Sets, *, seed: int, resamples: int) -> dict[str, Any]:
     row: dict[str, Any] = {"task_sets": len(sets)}
     for metric in ("slowdown", "delay_ratio"):
         row |= _spread(metric, _known(sets, f"{metric}_mean"), seed=seed, resamples=resamples)
-    row |= _misses(sets, seed=seed, resamples=resamples)
+    row |= miss_shares(sets, seed=seed, resamples=resamples)
     row |= {column: _mean(_known(sets, column)) for column in _MEANS}
     row |= {column: sum(item[column] for item in sets) if sets else None for column in _SUMS}
     return row
@@ -56,8 +56,11 @@ def _spread(metric: str, values: Floats, *, seed: int, resamples: int) -> dict[s
     return {f"{metric}_{name}": value for name, value in found.items()}
 
 
-def _misses(sets: Sets, *, seed: int, resamples: int) -> dict[str, Any]:
-    """Jobs pooled; and the sets that missed anything, apart from those that did not."""
+def miss_shares(sets: Sets, *, seed: int, resamples: int) -> dict[str, Any]:
+    """Jobs pooled; and the sets that missed anything, apart from those that did not.
+
+    Args: as of `group_row`.
+    """
     ran = [row for row in sets if row["released"]]
     released, missed = _known(ran, "released"), _known(ran, "deadline_misses")
     interval = miss_interval(missed, released, seed=seed, resamples=resamples)

@@ -34,6 +34,8 @@ class Curve:
             ``points``, or ``errors`` (points with bars).
         look: Which colour, marker and dash; the same number looks the same in every panel.
         texts: What the pointer shows at each point; empty: the numbers.
+        bounded: Points at which nothing was seen: their ``high`` is what may hide at most, which
+            is no interval around a value. It has a mark of its own. Empty: no such point.
     """
 
     label: str
@@ -41,9 +43,32 @@ class Curve:
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    bounded: tuple[bool, ...] = ()
     kind: str = "line"
     look: int = 0
     texts: tuple[str, ...] = ()
+
+    @property
+    def bands(self) -> tuple[tuple[int, ...], ...]:
+        """Places of neighbours with an interval each: a band joins like with like only."""
+        if not self.low:
+            return ()
+        runs: list[list[int]] = [[]]
+        for place in range(len(self.x)):
+            if self.bounded and self.bounded[place]:
+                runs.append([])
+            else:
+                runs[-1].append(place)
+        return tuple(tuple(run) for run in runs if run)
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """Places at which nothing was seen."""
+        return tuple(place for place, bounded in enumerate(self.bounded) if bounded)
+
+
+#: Name of the mark at the high end of a point at which nothing was seen.
+BOUND = "95 % upper bound, none seen"
 
 
 @frozen(kw_only=True)
@@ -143,6 +168,7 @@ def chart_data(charts: Iterable[Chart]) -> list[dict[str, Any]]:
     return [
         {
             "name": chart.name,
+            "bound": BOUND,
             "panels": [_panel(panel) for panel in chart.panels],
         }
         for chart in charts
@@ -171,6 +197,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
             "label": c.label, "kind": c.kind, "look": c.look, "texts": c.texts,
             "x": _numbers(c.x), "y": _numbers(c.y),
             "low": _numbers(c.low), "high": _numbers(c.high),
+            "bands": c.bands, "limits": c.limits,
         }
         for c in panel.curves
     ]  # fmt: skip

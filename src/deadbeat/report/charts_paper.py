@@ -13,6 +13,7 @@ from deadbeat.report import grids
 from deadbeat.report.canvas import FORMATS, STYLE, Words, caption_lines, content, new_figure
 from deadbeat.report.charts import (
     ABSENT,
+    BOUND,
     COLOURS,
     FAINT,
     SHOWN,
@@ -37,6 +38,8 @@ DIVERGING = "RdBu_r"
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 3.0
 _COLUMNS = 4
 _CAPTION_LINES = 6
+#: Inches between the upper bounds of curves that lie at the same x.
+_ASIDE = 0.09
 _GRID = "#e3e6ea"
 
 
@@ -110,7 +113,8 @@ def _names(chart: Chart) -> list[str]:
     drawn = [curve.label for panel in chart.panels for curve in panel.curves]
     drawn += [layer.label for panel in chart.panels for layer in panel.bars]
     marks = [mark.label for panel in chart.panels for mark in panel.marks]
-    return [name for name in dict.fromkeys((*drawn, *marks)) if name]
+    bound = BOUND if any(curve.limits for panel in chart.panels for curve in panel.curves) else ""
+    return [name for name in dict.fromkeys((*drawn, *marks, bound)) if name]
 
 
 def _slanted(panel: Panel) -> bool:
@@ -173,6 +177,9 @@ def _scale(axis: Axes, panel: Panel) -> None:
             axis.set(**{f"{which}lim": limits})
         if log:
             log_axis(axis, *span_of(panel, which), vertical=which == "y")
+        elif which == "y" and limits is None and panel.curves:
+            low, high = axis.get_ylim()
+            axis.set_ylim(min(low, -0.04 * high), high)
 
 
 def span_of(panel: Panel, which: str) -> tuple[float, float]:
@@ -202,7 +209,10 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
     axis.set(yscale="log", ylim=(low, high)) if vertical else axis.set(
         xscale="log", xlim=(low, high)
     )
-    which.set_major_locator(FixedLocator(log_ticks(low, high)))
+    ticks = log_ticks(low, high)
+    if not vertical and (figure := axis.get_figure(root=True)) is not None:
+        ticks = _uncrowded(ticks, low, high, axis.get_position().width * figure.get_figwidth())
+    which.set_major_locator(FixedLocator(ticks))
     which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     which.set_minor_locator(NullLocator())
 
@@ -223,6 +233,24 @@ def log_ticks(low: float, high: float) -> list[float]:
     factors = fine if high / low < 1500 else (1,)
     every = [f * 10.0**power for power in powers for f in factors]
     return [tick for tick in every if low <= tick <= high]
+
+
+def _uncrowded(ticks: list[float], low: float, high: float, inches: float) -> list[float]:
+    """Without the ticks whose numbers would run into others; powers of ten are the last to go."""
+
+    def room(one: float, other: float) -> bool:
+        """Whether the numbers, of some 0.08 inches a digit, stand clear of each other."""
+        apart = abs(math.log(one / other)) / math.log(high / low) * inches
+        return apart > 0.04 * (len(f"{one:g}") + len(f"{other:g}")) + 0.04
+
+    def rank(tick: float) -> float:
+        return round(tick / 10.0 ** math.floor(math.log10(tick)), 6)
+
+    kept: list[float] = []
+    for tick in sorted(ticks, key=lambda tick: (rank(tick) != 1, tick)):
+        if all(room(tick, other) for other in kept):
+            kept.append(tick)
+    return sorted(kept)
 
 
 def _curve(axis: Axes, curve: Curve) -> None:
@@ -254,8 +282,47 @@ def _curve(axis: Axes, curve: Curve) -> None:
             curve.x, curve.y, color=colour, linestyle=dash, linewidth=1.5, label=name,
             marker=marker if curve.kind == "line" else None, markersize=4.2,
         )  # fmt: skip
-        if curve.low:
-            axis.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.11, linewidth=0)
+        for band in curve.bands:
+            _band(axis, curve, band, colour)
+        _limits(axis, curve, colour)
+
+
+def _band(axis: Axes, curve: Curve, band: Sequence[int], colour: str) -> None:
+    """The intervals of neighbours as one area; an interval without neighbours is a bar."""
+    x, low, high = (
+        [values[place] for place in band] for values in (curve.x, curve.low, curve.high)
+    )
+    if len(band) > 1 or len(curve.x) == 1:
+        axis.fill_between(x, low, high, color=colour, alpha=0.11, linewidth=0)
+    if len(band) == 1:
+        axis.vlines(x, low, high, color=colour, linewidth=1.2)
+
+
+def _limits(axis: Axes, curve: Curve, colour: str) -> None:
+    """Upper bounds: an arrow down from a cap, beside those of other curves at the same x."""
+    from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - see draw_charts
+
+    figure = axis.get_figure(root=True)
+    if not curve.limits or figure is None:
+        return
+    aside = ScaledTranslation(_ASIDE * beside(curve.look), 0, figure.dpi_scale_trans)
+    x = [curve.x[place] for place in curve.limits]
+    high = [curve.high[place] for place in curve.limits]
+    for marker, size in (("_", 9), (11, 6)):  # 11: a triangle that hangs from its point
+        axis.plot(
+            x, high, color=colour, marker=marker, markersize=size, linestyle="none",
+            transform=axis.transData + aside,
+        )  # fmt: skip
+    axis.plot([], [], color="#59616b", marker=11, linestyle="none", label=BOUND)  # for the legend
+    # matplotlib leaves what is moved aside out of the axis' range.
+    axis.update_datalim(list(zip(x, high, strict=True)))
+    axis.autoscale_view()
+
+
+def beside(look: int) -> int:
+    """Steps aside of a mark, so that those of several curves at one x are all seen."""
+    step = (look % len(COLOURS) + 1) // 2
+    return step if look % 2 else -step
 
 
 def _bars(axis: Axes, panel: Panel) -> None:

@@ -29,8 +29,9 @@ from deadbeat.report.charts import (
     Mark,
     Panel,
 )
+from deadbeat.report.configurations import groups
 from deadbeat.report.samples import Sample, distribution_charts
-from deadbeat.report.stress_charts import groups, interval_curve
+from deadbeat.report.stress_charts import interval_curve
 
 NAMES: Mapping[str, str] = {
     "slowdown": "Slowdown",

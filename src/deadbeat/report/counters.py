@@ -9,9 +9,10 @@ from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
 from deadbeat.report import grids
 from deadbeat.report.charts import Chart
+from deadbeat.report.configurations import groups
 from deadbeat.report.facts import number
 from deadbeat.report.samples import Row, Sample, samples
-from deadbeat.report.stress_charts import SCATTER_CAPTION, groups, scatter
+from deadbeat.report.stress_charts import SCATTER_CAPTION, scatter
 
 COUNTED = "counted"
 

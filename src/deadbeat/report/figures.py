@@ -13,11 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, grids, predicted
-from deadbeat.report.canvas import COLOURS, FORMATS, STYLE, Words, content, new_figure, printable
+from deadbeat.report.canvas import (
+    COLOURS,
+    FORMATS,
+    STYLE,
+    Words,
+    caption_lines,
+    content,
+    new_figure,
+    printable,
+)
 from deadbeat.report.causes import split_charts
 from deadbeat.report.charts import Chart
 from deadbeat.report.charts_paper import draw_charts, log_axis
@@ -32,6 +42,11 @@ if TYPE_CHECKING:
 
 #: Deadline factors with figures of their own on paper; the page has all.
 _LEVELS = 3
+
+#: Pieces of a surface along its longer side, about.
+_FACETS = 24
+#: Lines of a caption at most, and the inches of one.
+_LINES, _LINE = 3, 0.14
 
 #: Metric of a distribution, heading of its panel, axis label.
 _PANELS: tuple[tuple[str, str, str], ...] = (
@@ -69,7 +84,22 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 def _charts(summary: Summary) -> list[Chart]:
     stress = summary.mode == "stress"
     own = stress_charts(summary, levels=_LEVELS) if stress else profile_charts(summary)
-    return [*own, *split_charts(summary, levels=_LEVELS), *counter_charts(summary)]
+    drawn = [*own, *split_charts(summary, levels=_LEVELS), *counter_charts(summary)]
+    note = _of_levels(summary)
+    return [
+        evolve(chart, caption=f"{note}{chart.caption}") if "D/C" in chart.option else chart
+        for chart in drawn
+    ]
+
+
+def _of_levels(summary: Summary) -> str:
+    """Which deadline factors have figures of their own on paper; "" where all have."""
+    every = facts.factors(summary.rows)
+    shown = [f"{factor:g}" for factor in spread(every, _LEVELS)]
+    if len(shown) == len(every):
+        return ""
+    words = f"{', '.join(shown[:-1])} and {shown[-1]} of {len(every)} levels"
+    return f"Drawn here: D/C {words}; report.html has all. "
 
 
 def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
@@ -78,6 +108,7 @@ def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
     floor = facts.noise_floor(summary)
     every = facts.factors(summary.rows)
     levels: Sequence[float | None] = spread(every, _LEVELS) if len(every) > 1 else (None,)
+    whole, words = words, evolve(words, caption=f"{_of_levels(summary)}{words.caption}")
     for metric in METRICS if cores else ():
         scale = grids.scale(summary, metric, floor)
         digits = grids.digits_for(scale)
@@ -101,7 +132,7 @@ def _plan(summary: Summary, words: Words) -> Iterator[tuple[str, Any]]:
                 name = f"distributions-m{m:03d}{_suffix(factor)}"
                 yield name, lambda i=items, f=factor: _distributions(i, f, words)
     if predicted.set_ratios(summary):
-        yield "predicted", lambda: _predicted(summary, words)
+        yield "predicted", lambda: _predicted(summary, whole)
 
 
 def _suffix(factor: float | None) -> str:
@@ -126,13 +157,14 @@ def words_of(summary: Summary) -> Words:
 def _pair(grid: Grid, scale: Scale, words: Words) -> Figure:
     """Surface (left) and heat map with contours (right) of one metric at one M."""
     importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
-    figure = new_figure(11.0, 5.2, f"{grid.metric.name}, {grid.place}", words)
+    figure = new_figure(11.0, 5.2, f"{grid.metric.name}, {grid.place}", words, lines=_LINES)
     surface = figure.add_axes((0.0, 0.05, 0.46, 0.86), projection="3d")
     _surface(surface, grid, scale)
     heat = figure.add_axes((0.53, 0.15, 0.37, 0.72))
     image = _heat(heat, grid, scale, numbers=True)
     bar = figure.colorbar(image, cax=figure.add_axes((0.915, 0.15, 0.015, 0.72)))
     bar.set_label(grid.metric.axis)
+    _levels(bar, scale)
     return figure
 
 
@@ -143,9 +175,11 @@ def _overview(all_grids: Sequence[Grid], scale: Scale, words: Words) -> Figure:
     title = f"{all_grids[0].metric.name} by cores M"
     if all_grids[0].factor is not None:
         title += f", D/C = {all_grids[0].factor:g}"
-    width, height = max(6.5, 3.0 * columns + 1.1), 2.9 * lines + 1.2
-    figure = new_figure(width, height, title, words)
-    left, right, bottom, top = 0.65 / width, 1 - 1.1 / width, 0.8 / height, 1 - 0.75 / height
+    width = max(6.5, 3.0 * columns + 1.1)
+    below = 0.65 + _LINE * len(caption_lines(words.caption, width, _LINES))
+    height = 2.9 * lines + 0.4 + below
+    figure = new_figure(width, height, title, words, lines=_LINES)
+    left, right, bottom, top = 0.65 / width, 1 - 1.1 / width, below / height, 1 - 0.75 / height
     axes = figure.subplots(
         lines,
         columns,
@@ -170,18 +204,16 @@ def _overview(all_grids: Sequence[Grid], scale: Scale, words: Words) -> Figure:
             axis.set_xlabel("")
             axis.set_xticklabels([])
     bar_axis = figure.add_axes((1 - 0.95 / width, bottom, 0.16 / width, top - bottom))
-    figure.colorbar(image, cax=bar_axis).set_label(all_grids[0].metric.axis)
+    bar = figure.colorbar(image, cax=bar_axis)
+    bar.set_label(all_grids[0].metric.axis)
+    _levels(bar, scale)
     return figure
 
 
 def _surface(axis: Any, grid: Grid, scale: Scale) -> None:
     """Straight between measured points, with holes where one is missing; dots are measured."""
     x, y = np.meshgrid(grid.contended_ratios, grid.sync_shares)
-    if min(grid.values.shape) > 1 and not np.all(np.isnan(grid.values)):
-        axis.plot_surface(
-            x, y, grid.values, cmap=COLOURS, vmin=scale.low, vmax=scale.high,
-            rstride=1, cstride=1, edgecolor="white", linewidth=0.35, alpha=0.92,
-        )  # fmt: skip
+    _facets(axis, grid, scale)
     for line in (*zip(x, y, grid.values, strict=True), *zip(x.T, y.T, grid.values.T, strict=True)):
         axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
     axis.set_zlim(scale.low, scale.high)
@@ -190,6 +222,45 @@ def _surface(axis: Any, grid: Grid, scale: Scale) -> None:
     axis.set_zlabel(grid.metric.axis.split(" (")[0] + (" (%)" if grid.metric.scale == 100 else ""))
     axis.view_init(elev=24, azim=-128)
     axis.set_box_aspect((1, 1, 0.72), zoom=0.86)
+
+
+def _facets(axis: Any, grid: Grid, scale: Scale) -> None:
+    """The surface in pieces so small that each has the colour of its height.
+
+    Between four measured corners it is bilinear; a cell without one of its corners is a hole.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 - see draw_figures
+
+    rows, columns = grid.values.shape
+    pieces = math.ceil(_FACETS / max(1, rows - 1, columns - 1))
+    steps = np.linspace(0.0, 1.0, pieces + 1)
+    down, right = np.meshgrid(steps, steps, indexing="ij")
+    made: list[Any] = []
+    for r, a in np.ndindex(max(0, rows - 1), max(0, columns - 1)):
+        corner = grid.values[r : r + 2, a : a + 2]
+        if np.isnan(corner).any():
+            continue
+        above = corner[0, 0] * (1 - right) + corner[0, 1] * right
+        below = corner[1, 0] * (1 - right) + corner[1, 1] * right
+        alpha, rho = grid.contended_ratios[a : a + 2], grid.sync_shares[r : r + 2]
+        points = np.stack(
+            (
+                alpha[0] + right * (alpha[1] - alpha[0]),
+                rho[0] + down * (rho[1] - rho[0]),
+                above * (1 - down) + below * down,
+            ),
+            axis=-1,
+        )
+        quads = (points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1])
+        made.extend(np.stack(quads, axis=2).reshape(-1, 4, 3))
+    if not made:
+        return
+    art3d = importlib.import_module("mpl_toolkits.mplot3d.art3d")
+    heights = np.array([facet[:, 2].mean() for facet in made])
+    colours = mpl.colormaps[COLOURS]((heights - scale.low) / (scale.high - scale.low))
+    axis.add_collection3d(
+        art3d.Poly3DCollection(made, facecolors=colours, edgecolors=colours, linewidths=0.3)
+    )
 
 
 def _heat(axis: Axes, grid: Grid, scale: Scale, *, numbers: bool) -> Any:
@@ -214,9 +285,17 @@ def _heat(axis: Axes, grid: Grid, scale: Scale, *, numbers: bool) -> Any:
     return image
 
 
+def _levels(bar: Any, scale: Scale) -> None:
+    """The values that the contour lines stand for, in the colour bar, where a number is beside."""
+    if scale.levels:
+        bar.ax.hlines(scale.levels, 0, 1, transform=bar.ax.get_yaxis_transform(), color="white")
+        values = (scale.low, *scale.levels)
+        bar.set_ticks(values, labels=[f"{value:.3g}" for value in values])
+
+
 def _contours(axis: Axes, grid: Grid, scale: Scale) -> None:
     known = grid.values[~np.isnan(grid.values)]
-    if min(grid.values.shape) < 2 or known.size == 0:
+    if not scale.levels or known.size == 0:
         return
     levels = [level for level in scale.levels if known.min() < level < known.max()]
     # White alone is lost on the light end of the colour map: a dark line lies below.
@@ -294,10 +373,15 @@ def _distributions(
     items = [item for item in items if float(item["sync_share"]) == rho]
     title = f"Distributions over jobs, M = {int(items[0]['cores'])}, ρ = {rho:g}"
     title += "" if factor is None else f", D/C = {factor:g}"
-    figure = new_figure(11.0, 4.3, title, words)
+    caption = _LINE * len(caption_lines(words.caption, 11.0, _LINES))
+    height = 4.15 + caption
+    figure = new_figure(11.0, height, title, words, lines=_LINES)
     axes = figure.subplots(
-        1, 3, gridspec_kw={"left": 0.065, "right": 0.985, "bottom": 0.25, "top": 0.81}
-    )
+        1, 3, gridspec_kw={
+            "left": 0.065, "right": 0.985, "bottom": (0.93 + caption) / height,
+            "top": 1 - 0.82 / height,
+        },
+    )  # fmt: skip
     for axis, (metric, heading, label) in zip(axes, _PANELS, strict=True):
         lines = [item for item in items if item["metric"] == metric and sum(item["counts"])]
         _cdf_panel(axis, _spread(lines))
@@ -307,14 +391,15 @@ def _distributions(
     handles, names = axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(
-            handles, names, loc="lower center", bbox_to_anchor=(0.5, 0.055), ncols=len(names),
-            frameon=False, fontsize=8,
+            handles, names, loc="lower center", bbox_to_anchor=(0.5, (0.1 + caption) / height),
+            ncols=len(names), frameon=False, fontsize=8,
         )  # fmt: skip
     return figure
 
 
 def _predicted(summary: Summary, words: Words) -> Figure:
-    figure = new_figure(7.4, 4.8, f"{predicted.title(summary)}: response times", words)
+    title = f"{predicted.title(summary)}: response times"
+    figure = new_figure(7.4, 4.8, title, words, lines=_LINES)
     axis = figure.add_axes((0.1, 0.22, 0.87, 0.61))
     predicted.draw(axis, summary)
     ratios = predicted.set_ratios(summary)

@@ -23,8 +23,10 @@ MEASURED = "measured"
 UNDECIDED = "undecided"
 NOT_MEASURED = "not measured"
 
-#: About so many contour lines over the range of a metric.
-_CONTOUR_LINES = 10
+#: At most about so many contour lines over the range of a metric.
+_CONTOUR_LINES = 7
+#: Fewest values of rho and of alpha between which a contour line is more than a guess.
+CONTOUR_POINTS = 4
 
 
 @frozen(kw_only=True)
@@ -216,7 +218,8 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     """Colour range and contour levels of a metric.
 
     The range holds "no effect" and is never narrower than twice the noise floor; contour lines are
-    no closer than the floor and none follows "no effect": what cannot be seen is not drawn.
+    no closer than the floor and none follows "no effect": what cannot be seen is not drawn. A grid
+    of few points has none.
     """
     values = [_value(row, metric) for row in summary.rows]
     known = [value for value in values if not math.isnan(value)] or [metric.neutral]
@@ -224,6 +227,10 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     low = min(metric.neutral, *known)
     high = max(metric.neutral, *known)
     high = max(high, low + max(metric.least_span, 2 * floor_span))
+    if min(len(axis_of(summary, axis)) for axis in ("sync_share", "contended_ratio")) < (
+        CONTOUR_POINTS
+    ):
+        return Scale(low=low, high=high, levels=())
     step = nice_step(max((high - low) / _CONTOUR_LINES, floor_span))
     levels = tuple(
         round(index * step, 9)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
+from deadbeat.report.charts import COLOURS
+from deadbeat.report.charts_paper import MARKERS
 from deadbeat.report.facts import factor_of, factors, labels, number
 from deadbeat.report.headline import place
 
@@ -24,6 +26,9 @@ _HEADINGS = (
     "misses predicted (simulated)",
     "misses {measured}",
 )
+
+#: Predicted ratios that differ by less are one.
+_SAME = 1e-3
 
 
 @frozen(kw_only=True)
@@ -148,23 +153,35 @@ def set_ratios(summary: Summary) -> Mapping[int, list[tuple[float, float]]]:
 
 
 def draw(axis: Axes, summary: Summary) -> None:
-    """Measured / predicted over predicted, a mark per task set, and the line where they agree."""
-    markers = "osD^v<>P*X"
-    for index, (cores, pairs_of) in enumerate(set_ratios(summary).items()):
+    """Measured / predicted over predicted, a mark per task set, and the line where they agree.
+
+    Where a simulation predicts the same for every set (a task a core) they are side by side by M.
+    """
+    ratios = set_ratios(summary)
+    every = [predicted for pairs_of in ratios.values() for predicted, _ in pairs_of]
+    same = max(every, default=0.0) - min(every, default=0.0) < _SAME
+    for look, (cores, pairs_of) in enumerate(ratios.items()):
+        aside = [0.6 * place / len(pairs_of) - 0.3 for place in range(len(pairs_of))]
         axis.scatter(
-            [predicted for predicted, _ in pairs_of],
+            [look + step for step in aside] if same else [predicted for predicted, _ in pairs_of],
             [ratio for _, ratio in pairs_of],
-            marker=markers[index % len(markers)],
-            s=24,
+            marker=MARKERS[look % len(MARKERS)],
+            color=COLOURS[look % len(COLOURS)],
+            s=20,
             alpha=0.6,
+            linewidths=0,
             label=f"M = {cores}",
             zorder=3,
         )
+    axis.set_xlabel("predicted (simulated) response / C of a task set")
+    if same:
+        axis.set_xticks(range(len(ratios)), labels=[f"M = {cores}" for cores in ratios])
+        axis.set_xlim(-0.6, len(ratios) - 0.4)
+        axis.set_xlabel(f"task sets by ρ and α; predicted (simulated) for each: {every[0]:.3g} C")
     axis.axhline(1.0, color="#59616b", linewidth=1, label="as predicted")
     axis.grid(visible=True, color="#e3e6ea", linewidth=0.6)
-    axis.set_xlabel("predicted (simulated) response / C of a task set")
     axis.set_ylabel(f"{_origin(summary)} / predicted")
-    axis.legend(loc="upper right", fontsize=8)
+    axis.legend(loc="best", fontsize=8)
 
 
 def ratio_range(ratios: Mapping[int, list[tuple[float, float]]]) -> tuple[float, float]:

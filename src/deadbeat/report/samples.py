@@ -135,19 +135,7 @@ def _miss_chart(made_of: Sequence[Sample]) -> Chart:
         Panel(
             title="Sets without a miss", x_label="task sets of", y_label="task sets (%)",
             categories=tuple(sample.label for sample, _, _ in parts),
-            bars=(
-                Bars(
-                    label="",
-                    y=tuple(
-                        100 * (count - len(own)) / count if count else None
-                        for _, count, own in parts
-                    ),
-                    texts=tuple(
-                        f"{count - len(own):,} of {count:,}" if count else ""
-                        for _, count, own in parts
-                    ),
-                ),
-            ),
+            bars=tuple(_calm_bar(parts, place) for place in range(len(parts))),
         ),
         Panel(
             title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
@@ -182,6 +170,17 @@ def _miss_chart(made_of: Sequence[Sample]) -> Chart:
         ),
         panels=panels,
     )
+
+
+def _calm_bar(parts: Sequence[tuple[Sample, int, list[float]]], place: int) -> Bars:
+    """The sets of one sample without a miss, at its place among the others."""
+    sample, count, own = parts[place]
+    blank: list[float | None] = [None] * len(parts)
+    texts = [""] * len(parts)
+    if count:
+        blank[place] = 100 * (count - len(own)) / count
+        texts[place] = f"{count - len(own):,} of {count:,}"
+    return Bars(label=sample.label, y=tuple(blank), texts=tuple(texts), look=sample.look)
 
 
 def thinned(items: Sequence[Row], column: str, most: int) -> list[Row]:

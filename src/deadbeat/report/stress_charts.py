@@ -8,6 +8,7 @@ from typing import Any
 from deadbeat.analysis.correlate import spearman
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.configurations import configuration_samples, factor_rows, groups
 from deadbeat.report.facts import factor_of, factors, noise_floor, number
 from deadbeat.report.grids import spread
 from deadbeat.report.samples import Row, Sample, distribution_charts, samples, thinned
@@ -28,7 +29,7 @@ def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]
     floor = noise_floor(summary)
     every = factors(summary.rows)
     for factor in every if levels is None else spread(every, levels):
-        own = group_samples(summary, factor)
+        own = configuration_samples(summary, factor)
         several = len(every) > 1
         option = f"D/C = {factor:g}" if several else ""
         suffix = f"-d{round(factor * 1000):06d}" if several else ""
@@ -36,7 +37,7 @@ def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]
         charts += _drivers(own, suffix, option)
         charts += _critical(summary, factor, suffix, option)
     charts += factor_charts(
-        summary.rows, label=lambda row: str(row.get("group")), name="deadline-factor"
+        factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
     )
     order = {name: place for place, name in enumerate(_ORDER)}
     return sorted(charts, key=lambda chart: order.get(chart.family or chart.name, len(order)))
@@ -50,11 +51,6 @@ _ORDER = (
     "critical",
     "drivers",
 )
-
-
-def groups(summary: Summary) -> tuple[str, ...]:
-    """The groups in the order of their rows."""
-    return tuple(dict.fromkeys(str(row.get("group")) for row in summary.rows))
 
 
 def group_samples(summary: Summary, factor: float) -> tuple[Sample, ...]:
@@ -92,8 +88,8 @@ def factor_charts(
             name=name,
             title=title or "Deadline misses over the deadline factor",
             caption="The same task sets with other periods T = D = factor x C; every level was run."
-            " Bands: 95 %, resampling task sets; where nothing was missed, the band says how much"
-            " may still hide.",
+            " Bands: 95 %, resampling task sets. An arrow where none was missed: at most that much"
+            " may still hide, and the fewer the sets, the more.",
             panels=tuple(panels),
         )
     ]
@@ -126,15 +122,21 @@ def interval_curve(
     *,
     scale: float = 1.0,
 ) -> Curve:
-    """Value and interval of rows over x; an end that is not known is the value itself."""
+    """Value and interval of rows over x; an end that is not known is the value itself.
+
+    Where nothing was seen (a value of zero) the interval is an upper bound: see ``Curve.bounded``.
+    """
     found = []
     for row in sorted(rows, key=x_of):
         value, low, high = (number(row.get(column)) for column in columns)
         if value is not None:
             ends = (value if low is None else low, value if high is None else high)
-            found.append((x_of(row), value * scale, ends[0] * scale, ends[1] * scale))
-    x, y, low_ends, high_ends = zip(*found, strict=True) if found else ((), (), (), ())
-    return Curve(label=text, look=look, x=x, y=y, low=low_ends, high=high_ends)
+            bounded = value == 0 and ends[1] > 0
+            found.append((x_of(row), value * scale, ends[0] * scale, ends[1] * scale, bounded))
+    x, y, lows, highs, bounds = zip(*found, strict=True) if found else ((), (), (), (), ())
+    return Curve(
+        label=text, look=look, x=x, y=y, low=lows, high=highs, bounded=bounds if any(bounds) else ()
+    )
 
 
 _CRITICAL_PANELS = (
@@ -189,7 +191,7 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
             title="How much still reaches the critical tasks",
             caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
             " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
-            " resampling task sets.",
+            " resampling task sets; an arrow is an upper bound where nothing was missed.",
             panels=tuple(panels),
             family="critical" if option else "",
             option=option,

@@ -9,11 +9,12 @@ from typing import Any
 from deadbeat.model.results import Summary
 from deadbeat.report import causes, facts, parts
 from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.configurations import groups
 from deadbeat.report.counters import counter_charts, counters_note
 from deadbeat.report.data import encode, plain
 from deadbeat.report.embed import document
 from deadbeat.report.glossary import STRESS_TERMS, TERMS
-from deadbeat.report.stress_charts import group_samples, groups, stress_charts
+from deadbeat.report.stress_charts import group_samples, stress_charts
 from deadbeat.report.stress_table import stress_sentence
 from deadbeat.report.stress_words import GroupAnswer, group_answers, group_table
 

@@ -22,7 +22,8 @@
 
   function curveTraces(curve) {
     const colour = hue(curve.look), name = plain(curve.label), group = `g${curve.look}`;
-    const ends = (k) => curve.low.length ? ` [${digits(curve.low[k])}, ${digits(curve.high[k])}]` : "";
+    const none = (k) => curve.limits.includes(k);
+    const ends = (k) => none(k) ? `, none seen: at most ${digits(curve.high[k])}` : curve.low.length ? ` [${digits(curve.low[k])}, ${digits(curve.high[k])}]` : "";
     const text = curve.x.map((x, k) => (name ? `<b>${name}</b><br>` : "") +
       (curve.texts.length ? plain(curve.texts[k]) : `${digits(curve.y[k])}${ends(k)}<br>at ${digits(x)}`));
     const base = {
@@ -44,13 +45,31 @@
         error_y: {type: "data", symmetric: false, array: arm(curve.high), arrayminus: arm(curve.low), color: colour, thickness: 1.6, width: 5},
       })];
     }
-    const lined = Object.assign(base, {mode: "lines+markers", line, marker});
-    if (!curve.low.length) return [lined];
-    return [{
-      x: curve.x.concat(curve.x.slice().reverse()), y: curve.high.concat(curve.low.slice().reverse()),
-      type: "scatter", fill: "toself", fillcolor: `${colour}1c`, line: {width: 0}, mode: "lines",
-      hoverinfo: "skip", showlegend: false, legendgroup: group,
-    }, lined];
+    const lined = Object.assign(base, {mode: "lines+markers", line, marker, cliponaxis: false}); // A mark at 0 is whole.
+    const pick = (values, places) => places.map((k) => values[k]), still = {type: "scatter", hoverinfo: "skip", showlegend: false, legendgroup: group};
+    // A band joins intervals of one kind; one alone is a bar, and where nothing was seen the bound hangs.
+    const bands = curve.bands.map((places) => Object.assign({
+      x: pick(curve.x, places.concat(places.slice().reverse())), y: pick(curve.high, places).concat(pick(curve.low, places).reverse()),
+      fill: "toself", fillcolor: `${colour}1c`, line: {width: places.length > 1 ? 0 : 1.6, color: colour}, mode: "lines",
+    }, still));
+    return [...bands, lined, ...limitTraces(curve, colour, still)];
+  }
+
+  /* Upper bounds as arrows that hang from a cap, those of other curves at the same x beside them. */
+  function limitTraces(curve, colour, still) {
+    if (!curve.limits.length) return [];
+    const wide = Math.max(...curve.x) - Math.min(...curve.x) || 1, step = Math.floor((curve.look % HUES.length + 1) / 2);
+    const aside = wide * 0.012 * (curve.look % 2 ? step : -step);
+    const x = curve.limits.map((k) => curve.x[k] + aside), y = curve.limits.map((k) => curve.high[k]);
+    const text = curve.limits.map((k) => `<b>${plain(curve.label)}</b><br>none seen: at most ${digits(curve.high[k])}<br>at ${digits(curve.x[k])}`);
+    const cap = {symbol: "line-ew", size: 6, line: {color: colour, width: 2}};
+    return [
+      Object.assign({}, still, {x, y, mode: "markers", marker: cap}),
+      Object.assign({}, still, {
+        x, y, mode: "markers", text, hoverinfo: "text",
+        marker: {symbol: "triangle-down", size: 9, color: colour},
+      }),
+    ];
   }
 
   function barTraces(panel) {
@@ -181,10 +200,16 @@
 
   const pause = () => new Promise((done) => setTimeout(done, 0));
 
-  async function drawPanel(id, panel, legend) {
+  /* What the arrows are, once a legend, in no curve's colour. */
+  function boundEntry(panel, bound) {
+    if (!panel.curves.some((curve) => curve.limits.length)) return [];
+    return [{type: "scatter", x: [null], y: [null], mode: "markers", name: bound, hoverinfo: "skip", marker: {symbol: "triangle-down", size: 9, color: colours().soft}}];
+  }
+
+  async function drawPanel(id, panel, legend, bound) {
     const node = byId(id), width = node.clientWidth;
     try {
-      const traces = panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces);
+      const traces = panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = layout(panel, width, legend);
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
       await Plotly.react(node, traces, made, config(id));
@@ -212,7 +237,7 @@
       if (byId(`chart-${chart.name}`).hidden) continue;
       for (const [k, panel] of chart.panels.entries()) {
         // Small multiples share the legend of the first.
-        await drawPanel(`${chart.name}-${k}`, panel, chart.panels.length <= 4 || k === 0);
+        await drawPanel(`${chart.name}-${k}`, panel, chart.panels.length <= 4 || k === 0, chart.bound);
         await pause();
       }
     }

@@ -165,9 +165,9 @@
     grid.values.forEach((line, r) => line.forEach((value, a) => {
       if (value === null) return;
       const light = (value - metric.range[0]) / (metric.range[1] - metric.range[0]) > 0.6;
-      const back = light ? "#ffffffb0" : "#000000b0";
+      const back = light ? "#ffffffc0" : "#000000c0";
       x.push(data.contended_ratios[a]); y.push(data.sync_shares[r]); text.push(plain(grid.texts[r][a]));
-      ink.push(light ? "#101010" : "#ffffff"); halo.push(`0 0 3px ${back}, 0 0 2px ${back}`);
+      ink.push(light ? "#101010" : "#ffffff"); halo.push(`0 0 5px ${back}, 0 0 3px ${back}, 0 0 2px ${back}`);
     }));
     return {type: "scatter", mode: size < 6.5 ? "none" : "text", x, y, text, hoverinfo: "skip", textfont: {size, color: ink, shadow: halo}};
   }
@@ -189,7 +189,7 @@
       colorbar: {title: {text: plain(metric.axis), side: "right", font: {size: 12}}, thickness: width < 480 ? 10 : 14, outlinewidth: 0},
     }];
     if (big && metric.levels.length) {
-      traces.push(contours(metric, grid, {color: "#000000", width: 3}), contours(metric, grid, {color: "#ffffff", width: 1.4}));
+      traces.push(contours(metric, grid, {color: "#000000", width: 3, smoothing: 0}), contours(metric, grid, {color: "#ffffff", width: 1.4, smoothing: 0}));
       traces[1].opacity = 0.35;
     }
     traces.push(hatched(grid, "undecided", "x"), hatched(grid, "not measured", "/"), numbers(metric, grid, width));
@@ -201,7 +201,7 @@
     });
     entitle("heat", `${metric.name}, M = ${state.cores}${factorWords()}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
     byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a ${origin()} point; hatched: n.m. is not measured, ? is undecided. ` +
-      `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` +
+      (metric.levels.length && big ? `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` : "") +
       "< means: none seen, at most that. Choose a cell to see its task sets.";
     return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}${factorName()}`).then(listenToHeat);
   }
@@ -216,7 +216,6 @@
   }
   function levelWords(metric) {
     const levels = metric.levels, unit = metric.scale === 100 ? " %" : "";
-    if (!levels.length) return "none in this range";
     if (levels.length === 1) return `at ${levels[0]}${unit}`;
     return `every ${Number((levels[1] - levels[0]).toPrecision(3))}${unit} from ${levels[0]}${unit}`;
   }
