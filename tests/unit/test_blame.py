@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
-from deadbeat.analysis.blame import Run, blame, late_jobs
+from deadbeat.analysis.blame import Run, blame
+from deadbeat.analysis.unfinished import blame_late
+from deadbeat.executors.events import worst_jobs
 from deadbeat.executors.timeline import Span, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
@@ -370,7 +372,8 @@ def test_totals_say_more_than_the_events_that_were_kept() -> None:
 
 def test_late_jobs_are_the_worst_first_and_name_known_causes_and_parts() -> None:
     run = late_run(ran(R, R, R + 12 * MS), [], cpu_ns=12 * MS)
-    found = late_jobs(run, 3)
-    assert [late.tardiness_ns for late, _ in found] == [2 * MS, 0, 0]
-    assert found[0][1].job == 10
-    assert all(job.cause in CAUSES and set(job.parts_ns) == set(PARTS) for _, job in found)
+    worst = worst_jobs(run.table, 3)
+    assert [late.tardiness_ns for late in worst] == [2 * MS, 0, 0]
+    found = [blame_late(run, late, {}) for late in worst]
+    assert found[0].job == 10
+    assert all(job.cause in CAUSES and set(job.parts_ns) == set(PARTS) for job in found)

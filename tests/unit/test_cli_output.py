@@ -95,3 +95,21 @@ def test_a_termination_is_an_interrupt_inside_the_block_only() -> None:
     with pytest.raises(KeyboardInterrupt), interruptible():
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("columns", ["60", "200"])
+def test_what_is_to_be_copied_is_never_cut(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal the others give way; elsewhere the table is as wide as its words."""
+    monkeypatch.setenv("COLUMNS", columns)
+    name, rest = "m002-s0904-c1000-d002000-r0003", [str(10**9 + i) for i in range(14)]
+    heads = ["run", *(f"column{i}" for i in range(14))]
+    print_table(heads, [[name, *rest]], whole=["run"])
+    out = capsys.readouterr().out
+    assert all(word in out for word in (name, *rest, *heads))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_table(heads, [[name, *rest]], whole=["run"])
+    out = capsys.readouterr().out
+    assert name in out
+    assert "…" not in out

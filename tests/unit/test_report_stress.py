@@ -10,8 +10,12 @@ from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
+<<<<<<< HEAD
 from deadbeat.model.results import Summary
 from deadbeat.report import headline, rows_for_terminal, terminal_columns, write_report
+=======
+from deadbeat.report import causes, headline, rows_for_terminal, terminal_columns, write_report
+>>>>>>> 688b9dd (Jobs that never finished are told as rows; traces go to jobs that count; lost events, damaged traces and refusals are told; undecided trials do not pass)
 from deadbeat.report.causes import time_text
 from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import noise_floor
@@ -215,10 +219,29 @@ def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
     for words in (
         "resource held",
         "kworker/2:1 (pid 88, FIFO 99)",
-        "5.44 ms late",
         "wake-up 40 µs",
     ):
         assert words in demo.text
+
+
+def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
+    html = causes.section(demo_stress(**SMALL))
+    heads, *lines = re.findall("<tr>(.*?)</tr>", html)
+    assert re.findall(">([^<]+)</th>", heads)[1:4] == ["response", "deadline", "late by"]
+    cells = [[Page(cell).text for cell in re.findall("<td.*?</td>", line)] for line in lines]
+    assert cells[0][1:4] == ["5.44 ms", "4 ms", "1.44 ms"]
+    assert "late" not in cells[0][1]
+    # a row of jobs that never finished is known from below
+    assert cells[5][1:4] == ["≥ 5.45 ms", "4 ms", "≥ 1.45 ms"]
+    assert cells[5][0].endswith("and 153 more")
+
+
+def test_the_worst_jobs_say_how_many_events_are_missing_and_why():
+    base = demo_stress(**SMALL)
+    notes = ["no events of run m002: trace traces/m002.json is damaged: <empty>"]
+    html = causes.section(evolve(base, meta=base.meta | {"causes_notes": notes}))
+    assert "yes, 12 lost, 7 left out" in html
+    assert "traces/m002.json is damaged: &lt;empty&gt;" in html
 
 
 def test_the_table_of_sets_is_limited_and_holds_the_worst():

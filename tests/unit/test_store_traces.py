@@ -84,6 +84,7 @@ def test_the_reason_why_there_is_none_is_kept(tmp_path: Path) -> None:
     ["", "[]", "{}", '{"format": 1}', '{"format": 1, "threads": {"x": 0}, "jobs": []}',
      '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2]]}]}',
      '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [[1, 2, "", "", 1, 3]]}]}',  # noqa: E501
+     '{"format": 1, "threads": {}, "jobs": [{"job": 1, "lost": Infinity, "events": []}]}',
      '{"format": 1, "version": 2, "threads": {}, "jobs": [{"job": 1, "lost": 0, "events": [], "totals": {}}]}',  # noqa: E501
      '{"format": 1, "version": 3, "threads": {}, "jobs": []}'],
 )  # fmt: skip
@@ -121,10 +122,52 @@ def names(worst: list[object]) -> list[tuple[str, int]]:
 
 
 def test_the_worst_jobs_of_all_runs_in_order(store: CampaignStore) -> None:
-    found, unavailable = late_of(store, count=3)
+    found = late_of(store, count=3)
     first, second = key(replica=1).text, key(replica=0).text
-    assert names(list(found)) == [(first, 1), (second, 2), (second, 0)]
-    assert unavailable == ""
+    assert names(list(found.jobs)) == [(first, 1), (second, 2), (second, 0)]
+    assert found.unavailable == ""
+    assert found.notes == (
+        "no events of 3 of these jobs: kept are those of the 5 worst jobs of a run, of the 100 runs"
+        " with the worst jobs",
+    )
+
+
+def traced(job: int, **missing: int) -> RunTrace:
+    one = JobTrace(job=job, events=(EVENT,), totals=TOTALS, **missing)
+    return RunTrace(threads={3: 0}, jobs=(one,))
+
+
+def test_a_damaged_trace_costs_its_own_events_and_nothing_else(store: CampaignStore) -> None:
+    """And is told once, however many of its jobs are named."""
+    store.save_trace(key(replica=0), traced(2), (0, 0.9))
+    store.save_trace(key(replica=1), traced(1), (0, 0.95))
+    (store.path / "traces" / f"{key(replica=0).text}.json").write_text("{", encoding="utf-8")
+    found = late_of(store, count=3)
+    assert [job.details.get("events") for job in found.jobs] == [1, None, None]
+    (note,) = found.notes
+    text = key(replica=0).text
+    assert note.startswith(f"no events of run {text}: trace traces/{text}.json is damaged: ")
+    assert summarise(store).meta["causes_notes"] == [note]
+    refusal = store.path / "traces" / "unavailable.json"
+    refusal.write_text("{", encoding="utf-8")
+    assert "trace traces/unavailable.json is damaged" in late_of(store, count=3).unavailable
+
+
+def test_lost_and_left_out_are_told_apart(store: CampaignStore) -> None:
+    store.save_trace(key(replica=0), traced(2, lost=40), (0, 0.9))
+    store.save_trace(key(replica=1), traced(1, left_out=700), (0, 0.95))
+    lost, left_out = late_of(store, count=2).notes
+    assert "buffers lost events (up to 40 a run, the oldest) in the runs of 1 of these jobs" in lost
+    assert "of 1 of these jobs not all events are kept: up to 700 were left out" in left_out
+
+
+def test_a_refusal_is_told_of_the_runs_that_it_hit(store: CampaignStore) -> None:
+    """Another session could trace: then it is not the whole story, or none of it at all."""
+    store.save_trace(key(replica=0), RunTrace(unavailable="no tracefs"), (0, 0.9))
+    assert late_of(store).unavailable == "no tracefs"
+    store.save_trace(key(replica=1), traced(1), (0, 0.95))
+    assert late_of(store).unavailable == "no tracefs (of some runs; others have events)"
+    assert late_of(store, count=1).unavailable == ""
 
 
 def test_jobs_without_the_split_are_not_named() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.analysis.causes import has_split, split_parts
+from deadbeat.analysis.causes import in_us as _us
 from deadbeat.analysis.metrics import Integers, JobColumns, job_columns
-from deadbeat.executors.events import Lateness, worst_jobs
 from deadbeat.executors.timeline import IDLE, INTERRUPT, Span, named, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
@@ -76,19 +76,8 @@ class _Verdict:
     evidence: str = ""
 
 
-def late_jobs(run: Run, count: int) -> list[tuple[Lateness, LateJob]]:
-    """The worst jobs of ``run`` whose response was split, and what each is put down to."""
-    split = has_split(run.table, run.columns)
-    traces = {trace.job: trace for trace in (run.trace.jobs if run.trace else ())}
-    return [
-        (late, blame(run, late.job, traces.get(late.job)))
-        for late in worst_jobs(run.table, count)
-        if split[late.job]
-    ]
-
-
 def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
-    """What the job of this index is put down to."""
+    """What the job of this index, which finished, is put down to."""
     columns, task = run.columns, int(run.columns.task[job])
     own = {part: int(run.parts[part][job]) for part in PARTS}
     excess = _excess(run, job, own)
@@ -110,11 +99,13 @@ def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
         holder=verdict.holder,
         evidence=verdict.evidence,
         traced=totals is not None,
-        details={"excess_ns": excess, **_use_of(run, job), **_lost(trace)},
+        details={"excess_ns": excess, **_use_of(run, job), **event_facts(trace)},
     )
 
 
-def _lost(trace: JobTrace | None) -> dict[str, Any]:
+def event_facts(trace: JobTrace | None) -> dict[str, Any]:
+    """How many events a job has; how many the kernel lost in its run; how many of its own are in
+    their sums alone, and for how long of it there are none (both only where there are sums)."""
     if trace is None:
         return {}
     found = {"events": len(trace.events), "events_lost": trace.lost}
@@ -141,7 +132,8 @@ def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
 
 
 def _totals(run: Run, job: int, trace: JobTrace | None) -> JobTotals | None:
-    """What the job's events add up to; None where they were lost or say nothing of its thread."""
+    """What the job's events add up to; None where it has none, or they never show its thread on a
+    CPU. Where some were lost it is the sum of the rest (``unknown_ns`` says for how long)."""
     if trace is None or run.trace is None:
         return None
     totals = trace.totals or _added_up(run, job, trace)
@@ -370,7 +362,3 @@ def _object_words(run: Run, job: int, until_ns: int | None = None) -> str:
         return ""
     number = use.get("resource")
     return f"; in {use['use']}" + ("" if number is None else f" (object {number})")
-
-
-def _us(ns: int) -> str:
-    return f"{ns / 1000:.0f} us"

@@ -96,3 +96,8 @@ def part_figures(
     parts = split_parts(table, columns)
     cost = table.tasks["wcet_ns"].astype(np.float64)[columns.task[chosen]]
     return {f"{part}_ratio": float((parts[part][chosen] / cost).mean()) for part in PARTS}
+
+
+def in_us(ns: int) -> str:
+    """``85500 us``: how evidence writes a time."""
+    return f"{ns / 1000:.0f} us"

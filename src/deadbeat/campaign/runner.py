@@ -31,7 +31,7 @@ from deadbeat.campaign.stopping import FixedDesign, Stopping
 from deadbeat.campaign.supply import Batch, Generated, StoredPrograms, Supply
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
-from deadbeat.executors.events import worst_jobs
+from deadbeat.executors.events import without_off, worst_jobs
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, RunError
 from deadbeat.model.jobs import JobTable
@@ -395,9 +395,11 @@ class _Work:
 
     def _keep_trace(self, outcome: RunOutcome, table: JobTable) -> None:
         """The trace of a committed run; the store keeps those of the worst jobs."""
-        worst = worst_jobs(table, 1)
-        if outcome.trace is not None and worst:
-            severity = (worst[0].tardiness_ns, worst[0].response_share)
+        if outcome.trace is None:
+            return
+        worst = worst_jobs(without_off(table), 1)
+        if worst or outcome.trace.unavailable:
+            severity = (worst[0].tardiness_ns, worst[0].response_share) if worst else (0, 0.0)
             self.store.save_trace(outcome.key, outcome.trace, severity)
 
     def _commit(self, outcome: RunOutcome, table: JobTable) -> None:

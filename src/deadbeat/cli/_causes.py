@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from deadbeat.analysis.trials import Outcome, outcome_facts, try_causes
+from deadbeat.analysis.trials import Outcome, all_passed, outcome_facts, try_causes
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.executors.base import Executor
 from deadbeat.executors.hardware import HardwareExecutor
@@ -30,10 +30,10 @@ def selftest_causes(
     if len(executor.cpus) < 2:
         raise UsageError("--causes needs two CPUs", "give two: --cpus 0,1")
     outcomes = try_causes(executor, trials=trials, progress=progress)
-    failed = any(one.passed is False for one in outcomes)
+    passed = all_passed(outcomes)
     if as_json:
-        print_json({"passed": not failed, "causes": outcome_facts(outcomes)})
-        return int(failed)
+        print_json({"passed": passed, "causes": outcome_facts(outcomes)})
+        return 0 if passed else 1
     print_table(
         ["injected", "to be named", "result", "trials", "named rightly", "without effect"],
         (
@@ -50,13 +50,28 @@ def selftest_causes(
         numeric=["trials", "named rightly", "without effect"],
     )
     _tell(outcomes)
-    click.echo("FAILED" if failed else "passed")
-    return int(failed)
+    click.echo(_WORDS[passed])
+    return 0 if passed else 1
 
 
 def _tell(outcomes: list[Outcome]) -> None:
     for one in outcomes:
         for words, count in sorted(one.otherwise.items()):
             click.echo(f"{one.name}: {count} x {words}")
+    undecided = [one for one in outcomes if one.passed is None]
     if reason := next((one.untraced for one in outcomes if one.untraced), ""):
         click.echo(f"no scheduling events: {reason}")
+        if undecided:
+            click.echo(
+                f"undecided without them: {_names(undecided)}; allow tracing (root, tracefs:"
+                " docs/howto/find-out-why.md) and try again"
+            )
+    elif undecided:
+        click.echo(
+            f"undecided, as too few trials were late of what was injected: {_names(undecided)};"
+            " try again with nothing else running, or with more --trials"
+        )
+
+
+def _names(outcomes: list[Outcome]) -> str:
+    return ", ".join(one.name for one in outcomes)

@@ -13,6 +13,7 @@ from typing import Any, Self
 import click
 from attrs import define, field
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -28,7 +29,7 @@ from deadbeat.campaign.events import (
 )
 
 #: Width of a table where stdout is no terminal and says nothing of its own width.
-_PLAIN_WIDTH = 120
+_PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
 
 
 def say(text: str) -> None:
@@ -46,16 +47,32 @@ def print_table(
     *,
     title: str = "",
     numeric: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> None:
-    """A table on stdout; without colour or cut-off words where stdout is no terminal."""
+    """A table on stdout; without colour or cut-off words where stdout is no terminal.
+
+    Args:
+        whole: Columns that are never cut, as they hold what is to be copied; the others give way.
+    """
+    cells = [list(map(Text, row)) for row in rows]
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(
+            column,
+            justify="right" if column in numeric else "left",
+            overflow="fold",
+            no_wrap=column in whole,
+            min_width=max((row[number].cell_len for row in cells), default=0)
+            if column in whole
+            else None,
+        )
+    for row in cells:
+        table.add_row(*row)
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=max(_PLAIN_WIDTH, console.width))
-    table = Table(title=Text(title) if title else None, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right" if column in numeric else "left")
-    for row in rows:
-        table.add_row(*map(Text, row))
+        widest = Measurement.get(console, console.options.update(max_width=_NO_LIMIT), table)
+        width = max(_PLAIN_WIDTH, console.width, widest.minimum)
+        console = Console(highlight=False, width=width)
     console.print(table)
 
 

@@ -34,50 +34,63 @@ def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
     from deadbeat.model.errors import UsageError  # noqa: PLC0415
 
     store = open_campaign(runs, run)
-    jobs, unavailable = late_of(store, count=worst)
+    late = late_of(store, count=worst)
     if as_json:
-        print_json({"causes": [attrs.asdict(job) for job in jobs], "unavailable": unavailable})
+        print_json(
+            {
+                "causes": [attrs.asdict(job) for job in late.jobs],
+                "unavailable": late.unavailable,
+                "notes": list(late.notes),
+            }
+        )
         return 0
-    if not jobs:
+    if not late.jobs:
         raise UsageError(
             f"{store.path.name} does not say where the time of its jobs went",
             "run it with --causes (or --split)",
         )
-    _print(jobs)
-    if unavailable:
-        click.echo(f"no scheduling events: {unavailable}")
+    _print(late.jobs)
+    for note in late.notes:
+        click.echo(note)
+    if late.unavailable:
+        click.echo(f"no scheduling events: {late.unavailable}")
     return 0
 
 
 def _print(jobs: list[LateJob]) -> None:
     from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
-    from deadbeat.model.traces import PARTS  # noqa: PLC0415  heavy
 
     print_table(
-        ["run", "job", "task", "response", "of D", *(_word(part) for part in PARTS), "cause"],
+        ["run", "job", "response", "late by", "parts of the response", "cause"],
         (
             [
                 job.run,
-                str(job.job),
-                f"t{job.task}",
-                _us(job.response_ns),
-                f"{job.response_ns / max(job.deadline_ns, 1):.0%}",
-                *(_us(job.parts_ns[part]) for part in PARTS),
+                f"t{job.task} {job.job}",
+                _time(job, job.response_ns),
+                _time(job, job.lateness_ns) if job.lateness_ns > 0 else "-",
+                _parts(job),
                 job.cause + (f": {job.holder}" if job.holder else ""),
             ]
             for job in jobs
         ),
-        title="the worst jobs, times in us",
-        numeric=["job", "response", "of D", *(_word(part) for part in PARTS)],
+        title="the worst jobs; late by: response beyond the deadline",
+        numeric=["response", "late by"],
+        whole=["run", "job", "response", "late by"],
     )
     for job in jobs:
         if job.evidence:
             click.echo(f"{job.run} job {job.job}: {job.cause}: {job.evidence}")
 
 
-def _word(part: str) -> str:
-    return part.replace("_", " ")
+def _parts(job: LateJob) -> str:
+    from deadbeat.model.traces import PARTS  # noqa: PLC0415  heavy
+
+    known = ((part.replace("_", " "), job.parts_ns.get(part)) for part in PARTS)
+    return ", ".join(f"{name} {_time(job, ns)}" for name, ns in known if ns) or "not known"
 
 
-def _us(ns: int) -> str:
-    return f"{ns / 1000:.0f}"
+def _time(job: LateJob, ns: int) -> str:
+    """Of a job that never finished: at least."""
+    from deadbeat.report.causes import time_text  # noqa: PLC0415  heavy
+
+    return ("" if job.finished else "≥ ") + time_text(ns)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.timeline import Own, Span, rebuild, task_matcher
@@ -180,33 +181,101 @@ class _Text:
 
 @frozen(kw_only=True)
 class Lateness:
-    """How bad a job is: by tardiness, then by response over deadline."""
+    """How bad a job is: by tardiness, then by response over deadline.
+
+    Attributes:
+        tardiness_ns, response_share: Of a job that never finished: at least.
+        job: Index of its record; of a row of jobs that never finished: the first of them.
+        until_ns: Its finish; of a row: that of the job it stood behind, else its window's end.
+        skipped: Releases in the row; 0: a job that finished.
+        blocker: Index of the job the row stood behind (itself where it was started); -1: none
+            is known, or it finished.
+    """
 
     tardiness_ns: int
     response_share: float
     job: int
+    until_ns: int
+    skipped: int = 0
+    blocker: int = -1
 
     @property
-    def order(self) -> tuple[int, float, int]:
-        """Sorts the worst first."""
-        return (-self.tardiness_ns, -self.response_share, self.job)
+    def finished(self) -> bool:
+        return self.skipped == 0
+
+    @property
+    def looked_at(self) -> int:
+        """Index of the job whose events tell why: a row's are those of what it stood behind."""
+        return self.job if self.finished or self.blocker < 0 else self.blocker
+
+
+def without_off(table: JobTable) -> JobTable:
+    """The table with no job counted in a window beside which the runtime found its host off."""
+    off = table.windows["flags"] & j.WINDOW_OFF != 0
+    if not off.any():
+        return table
+    jobs = table.jobs.copy()
+    jobs["flags"][off[jobs["window"]]] &= ~np.uint32(j.JOB_COUNTED)
+    return evolve(table, jobs=jobs)
 
 
 def worst_jobs(table: JobTable, count: int) -> list[Lateness]:
-    """The worst finished, counted jobs of together windows, the worst first."""
+    """The worst counted jobs of together windows, the worst first.
+
+    Jobs of a task in a row that never finished are one entry: all of them stood behind the same.
+    """
     flags = table.jobs["flags"]
-    wanted = j.JOB_COUNTED | j.JOB_FINISHED
-    chosen = np.flatnonzero((flags & wanted == wanted) & (flags & j.JOB_SOLO == 0))
-    jobs = table.jobs[chosen]
-    response = jobs["finish_ns"] - jobs["release_ns"]
-    deadline = table.tasks["deadline_ns"].astype(np.int64)[jobs["task"]]
+    counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
+    done = np.flatnonzero(counted & (flags & j.JOB_FINISHED != 0))
+    rows, lengths, blockers, ends = _unfinished(table, counted)
+    chosen = np.concatenate((done, rows))
+    until = np.concatenate((table.jobs["finish_ns"][done], ends))
+    skipped = np.concatenate((np.zeros(len(done), np.int64), lengths))
+    blocker = np.concatenate((np.full(len(done), -1), blockers))
+    response = until - table.jobs["release_ns"][chosen]
+    deadline = table.tasks["deadline_ns"].astype(np.int64)[table.jobs["task"][chosen]]
     tardiness: NDArray[np.int64] = np.maximum(response - deadline, 0)
     share = response / np.maximum(deadline, 1)
     order = np.lexsort((chosen, -share, -tardiness))[:count]
     return [
-        Lateness(tardiness_ns=int(tardiness[i]), response_share=float(share[i]), job=int(chosen[i]))
+        Lateness(
+            tardiness_ns=int(tardiness[i]),
+            response_share=float(share[i]),
+            job=int(chosen[i]),
+            until_ns=int(until[i]),
+            skipped=int(skipped[i]),
+            blocker=int(blocker[i]),
+        )
         for i in order
     ]
+
+
+def _unfinished(table: JobTable, counted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], ...]:
+    """Of each row of counted jobs that never finished: its first, how many, the job that it stood
+    behind (-1: none is known) and when that ended, its window's end at the latest known."""
+    jobs, flags = table.jobs, table.jobs["flags"]
+    never = counted & (flags & j.JOB_FINISHED == 0)
+    started = flags & j.JOB_STARTED != 0
+    goes_on = np.zeros(len(jobs), np.bool_)
+    goes_on[1:] = never[1:] & never[:-1] & ~started[1:] & ~started[:-1]
+    goes_on[1:] &= _same(jobs[1:], jobs[:-1])
+    first = np.flatnonzero(never & ~goes_on)
+    lengths = np.bincount(np.cumsum(never & ~goes_on)[never] - 1, minlength=len(first))
+    last = np.maximum.accumulate(np.where(started, np.arange(len(jobs)), -1))
+    behind = last[first]
+    known = (behind >= 0) & _same(jobs[behind], jobs[first])
+    ended = known & (flags[behind] & j.JOB_FINISHED != 0)
+    window_end = table.windows["end_ns"][jobs["window"][first]]
+    ends = np.where(ended, jobs["finish_ns"][behind], window_end)
+    ends = np.maximum(ends, jobs["release_ns"][first])
+    return first, lengths.astype(np.int64), np.where(known, behind, -1), ends
+
+
+def _same(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether jobs are of the same task and window."""
+    found: NDArray[np.bool_] = some["task"] == others["task"]
+    found &= some["window"] == others["window"]
+    return found
 
 
 def extract(
@@ -218,7 +287,8 @@ def extract(
     lost_cpus: Collection[int] = (),
     count: int = JOBS_PER_RUN,
 ) -> RunTrace:
-    """The events around the worst jobs of ``table``, and what all of them add up to.
+    """The events around the worst jobs of ``table``, and what all of them add up to; of jobs that
+    never finished, around the one they stood behind.
 
     Args:
         text: The ``trace`` file of its run, with clock ``mono``.
@@ -227,7 +297,9 @@ def extract(
         lost_cpus: On these.
     """
     trace = _Text(text, int(table.header["epoch_ns"]))
-    spans = {late.job: _span(table, late.job) for late in worst_jobs(table, count)}
+    # a job and the row behind it have the same events
+    every = {late.looked_at: _span(table, late) for late in worst_jobs(table, 2 * count)}
+    spans = dict(islice(every.items(), count))
     events = trace.within(_around(span) for span in spans.values())
     jobs = []
     for job, span in spans.items():
@@ -260,13 +332,14 @@ def _at(event: TraceEvent) -> int:
     return event.at_ns
 
 
-def _span(table: JobTable, job: int) -> Span:
-    record = table.jobs[job]
+def _span(table: JobTable, late: Lateness) -> Span:
+    record = table.jobs[late.looked_at]
+    started = int(record["flags"]) & j.JOB_STARTED
     return Span(
         cpu=int(table.tasks[int(record["task"])]["cpu"]),
         release_ns=int(record["release_ns"]),
-        start_ns=int(record["start_ns"]),
-        finish_ns=int(record["finish_ns"]),
+        start_ns=int(record["start_ns"]) if started else late.until_ns,
+        finish_ns=late.until_ns,
     )
 
 

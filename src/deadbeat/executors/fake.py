@@ -31,9 +31,11 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Task, TaskSet
+from deadbeat.model.traces import RunTrace
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
+_NO_KERNEL = "a simulated machine has no kernel to trace"
 _OFF_QUIET = (137, 100)
 
 
@@ -270,10 +272,10 @@ class FakeSession:
             off_quiet=off_quiet,
         )
         if self.executor.files is None:
-            return RunOutcome(key=key, table=table)
+            return RunOutcome(key=key, table=table, trace=no_trace(self.settings))
         path = self.executor.files / f"{text}.{attempt}.jobs"
         write_job_table(path, table)
-        return RunOutcome(key=key, file=path)
+        return RunOutcome(key=key, file=path, trace=no_trace(self.settings))
 
     def _break(self, runs: int) -> None:
         faults = self.executor.faults
@@ -286,6 +288,11 @@ class FakeSession:
                 os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
+
+
+def no_trace(settings: RunSettings) -> RunTrace | None:
+    """What a made-up run says of scheduling events; None where nobody asked."""
+    return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
 def simulate(

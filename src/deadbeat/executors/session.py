@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.events import extract
+from deadbeat.executors.events import extract, without_off
 from deadbeat.executors.tracing import Tracer
 from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
 from deadbeat.model.results import RunKey
@@ -162,7 +162,7 @@ class HardwareSession:
         except DataError as error:
             return RunTrace(unavailable=str(error))
         lost, cpus = tracer.lost, tracer.lost_cpus
-        return extract(table, text, self.threads, lost=lost, lost_cpus=cpus)
+        return extract(without_off(table), text, self.threads, lost=lost, lost_cpus=cpus)
 
     def _patience(self) -> float:
         """Seconds after which the program is taken for lost: far beyond the guardian's bound."""

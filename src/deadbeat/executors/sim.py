@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import Progress, References, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.fake import FakeExecutor, no_trace
 from deadbeat.executors.tables import plan_windows, probe_rows, task_rows
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -162,7 +162,7 @@ class SimSession:
             cores=self.executor.cores,
             policy=self.executor.policy,
         )
-        return RunOutcome(key=key, table=table)
+        return RunOutcome(key=key, table=table, trace=no_trace(self.settings))
 
 
 def simulate_run(task_set: TaskSet, settings: RunSettings, *, cores: int, policy: str) -> JobTable:

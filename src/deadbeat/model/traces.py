@@ -122,7 +122,7 @@ class JobTrace:
     Attributes:
         job: Index of its record in the job file.
         events: For a reader; a GAP stands where some were left out.
-        lost: Events of the run that the ring buffer had lost.
+        lost: Events of its run that the kernel's buffers could not hold.
         left_out: Events of the job that are in ``totals`` and not in ``events``.
         totals: None in a file of an earlier version.
     """
@@ -151,16 +151,19 @@ class RunTrace:
 
 @frozen(kw_only=True)
 class LateJob:
-    """One of the worst jobs of a campaign, and what it is put down to.
+    """One of the worst jobs of a campaign, and what it is put down to; or a row of jobs of a task
+    that never finished.
 
     Attributes:
-        run: Run text. job: index of its record. task: index.
-        response_ns, deadline_ns: Its response time and its relative deadline.
-        parts_ns: Part -> ns; sums to ``response_ns``.
+        run: Run text. job: index of its record, of a row the first's. task: index.
+        response_ns, deadline_ns: Its response time (of a row: at least) and its relative deadline.
+        parts_ns: Part -> ns; sums to ``response_ns``. Empty where nothing is known of it.
         cause: One of CAUSES.
         holder: Who held the core or the resource, as far as it is known; "".
         evidence: One line: what the cause rests on.
         traced: Whether scheduling events were there to look at.
+        finished: Whether it did.
+        skipped: Releases in the row that never finished; 0: it finished.
     """
 
     run: str
@@ -173,4 +176,11 @@ class LateJob:
     holder: str = ""
     evidence: str = ""
     traced: bool = False
+    finished: bool = True
+    skipped: int = 0
     details: dict[str, Any] = field(factory=dict)
+
+    @property
+    def lateness_ns(self) -> int:
+        """Response beyond the deadline, negative before it; of a row: at least."""
+        return self.response_ns - self.deadline_ns

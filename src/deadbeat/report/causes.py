@@ -31,8 +31,8 @@ _CAPTION = (
 )
 
 _COLUMNS = (
-    *("run", "job", "task", "response", "deadline", "put down to", "held by", "evidence"),
-    *("parts", "traced"),
+    *("run", "response", "deadline", "late by", "put down to", "held by", "evidence"),
+    *("parts of the response", "traced"),
 )
 
 
@@ -155,6 +155,10 @@ def section(summary: Summary) -> str:
     words = "" if recorded(summary) else _ABSENT
     if refused:
         words += f'<p id="causes-unavailable">Not traced: {escape(str(refused))}.</p>'
+    notes = summary.meta.get("causes_notes")
+    if isinstance(notes, Sequence) and notes:
+        lines = "".join(f"<li>{escape(str(note))}</li>" for note in notes)
+        words += f'<ul id="causes-notes" class="hint">{lines}</ul>'
     if not isinstance(jobs, Sequence) or not jobs:
         return words
     lines = "".join(_line(job) for job in jobs if isinstance(job, Mapping))
@@ -164,8 +168,9 @@ def section(summary: Summary) -> str:
         '<div class="scroll" role="region" aria-label="The worst jobs" tabindex="0">'
         f'<table id="late-table" class="late"><thead><tr>{head}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
-        f'<p class="hint">The longest responses beside their deadlines. {_key()} What a job is put'
-        " down to without a trace rests on its split alone.</p>"
+        f'<p class="hint">By lateness (response − deadline), then by response / deadline. Releases'
+        " in a row that never finished are one line: their response is at least (≥) what is"
+        f" given. {_key()} What a job is put down to without a trace rests on its split alone.</p>"
     )
 
 
@@ -191,22 +196,41 @@ def _line(job: Mapping[str, Any]) -> str:
     parts = job.get("parts_ns")
     split = parts if isinstance(parts, Mapping) else {}
     response, deadline = number(job.get("response_ns")), number(job.get("deadline_ns"))
-    late = response is not None and deadline is not None and response > deadline
+    late = None if response is None or deadline is None else response - deadline
+    least = "" if job.get("finished", True) else "≥ "
     cells = (
-        (str(job.get("run", "–")), "text tight"),
-        (str(job.get("job", "–")), "tight"),
-        (str(job.get("task", "–")), "tight"),
-        (time_text(response) + (" late" if late else ""), "tight"),
+        (least + time_text(response), "tight"),
         (time_text(deadline), "tight"),
-        (str(job.get("cause") or "unknown"), "text tight"),
+        (least + time_text(late) if late is not None and late > 0 else "–", "tight"),
+        (str(job.get("cause") or "unknown"), "text"),
         (str(job.get("holder") or "–"), "text held"),
         (str(job.get("evidence") or "–"), "text wide"),
     )
     texts = "".join(f'<td class="{kind}">{escape(text)}</td>' for text, kind in cells)
     return (
-        f'<tr>{texts}<td class="text wide">{_split(split)}</td>'
-        f"<td>{'yes' if job.get('traced') else 'no'}</td></tr>"
+        f'<tr><td class="text">{_place(job)}</td>{texts}<td class="text wide">{_split(split)}</td>'
+        f'<td class="text">{escape(_traced(job))}</td></tr>'
     )
+
+
+def _place(job: Mapping[str, Any]) -> str:
+    """The run, to be copied whole, and which of its jobs."""
+    text = f"t{job.get('task', '–')}, job {job.get('job', '–')}"
+    skipped = number(job.get("skipped")) or 0
+    if skipped > 1:
+        text += f" and {skipped - 1:.0f} more"
+    return f'<span class="tight">{escape(str(job.get("run", "–")))}</span><br>{escape(text)}'
+
+
+def _traced(job: Mapping[str, Any]) -> str:
+    """Whether there were events, and how many are missing: lost by the kernel, or left out."""
+    found = ["yes" if job.get("traced") else "no"]
+    details = job.get("details")
+    for name, words in (("events_lost", "lost"), ("events_left_out", "left out")):
+        count = number(details.get(name)) if isinstance(details, Mapping) else None
+        if count:
+            found.append(f"{count:.0f} {words}")
+    return ", ".join(found)
 
 
 def _split(parts: Mapping[str, Any]) -> str:

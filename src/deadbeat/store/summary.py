@@ -103,8 +103,8 @@ def write_summary(store: CampaignStore, summary: Summary) -> None:
             },
         )
         if "causes" in summary.meta:
-            causes = {name: summary.meta[name] for name in ("causes", "causes_unavailable")}
-            write_json(store.path / "causes.json", causes)
+            names = ("causes", "causes_unavailable", "causes_notes")
+            write_json(store.path / "causes.json", {name: summary.meta[name] for name in names})
         atomic_write(store.path / "summary.csv", csv_text(columns, summary.rows))
 
 

@@ -43,6 +43,7 @@ class TraceFolder:
         self._path = path
         self._most = most
         self._kept: dict[RunKey, Severity] | None = None
+        self._refused = ""
 
     def save(self, key: RunKey, trace: RunTrace, severity: Severity) -> None:
         """Keep ``trace`` while its run is among the worst; of one that is not available, the
@@ -50,7 +51,9 @@ class TraceFolder:
         with storing(self._path):
             self._path.mkdir(exist_ok=True)
             if trace.unavailable:
-                write_json(self._path / _UNAVAILABLE, {"reason": trace.unavailable})
+                if trace.unavailable != self._refused:
+                    write_json(self._path / _UNAVAILABLE, {"reason": trace.unavailable})
+                    self._refused = trace.unavailable
                 return
             kept = self._severities()
             kept[key] = severity
@@ -76,7 +79,12 @@ class TraceFolder:
         )
 
     def unavailable(self) -> str:
-        """Why runs were not traced; "" where none was refused."""
+        """Why runs were not traced, the last reason; "" where none was refused. Others may have
+        been, in another session.
+
+        Raises:
+            DataError: Damaged.
+        """
         path = self._path / _UNAVAILABLE
         if not path.exists():
             return ""
@@ -93,7 +101,7 @@ class TraceFolder:
                     key = parse_run_key(path.stem)
                     tardiness, share = read_json(path, what="trace", hint=_HINT)["severity"]
                     self._kept[key] = (int(tardiness), float(share))
-                except (DataError, KeyError, TypeError, ValueError):
+                except (ArithmeticError, DataError, KeyError, TypeError, ValueError):
                     continue  # a damaged trace is told where it is read
         return self._kept
 
@@ -145,7 +153,7 @@ def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
                 for job in plain["jobs"]
             ),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"trace {path} is damaged: {error!r}", _HINT) from error
 
 

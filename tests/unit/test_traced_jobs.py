@@ -1,0 +1,78 @@
+"""Truth: what is traced is what `why` names: jobs that count, in windows beside which the host was
+quiet (docs/reference/files.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from attrs import evolve
+from helpers.campaigns import begin, run, tiny_spec
+from helpers.runs import RunTask, Window, job_table, ran
+
+from deadbeat.analysis.late import late_of
+from deadbeat.executors.base import RunOutcome
+from deadbeat.executors.fake import FakeSession
+from deadbeat.executors.session import HardwareSession
+from deadbeat.executors.sim import SimExecutor
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.traces import JobTrace, RunTrace
+from deadbeat.store.files import read_json
+from deadbeat.store.jobfile import write_job_table
+
+
+def test_a_session_extracts_jobs_of_windows_that_count(tmp_path: Path) -> None:
+    ms = 1_000_000
+    jobs = [ran(0, 0, 900_000), ran(2 * ms, 2 * ms, 2 * ms + 100, window=1)]
+    windows = (Window(end=ms), Window(start=2 * ms, end=3 * ms))
+    table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], windows=windows)
+    table.windows["flags"][0] = j.WINDOW_OFF
+    path = tmp_path / "a.jobs"
+    write_job_table(path, table)
+    session = HardwareSession.__new__(HardwareSession)
+    session.threads = {}
+    tracer: Any = SimpleNamespace(
+        stop=lambda: None, text=lambda: "", unavailable="", lost=3, lost_cpus=()
+    )
+    session._tracer = tracer
+    trace = session._trace_ends(path)
+    assert trace is not None
+    assert [(one.job, one.lost) for one in trace.jobs] == [(1, 3)]
+
+
+def test_a_run_is_as_bad_as_the_worst_of_its_jobs_that_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By which the store keeps its trace or not."""
+    spec = tiny_spec({"run": {"causes": True}})
+    store, plain = begin(tmp_path, spec), FakeSession.run
+
+    def off_first(table: JobTable) -> JobTable:
+        windows, jobs = table.windows.copy(), table.jobs.copy()
+        windows["flags"][0] = j.WINDOW_OFF
+        jobs["finish_ns"][jobs["window"] == 0] += 10**9
+        return evolve(table, windows=windows, jobs=jobs)
+
+    def traced(session: FakeSession, key: Any) -> RunOutcome:
+        outcome = plain(session, key)
+        assert outcome.table is not None
+        trace = RunTrace(jobs=(JobTrace(job=0, events=()),))
+        return evolve(outcome, table=off_first(outcome.table), trace=trace)
+
+    monkeypatch.setattr(FakeSession, "run", traced)
+    run(spec, store)
+    kept = sorted((store.path / "traces").glob("m*.json"))
+    severities = [read_json(path, what="trace", hint="")["severity"] for path in kept]
+    assert len(severities) == 8
+    assert all(tardiness < 10**8 for tardiness, _ in severities)
+
+
+@pytest.mark.parametrize("executor", [None, SimExecutor(cores=2)])
+def test_a_simulated_machine_says_why_nothing_was_traced(tmp_path: Path, executor: Any) -> None:
+    spec = tiny_spec({"run": {"causes": True}})
+    store = begin(tmp_path, spec)
+    run(spec, store, executor=executor)
+    assert late_of(store).unavailable == "a simulated machine has no kernel to trace"

@@ -1,0 +1,107 @@
+"""Truth: when the trials of an injected cause decide anything (docs/explanation/why-late.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from helpers.runs import RunTask, job_table, ran, skip
+
+from deadbeat.analysis.blame import Run
+from deadbeat.analysis.trials import CONTROLS, Outcome, all_passed, trial_set, verdict
+from deadbeat.cli import _causes
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.model import jobs as j
+
+
+def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = "") -> Outcome:
+    return Outcome(
+        name="hog", cause="core held", trials=trials, named=named,
+        without_effect=without_effect, untraced=untraced,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "passed"),
+    [
+        (outcome(19, 20), True),
+        (outcome(18, 20), False),
+        (outcome(0, 0, 20), None),
+        (outcome(0, 0), None),
+        # too few in which it showed
+        (outcome(9, 9, 11), None),
+        (outcome(10, 10, 10), True),
+        # without events nobody could have been named; a migration shows without them
+        (outcome(0, 20, untraced="no tracefs"), None),
+        (outcome(20, 20, untraced="no tracefs"), True),
+    ],
+)
+def test_what_trials_decide(found: Outcome, passed: bool | None) -> None:
+    assert found.passed is passed
+
+
+def test_all_are_named_one_is_not_or_one_is_undecided() -> None:
+    right, wrong, open_ = outcome(20, 20), outcome(0, 20), outcome(0, 0, 20)
+    assert all_passed([right, right]) is True
+    assert all_passed([right, open_]) is None
+    assert all_passed([right, open_, wrong]) is False
+    assert all_passed([]) is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status", "passed", "last", "words"),
+    [
+        ([outcome(20, 20)], 0, True, "passed", ""),
+        ([outcome(1, 20)], 1, False, "FAILED", ""),
+        ([outcome(0, 0, 20)], 1, None, "undecided", "with more --trials"),
+        (
+            [outcome(0, 20, untraced="no tracefs")],
+            1,
+            None,
+            "undecided",
+            "undecided without them: hog; allow tracing",
+        ),
+    ],
+)
+def test_the_selftest_ends_with_its_verdict_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    outcomes: list[Outcome],
+    status: int,
+    passed: bool | None,
+    last: str,
+    words: str,
+) -> None:
+    machine = HardwareExecutor.__new__(HardwareExecutor)
+    monkeypatch.setattr(HardwareExecutor, "cpus", (0, 1))
+    monkeypatch.setattr(_causes, "try_causes", lambda *_, **__: outcomes)
+    options: dict[str, Any] = {"trials": 20, "progress": lambda _: None}
+    assert _causes.selftest_causes(machine, as_json=False, **options) == status
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == last
+    assert words in out
+    assert _causes.selftest_causes(machine, as_json=True, **options) == status
+    assert json.loads(capsys.readouterr().out)["passed"] is passed
+
+
+def test_a_trial_is_judged_by_a_job_that_finished() -> None:
+    """Throttling keeps its task for so long that most releases are skipped."""
+    control = next(one for one in CONTROLS if one.name == "throttling")
+    ms = 1_000_000
+    usual = [ran(i * ms, i * ms, i * ms + ms // 2) for i in range(5)]
+    jobs = [*usual, ran(10 * ms, 10 * ms, 70 * ms), *(skip(i * ms) for i in range(11, 70))]
+    table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], flags=j.RUN_SPLIT)
+    table.jobs["flags"][:6] |= j.JOB_SPLIT
+    found = verdict(Run.of("r", table), control)
+    assert found is not None
+    assert "its own previous job" not in found
+
+
+def test_tasks_of_a_trial_share_one_object_on_their_own_cores() -> None:
+    for control in CONTROLS:
+        made = trial_set(control.tasks, dict.fromkeys((w.entry for w in control.tasks), 1000.0))
+        assert made.cores == 2
+        assert {task.core for task in made.tasks} == {0, 1}
+        assert len(made.resources) == len({w.entry for w in control.tasks if w.locks})
