@@ -10,12 +10,8 @@ from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
-<<<<<<< HEAD
 from deadbeat.model.results import Summary
-from deadbeat.report import headline, rows_for_terminal, terminal_columns, write_report
-=======
 from deadbeat.report import causes, headline, rows_for_terminal, terminal_columns, write_report
->>>>>>> 688b9dd (Jobs that never finished are told as rows; traces go to jobs that count; lost events, damaged traces and refusals are told; undecided trials do not pass)
 from deadbeat.report.causes import time_text
 from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import noise_floor
