@@ -71,7 +71,8 @@ def share(name: str, goal: str, yes: int, total: int, **extra: object) -> None:
 
 
 def measure(path: Path, comparisons: int) -> None:
-    pool, options, label = read_pool(path), Options(), path.stem
+    # Ungated: without --aa a measured comparison decides nothing, and so raises no alarm either.
+    pool, options, label = read_pool(path), Options(ungated=True), path.stem
     about = {"sessions": len(pool.sides), "note": pool.circumstances["note"]}
     began = time.perf_counter()
     found = verdicts(pool, comparisons=comparisons, seed=1, options=options)
@@ -80,9 +81,13 @@ def measure(path: Path, comparisons: int) -> None:
     share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
           verdicts=dict(found.verdicts))  # fmt: skip
     for metric in METRICS:
-        alone = Options(metrics=(metric,))
+        alone = Options(metrics=(metric,), ungated=True)
         found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
         share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
+    bare = Options(gate_off=True, minimum_effect=1e-9, minimum_miss=1e-9)
+    found = verdicts(pool, comparisons=comparisons, seed=6, options=bare)
+    share(f"{label}: false alarms, by run, gate and minimum off", "<= 0.05", found.different,
+          comparisons)  # fmt: skip
     repeated = verdicts(pool, comparisons=comparisons, seed=3, options=options, repeats=1)
     share(f"{label}: false alarms, with --aa", "<= 0.05", repeated.different, comparisons)
     for repeats in range(min(4, len(pool.sides) - 1)):

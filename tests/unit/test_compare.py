@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.analysis.compare import compare
+from deadbeat.analysis.compare import compare, side_of
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.identity import require_identical
 from deadbeat.analysis.view import CampaignView, open_campaign
@@ -164,7 +165,8 @@ def test_cells_without_data_are_never_equal(runs: Path, tmp_path: Path) -> None:
         ("undecided", 0),
     ]
     assert slowdown.verdict == "undecided" and not slowdown.no_worse
-    assert comparison.needs[0].startswith("slowdown: 1 of 2 cells have no program")
+    (need,) = comparison.needs
+    assert need.startswith("slowdown, delay ratio and miss ratio: 1 of 2 cells have no program")
 
 
 def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) -> None:
@@ -236,6 +238,62 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     views = [view(tmp_path, "a"), view(tmp_path, "worse")]
     found = compare(views, options=ASKED, allow_mixed=True)
     assert found.labels[0] == "simulated beside measured"
+
+
+def as_measured(runs: Path, folder: Path, *names: str) -> None:
+    """Copies of campaigns that look as if a machine had run them."""
+    for name in names:
+        shutil.copytree(runs / name, folder / name)
+        edit(folder / name / "calibration.json", lambda text: text.replace('"simulated"', '"own"'))
+
+
+def test_measured_campaigns_need_a_repeat_or_a_word(runs: Path, tmp_path: Path) -> None:
+    as_measured(runs, tmp_path, "a", "again", "worse")
+    found = compared(tmp_path, "a", "worse")
+    assert found.verdict == "undecided"
+    assert "no A/A repeats" in found.comparisons[0].reason
+    assert "ungated" not in " ".join(found.labels)
+    views = [view(tmp_path, "a"), view(tmp_path, "worse")]
+    ungated = attrs.evolve(ASKED, ungated=True)
+    found = compare(views, options=ungated)
+    assert (found.verdict, found.labels[0]) == ("worse", "ungated: no A/A repeats")
+    assert found.parameters["ungated"]
+    assert [item.severity for item in found.findings if item.id == "no-aa-repeat"] == ["serious"]
+    # With a repeat there is nothing to waive.
+    repeated = compare(views, [view(tmp_path, "again")], options=ungated)
+    assert "ungated" not in " ".join(repeated.labels)
+
+
+def test_ungated_is_on_the_command_line(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    as_measured(runs, tmp_path, "a", "worse")
+    assert answer(tmp_path, "a", "worse", "--fail-on", "worse") == 0
+    assert capsys.readouterr().out.startswith("UNDECIDED: worse against a: no A/A repeats")
+    assert answer(tmp_path, "a", "worse", "--fail-on", "worse", "--ungated") == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("WORSE: ") and "UNGATED: no A/A repeats" in first
+    (page,) = tmp_path.glob("compare-a-worse-2/compare.html")
+    assert "ungated: no A/A repeats" in page.read_text(encoding="utf-8")
+
+
+def test_a_cell_that_the_other_lost_is_not_equal(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "a", tmp_path / "a")
+    faults = Faults(fail={f"m002-s1000-c1000-r000{n}": 99 for n in range(8)})
+    made(tmp_path, "ill", FakeExecutor(faults=faults))
+    found = compared(tmp_path, "a", "ill")
+    assert found.verdict == "undecided"
+    assert "1 of 2 cells of the baseline have no result" in found.comparisons[0].reason
+    severities = {item.id: item.severity for item in found.findings}
+    assert severities["survivors-differ"] == severities["unpaired-runs"] == "warning"
+
+
+def test_tasks_that_never_finish_reach_the_comparison(runs: Path) -> None:
+    side = side_of(view(runs, "a"))
+    assert {figure.starved for figure in side.runs.values()} == {0}
+    sets = {row["key"]: row for row in view(runs, "a").summary.sets}
+    for key, figure in side.runs.items():
+        assert figure.lost == 1 - sets[key]["jobs"] / sets[key]["released"]
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:
@@ -399,7 +457,7 @@ def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) ->
     ]
     assert set(comparison["metrics"][0]) == {
         *("cells", "effect", "gate", "gate_basis", "high", "low", "metric", "minimum", "no_worse"),
-        *("p", "p_holm", "smallest_effect", "told", "verdict"),
+        *("p", "p_holm", "smallest_effect", "told", "verdict", "vote", "capped"),
     }
     assert set(comparison["metrics"][0]["cells"][0]) == {
         *("baseline", "contended_ratio", "cores", "deadline_factor", "effect", "group", "high"),

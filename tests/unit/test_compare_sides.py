@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import attrs
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from helpers.sides import made_up
 
 from deadbeat.analysis.compare_sides import Options, compare_sides
-from deadbeat.analysis.compare_words import cell_text, effect_text
+from deadbeat.analysis.compare_words import NO_REPEATS, cell_text, effect_text
 from deadbeat.analysis.gate import gate_from_repeats, gate_from_within, gate_of
 from deadbeat.analysis.sides import (
     Cell,
@@ -21,7 +22,7 @@ from deadbeat.analysis.sides import (
 )
 from deadbeat.model.comparison import METRICS, Comparison
 
-OPTIONS = Options(resamples=1999)
+OPTIONS = Options(resamples=1999, ungated=True)
 
 
 def side(name: str, values: dict[str, float], **figures: float) -> Side:
@@ -93,7 +94,7 @@ def test_no_effect_is_equal_and_not_worse() -> None:
 def test_much_noise_is_undecided_and_says_what_it_needs() -> None:
     found = compared(30, 0.0, scatter=0.3)
     assert found.verdict == "undecided"
-    assert any(line.startswith("slowdown: ") for line in found.needs)
+    assert any(line.startswith("slowdown and delay ratio: ") for line in found.needs)
 
 
 def test_an_effect_below_the_minimum_is_no_verdict() -> None:
@@ -170,7 +171,7 @@ def test_a_session_that_is_slower_as_a_whole_is_caught_by_the_repeats() -> None:
 def test_one_repeat_alone_asks_for_a_second() -> None:
     one, two, repeat = (made_up(n, scatter=0.2) for n in (150, 151, 152))
     (need, *_) = compare_sides(one, two, [repeat], options=OPTIONS).needs
-    assert need.startswith("slowdown: ") and "a second repeat" in need
+    assert need.startswith("slowdown and delay ratio: ") and "a second repeat" in need
 
 
 def test_the_gate_of_repeats_by_hand() -> None:
@@ -212,6 +213,163 @@ def test_without_times_or_repeats_the_gate_is_not_known() -> None:
     assert gate_of(one, two, [], "slowdown").size is None
     assert compare_sides(one, two, options=OPTIONS).verdict == "undecided"
     assert gate_of(one, two, [], "slowdown", simulated=True).size == 0.0
+
+
+def test_without_a_gate_nothing_is_decided() -> None:
+    """An effect of 50 %, but the times that a guess needs are not there."""
+    one, two = (
+        attrs.evolve(
+            made,
+            runs={key: attrs.evolve(run, at_ns=None) for key, run in made.runs.items()},
+        )
+        for made in (made_up(200), made_up(201, effect=lambda cell: 0.5))
+    )
+    few = made_up(202)
+    few = attrs.evolve(few, runs=dict(list(few.runs.items())[:1]))  # too few for a gate
+    (slowdown, *_) = compare_sides(one, two, [few], options=Options(resamples=999)).metrics
+    assert (slowdown.gate, slowdown.verdict, slowdown.smallest_effect) == (None, "undecided", None)
+    assert {cell.verdict for cell in slowdown.cells} == {"undecided"}
+    assert compare_sides(one, two, [few], options=OPTIONS).verdict == "worse"  # ungated
+
+
+def test_measured_campaigns_without_repeats_are_undecided() -> None:
+    measured = Options(resamples=999)
+    for effect in (0.5, -0.5, 0.0):
+        one, two = made_up(210), made_up(211, effect=lambda cell, e=effect: e)
+        found = compare_sides(one, two, options=measured)
+        assert found.verdict == "undecided" and found.reason == NO_REPEATS
+        cells = [cell for metric in found.metrics for cell in metric.cells]
+        assert {cell.verdict for cell in cells} == {"undecided"}
+        assert not any(metric.no_worse for metric in found.metrics)
+        (need,) = found.needs
+        assert need.startswith("slowdown, delay ratio and miss ratio: ") and "--aa" in need
+        simulated = attrs.evolve(measured, simulated=True)
+        assert compare_sides(one, two, options=simulated).verdict != "undecided"
+
+
+def test_one_program_a_cell_says_nothing_on_the_host() -> None:
+    one, two = made_up(220, replicas=1), made_up(221, replicas=1)
+    gate = gate_from_within(pair_up(one, two, "slowdown"))
+    assert gate.size is None
+    assert gate.basis.startswith("not known: one program a cell")
+
+
+def test_a_program_alone_in_its_cell_scatters_as_the_others_do() -> None:
+    one, two = made_up(222, replicas=2), made_up(223, replicas=2)
+    whole = gate_of(one, two, [], "slowdown", simulated=True).size
+    some = attrs.evolve(
+        one,
+        runs={key: run for key, run in one.runs.items() if run.cell.cores == 1 or "r000" in key},
+    )
+    partly = gate_of(some, two, [], "slowdown", simulated=True).size
+    assert whole is not None and partly is not None
+    assert partly > whole  # fewer runs know less
+
+
+def with_misses(side_: Side, misses: dict[str, float]) -> Side:
+    changed = {
+        key: attrs.evolve(run, values={**run.values, "deadline_miss_ratio": misses.get(key, 0.0)})
+        for key, run in side_.runs.items()
+    }
+    return attrs.evolve(side_, runs=changed)
+
+
+def test_few_programs_that_begin_to_miss_are_not_equal() -> None:
+    one, two = made_up(230, scatter=0.005), made_up(231, scatter=0.005)
+    assert compare_sides(one, two, options=OPTIONS).verdict == "equal"
+    hit = sorted(two.runs)[-5:]
+    for keys, share in ((hit, 1.0), (hit[:1], 1.0), (hit[:1], 0.006)):
+        found = compare_sides(one, with_misses(two, dict.fromkeys(keys, share)), options=OPTIONS)
+        assert found.verdict == "undecided"
+        assert found.reason.endswith("in miss ratio")
+        misses = found.metrics[2]
+        assert (misses.verdict, misses.told, misses.vote) == ("undecided", False, True)
+    # One late job in many is no reason to withhold an answer.
+    found = compare_sides(one, with_misses(two, {hit[0]: 0.004}), options=OPTIONS)
+    assert found.verdict == "equal" and not found.metrics[2].vote
+
+
+def test_faster_but_with_programs_that_begin_to_miss_is_not_better() -> None:
+    one, two = made_up(232), made_up(233, effect=lambda cell: -0.1)
+    assert compare_sides(one, two, options=OPTIONS).verdict == "better"
+    late = with_misses(two, dict.fromkeys(sorted(two.runs)[-5:], 1.0))
+    assert compare_sides(one, late, options=OPTIONS).verdict == "undecided"
+    assert compare_sides(late, one, options=OPTIONS).verdict == "worse"
+
+
+def test_identical_jumps_of_one_job_are_not_certain() -> None:
+    """Two programs with one more miss of ten each: no scatter, and yet two coin flips."""
+    cell = Cell("", 2, 0.5, 0.5, 10.0)
+
+    def pair(miss: float) -> Side:
+        values = {"slowdown": 1.0, "delay_ratio": 1.0, "deadline_miss_ratio": miss}
+        runs = {f"r{n}": RunFigure(cell=cell, block=f"{n}", values=values) for n in range(2)}
+        return Side(name="", runs=runs)
+
+    found = compare_sides(pair(0.0), pair(0.1), options=Options(simulated=True))
+    assert found.metrics[2].cells[0].p == 0.0  # what Student's t makes of it
+    assert (found.metrics[2].cells[0].verdict, found.verdict) == ("undecided", "undecided")
+
+
+def test_quantised_misses_raise_few_false_alarms() -> None:
+    """Two or three programs a cell with ten jobs each: 21 and 8 % before they had to be told."""
+    for cells, programs, share in ((1, 2, 0.05), (1, 3, 0.05), (3, 2, 0.05)):
+        random = np.random.default_rng(240)
+
+        def world(
+            random: np.random.Generator = random,
+            cells: int = cells,
+            programs: int = programs,
+            share: float = share,
+        ) -> Side:
+            runs = {}
+            for number in range(cells * programs):
+                values = {
+                    "slowdown": float(np.exp(0.01 * random.standard_normal())),
+                    "delay_ratio": None,
+                    "deadline_miss_ratio": random.binomial(10, share) / 10,
+                }
+                place = Cell("", 2, 0.5, (number % cells) / 10, 10.0)
+                runs[f"r{number}"] = RunFigure(cell=place, block=f"{number}", values=values)
+            return Side(name="", runs=runs)
+
+        options = Options(resamples=999, simulated=True)
+        alarms = sum(
+            compare_sides(world(), world(), options=options).verdict in ("worse", "better")
+            for _ in range(60)
+        )
+        assert alarms <= 6, (cells, programs)
+
+
+def test_equal_on_average_names_the_cell_that_is_not_known() -> None:
+    def hot(cell: Cell) -> float:
+        return 0.1 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
+
+    one, two = made_up(16, scatter=0.04), made_up(17, scatter=0.04, effect=hot)
+    slowdown = Options(resamples=999, simulated=True, metrics=("slowdown",))
+    found = compare_sides(one, two, options=slowdown)
+    assert found.verdict == "equal"
+    assert found.metrics[0].cells[-1].verdict == "undecided"
+    assert re.search(
+        r"on average; undecided in \d+ of 18 cells, widest apart: slowdown \+\d+\.\d % at"
+        r" M = 2, rho = 1, alpha = 1$",
+        found.reason,
+    )
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_is_no_number_is_missing(metric: str, value: float) -> None:
+    one, two = made_up(250), made_up(251)
+    key = min(two.runs)
+    run = two.runs[key]
+    broken = attrs.evolve(run, values={**run.values, metric: value})
+    other = attrs.evolve(two, runs={**two.runs, key: broken})
+    found = compare_sides(one, other, options=OPTIONS)
+    (place,) = [each for each in found.metrics if each.metric == metric]
+    assert place.effect is not None and math.isfinite(place.effect)
+    assert sum(cell.pairs for cell in place.cells) == len(two.runs) - 1
+    assert found.verdict == "undecided"  # one side lacks it
 
 
 def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> None:

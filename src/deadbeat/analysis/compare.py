@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
 from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
-from deadbeat.analysis.compare_words import effect_text, metric_text, size_text, words_list
+from deadbeat.analysis.compare_words import (
+    NO_REPEATS,
+    effect_text,
+    metric_text,
+    size_text,
+    words_list,
+)
 from deadbeat.analysis.identity import (
     name_of,
     platform_differences,
@@ -33,6 +39,7 @@ from deadbeat.model.results import Finding, Point, RunKey
 from deadbeat.store.keys import parse_run_key
 
 MIXED_LABEL = "simulated beside measured"
+UNGATED_LABEL = "ungated: no A/A repeats"
 #: The verdict of several comparisons is the first of these that occurs.
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
 #: Columns of sets.csv that are compared, by metric.
@@ -87,14 +94,17 @@ def compare(
     cells = sorted(set(planned_cells(baseline).values()))
     again = programs_from(baseline)
     comparisons: list[Comparison] = []
+    ungated = False
     for view, other in zip(others, others_sides, strict=True):
         own = attrs.evolve(
             options,
             same_machine=_same_machine(baseline, view),
             simulated=_simulated(baseline) and _simulated(view),
         )
-        found = compare_sides(side, other, repeat_sides, options=own, planned=cells)
+        wanted = _without(side, standing_of(view).unwanted)
+        found = compare_sides(wanted, other, repeat_sides, options=own, planned=cells)
         comparisons.append(found)
+        ungated |= own.ungated and not own.simulated and not repeats
         findings += _of_comparison(side, other, found, own, again="" if repeats else again)
     findings += _of_campaigns(views)
     verdicts = {comparison.verdict for comparison in comparisons}
@@ -102,19 +112,21 @@ def compare(
         campaigns=tuple(_facts(view) for view in views),
         comparisons=tuple(comparisons),
         differences=tuple(_differences(baseline, others)),
-        findings=tuple(findings),
-        labels=tuple(_labels(views, repeats, mixed=mixed)),
+        findings=tuple(_with_weight(findings)),
+        labels=tuple(_labels(views, repeats, mixed=mixed, ungated=ungated)),
         verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
         parameters=_parameters(options, repeats),
     )
 
 
 def _labels(
-    views: Sequence[CampaignView], repeats: Sequence[CampaignView], *, mixed: bool
+    views: Sequence[CampaignView], repeats: Sequence[CampaignView], *, mixed: bool, ungated: bool
 ) -> Iterator[str]:
     """What must show on every figure; with the names where it does not hold for all campaigns."""
     if mixed:
         yield MIXED_LABEL
+    if ungated:
+        yield UNGATED_LABEL
     every = [*views, *repeats]
     open_ = [name_of(view) for view in every if unfinished(view)]
     if open_:
@@ -151,16 +163,35 @@ def _of_pairing(
     ]
     yield from dict.fromkeys(found)  # of the baseline once
     for view in repeats:
-        one, two = platform_of(baseline), platform_of(view)
-        different = [
-            key for key in ("fingerprint", "kernel", "preemption") if one.get(key) != two.get(key)
-        ]
+        different = _elsewhere(baseline, view)
         if different:
             raise UsageError(
                 f"--aa {name_of(view)} is no repeat of {name_of(baseline)}: another"
                 f" {', another '.join(different)}",
                 "run the baseline's programs once more where the baseline ran",
             )
+
+
+def _elsewhere(baseline: CampaignView, view: CampaignView) -> list[str]:
+    """What forbids that ``view`` is a repeat of ``baseline``, apart from its programs."""
+    one, two = platform_of(baseline), platform_of(view)
+    return [key for key in ("fingerprint", "kernel", "preemption") if one.get(key) != two.get(key)]
+
+
+def repeats_among(
+    baseline: CampaignView, views: Sequence[CampaignView]
+) -> tuple[CampaignView, ...]:
+    """Those of ``views`` that are repeats (A/A) of ``baseline``: its programs, where it ran."""
+    found = []
+    for view in views:
+        if _elsewhere(baseline, view):
+            continue
+        try:
+            require_identical(baseline, view)
+        except UsageError:
+            continue
+        found.append(view)
+    return tuple(found)
 
 
 def _simulated(view: CampaignView) -> bool:
@@ -175,6 +206,13 @@ def _same_machine(baseline: CampaignView, other: CampaignView) -> bool:
 # -- from a campaign to a side
 
 
+def _without(side: Side, keys: Collection[RunKey]) -> Side:
+    """Runs that the other never wanted (``--precision``) are not lost there."""
+    names = {key.text for key in keys}
+    kept = {key: run for key, run in side.runs.items() if key not in names}
+    return attrs.evolve(side, runs=kept)
+
+
 def side_of(view: CampaignView) -> Side:
     """The runs of a campaign as plain figures.
 
@@ -186,13 +224,16 @@ def side_of(view: CampaignView) -> Side:
     runs = {}
     for text, row in rows.items():
         key = parse_run_key(text)
-        at_ns, yardstick_ps = _host(view.store.table(key))
+        table = view.store.table(key)
+        at_ns, yardstick_ps = _host(table)
         runs[text] = RunFigure(
             cell=cells[key],
             block=_block(row, key),
             values={metric: row.get(column) for metric, column in _COLUMNS.items()},
             at_ns=at_ns,
             yardstick_ps=yardstick_ps,
+            lost=1 - row["jobs"] / row["released"] if row["released"] else None,
+            starved=starved_tasks(table),
         )
     return Side(name=name_of(view), runs=runs)
 
@@ -237,6 +278,15 @@ def _host(table: JobTable) -> tuple[int | None, float | None]:
     return at_ns or None, float(np.median(probes["value_ps"])) if len(probes) else None
 
 
+def starved_tasks(table: JobTable) -> int:
+    """Tasks that were released together with the others but of which no counted job finished."""
+    flags = table.jobs["flags"]
+    chosen = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
+    finished = chosen & (flags & j.JOB_FINISHED != 0)
+    released, done = (np.unique(table.jobs["task"][which]) for which in (chosen, finished))
+    return len(released) - len(done)
+
+
 # -- what the reader must know
 
 
@@ -268,6 +318,7 @@ def _parameters(options: Options, repeats: Sequence[CampaignView]) -> dict[str, 
         "resamples": options.resamples,
         "seed": options.seed,
         "aa": [name_of(view) for view in repeats],
+        "ungated": options.ungated,
         "false_alarms": FALSE_ALARMS,
         "metric_level": FALSE_ALARMS / 2,
         "cell_level": options.cell_level,
@@ -280,11 +331,16 @@ def _of_comparison(
     """``again``: the command that makes a repeat of the baseline; "": there is one."""
     where = comparison.other
     if again and not options.simulated:
+        effect = (
+            "is guessed from within the campaigns (--ungated)"
+            if options.ungated
+            else "is not known, and nothing is decided"
+        )
         yield Finding(
             id="no-aa-repeat",
-            severity="info" if comparison.verdict == "undecided" else "warning",
+            severity="serious" if options.ungated else "warning",
             message="no repeat of the baseline was given: how far two sessions differ here without"
-            " a reason is guessed from within the campaigns",
+            f" a reason {effect}",
             cure=f"{again}, then --aa NAME",
             where=where,
         )
@@ -298,6 +354,18 @@ def _of_comparison(
             cure="repeat both close together in time, or rely on the slowdown",
             where=where,
         )
+    lost = dict.fromkeys(
+        line for metric in comparison.metrics for line in metric.capped if line != NO_REPEATS
+    )
+    if lost:
+        yield Finding(
+            id="survivors-differ",
+            severity="warning",
+            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
+            " the campaigns compare",
+            cure="see what failed or never finished and why; --retry-failed repeats failed runs",
+            where=where,
+        )
     for metric in comparison.metrics:
         if metric.gate is not None and metric.gate > metric.minimum:
             yield Finding(
@@ -309,6 +377,14 @@ def _of_comparison(
                 cure="a quieter machine, more task sets, or more repeats of the baseline (--aa)",
                 where=where,
             )
+
+
+def _with_weight(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Missing runs are more than a remark where they keep a verdict from being given."""
+    weighty = any(finding.id == "survivors-differ" for finding in findings)
+    for finding in findings:
+        heavier = weighty and (finding.id, finding.severity) == ("unpaired-runs", "info")
+        yield attrs.evolve(finding, severity="warning") if heavier else finding
 
 
 def _of_campaigns(views: Sequence[CampaignView]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import seed_of
-from deadbeat.analysis.compare_words import needs, overall
+from deadbeat.analysis.compare_words import NO_REPEATS, needs, overall
 from deadbeat.analysis.gate import Gate, gate_of
 from deadbeat.analysis.permutation import (
     SIGN_FLIP,
@@ -36,6 +36,7 @@ from deadbeat.analysis.permutation import (
     student,
 )
 from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, pair_up
+from deadbeat.analysis.survivors import Hidden, Lost, hidden_of, lost_of
 from deadbeat.model.comparison import (
     METRICS,
     CellComparison,
@@ -61,7 +62,10 @@ class Options:
         resamples: Random sign patterns where not all are visited.
         seed: Of these patterns.
         same_machine: Whether both sides ran on one (see `gate.gate_of`).
-        simulated: Whether no side ran on a machine.
+        simulated: Whether no side ran on a machine: then there are no sessions that could drift.
+        ungated: Give verdicts on measured campaigns without repeats of the baseline, too: only
+            right where sessions do not differ, which nothing shows.
+        gate_off: The gate is 0: of experiments on the tests themselves (bench/bench_compare.py).
     """
 
     metrics: tuple[str, ...] = METRICS
@@ -71,6 +75,8 @@ class Options:
     seed: int = 1
     same_machine: bool = True
     simulated: bool = False
+    ungated: bool = False
+    gate_off: bool = False
 
     def minimum(self, metric: str) -> float:
         return self.minimum_miss if metric == "deadline_miss_ratio" else self.minimum_effect
@@ -102,9 +108,12 @@ def compare_sides(
     """
     both = {baseline.runs[key].cell for key in baseline.runs.keys() & other.runs.keys()}
     empty = [cell for cell in planned if cell not in both]
+    known = bool(repeats) or options.simulated or options.ungated or options.gate_off
+    drift = Hidden() if known else Hidden(worse=(NO_REPEATS,), better=(NO_REPEATS,))
     parts = [
         _part(
             pair_up(baseline, other, metric),
+            lost_of(baseline, other, metric),
             gate_of(
                 baseline,
                 other,
@@ -114,6 +123,7 @@ def compare_sides(
                 same_machine=options.same_machine,
                 simulated=options.simulated,
             ),
+            drift,
             options,
         )
         for metric in options.metrics
@@ -123,7 +133,7 @@ def compare_sides(
         _with_empty(_metric(part, p, options), empty)
         for part, p in zip(parts, corrected, strict=True)
     )
-    found = overall(metrics)
+    found = overall(metrics, harm=[line for part in parts for line in part.hidden.worse])
     return Comparison(
         baseline=baseline.name,
         other=other.name,
@@ -174,15 +184,27 @@ class _Part:
     """A metric before anything is corrected over metrics."""
 
     pairs: Pairs
+    programs: tuple[Lost, ...]
+    hidden: Hidden
+    drift: Hidden
     gate: Gate
-    estimate: Estimate | None
-    cells: tuple[Estimate, ...]
-    methods: tuple[str, ...]
+    estimate: Estimate | None = None
+    cells: tuple[Estimate, ...] = ()
+    methods: tuple[str, ...] = ()
+
+    def hidden_in(self, cell: Cell, *, tolerance: float) -> Hidden:
+        """What the pairs of ``cell`` do not show."""
+        mine = [each for each in self.programs if each.cell == cell]
+        return self.drift.joined(hidden_of(mine, self.pairs.metric, tolerance=tolerance))
 
 
-def _part(pairs: Pairs, gate: Gate, options: Options) -> _Part:
+def _part(
+    pairs: Pairs, programs: tuple[Lost, ...], gate: Gate, drift: Hidden, options: Options
+) -> _Part:
+    lost = hidden_of(programs, pairs.metric, tolerance=options.minimum_miss)
+    empty = _Part(pairs=pairs, programs=programs, hidden=drift.joined(lost), drift=drift, gate=gate)
     if not len(pairs.difference):
-        return _Part(pairs=pairs, gate=gate, estimate=None, cells=(), methods=())
+        return empty
     _, unit = np.unique(pairs.block, return_inverse=True)
     whole = sign_flip(
         pairs.difference,
@@ -197,9 +219,8 @@ def _part(pairs: Pairs, gate: Gate, options: Options) -> _Part:
         _cell_estimate(values, index, spread, metric=pairs.metric, options=options)
         for index in range(len(values))
     ]
-    return _Part(
-        pairs=pairs,
-        gate=gate,
+    return evolve(
+        empty,
         estimate=whole,
         cells=tuple(estimate for estimate, _ in found),
         methods=tuple(method for _, method in found),
@@ -237,10 +258,13 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         gate_basis=gate.basis,
         cells=(),
         told=False,
+        vote=any(each.before or each.after for each in part.programs),
+        capped=part.hidden.lines,
     )
     if whole is None:
         return empty
-    judge = _Judge(margin=options.margin(pairs.metric), gate=gate.size)
+    size = 0.0 if options.gate_off or (gate.size is None and options.ungated) else gate.size
+    judge = _Judge(margin=options.margin(pairs.metric), gate=size, hidden=part.hidden)
     told = pairs.is_ratio or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
     if not told:
         whole = _rare(whole, pairs.difference)
@@ -264,8 +288,15 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         smallest_effect=_known(pairs, judge.bar(effects)) if told else None,
         no_worse=told and judge.no_worse(whole),
         told=told,
+        vote=told or _matters(part, minimum),
         cells=cells,
     )
+
+
+def _matters(part: _Part, minimum: float) -> bool:
+    """Whether any single program differs by more than ``minimum``, or has one side only."""
+    one_sided = any(each.ran and each.before != each.after for each in part.programs)
+    return one_sided or float(np.abs(part.pairs.difference).max()) > minimum
 
 
 def _cells(part: _Part, judge: _Judge, options: Options) -> tuple[CellComparison, ...]:
@@ -280,6 +311,7 @@ def _cell(
 ) -> CellComparison:
     pairs, estimate = part.pairs, part.cells[index]
     place, mine = pairs.cells[index], pairs.cell == index
+    judge = evolve(judge, hidden=part.hidden_in(place, tolerance=options.minimum_miss))
     values = pairs.difference[mine]
     told = pairs.is_ratio or int(np.count_nonzero(values)) >= DIFFERING_MIN
     if not told:
@@ -325,27 +357,39 @@ class _Judge:
 
     margin: float
     gate: float | None
+    hidden: Hidden
 
     def bar(self, chance: float) -> float:
         """What a difference must exceed to be called one: the margin, and the gate together with
-        ``chance``, which is as independent of it as the hour is of the single run."""
-        return max(self.margin, math.hypot(self.gate or 0.0, chance))
+        ``chance``, which is as independent of it as the hour is of the single run. Without a gate
+        nothing does."""
+        return math.inf if self.gate is None else max(self.margin, math.hypot(self.gate, chance))
 
     def verdict(
         self, estimate: Estimate, p_holm: float, *, level: float, many: int, told: bool
     ) -> str:
-        """Of ``many`` tested at once this one has ``p_holm``, which must reach ``level``."""
+        """Of ``many`` tested at once this one has ``p_holm``, which must reach ``level``.
+
+        Without ``told`` too few programs differ for either answer: identical jumps of one job more
+        or less have no scatter, and look certain.
+        """
+        found = self._found(estimate, p_holm, level=level, many=many) if told else "undecided"
+        return found if self.hidden.allows(found) else "undecided"
+
+    def _found(self, estimate: Estimate, p_holm: float, *, level: float, many: int) -> str:
         chance = critical(estimate.error, estimate.degrees, level=level / many)
         if p_holm <= level and abs(estimate.mean) > self.bar(chance):
             return "worse" if estimate.mean > 0 else "better"
-        if told and self.gate is not None:
+        if self.gate is not None:
             low, high = self._widened(estimate)
             if -self.margin < low and high < self.margin:
                 return "equal"
         return "undecided"
 
     def no_worse(self, estimate: Estimate) -> bool:
-        return self.gate is not None and self._widened(estimate)[1] < self.margin
+        if self.gate is None or self.hidden.worse:
+            return False
+        return self._widened(estimate)[1] < self.margin
 
     def _widened(self, estimate: Estimate) -> tuple[float, float]:
         """The 90 % interval with the gate as an independent further error."""

@@ -7,8 +7,19 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from deadbeat.analysis.sides import Cell
 from deadbeat.model.comparison import CellComparison, MetricComparison
 
+#: Why two sessions alone decide nothing.
+NO_REPEATS = (
+    "no A/A repeats: a drift of the machine between sessions cannot be told from an effect or"
+    " its absence; repeat the baseline with --programs-from and give it as --aa"
+)
+_ONCE_MORE = "run the baseline's programs once more where it ran and name the repeat with --aa"
+_FIND_THE_LOST = (
+    "see what was lost and why (deadbeat show), repeat what failed with --retry-failed; a task that"
+    " never finishes shows in the misses"
+)
 _METRIC_TEXT = {
     "slowdown": "slowdown",
     "delay_ratio": "delay ratio",
@@ -35,33 +46,77 @@ class Overall:
     rests_on: tuple[str, ...]
 
 
-def overall(metrics: Sequence[MetricComparison]) -> Overall:
-    """Worst first; a metric that cannot tell anything has no vote for ``equal``."""
+def overall(metrics: Sequence[MetricComparison], *, harm: Sequence[str] = ()) -> Overall:
+    """Worst first; a metric in which next to nothing happened has no vote for ``equal``.
+
+    Args:
+        harm: Why the other may be worse than the pairs show.
+    """
+    leaning = [metric for metric in metrics if _leans_worse(metric)]
     empty = _without_data(metrics)
+    found = {}
     for verdict in ("worse", "better"):
         found = {metric.metric: _decided(metric, verdict) for metric in metrics}
-        if any(found.values()):
+        shown = verdict == "worse" or not (harm or leaning)
+        if any(found.values()) and shown:
             return Overall(
                 verdict=verdict,
                 reason="; ".join(filter(None, [*found.values(), empty])),
                 rests_on=tuple(metric for metric, words in found.items() if words),
             )
-    silent = [metric.metric for metric in metrics if not metric.told]
-    open_ = [metric.metric for metric in metrics if metric.told and metric.verdict != "equal"]
+    capped = {metric.metric: metric.capped for metric in metrics if metric.capped}
+    if capped:
+        lines = dict.fromkeys(line for found in capped.values() for line in found)
+        reason = "; ".join(filter(None, [*lines, empty]))
+        return Overall(verdict="undecided", reason=reason, rests_on=tuple(capped))
+    against_better = leaning if any(found.values()) else ()
+    return _without_difference(metrics, against_better, empty)
+
+
+def _leans_worse(metric: MetricComparison) -> bool:
+    """Too few programs differ to say anything, but these matter and speak for the baseline."""
+    return not metric.told and metric.effect is not None and metric.effect >= metric.minimum
+
+
+def _without_difference(
+    metrics: Sequence[MetricComparison], leaning: Sequence[MetricComparison], empty: str
+) -> Overall:
+    silent = [metric.metric for metric in metrics if not metric.vote]
+    voting = [metric for metric in metrics if metric.vote]
+    open_ = [metric.metric for metric in voting if metric.verdict != "equal"]
+    open_ = [metric.metric for metric in leaning] or open_
     rest = [f"{_list(silent)} undecided: too few programs differ"] if silent else []
     rest += [empty] if empty else []
-    if open_ or empty or len(silent) == len(metrics):
-        shown = open_ or ([] if len(silent) < len(metrics) else silent)
+    if open_ or empty or not voting:
+        shown = open_ or ([] if voting else silent)
         neither = f"neither a difference nor equality is shown in {_list(shown)}"
         return Overall(
             verdict="undecided",
             reason="; ".join([neither] * bool(shown) + rest),
             rests_on=tuple(open_ or [metric.metric for metric in metrics]),
         )
-    voters = tuple(metric.metric for metric in metrics if metric.told)
+    voters = tuple(metric.metric for metric in voting)
     verb = "differs" if len(voters) == 1 else "differ"
-    told = f"{_list(voters)} {verb} by less than the minimum effect"
-    return Overall(verdict="equal", reason="; ".join([told, *rest]), rests_on=voters)
+    cells = _undecided_cells(voting)
+    average = " on average" if cells else ""
+    told = f"{_list(voters)} {verb} by less than the minimum effect{average}"
+    reason = "; ".join(filter(None, [told, cells, *rest]))
+    return Overall(verdict="equal", reason=reason, rests_on=voters)
+
+
+def _undecided_cells(metrics: Sequence[MetricComparison]) -> str:
+    """``undecided in 3 of 36 cells, widest apart: ...``; "" without any."""
+    every = [(metric, cell) for metric in metrics for cell in metric.cells]
+    found = [(metric, cell) for metric, cell in every if cell.verdict == "undecided"]
+    if not found:
+        return ""
+    metric, cell = max(found, key=lambda each: abs(each[1].effect or 0.0) / each[0].minimum)
+    effect = "" if cell.effect is None else f" {effect_text(metric.metric, cell.effect)}"
+    several = len({cell.deadline_factor for _, cell in every}) > 1
+    return (
+        f"undecided in {len(found)} of {len(every)} cells, widest apart:"
+        f" {metric_text(metric.metric)}{effect} at {cell_text(cell, factor=several)}"
+    )
 
 
 def _list(metrics: Sequence[str]) -> str:
@@ -103,12 +158,22 @@ def size_text(metric: str, size: float) -> str:
     return effect_text(metric, size).removeprefix("+")
 
 
+def place_text(cell: Cell, *, factor: bool = False) -> str:
+    """`cell_text` of a cell that has no comparison."""
+    shares = [None if share < 0 else share for share in (cell.sync_share, cell.contended_ratio)]
+    return _place(cell, shares, factor=factor)
+
+
 def cell_text(cell: CellComparison, *, factor: bool = False) -> str:
     """``M = 2, rho = 0.5, alpha = 1``, with what applies; ``factor``: and the deadline factor."""
+    return _place(cell, [cell.sync_share, cell.contended_ratio], factor=factor)
+
+
+def _place(cell: Cell | CellComparison, shares: Sequence[float | None], *, factor: bool) -> str:
     parts = [cell.group] if cell.group else []
     if cell.cores > 0 and not cell.group:
         parts.append(f"M = {cell.cores}")
-    for name, value in (("rho", cell.sync_share), ("alpha", cell.contended_ratio)):
+    for name, value in zip(("rho", "alpha"), shares, strict=True):
         if value is not None:
             parts.append(f"{name} = {value:g}")
     if factor:
@@ -127,15 +192,17 @@ def count_text(metric: MetricComparison) -> str:
 
 
 def needs(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
-    """A line for every metric that is undecided."""
-    return tuple(
-        f"{metric_text(metric.metric)}: {_need(metric)}"
-        for metric in metrics
-        if metric.verdict == "undecided"
-    )
+    """A line for all metrics that are undecided and need the same."""
+    found: dict[str, list[str]] = {}
+    for metric in metrics:
+        if metric.verdict == "undecided":
+            found.setdefault(_need(metric), []).append(metric_text(metric.metric))
+    return tuple(f"{words_list(names)}: {need}" for need, names in found.items())
 
 
 def _need(metric: MetricComparison) -> str:
+    if NO_REPEATS in metric.capped:
+        return _ONCE_MORE
     pairs = sum(cell.pairs for cell in metric.cells)
     if any(cell.verdict in ("worse", "better") for cell in metric.cells):
         return "single cells differ, which the mean over all cells hides: look at the cells"
@@ -155,8 +222,10 @@ def _need(metric: MetricComparison) -> str:
 
 
 def _need_of_precision(metric: MetricComparison, pairs: int) -> str:
+    if metric.capped:
+        return _FIND_THE_LOST
     if metric.gate is None:
-        return "run the baseline once more and name it with --aa"
+        return _ONCE_MORE
     if metric.gate >= metric.minimum:
         gate, minimum = (size_text(metric.metric, size) for size in (metric.gate, metric.minimum))
         return (

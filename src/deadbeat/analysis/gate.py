@@ -99,8 +99,11 @@ def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> G
 
 def gate_from_within(pairs: Pairs) -> Gate:
     """From stretches of time within the two campaigns: what they differ beyond single runs."""
+    several = np.bincount(pairs.cell, minlength=len(pairs.cells))[pairs.cell] > 1
+    if not several.any():
+        return Gate(size=None, basis="not known: one program a cell, and no A/A repeat (--aa)")
     residual = residuals(pairs)
-    known = ~np.isnan(pairs.at_ns)
+    known = ~np.isnan(pairs.at_ns) & several
     count = min(STRETCHES, int(known.sum()) // STRETCH_RUNS)
     if count < 3:
         return Gate(size=None, basis="not known: too few runs, and no A/A repeat (--aa)")
@@ -119,7 +122,10 @@ def gate_from_within(pairs: Pairs) -> Gate:
 
 
 def residuals(pairs: Pairs) -> Floats:
-    """Differences less the mean of their cell, lengthened by sqrt(n / (n - 1)) for that mean."""
+    """Differences less the mean of their cell, lengthened by sqrt(n / (n - 1)) for that mean.
+
+    0 where a cell has one pair alone: it does not tell its scatter.
+    """
     counts = np.bincount(pairs.cell, minlength=len(pairs.cells))
     sums = np.bincount(pairs.cell, weights=pairs.difference, minlength=len(pairs.cells))
     left = pairs.difference - (sums / counts)[pairs.cell]
@@ -128,6 +134,12 @@ def residuals(pairs: Pairs) -> Floats:
 
 
 def _noise(pairs: Pairs) -> float:
-    """Standard error of the mean over the cells that the scatter within cells makes."""
-    left, weights = residuals(pairs), pairs.weights
-    return math.sqrt(float(((weights * left) ** 2).sum()))
+    """Standard error of the mean over the cells that the scatter within cells makes.
+
+    A pair that is alone in its cell is taken to scatter as the others do; 0 where all are.
+    """
+    square, weights = residuals(pairs) ** 2, pairs.weights
+    alone = np.bincount(pairs.cell, minlength=len(pairs.cells))[pairs.cell] < 2
+    if alone.any() and not alone.all():
+        square[alone] = square[~alone].mean()
+    return math.sqrt(float((weights**2 * square).sum()))

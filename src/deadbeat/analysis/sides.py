@@ -39,6 +39,8 @@ class RunFigure:
         values: Metric -> value; None where the run has none.
         at_ns: When it began (wall clock); None: not known.
         yardstick_ps: Median of its host probes; None: not probed.
+        lost: Share of its released jobs that did not finish; None: not known.
+        starved: Tasks that were released but of which no job finished: no ratio knows of them.
     """
 
     cell: Cell
@@ -46,6 +48,8 @@ class RunFigure:
     values: Mapping[str, float | None]
     at_ns: int | None = None
     yardstick_ps: float | None = None
+    lost: float | None = None
+    starved: int = 0
 
 
 @frozen(kw_only=True)
@@ -93,17 +97,23 @@ class Pairs:
         return self.metric in RATIOS
 
 
+def value_of(run: RunFigure, metric: str) -> float | None:
+    """The run's value of ``metric`` if it can be compared: finite, a ratio above 0; else None."""
+    found = run.values.get(metric)
+    if found is None or not math.isfinite(found) or (metric in RATIOS and found <= 0):
+        return None
+    return found
+
+
 def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
-    """Pairs of ``metric``: runs that have it on both sides (ratios: above 0 on both)."""
+    """Pairs of ``metric``: runs that have a value on both sides (`value_of`)."""
     if metric not in METRICS:
         raise ValueError(f"no such metric: {metric}")
     found = []
     for key in sorted(baseline.runs.keys() & other.runs.keys()):
         one, two = baseline.runs[key], other.runs[key]
-        before, after = one.values.get(metric), two.values.get(metric)
+        before, after = value_of(one, metric), value_of(two, metric)
         if before is None or after is None:
-            continue
-        if metric in RATIOS and not (before > 0 and after > 0):
             continue
         found.append((one.cell, one.block, before, after, _middle(one.at_ns, two.at_ns)))
     cells = tuple(sorted({row[0] for row in found}))

@@ -118,6 +118,7 @@ def _asked(options: Mapping[str, Any]) -> Options:
         minimum_miss=bounds["minimum_miss"],
         resamples=options["resamples"],
         seed=options["seed"],
+        ungated=options["ungated"],
     )
 
 

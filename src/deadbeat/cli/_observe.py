@@ -204,17 +204,20 @@ def _run(question: Question, campaign: str, executor: Executor, cores: int) -> _
 
 
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Result, Result], Comparison]:
-    """Compares two of ``campaigns`` program by program."""
+    """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
     def compare(baseline: Result, other: Result) -> Comparison:
         from deadbeat.analysis.compare import compare as run  # noqa: PLC0415  only two kernels
+        from deadbeat.analysis.compare import repeats_among  # noqa: PLC0415  only two kernels
         from deadbeat.analysis.compare_sides import Options  # noqa: PLC0415  only two kernels
 
         views = [
             next(campaign.view for campaign in campaigns if campaign.result is result)
             for result in (baseline, other)
         ]
-        (found,) = run(views, options=Options(metrics=("delay_ratio",))).comparisons
+        rest = [one.view for one in campaigns if one.result not in (baseline, other)]
+        repeats = repeats_among(views[0], rest)
+        (found,) = run(views, repeats, options=Options(metrics=("delay_ratio",))).comparisons
         return found
 
     return compare

@@ -55,6 +55,11 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     metavar="N",
     help="Random sign patterns where not all are visited.",
 )
+@click.option(
+    "--ungated",
+    is_flag=True,
+    help="Decide measured campaigns without --aa: how far sessions drift is guessed; labelled.",
+)
 @click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
 @click.option(
     "--partial", is_flag=True, help="Also unfinished campaigns: what is there so far; labelled."
@@ -77,7 +82,8 @@ def command(**options: Any) -> int:
 
     The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
     and overall. A difference is called one when chance, the smallest effect that matters, and what
-    this machine shows without a reason (--aa) are all ruled out.
+    this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
+    without --aa.
     """
     from deadbeat.cli._compare import compare  # noqa: PLC0415  --help must not import it
 

@@ -63,7 +63,11 @@ class MetricComparison:
             not known, as it is where ``told`` is false.
         no_worse: Whether it is shown that the other is not worse by ``minimum`` or more.
         told: False where too few programs differ at all for the metric to say anything (no
-            deadline missed on either side): then it has no vote in the verdict of the comparison.
+            deadline missed on either side): then it is undecided.
+        vote: False where it is not ``told`` and no single program differs by more than ``minimum``:
+            then it does not stand in the way of ``equal``.
+        capped: Why the pairs do not show how the sides compare (runs, tasks or jobs lost on one
+            side; no A/A repeats), a line each; verdicts that this puts in doubt are undecided.
         minimum: Effect below which a difference is not called one (asked for).
         gate: Smallest effect this machine can show for the metric, from runs that differ in
             nothing (A/A); None where it is not known.
@@ -84,6 +88,8 @@ class MetricComparison:
     smallest_effect: float | None = None
     no_worse: bool = False
     told: bool = True
+    vote: bool = True
+    capped: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -94,8 +100,8 @@ class Comparison:
         baseline, other: Names of the campaigns.
         metrics: In the order of METRICS.
         verdict: Overall: ``worse`` if a metric is worse overall or in a cell, ``better`` if some
-            is better and none worse, ``equal`` if all that have a vote are and every cell has
-            pairs, else ``undecided``.
+            is better, none worse, and nothing lost that may hide it, ``equal`` if all with a vote
+            are, none is capped and every cell has pairs, else ``undecided``.
         reason: One line: what decided it.
         needs: What would decide what is undecided, a line each.
         rests_on: Metrics that ``verdict`` rests on.

@@ -325,12 +325,25 @@ DOUBTS: tuple[Doubt, ...] = (
     ),
     _doubt(
         "no-aa-repeat",
-        "How far two sessions differ without a reason is guessed",
+        "How far two sessions differ without a reason is not known",
         """All runs of a campaign share what the host did in that hour. From the two campaigns alone
-        that cannot be told from an effect of the kernel; the gate then rests on how far stretches
-        of time within them differ.""",
+        that cannot be told from an effect of the kernel, nor from its absence: in simulated
+        sessions that drift by 1.5 %, almost half of the comparisons find a difference that is none,
+        and a quarter call a slowdown of 3 % equal. So measured campaigns are undecided without a
+        repeat; --ungated gives verdicts all the same, on a guess from stretches of time within
+        them.""",
         """Run the baseline's programs once more where the baseline ran and name the repeat with
         --aa; several repeats make the gate smaller and surer.""",
+    ),
+    _doubt(
+        "survivors-differ",
+        "More was lost on one side of a comparison",
+        """A run that failed has no slowdown, a task that never finishes no response time, a skipped
+        job no span. What is averaged is what survived, and looks the better the more was lost: a
+        kernel that starves the slowest task for good would win. So the side that lost more is
+        called neither equal nor better; that it is worse still counts.""",
+        """Look at the misses, which count every lost job. deadbeat show tells which runs failed and
+        why; --retry-failed repeats them. A task that never finishes needs no comparison.""",
     ),
     _doubt(
         "host-state-differs",

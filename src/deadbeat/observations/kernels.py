@@ -74,3 +74,9 @@ def pair_text(baseline: Result, other: Result) -> tuple[tuple[str, str], ...]:
         (role, f"{one.name}: {one.kernel}, preemption {one.preemption}")
         for role, one in (("baseline", baseline), ("against it", other))
     )
+
+
+def doubts_of(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Why points are undecided although they have an effect; empty where nothing forbids it."""
+    lines = dict.fromkeys(line for metric in comparison.metrics for line in metric.capped)
+    return (("what is in doubt", "; ".join(lines)),) if lines else ()

@@ -7,6 +7,7 @@ from deadbeat.observations.kernels import (
     cells_of,
     counts,
     counts_text,
+    doubts_of,
     mean_effect,
     older_and_newer,
     pair_text,
@@ -21,7 +22,8 @@ def _decide(evidence: Evidence) -> Judgement:
     if pair is None or evidence.compare is None:
         because = "no two of the campaigns ran on different releases without real-time preemption"
         return Judgement(verdict=needs_kernels(2), because=because)
-    cells = cells_of(evidence.compare(*pair), "delay_ratio")
+    comparison = evidence.compare(*pair)
+    cells = cells_of(comparison, "delay_ratio")
     few = [cell for cell in cells if cell.cores <= FEW]
     many = [cell for cell in cells if cell.cores >= MANY]
     small, large = mean_effect(few), mean_effect(many)
@@ -38,6 +40,7 @@ def _decide(evidence: Evidence) -> Judgement:
         f" {percent(large)} from {MANY} cores on",
         figures=(
             *pair_text(*pair),
+            *doubts_of(comparison),
             (f"points with M <= {FEW}", counts_text(few)),
             (f"points with M >= {MANY}", counts_text(many)),
         ),

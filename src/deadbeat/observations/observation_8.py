@@ -7,6 +7,7 @@ from deadbeat.observations.kernels import (
     cells_of,
     counts,
     counts_text,
+    doubts_of,
     mean_effect,
     pair_text,
     percent,
@@ -19,7 +20,8 @@ def _decide(evidence: Evidence) -> Judgement:
     if pair is None or evidence.compare is None:
         because = "no two of the campaigns ran with and without real-time preemption"
         return Judgement(verdict=needs_kernels(2), because=because)
-    cells = cells_of(evidence.compare(*pair), "delay_ratio")
+    comparison = evidence.compare(*pair)
+    cells = cells_of(comparison, "delay_ratio")
     contended = [
         cell for cell in cells if cell.cores > 1 and cell.sync_share and cell.contended_ratio
     ]
@@ -37,6 +39,7 @@ def _decide(evidence: Evidence) -> Judgement:
         f" {counts_text(contended)}",
         figures=(
             *pair_text(*pair),
+            *doubts_of(comparison),
             (
                 f"at M = {largest}, rho = 1, alpha = 1 (slightly worse in the paper, M = 16)",
                 f"{percent(last[0].effect)}, {last[0].verdict}" if last else "not measured",
