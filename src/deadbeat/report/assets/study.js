@@ -39,7 +39,7 @@
 
   function layout(panel) {
     const c = colours();
-    const axis = (text) => ({title: {text: plain(text)}, gridcolor: c.grid, zeroline: false, automargin: true});
+    const axis = (text) => ({title: {text: plain(text), font: {size: 11}}, gridcolor: c.grid, zeroline: false, automargin: true});
     const made = frame({
       margin: {l: 56, r: 10, t: 8, b: 48}, xaxis: axis(panel.x), yaxis: axis(panel.y), showlegend: !panel.heat,
       legend: {orientation: "h", y: -0.22, yanchor: "top"},
