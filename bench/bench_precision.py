@@ -14,14 +14,14 @@ import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from attrs import define, field, frozen
 from common import report
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import mean_interval, student_half_width
+from deadbeat.analysis.precision import SummaryGauge
 from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
 from deadbeat.campaign.rounds import bends
 from deadbeat.model.results import Point, RunKey, point_text
@@ -33,20 +33,24 @@ RECORDED = Path(__file__).parent / "recorded-quick.csv"
 RESAMPLES = {"savings": 400, "coverage": 2000}
 #: Seconds of a run where they were not recorded.
 SECONDS = 1.0
+#: Releases of a set whose misses are drawn.
+RELEASED = 500
 
 
 @frozen
 class World:
-    """Slowdowns that can be drawn: one row per point, one column per task set.
+    """Slowdowns, or misses, that can be drawn: one row per point, one column per task set.
 
     Attributes:
         draw: Of so many sets: slowdowns, and seconds of each run.
         truth: True mean of each point.
+        below: What a figure is divided by.
     """
 
     points: tuple[Point, ...]
     draw: Callable[[Random, int], tuple[Floats, Floats]]
     truth: Floats
+    below: float = 1.0
 
 
 GRID = tuple(
@@ -106,6 +110,26 @@ def made_up(kinds: Kinds, points: tuple[Point, ...]) -> World:
     return World(points, draw, 1 + height * kinds.mean)
 
 
+#: Share of bad sets, the miss ratio of theirs, and of the others.
+MISSING = {
+    "one in ten misses half": (0.1, 0.5, 0.0),
+    "one in twenty misses all": (0.05, 1.0, 0.0),
+    "one in ten misses a fifth, others 0.2 %": (0.1, 0.2, 0.002),
+    "three in ten miss 0.3": (0.3, 0.3, 0.0),
+}
+
+
+def missing(share: float, bad: float, usual: float) -> World:
+    """One point; jobs of a set miss independently, sets of two kinds differ."""
+
+    def draw(random: Random, sets: int) -> tuple[Floats, Floats]:
+        ratios = np.where(random.random((1, sets)) < share, bad, usual)
+        return random.binomial(RELEASED, ratios).astype(float), np.full((1, sets), SECONDS)
+
+    truth = np.array([share * bad + (1 - share) * usual])
+    return World(LINE[-1:], draw, truth, below=RELEASED)
+
+
 def recorded(path: Path) -> World:
     """Task sets of a campaign, drawn with replacement, the same ones at all points of an M."""
     cells: dict[Point, dict[int, tuple[float, float]]] = {}
@@ -137,15 +161,18 @@ class Trial:
     used: dict[Point, list[int]] = field(factory=dict)
 
     def sample(self, key: RunKey, table: Any) -> Sample:
-        return Sample(float(table))
+        return Sample(float(table), self.world.below)
 
     def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
-        values = np.array([sample.above for sample in samples])
-        found = mean_interval(values, seed=1, resamples=self.resamples)
-        if found is None:
-            return None
-        student = student_half_width(values)
-        return Estimate(float(values.mean()), *found, student=student)
+        """The tool's own, which needs no calibration for it."""
+        gauge = SummaryGauge(
+            metric=self.spec.metric,
+            calibration=cast(Any, None),
+            tolerance=0.0,
+            seed=lambda key: 1,
+            resamples=self.resamples,
+        )
+        return gauge.estimate(key, samples)
 
     def run(self) -> Mapping[str, Any]:
         """Goes through the plan as the runner does; the record of the points."""
@@ -170,9 +197,10 @@ class Trial:
 
     def holds(self, row: int, sets: Sequence[int]) -> bool:
         """Whether the interval of a point, from ``sets``, holds its true mean."""
-        found = mean_interval(self.values[row, sets], seed=1, resamples=self.resamples)
+        key = RunKey(self.world.points[row], 0)
+        found = self.estimate(key, [self.sample(key, self.values[row, n]) for n in sets])
         assert found is not None
-        return bool(found[0] <= self.world.truth[row] <= found[1])
+        return bool(found.low <= self.world.truth[row] <= found.high)
 
 
 def fixed_sets(values: Floats, width: float) -> int:
@@ -244,7 +272,7 @@ def coverage(name: str, world: World, spec: PrecisionSpec, trials: int) -> None:
         shares.append(np.mean([t.holds(row, s) for t, s in zip(campaigns, used, strict=True)]))
         fixed.append(np.mean([trial.holds(row, many) for trial in campaigns]))
     report(
-        f"coverage at {spec.target:g}, {name}",
+        f"coverage of {spec.metric} at {spec.target:g}, {name}",
         "0.93 to 0.97",
         round(float(np.mean(shares)), 4),
         "share",
@@ -275,6 +303,10 @@ def main() -> None:
     spec = PrecisionSpec(target=0.1, sets_min=options.sets_min)
     for name, kinds in KINDS.items():
         coverage(name, made_up(kinds, LINE), spec, options.coverage)
+    for target in (0.05, 0.02, 0.01):
+        spec = PrecisionSpec(target=target, metric="deadline_miss_ratio", sets_min=options.sets_min)
+        for name, missed in MISSING.items():
+            coverage(name, missing(*missed), spec, options.coverage)
 
 
 if __name__ == "__main__":

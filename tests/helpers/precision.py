@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from attrs import define, field, frozen
 
-from deadbeat.analysis.bootstrap import mean_interval, student_half_width
+from deadbeat.analysis.precision import SummaryGauge
 from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
 from deadbeat.campaign.rounds import bends
 from deadbeat.campaign.runner import CampaignResult
@@ -55,6 +54,7 @@ class Drawn:
 
     Attributes:
         values: Point -> its figures, in order of rounds; NaN: no quiet attempt.
+        below: What each figure is divided by: the releases of a set where its misses are drawn.
         asked: Runs that were wanted, in order.
     """
 
@@ -62,6 +62,7 @@ class Drawn:
     values: Mapping[Point, Sequence[float]]
     resamples: int = 400
     seed: int = 1
+    below: float = 1.0
     asked: list[RunKey] = field(factory=list)
 
     def layout(self) -> Layout:
@@ -78,12 +79,25 @@ class Drawn:
         return table.sample  # type: ignore[no-any-return]
 
     def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
-        values = np.array([sample.above for sample in samples])
-        interval = mean_interval(values, seed=self.seed, resamples=self.resamples)
-        if interval is None:
-            return None
-        student = student_half_width(values)
-        return Estimate(float(values.mean()), *interval, student=student)
+        return self._gauge().estimate(key, samples)
+
+    def _gauge(self) -> SummaryGauge:
+        """Of the tool; it takes runs apart by a calibration, and here are none."""
+        return SummaryGauge(
+            metric=self.spec.metric,
+            calibration=cast(Any, None),
+            tolerance=0.0,
+            seed=lambda key: self.seed,
+            resamples=self.resamples,
+        )
+
+    def interval(self, point: Point) -> Estimate:
+        """What the summary says of the sets that were run."""
+        keys = sorted(key for key in self.asked if key.point == point)
+        samples = [Sample(float(self.values[point][key.replica]), self.below) for key in keys]
+        found = self.estimate(keys[0], samples)
+        assert found is not None
+        return found
 
     def run(self, *, most_runs: int | None = None) -> Precision:
         """As the runner goes through a plan; ``most_runs`` breaks it off."""
@@ -97,7 +111,7 @@ class Drawn:
                     self.asked.append(key)
                     value = self.values[key.point][key.replica]
                     if not math.isnan(value):
-                        stopping.learn(key, cast(Any, Table(Sample(float(value)))))
+                        stopping.learn(key, cast(Any, Table(Sample(float(value), self.below))))
         return stopping
 
     def points(self) -> dict[Point, dict[str, Any]]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from deadbeat.analysis import bootstrap
 from deadbeat.analysis.bootstrap import (
     arm_factor,
     mean_interval,
@@ -14,6 +15,7 @@ from deadbeat.analysis.bootstrap import (
     random_indices,
     ratio_interval,
     seed_of,
+    student_half_width,
     t_quantile,
 )
 
@@ -83,14 +85,88 @@ def test_the_seed_decides_and_nothing_else() -> None:
     assert seed_of(1, 2, "a") == seed_of(1, 2, "a") != seed_of(1, 2, "b")
 
 
-def test_resampling_in_pieces_changes_nothing() -> None:
-    # 1000 resamplings of 9000 sets take three pieces of 32 MB of indices.
-    sets, resamples = 9000, 1000
-    many = np.random.default_rng(1).normal(1.0, 1.0, sets)
-    drawn = random_indices(sets * resamples, below=sets, seed=3).reshape(resamples, sets)
-    arms = np.quantile(many[drawn].mean(axis=1), [0.025, 0.975]) - many.mean()
-    expected = many.mean() + arm_factor(sets, 0.025) * arms
-    assert mean_interval(many, seed=3, resamples=resamples) == pytest.approx(tuple(expected))
+def test_resampling_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).normal(1.0, 1.0, 50)
+    whole = mean_interval(values, seed=3, resamples=100)
+    # Pieces of seven resamplings; the last one holds two.
+    monkeypatch.setattr(bootstrap, "_CHUNK_BYTES", 8 * 50 * 7)
+    assert mean_interval(values, seed=3, resamples=100) == whole
+
+
+def hall(width: float, skewness: float, sets: int) -> float:
+    """Hall's transformation of an error in standard deviations: what has no skewness."""
+    cubic = skewness**2 * width**3 / 27
+    return width + skewness * width**2 / 3 + cubic + skewness / (6 * sets)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 1.1, 1.2, 1.1, 4.0],
+        [5.0, 5.1, 4.9, 5.0, 5.2, 1.0, 4.8],
+        np.exp(np.random.default_rng(2).standard_normal(40)).tolist(),
+    ],
+)
+def test_an_end_lies_where_halls_transformation_is_students_quantile(values: list[float]) -> None:
+    known, sets = np.array(values), len(values)
+    spread, mean = known.std(), known.mean()
+    skewness = ((known - mean) ** 3).mean() / spread**3
+    bound = t_quantile(0.975, sets - 1) / math.sqrt(sets)
+    longer = bootstrap._without_skewness(known - mean, 0.025)
+    # The standard deviation of n - 1 degrees is that with which t is formed.
+    sample_spread = known.std(ddof=1)
+    assert hall(longer[0] / sample_spread, skewness, sets) == pytest.approx(bound)
+    assert hall(-longer[1] / sample_spread, skewness, sets) == pytest.approx(-bound)
+    found = mean_interval(known, seed=1)
+    assert found is not None
+    assert found[0] <= max(known.min(), mean - longer[0])
+    assert found[1] >= mean + longer[1]
+
+
+def test_the_arm_on_the_side_of_the_long_tail_is_longer() -> None:
+    values = np.array([1.0, 1.0, 1.1, 1.1, 1.2, 1.2, 1.3, 3.0])
+    found, mirrored = mean_interval(values, seed=1), mean_interval(10 - values, seed=1)
+    assert found is not None
+    assert mirrored is not None
+    assert found[1] - values.mean() > 2 * (values.mean() - found[0])
+    assert (10 - values.mean()) - mirrored[0] == pytest.approx(found[1] - values.mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.6], [1.1, 1.2, 1.1], [1.0, 1.0, 1.1, 3.0]])
+def test_few_sets_are_not_told_to_be_skewed(values: list[float]) -> None:
+    # Of three sets two are always nearer to each other: arms for that skewness would be absurd.
+    known = np.array(values)
+    found = mean_interval(known, seed=1)
+    assert found is not None
+    half = student_half_width(known)
+    assert found[0] <= max(0.0, known.mean() - half)
+    assert known.mean() + half <= found[1] <= known.mean() + 1.5 * half
+
+
+def test_the_end_of_a_mean_is_not_below_what_all_sets_suffered() -> None:
+    values = np.array([36.0, 43.2, 4.3, 2.9, 2.5, 21.0])
+    found = mean_interval(values, seed=1)
+    assert found is not None
+    assert found[0] == 2.5
+    # Five sets lie above their median with probability 3 %, more than a tail has.
+    five = mean_interval(values[:5], seed=1)
+    assert five is not None
+    assert five[0] < 2.5
+    # Nor is it known where sets are skewed to the left: their mean lies below their median.
+    left = mean_interval(np.array([1.0, 1.0, 1.2, 9.0, 9.0, 9.0]), seed=1)
+    assert left is not None
+    assert left[0] < 1.0
+
+
+def test_students_width_of_a_ratio_is_that_of_its_residuals() -> None:
+    values = np.array([1.0, 2.0, 4.0])
+    expected = 4.3027 * values.std(ddof=1) / math.sqrt(3)
+    assert student_half_width(values) == pytest.approx(expected, rel=1e-4)
+    same = student_half_width(values * 500, np.full(3, 500.0))
+    assert same == pytest.approx(expected, rel=1e-4)
+    # 10 of 100, 40 of 200, 10 of 300: ratio 0.1, off by 0, 20 and -20 of 200 releases each.
+    above, below = np.array([10.0, 40.0, 10.0]), np.array([100.0, 200.0, 300.0])
+    assert student_half_width(above, below) == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
 
 
 @pytest.mark.parametrize(("sets", "bound"), [(1, 0.95), (10, 0.2589), (30, 0.0950), (59, 0.0495)])

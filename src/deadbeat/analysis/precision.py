@@ -108,7 +108,8 @@ class SummaryGauge:
             interval = mean_interval(above, **how)
         if interval is None or not below.sum():
             return None
-        student = 0.0 if self.metric == "deadline_miss_ratio" else student_half_width(above)
+        used = below > 0
+        student = student_half_width(above[used], below[used]) if used.sum() > 1 else 0.0
         return Estimate(float(above.sum() / below.sum()), *interval, student=student)
 
 

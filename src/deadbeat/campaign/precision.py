@@ -114,7 +114,7 @@ class Estimate:
     """A mean and its 95 % interval, as the summary has it.
 
     Attributes:
-        student: Half width of Student's interval; 0 where there is none.
+        student: Half width of Student's interval; 0 where sets do not differ.
     """
 
     mean: float
