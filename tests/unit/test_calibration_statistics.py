@@ -103,7 +103,7 @@ def test_rare_stalls_do_not_move_a_cost() -> None:
 def test_a_machine_that_is_never_quiet_gets_no_answer() -> None:
     samples = made()
     samples.samples["yardstick_after_ps"][:] = QUIET_PS * 2
-    with pytest.raises(CalibrationError, match="quiet in only 0%"):
+    with pytest.raises(CalibrationError, match="quiet in only 0 %"):
         estimates(samples)
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.campaign.place import REPORT_FILE, choose, find_campaign, state_of, survey
+from deadbeat.campaign.place import (
+    REPORT_FILE,
+    Place,
+    choose,
+    find_campaign,
+    state_of,
+    survey,
+)
 from deadbeat.campaign.plan import plan
 from deadbeat.executors.fake import FakeExecutor, Faults
 from deadbeat.model.errors import DataError, TargetError, UsageError
@@ -55,6 +62,37 @@ def test_a_finished_one_is_followed_by_the_next_number(tmp_path: Path) -> None:
     CampaignStore.create(place.path, begin(tmp_path / "x", SPEC).spec, SPEC.seed)
     assert choose(tmp_path, SPEC) == choose(tmp_path, SPEC)
     assert (choose(tmp_path, SPEC).path.name, choose(tmp_path, SPEC).resumed) == ("tiny-2", True)
+
+
+def test_an_earlier_one_that_lacks_a_run_is_continued_by_the_same_command(tmp_path: Path) -> None:
+    first = finished(tmp_path)
+    second = choose(tmp_path, SPEC)
+    CampaignStore.create(second.path, first.spec, SPEC.seed)
+    run(SPEC, CampaignStore.open(second.path))
+    (second.path / REPORT_FILE).write_text("<html>")
+    assert choose(tmp_path, SPEC).path.name == "tiny-3"
+    first.jobs_path(plan(SPEC)[0]).unlink()
+    assert choose(tmp_path, SPEC) == Place(path=first.path, resumed=True)
+    # what was asked differently, or is to begin anew, is not that one
+    assert choose(tmp_path, tiny_spec({"seed": 7})).path.name == "tiny-3"
+    assert choose(tmp_path, SPEC, fresh=True).path.name == "tiny-3"
+
+
+def test_a_truncated_run_is_damage_and_says_what_mends_it(tmp_path: Path) -> None:
+    store = finished(tmp_path)
+    victim = store.jobs_path(plan(SPEC)[0])
+    victim.write_bytes(victim.read_bytes()[:-9])
+    state = state_of(store.path)
+    assert (state.state, state.done) == ("damaged", 8)
+    assert victim.name in state.problem and "truncated" in state.problem
+    with pytest.raises(DataError, match="cannot be continued") as caught:
+        choose(tmp_path, SPEC)
+    assert "delete or move the file and repeat" in caught.value.hint
+    assert "--fresh" in caught.value.hint
+    victim.unlink()
+    assert choose(tmp_path, SPEC).resumed
+    assert run(SPEC, CampaignStore.open(store.path)).done == 8
+    assert state_of(store.path).state == "finished"
 
 
 def test_fresh_begins_beside_an_unfinished_one(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import TINY, begin, run, tiny_spec
 
-from deadbeat.campaign.plan import batches, estimate, parameters, plan, resolve
+from deadbeat.campaign.plan import batches, estimate, parameters, plan, resolve, run_seconds
 from deadbeat.campaign.spec import specify
 from deadbeat.executors.fake import FakeExecutor
 from deadbeat.model.errors import UsageError
@@ -135,6 +135,12 @@ def test_quick_fits_into_three_minutes_on_two_cores() -> None:
     # Repeats, calibration and noise floor included; building, summary and figures need the rest.
     assert estimate(SPEC).seconds <= 166
     assert estimate(SPEC, calibrated=True).seconds <= 146
+
+
+def test_nobody_waits_for_simulated_windows() -> None:
+    quick = estimate(SPEC, simulated=True)
+    assert quick.seconds < 15 and quick.jobs == estimate(SPEC).jobs
+    assert run_seconds(SPEC, simulated=True) < 0.2 < run_seconds(SPEC, simulated=False)
 
 
 def test_tiny_is_what_the_other_tests_believe() -> None:

@@ -17,7 +17,7 @@ from deadbeat.campaign.spec import (
     spec_dict,
     specify,
 )
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import UsageError
 
 
 def refusal(*layers: Any, **options: Any) -> str:
@@ -180,14 +180,14 @@ def test_a_campaign_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.toml"
     path.write_bytes(content)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(UsageError) as caught:
         read_campaign_file(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(UsageError, match="No such file"):
         read_campaign_file(tmp_path / "missing.toml")
-    with pytest.raises(DataError, match="Is a directory"):
+    with pytest.raises(UsageError, match="Is a directory"):
         read_campaign_file(tmp_path)

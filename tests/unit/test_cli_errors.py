@@ -11,6 +11,8 @@ from helpers.campaigns import TINY_OPTIONS
 from deadbeat.cli.main import main
 
 RUN = ("profile", "--quick", "--simulated", "--no-figures")
+STRESS = ("stress", "--simulated", "--no-figures")
+THREE_TASKS = ("--utilisation", "0.5", "--tasks-per-core", "3", "--utilisation-min", "0.4")
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +52,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
         ((*RUN, "--retry-failed"), 2, "there is no campaign quick in runs to retry (deadbeat ru"),
-        ((*RUN, "--campaign", "no.toml"), 1, "no.toml: No such file or directory (--campaign tak"),
-        ((*RUN, "--campaign", "bad.toml"), 1, "bad.toml: not TOML: "),
-        ((*RUN, "--campaign", "key.toml"), 2, "run.secnds: unknown key (did you mean seconds?)"),
-        ((*RUN, "--calibration", "no.json"), 1, "cannot read calibration no.json: No such file"),
+        ((*RUN, "--campaign", "no.toml"), 2, "no.toml: No such file or directory (--campaign tak"),
+        ((*RUN, "--campaign", "bad.toml"), 2, "bad.toml: not TOML: "),
+        (
+            (*RUN, "--campaign", "key.toml"),
+            2,
+            "key.toml: run.secnds: unknown key (did you mean seconds?)",
+        ),
+        ((*RUN, "--calibration", "no.json"), 2, "--calibration: there is no file no.json ("),
         ((*RUN, "--calibration", "bad.toml"), 1, "calibration bad.toml is damaged: "),
         ((*RUN, "--runs", "bad.toml"), 1, "cannot read bad.toml: Not a directory (choose another"),
         ((*RUN, "extra"), 2, "got unexpected extra argument (extra) (see deadbeat profile --help)"),
@@ -65,7 +71,30 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("calibrate", "--simulated", "--seconds", "0"), 2, '--seconds: "0" is out of range (from'),
         (("calibrate", "--simulated", "--out", "bad.toml/x"), 1, "cannot write bad.toml/x: "),
         (("fragments", "--simulated", "--policy", "rr"), 2, '--policy: "rr" is not a choice ('),
-        (("fragments", "--simulated", "--calibration", "no"), 1, "cannot read calibration no: No"),
+        (("fragments", "--simulated", "--calibration", "no"), 2, "there is no file no ("),
+        ((*RUN, "--executor", "foo"), 2, '--executor: "foo" is unknown (one of'),
+        ((*RUN, "--executor", "sim:cores=4"), 2, "--executor sim:cores=4 exclude each other (dr"),
+        ((*RUN, "--executor", "hardware"), 2, "--simulated and --executor hardware exclude each"),
+        ((*RUN, "--resume"), 2, "has no option --resume (none is needed: the same command"),
+        ((*RUN, "--seed", "-1"), 2, '--seed: "-1" is out of range (from 0 to 9223372036854775807)'),
+        ((*RUN, "--campaign", "examples/shielding.toml"), 2, "deadbeat stress --campaign examp"),
+        ((*STRESS, "--campaign", "grid.toml"), 2, "deadbeat profile --campaign grid.toml"),
+        ((*STRESS, "--campaign", "low.toml"), 2, 'low.toml: stress.sets: "0" is out of range ('),
+        ((*STRESS, "--utilisation", "1.5"), 2, '--utilisation: "1.5" is out of range (from 0.001'),
+        ((*STRESS, "--utilisation", "0"), 2, '--utilisation: "0" is out of range (from 0.001 to'),
+        ((*STRESS, "--preset", "nope"), 2, "(one of random, fixed-cores, paper, quick, 2a, 2b)"),
+        ((*STRESS, "--preset", "default"), 2, "default is a preset of deadbeat profile (one of r"),
+        (
+            (*STRESS, *("--critical-cores", "1", "--cores", "1")),
+            2,
+            "1 critical core leaves none of M = 1 to be filled (",
+        ),
+        (
+            (*STRESS, *THREE_TASKS),
+            2,
+            "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
+            " --utilisation-min or",
+        ),
         (("selftest", "--simulated", "--seconds", "-1"), 2, '--seconds: "-1" is out of range ('),
     ],
 )
@@ -74,6 +103,10 @@ def test_one_line_a_hint_and_the_right_status(
 ) -> None:
     Path("bad.toml").write_text("a = \n")
     Path("key.toml").write_text("[run]\nsecnds = 1\n")
+    Path("grid.toml").write_text("[grid]\nreplicas = 3\n")
+    Path("low.toml").write_text("[stress]\nsets = '0'\n")
+    Path("examples").mkdir()
+    Path("examples/shielding.toml").write_text("mode = 'stress'\n")
     assert main(arguments) == status
     out, err = capsys.readouterr()
     assert out == ""
@@ -91,6 +124,27 @@ def test_every_error_of_a_command_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert "3 problems:" in err
     assert all(f"\n  {option}: " in err for option in ("--seconds", "--policy", "--replicas"))
     assert err.count("\n") == 4
+
+
+def test_a_conflict_does_not_hide_what_else_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main((*STRESS, "--sets", "4", "--precision", "-1")) == 2
+    err = capsys.readouterr().err
+    assert "\n  --sets: a fixed number" in err and "--sets-max is the most sets" in err
+    assert '\n  --precision: "-1" is out of range' in err
+
+
+def test_a_calibration_that_does_not_fit_names_file_and_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(("calibrate", "--simulated", "--pool", "quick", "--cost-basis", "cold")) == 0
+    capsys.readouterr()
+    words = ("profile", "--simulated", "--no-figures", "--calibration", "runs/calibration.json")
+    assert main(words) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the calibration in runs/calibration.json has cost basis cold where warm is" in line
+    assert "pool quick where full is asked" in line
+    assert "run the campaign with --cost-basis cold --pool quick" in line
+    assert "deadbeat calibrate --cost-basis warm --pool full" in line
 
 
 def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,6 +175,7 @@ def test_a_damaged_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("report", "tiny", "--no-figures")) == 1
     err = capsys.readouterr().err
     assert victim.name in err and "truncated" in err and err.count("\n") == 1
+    assert "(delete or move the file and repeat the campaign's command: only this run" in err
 
 
 def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +183,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
     assert main((*TINY_OPTIONS, "--calibration", "runs/calibration.json")) == 1
     err = capsys.readouterr().err
-    assert "the calibration belongs to far" in err
+    assert "the calibration in runs/calibration.json belongs to far" in err
     assert "deadbeat calibrate" in err
     assert not Path("runs/tiny").exists()
 

@@ -27,9 +27,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
 
 
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
     capsys.readouterr()
-    assert main(("observe", *arguments, "--json")) == 0
+    assert main(("observe", *arguments, "--json")) == status
     return json.loads(capsys.readouterr().out)["observations"]
 
 
@@ -63,6 +63,7 @@ def test_an_interrupted_campaign_is_continued(capsys: pytest.CaptureFixture[str]
     assert main((*words, "fake:interrupt-after=50")) == 130
     err = capsys.readouterr().err
     assert "50 of 54 runs are kept in runs/observe-quick; continue with: deadbeat observe 1" in err
+    assert err.count("interrupted") == 1
     assert main((*words, "fake")) == 0
     out, err = capsys.readouterr()
     assert "50 of 54 task sets done" in err
@@ -80,8 +81,12 @@ def test_a_many_core_campaign_is_judged(capsys: pytest.CaptureFixture[str]) -> N
         "confirmed",
     ]
     assert all(each["runs"] == ["many"] for each in found)
-    small = answer(capsys, "6", "9", "--from", "many")
-    assert [each["verdict"] for each in small] == ["undecided", "undecided"]
+    small = answer(capsys, "6", "9", "--from", "many", status=2)
+    assert {each["verdict"] for each in small} == {"needs a stress campaign"}
+    assert small[0]["because"] == "many is a profile campaign"
+    # what could be judged is an answer
+    mixed = answer(capsys, "1", "9", "--from", "many")
+    assert [each["verdict"] for each in mixed] == ["confirmed", "needs a stress campaign"]
 
 
 def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +153,7 @@ def test_kernels_are_compared_by_the_same_programs(capsys: pytest.CaptureFixture
     again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
     for name in ("newer", "realtime"):
         assert main((*again, "--name", name)) == 0
-    found = answer(capsys, "7", "8", "--from", "many", "newer")
+    found = answer(capsys, "7", "8", "--from", "many", "newer", status=2)
     assert {each["verdict"] for each in found} == {"needs results of 2 kernels"}
     renamed(Path("runs/many"), "5.15.0", "full")
     renamed(Path("runs/newer"), "6.12.1", "full")

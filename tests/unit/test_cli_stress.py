@@ -20,6 +20,7 @@ OPTIONS = (
     *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
     *("--sets", "3", "--seconds", "0.1", "--windows", "2", "--solo-seconds", "0.2"),
 )
+SUMMARY = Path("runs/tiny/summary.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,7 @@ def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(
     assert [row[1].strip() for row in table if row[1].strip()] == ["M=2", "random"]
     assert [row[3].strip() for row in table if row[1].strip()] == ["3", "3"]
     assert "SIMULATED" in out and "SIMULATED" in err
-    assert "Of 6 random task sets" in out
+    assert "Of 6 task sets" in out
     assert "6 of 6 runs, 0 s left" in err
     assert out.splitlines()[-1] == "report: runs/tiny/report.html"
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
@@ -219,7 +220,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
     options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
     longer = ("--seconds", "0.3", "--solo-seconds", "auto")
     assert main((*OPTIONS, *options, *longer)) == 0
-    assert "Of 6 random task sets" in capsys.readouterr().out
+    assert "Of 6 task sets" in capsys.readouterr().out
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert [row["deadline_factor"] for row in (*summary, *sets)] == [""] * 8
     for row in sets:
@@ -266,3 +267,51 @@ def test_the_simulator_runs_random_task_sets() -> None:
     found = rows(Path("runs/tiny/summary.csv"))
     assert [row["group"] for row in found] == ["M=2", "M=2 k=1", "random", "random k=1"]
     assert all(float(row["slowdown_p50"]) >= 1 for row in found)
+
+
+def test_damage_is_listed_and_mended_by_the_same_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(OPTIONS) == 0
+    victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:100])
+    (listed,) = answer(capsys, "runs")
+    assert (listed["state"], listed["done"]) == ("damaged", 6)
+    assert victim.name in listed["problem"]
+    assert main(OPTIONS) == 1
+    assert "only this run is measured again; or begin anew with --fresh" in capsys.readouterr().err
+    assert main((*OPTIONS, "--fresh")) == 0
+    assert main(("report", "tiny", "--no-figures")) == 1
+    assert "repeat the campaign's command" in capsys.readouterr().err
+    victim.unlink()
+    assert main(OPTIONS) == 0
+    assert "continue runs/tiny, 5 of 6 task sets done: at most" in capsys.readouterr().err
+    assert victim.read_bytes()[:8] == whole[:8]
+    assert [each["state"] for each in answer(capsys, "runs")] == ["finished", "finished"]
+    assert not Path("runs/tiny-3").exists()
+
+
+def test_a_campaign_without_runs_does_not_blame_the_host(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(OPTIONS) == 0
+    for file in Path("runs/tiny/jobs").iterdir():
+        file.unlink()
+    capsys.readouterr()
+    for words in (("report", "tiny", "--no-figures"), ("show", "tiny")):
+        assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "No run is stored: nothing is decided." in out
+    assert "serious: the campaign holds no run: nothing is decided (repeat its command" in out
+    assert "quiet" not in out
+
+
+def test_a_core_that_computation_fills_does_not_contend(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--cores", "2", "--critical-cores", "0,1", "--sync-share", "1")
+    assert main((*OPTIONS, *words, "--contended-ratio", "1")) == 0
+    rows_by_group = {row["group"]: float(row["slowdown_mean"]) for row in rows(SUMMARY)}
+    assert rows_by_group["M=2"] == pytest.approx(1.61, abs=0.02)
+    assert rows_by_group["M=2 k=1"] == pytest.approx(1.01, abs=0.01)

@@ -27,7 +27,7 @@ CALIBRATION = FakeExecutor().calibrate(
 
 
 def task_set(
-    cores: int, rho: int = 1, alpha: int = 1, *, tasks: int = 0, factor: int = 10
+    cores: int, rho: int = 1, alpha: int = 1, *, tasks: int = 0, factor: int = 10, critical: int = 0
 ) -> TaskSet:
     return synthesise(
         SynthesisParameters(
@@ -36,6 +36,7 @@ def task_set(
             sync_share=Fraction(rho),
             contended_ratio=Fraction(alpha),
             deadline_factor=Fraction(factor),
+            critical_cores=critical,
         ),
         example_catalog(),
         CALIBRATION,
@@ -66,6 +67,19 @@ def test_slowdown_is_the_formulas(cores: int, rho: int, alpha: int, slowdown: fl
         for spans, solo in [(jobs["finish_ns"] - jobs["start_ns"], jobs["flags"] & j.JOB_SOLO)]
     ]
     assert per_task == pytest.approx([slowdown] * cores, rel=0.002)
+
+
+def test_only_cores_with_critical_tasks_contend() -> None:
+    """1 + 0.01 (M - 1) + 0.6 rho alpha (K - 1) on K critical cores, 1 + 0.01 (M - 1) beside."""
+    for critical, slowdown in ((1, 1.03), (2, 1.63), (4, 2.83)):
+        shielded = task_set(4, critical=critical)
+        found = simulate(shielded, SETTINGS, cores=4, contention=0.6)
+        for task in range(4):
+            jobs = found.jobs[(found.jobs["task"] == task) & (found.jobs["start_ns"] != j.NEVER)]
+            spans, solo = jobs["finish_ns"] - jobs["start_ns"], jobs["flags"] & j.JOB_SOLO
+            ratio = np.median(spans[solo == 0]) / np.median(spans[solo > 0])
+            expected = slowdown if task < critical else 1.03
+            assert ratio == pytest.approx(expected, rel=0.003)
 
 
 @pytest.mark.parametrize("overrun", ["skip", "late"])

@@ -72,7 +72,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("doubtful", "expected", "part"),
     [
-        (session(after={"steal_ticks": {"0": 10, "1": 60, "2": 10}}), "steal", "0.50% of the time"
+        (session(after={"steal_ticks": {"0": 10, "1": 60, "2": 10}}), "steal", "0.50 % of the time"
          " of CPU 1"),
         (session({"rt_runtime_us": 950_000}), "rt-bandwidth", "950000 of 1000000 us"),
         (session({"cpus_online": [0, 1]}), "no-housekeeping-core", "M = 2 uses all 2"),
@@ -89,7 +89,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
          "throttled 7 times"),
         (evidence(sessions=()), "environment-not-recorded", "not recorded"),
         (evidence(sets=[SET] * 4 + [SET | {"realtime": False}]), "policy-other", "1 of 5"),
-        (evidence(rejected_share=0.29), "rejected", "29% of the measuring windows"),
+        (evidence(rejected_share=0.29), "rejected", "29 % of the measuring windows"),
         (evidence(rows=[ROW, ROW | {"rejected_share": 0.3}]), "rejected", "at 1 of 2 points"),
         (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
         (
@@ -97,12 +97,14 @@ def test_a_quiet_machine_has_no_finding() -> None:
             "never-quiet",
             "1 task set has no result",
         ),
-        (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "1 of 1 points"),
+        (evidence(rows=[ROW | {"task_sets": 0}]), "undecided-points", "the only point has"),
+        (evidence(rows=[ROW | {"task_sets": 0}, ROW]), "undecided-points", "1 of 2 points has no"),
+        (evidence(rows=[ROW | {"task_sets": 0}], sets=[]), "no-runs", "holds no run"),
         (evidence(rows=[ROW | {"task_sets": 1}]), "single-set", "no interval"),
         (evidence(rows=[ROW | {"task_sets": 4}]), "few-sets", "fewer than 5"),
         (evidence(solo_cost_ratios={key(): np.array([1.0, 0.95, np.nan, 1.01])}), "calibration",
-         "1 of 3 tasks run alone took more than 2% more or less than their C; worst: task 1 of"
-         " m002-s0500-c1000-r0000, -5.0%"),
+         "1 of 3 tasks run alone took more than 2 % more or less than their C; worst: task 1 of"
+         " m002-s0500-c1000-r0000, -5.0 %"),
         (evidence(sets=[SET | {"tasks_without_solo": 2}] * 5), "no-solo-reference", "10 tasks"),
         (evidence(sets=[SET | {"sync_share_real": None}] * 5), "no-program", "5 runs"),
         (evidence(noise={}), "noise-floor-missing", "not measured"),
@@ -177,7 +179,7 @@ def test_foreign_programs_are_told_and_their_costs_not_judged() -> None:
 def test_a_machine_that_is_quiet_at_another_speed_is_told() -> None:
     found = collect_findings(moved(0.3))
     assert [finding.id for finding in found] == ["references-moved", "foreign-programs"]
-    assert "core 0 computes 30.0% slower" in found[0].message
+    assert "core 0 computes 30.0 % slower" in found[0].message
     assert "faster" in collect_findings(moved(-0.1))[0].message
 
 
@@ -217,7 +219,7 @@ def test_critical_tasks_that_contend_with_one_another_are_told() -> None:
 
 def test_groups_are_called_groups_and_their_cores_known_by_their_sets() -> None:
     few = stress({"task_sets": 1})
-    assert "1 of 1 groups rest on one task set" in collect_findings(few)[0].message
+    assert "the only group rests on one task set" in collect_findings(few)[0].message
     full = attrs.evolve(stress({}), sets=[SET | {"cores": 3}] * 5)
     (found,) = collect_findings(full)
     assert found.id == "no-housekeeping-core" and "M = 3 uses all 3" in found.message

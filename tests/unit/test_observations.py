@@ -119,7 +119,7 @@ def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
 def test_an_empty_campaign_and_one_of_the_other_mode_decide_nothing() -> None:
     empty = Result(name="empty", summary=Summary(rows=(), sets=()))
     assert verdict(1, empty) == Judgement(verdict="undecided", because="empty holds no result")
-    assert verdict(6, profile()).because == "no stress campaign was given"
+    assert verdict(6, profile()).because == "made-up is a profile campaign"
 
 
 def test_simulated_shows_beside_every_verdict() -> None:
@@ -295,9 +295,9 @@ def test_misses_with_and_without_real_time_preemption() -> None:
     less = stress(misses=(0.01,) * 95 + (0.9,) * 5, platform=RT, name="rt")
     found = verdict(9, less, plain)
     assert (found.verdict, found.runs) == ("confirmed", ("new", "rt"))
-    assert "less without: -0.950%" in found.because
+    assert "less without: -0.950 %" in found.because
     beyond = dict(found.figures)["difference of what lies beyond it (above 0 in the paper)"]
-    assert beyond == "+2.000%"
+    assert beyond == "+2.000 %"
     more = stress(misses=(0.03,) * 95 + (0.5,) * 5, platform=RT, name="rt")
     assert verdict(9, plain, more).verdict == "not confirmed"
 

@@ -109,7 +109,7 @@ def test_a_run_counts_while_every_task_has_a_quiet_window_alone_and_together() -
     lost_solo = is_quiet(run(yardstick(2, 1, 1_050_000)), calibration())
     assert not lost_solo.quiet
     assert lost_solo.share_off == 0.25
-    assert lost_solo.reasons == ("no quiet window of task 1 alone", "yardstick off by up to +5.0%")
+    assert lost_solo.reasons == ("no quiet window of task 1 alone", "yardstick off by up to +5.0 %")
     both = run(yardstick(0, 0, 1_050_000), yardstick(4, 0, 950_000))
     assert is_quiet(both, calibration()).reasons[0] == "no quiet window together"
 

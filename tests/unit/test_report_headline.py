@@ -40,8 +40,10 @@ def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
 
 def test_points_without_a_single_value_have_no_answer():
     nothing = {"slowdown_mean": None, "deadline_miss_ratio": None, "task_sets": 0}
-    sentence = headline(campaign(row(1, 0.0, 0.0) | nothing)).sentence
-    assert sentence == "No task set has a quiet result: nothing is decided."
+    empty = campaign(row(1, 0.0, 0.0) | nothing)
+    assert headline(empty).sentence == "No run is stored: nothing is decided."
+    noisy = evolve(empty, meta={"failed": {"m001": {"reason": "no quiet attempt in 3"}}})
+    assert headline(noisy).sentence == "No task set has a quiet result: nothing is decided."
     assert headline(campaign(row(1, 0.0, 0.0))).sentence.startswith("No deadline was missed")
 
 

@@ -14,11 +14,12 @@ from deadbeat.model.results import Summary
 from deadbeat.report import causes, headline, rows_for_terminal, terminal_columns, write_report
 from deadbeat.report.causes import time_text
 from deadbeat.report.counters import counter_charts
-from deadbeat.report.facts import noise_floor
+from deadbeat.report.facts import head_facts, noise_floor
 from deadbeat.report.figures import draw_figures
 from deadbeat.report.samples import distribution_charts
 from deadbeat.report.stress_charts import group_samples, interval_curve, stress_charts
 from deadbeat.report.stress_page import render_stress, sets_data
+from deadbeat.report.stress_words import group_answers
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
 
@@ -44,7 +45,7 @@ def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
     sentence = headline(demo_stress()).sentence
     start = r"Of 240 task sets the slowest 5 % of group M=8 run at least [\d.]+ times as long"
     assert re.match(start, sentence)
-    assert re.search(r"[\d.]+% of the sets of group M=8 miss a deadline\.$", sentence)
+    assert re.search(r"[\d.]+ % of the sets of group M=8 miss a deadline\.$", sentence)
     assert "M=2" in demo.words
 
 
@@ -53,7 +54,9 @@ def test_nothing_to_see_is_said_as_such():
     calm = {f"slowdown_{name}": 1.001 for name in ("mean", "p50", "p95", "max")}
     rows = tuple(row | calm | {"miss_set_share": 0.0} for row in base.rows)
     words = headline(evolve(base, rows=rows)).sentence
-    assert words.endswith("no set misses a deadline. That is no more than can be seen here.")
+    assert words.endswith(
+        "no set misses a deadline. The slowdown is no more than can be seen here."
+    )
     assert (
         headline(demo_stress(groups=())).sentence
         == "No task set has a quiet result: nothing is decided."
@@ -295,3 +298,27 @@ def test_the_same_summary_gives_the_same_bytes(tmp_path):
 )
 def test_times_are_written_in_a_fitting_unit(value, text):
     assert time_text(value) == text
+
+
+def test_groups_are_counted_once_however_many_deadline_factors() -> None:
+    summary = demo_stress()
+    rows = tuple(
+        row | {"deadline_factor": factor} for row in summary.rows for factor in (2.0, 10.0)
+    )
+    count = len({row["group"] for row in summary.rows})
+    text = dict(head_facts(evolve(summary, rows=rows)))
+    assert f"{count} groups at 2 deadline factors each" in text["Simulated"]
+    one = tuple(row for row in rows if row["group"] == rows[0]["group"])
+    text = dict(head_facts(evolve(summary, rows=one)))
+    assert "1 group at 2 deadline factors ·" in text["Simulated"]
+
+
+def test_a_bound_on_misses_is_about_sets_that_would_miss() -> None:
+    rows = tuple(
+        row | {"miss_set_share": 0.0, "deadline_miss_ratio": 0.0, "miss_set_share_ci_high": 0.09}
+        for row in demo_stress().rows[:1]
+    )
+    (group,) = group_answers(evolve(demo_stress(), rows=rows))
+    assert (
+        "No set missed a deadline (95 %: at most 9.0 % of such sets would miss one)." in group.lines
+    )

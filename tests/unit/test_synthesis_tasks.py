@@ -252,22 +252,22 @@ def test_everything_wrong_with_utilisation_at_once():
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
-        ({"utilisation_max": Fraction(1, 5)}, "2 tasks on a core reach 1/50 to 2/5, found 1/2"),
-        ({"utilisation_min": Fraction(3, 10)}, "2 tasks on a core reach 3/5 to"),
+        ({"utilisation_max": Fraction(1, 5)}, "2 tasks on a core reach 0.02 to 0.4, found 0.5"),
+        ({"utilisation_min": Fraction(3, 10)}, "2 tasks on a core reach 0.6 to"),
         ({"tasks": 3, "utilisation_max": Fraction(2, 5)}, "1 task on a core reach"),
         (
             {"period_max_ns": 500_000, "utilisation_max": TENTH},
-            "nothing is between 1/5 and 1/10 for a task",
+            "a task must have at least 0.2 and at most 0.1; lower",
         ),
         ({"utilisation_maxs": (TENTH,) * 3}, "utilisation_maxs: expected one for each of 4"),
         ({"utilisation_mins": (ONE + 1,) * 4}, "utilisation_mins[0]: expected 0 to 1"),
         (
             {"utilisation_mins": (ZERO, HALF, ZERO, ZERO), "utilisation_max": Fraction(2, 5)},
-            "nothing is between 1/2 and 2/5 for task 1",
+            "task 1 must have at least 0.5 and at most 0.4; lower",
         ),
         (
             {"utilisation_maxs": (TENTH, ONE, TENTH, ONE)},
-            "2 tasks on core 0 reach 1/50 to 1/5, found 1/2",
+            "2 tasks on core 0 reach 0.02 to 0.2, found 0.5",
         ),
         (
             {

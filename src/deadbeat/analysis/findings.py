@@ -136,7 +136,7 @@ def _steal(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="steal",
             severity="serious" if worst > STEAL_SERIOUS else "warning",
-            message=f"the hypervisor took {worst:.2%} of the time of {where}",
+            message=f"the hypervisor took {100 * worst:.2f} % of the time of {where}",
             cure="use a machine of its own, or dedicated virtual CPUs",
         )
 
@@ -306,7 +306,7 @@ def _rejected(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="rejected",
             severity="serious" if share > 0.5 else "warning",
-            message=f"{share:.0%} of the measuring windows met a host off its quiet mode"
+            message=f"{100 * share:.0f} % of the measuring windows met a host off its quiet mode"
             " and were left out",
             cure="quieten the machine; what remains is the quiet part of its time only",
         )
@@ -315,7 +315,7 @@ def _rejected(evidence: Evidence) -> Iterator[Finding]:
             id="rejected",
             severity="info",
             message=f"at {len(points)} of {len(evidence.rows)} {evidence.places} more than"
-            f" {REJECTED_SHARE_MAX:.0%} of the windows were left out (host not quiet)",
+            f" {100 * REJECTED_SHARE_MAX:.0f} % of the windows were left out (host not quiet)",
         )
 
 
@@ -355,30 +355,52 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
     undecided = sum(count == 0 for count in counts)
     single = sum(count == 1 for count in counts)
     few = sum(2 <= count < SETS_MIN for count in counts)
-    if undecided:
+    tried = evidence.sets or evidence.failed or evidence.rejected_share
+    if undecided and not tried:
+        yield Finding(
+            id="no-runs",
+            severity="serious",
+            message="the campaign holds no run: nothing is decided",
+            cure="repeat its command: it runs what is lacking",
+        )
+    elif undecided:
+        host = evidence.failed or evidence.rejected_share
+        quiet = "quiet " if host else ""
         yield Finding(
             id="undecided-points",
             severity="warning",
-            message=f"{undecided} of {len(counts)} {evidence.places} have no quiet task set:"
-            " undecided",
-            cure="resume the campaign when the machine is quieter",
+            message=f"{_share(evidence, undecided)} no {quiet}task set: undecided",
+            cure="resume the campaign when the machine is quieter"
+            if host
+            else "repeat the campaign's command: it runs what is lacking",
         )
     if single:
         yield Finding(
             id="single-set",
             severity="warning",
-            message=f"{single} of {len(counts)} {evidence.places} rest on one task set:"
-            " no interval",
+            message=f"{_share(evidence, single, 'rest')} on one task set: no interval",
             cure=evidence.more_sets,
         )
     if few:
+        what = "its interval is" if few == 1 else "their intervals are"
         yield Finding(
             id="few-sets",
             severity="info",
-            message=f"{few} of {len(counts)} {evidence.places} rest on fewer than {SETS_MIN} task"
-            " sets: their intervals are wide and approximate",
+            message=f"{_share(evidence, few, 'rest')} on fewer than {SETS_MIN} task sets:"
+            f" {what} wide and approximate",
             cure=evidence.more_sets,
         )
+
+
+def _share(evidence: Evidence, count: int, verb: str = "have") -> str:
+    """``1 of 3 groups has``, ``2 of 3 groups have``; of a single one ``the only group has``."""
+    total = len(evidence.rows)
+    of = f"{count} of {total} {evidence.places}"
+    if total == 1:
+        of = f"the only {evidence.places.removesuffix('s')}"
+    if count > 1:
+        return f"{of} {verb}"
+    return f"{of} {'has' if verb == 'have' else verb + 's'}"
 
 
 @_results
@@ -419,8 +441,9 @@ def _references_moved(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="references-moved",
             severity="warning",
-            message=f"core {core} computes {abs(share):.1%} {'slower' if share > 0 else 'faster'}"
-            f" while quiet than when {origin.name} was calibrated on this hardware",
+            message=f"core {core} computes {100 * abs(share):.1f} %"
+            f" {'slower' if share > 0 else 'faster'} while quiet than when {origin.name} was"
+            " calibrated on this hardware",
             cure="look for a host state or a frequency limit; compare slowdown, not delay ratio",
         )
 
@@ -497,8 +520,9 @@ def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             id="calibration",
             severity="warning" if off > known / 10 else "info",
-            message=f"{off} of {known} tasks run alone took more than {COST_TOLERANCE:.0%} more or"
-            f" less than their C; worst: task {worst_task} of {worst_key.text}, {worst:+.1%}",
+            message=f"{off} of {known} tasks run alone took more than"
+            f" {100 * COST_TOLERANCE:.0f} % more or less than their C; worst: task {worst_task} of"
+            f" {worst_key.text}, {100 * worst:+.1f} %",
             cure="calibrate again; read the slowdown, which does not depend on calibration",
             where=worst_key.text,
         )

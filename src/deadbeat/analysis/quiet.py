@@ -233,9 +233,9 @@ def _why(states: WindowStates) -> list[str]:
     known = states.worst[~np.isnan(states.worst)]
     if len(known):
         furthest = float(known[np.argmax(np.abs(known))])
-        reasons.append(f"yardstick off by up to {furthest:+.1%}")
+        reasons.append(f"yardstick off by up to {100 * furthest:+.1f} %")
     if len(states.inside) and states.inside.max() > WITNESS_TOLERANCE:
-        reasons.append(f"slower by up to {states.inside.max():.0%} inside a window")
+        reasons.append(f"slower by up to {100 * states.inside.max():.0f} % inside a window")
     if len(states.line) and states.line.max() > 0:
-        reasons.append(f"cache line slower by up to {states.line.max():.0%}")
+        reasons.append(f"cache line slower by up to {100 * states.line.max():.0f} %")
     return reasons

@@ -392,7 +392,7 @@ class RunReader:
         if not same_id or len(task_set.tasks) != len(table.tasks):
             raise DataError(
                 f"job file {path} belongs to another task set than batch {planned.batch}",
-                "delete the file and repeat the command: only this run is measured again",
+                "delete it and repeat the campaign's command: only this run is measured again",
             )
         has_sync = task_set.sync_share_real > 0
         return {

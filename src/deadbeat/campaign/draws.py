@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -79,13 +80,12 @@ class Kind:
 def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> Kind:
     """Thousandths, of ``least`` of them to 1."""
 
-    def parse(value: Any) -> int:
-        milli = rules.share_milli(value)
-        if milli < least:
-            raise refuse(f"{shown(value)} is out of range", f"from {least / 1000:g} to 1")
-        return milli
-
-    return Kind(parse, lambda milli: milli / 1000, *sensible, example="random:0.2..0.8")
+    return Kind(
+        partial(rules.share_milli, least=least),
+        lambda milli: milli / 1000,
+        *sensible,
+        example="random:0.2..0.8",
+    )
 
 
 def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> Kind:

@@ -1,8 +1,8 @@
 """Which folder a campaign lives in: resumed while unfinished, a new number once finished.
 
 The campaigns of one name are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of them is continued
-while it lacks runs or its report; after that the same command begins the next. No command ever
-removes or renames one.
+while it lacks runs or its report, after that the last before it that does and was asked the same;
+after that the same command begins the next. No command ever removes or renames one.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class CampaignState:
         planned, done, failed, rejected: Runs; 0 where damaged. Where points stop when they are
             known, ``planned`` is the most there can be until all are decided.
         problem: What is damaged.
+        cure: What mends it; "": nothing does.
     """
 
     name: str
@@ -49,6 +50,7 @@ class CampaignState:
     failed: int = 0
     rejected: int = 0
     problem: str = ""
+    cure: str = ""
 
 
 @frozen(kw_only=True)
@@ -66,20 +68,23 @@ def state_of(path: Path) -> CampaignState:
         spec = read_spec(store.spec)
         planned, complete = rounds.planned(spec, store), rounds.is_complete(spec, store)
         done, failed = store.committed(), store.failed()
-        origin = store.load_origin()
+        origin, harm = store.load_origin(), store.damaged_run()
     except DeadbeatError as error:
         return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
     ended = "finished" if (path / REPORT_FILE).is_file() else "measured"
+    state = ended if complete else "unfinished"
     return CampaignState(
         name=path.name,
         path=path,
-        state=ended if complete else "unfinished",
+        state="damaged" if harm else state,
         preset=spec.preset,
         programs_from=origin.name if origin else "",
         planned=planned,
         done=len(done),
         failed=len(failed),
         rejected=sum(store.rejected_counts().values()),
+        problem=harm.message if harm else "",
+        cure=harm.hint if harm else "",
     )
 
 
@@ -118,12 +123,20 @@ def choose(
         return begin
     if fresh and not retry_failed:
         return begin
+
+    def again(path: Path) -> Place | None:
+        return _unfinished(path, spec, origin, source)
+
     path = known[last]
     state = state_of(path)
     if state.state == "damaged":
-        raise DataError(f"{path} cannot be continued: {state.problem}", "begin anew with --fresh")
+        cure = (
+            f"{state.cure}; or begin anew with --fresh" if state.cure else "begin anew with --fresh"
+        )
+        raise DataError(f"{path} cannot be continued: {state.problem}", cure)
     if state.state == "finished" and not retry_failed:
-        return begin
+        earlier = [known[number] for number in sorted(known, reverse=True)[1:]]
+        return next((p for p in map(again, earlier) if p is not None), begin)
     if source is not None and path.resolve() == source.resolve():
         raise UsageError(
             f"{path} is {state.state}: it would be continued with programs of itself",
@@ -137,6 +150,25 @@ def choose(
             f"{path} is {state.state} and was begun with other parameters: {', '.join(changed)}",
             "repeat its command to continue it, or choose --name NAME, or --fresh",
         )
+    return Place(path=path, resumed=True)
+
+
+def _unfinished(
+    path: Path, spec: CampaignSpec, origin: Origin | None, source: Path | None
+) -> Place | None:
+    """The campaign in ``path`` where it lacks something of exactly what is asked; None: it does
+    not. It was finished once, or another was begun in its stead."""
+    if state_of(path).state not in ("unfinished", "measured"):
+        return None
+    if source is not None and path.resolve() == source.resolve():
+        return None
+    store = CampaignStore.open(path)
+    kept = store.load_origin()
+    own = kept is None and origin is None
+    if not own and (kept is None or origin is None or not kept.same_programs(origin)):
+        return None
+    if differences(spec_dict(read_spec(store.spec)), spec_dict(spec)):
+        return None
     return Place(path=path, resumed=True)
 
 

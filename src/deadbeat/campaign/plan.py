@@ -8,6 +8,7 @@ to each other in time, in random order too (measurement.md, "Design of an experi
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -29,6 +30,7 @@ from deadbeat.campaign.stress import (
     draw_tasks,
     group_at,
     groups,
+    leave_none,
     mean_milli,
 )
 from deadbeat.executors.base import RunSettings
@@ -44,6 +46,8 @@ BATCH_LIMIT = 1000
 #: Wall time of a run beyond its windows (start, probes, commit), as a share of them.
 _OVERHEAD = 0.05
 _SOLO_JOBS = 20
+#: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.
+_SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
 #: Keys of [tasks], most of which SynthesisParameters calls the same.
 _SAME_NAME = (
     "segments_max",
@@ -62,6 +66,7 @@ _SAME_NAME = (
     "period_min",
     "period_max",
 )
+_PARAMETER = re.compile(r"\b(?:utilisation(?:_m\w+)?|(?:wcet|period)_m\w\w_ns)\b")
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
 
@@ -150,8 +155,20 @@ def _check_utilisations(spec: CampaignSpec, names: Mapping[str, str]) -> None:
             parameters(spec, key)
         except UsageError as error:
             where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
-            problem = Problem(names.get(where, where), f"{key.text}: {error.message}", error.hint)
-            raise usage((problem,)) from None
+            text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
+            hint = _as_written(cure, names) or error.hint
+            raise usage((Problem(names.get(where, where), text, hint),)) from None
+
+
+def _as_written(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with the synthesis's words for parameters as options, or keys of a campaign file."""
+    typed = any(option.startswith("--utilisation") for option in names.values())
+
+    def written(match: re.Match[str]) -> str:
+        key = match[0].removesuffix("_ns")
+        return "--" + key.replace("_", "-") if typed else key
+
+    return _PARAMETER.sub(written, text)
 
 
 def _resolve_stress(
@@ -177,7 +194,7 @@ def _resolve_stress(
     chosen = attrs.evolve(counts, fixed=fitting)
     if counts.drawn and counts.high is None:
         if least > available:
-            text = f"{least - 1} critical cores leave none of {available} to be filled"
+            text = f"{leave_none(least - 1)} of {available} to be filled"
             place = names.get("stress.critical_cores", "stress.critical_cores")
             raise usage((Problem(place, text, "fewer critical cores"),))
         chosen = attrs.evolve(chosen, low=least, high=available)
@@ -412,8 +429,13 @@ def repeat_budget(spec: CampaignSpec) -> int:
     return math.ceil(len(plan(spec)) * spec.quiet.repeat_share)
 
 
-def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
-    """Upper bound on what a resolved campaign takes, from its parameters alone."""
+def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False) -> Estimate:
+    """Upper bound on what a resolved campaign takes, from its parameters alone.
+
+    Args:
+        calibrated: No calibration is to be made.
+        simulated: Nobody waits for the windows to pass: jobs are computed.
+    """
     keys = plan(spec)
     attempts = 1 + spec.quiet.repeat_share if spec.quiet.repeats else 1.0
     need = jobs = 0
@@ -434,6 +456,9 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
             else 0,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
+    if simulated:
+        computed = jobs * _SECONDS_PER_JOB + len(keys) * _SECONDS_PER_RUN
+        return Estimate(runs=len(keys), jobs=jobs, bytes=need, seconds=attempts * computed)
     measured = spec.run.seconds + solo_seconds(spec)
     # a window done again is at most as long as the longest of them
     rounds = max(1, spec.run.windows - 1)
@@ -447,6 +472,14 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False) -> Estimate:
         bytes=need,
         seconds=before + len(keys) * attempts * length,
     )
+
+
+def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:
+    """Wall time of a run of a resolved specification before any is known: its windows alone."""
+    if simulated:
+        whole = estimate(spec, simulated=True)
+        return whole.seconds / whole.runs
+    return spec.run.seconds + solo_seconds(spec)
 
 
 def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:

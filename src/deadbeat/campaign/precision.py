@@ -65,16 +65,22 @@ class PrecisionSpec:
 FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
 
 
-def contradictions(layers: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """A fixed number of sets beside a precision; a precision asked later replaces one."""
+def contradictions(layers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Problem]:
+    """A fixed number of sets beside a precision; a precision asked later replaces one.
+
+    Args:
+        names: What a path is called where it was written.
+    """
     found: list[Problem] = []
+    typed = names.get("precision.target", "").startswith("--")
+    most = "--sets-max" if typed else "precision.sets_max"
     precise = False
     for layer in layers:
         precise = precise or isinstance(layer.get("precision"), Mapping)
         for section, key in FIXED:
             values = layer.get(section)
             if precise and isinstance(values, Mapping) and values.get(key) is not None:
-                hint = "drop one; precision.sets_max is the most sets a point may get"
+                hint = f"drop one; {most} is the most sets a point may get"
                 text = "a fixed number of task sets beside a precision"
                 found.append(Problem(f"{section}.{key}", text, hint))
     return found

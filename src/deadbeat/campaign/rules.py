@@ -76,7 +76,8 @@ def _within(number: Fraction, low: Fraction | int, high: Fraction | int, text: s
 
 
 def _plain(number: Fraction | int) -> str:
-    return f"{float(number):.12g}"
+    """A bound as a person writes it; a whole one with all its digits."""
+    return str(int(number)) if number == int(number) else f"{float(number):.12g}"
 
 
 @frozen
@@ -306,10 +307,10 @@ class Shares:
         return tuple(range(0, 1001, step))
 
 
-def share_milli(value: Any) -> int:
-    """A share of 0 to 1 in thousandths, exactly."""
+def share_milli(value: Any, *, least: int = 0) -> int:
+    """A share of ``least`` thousandths to 1 in thousandths, exactly."""
     number = _fraction(value, "a share", "0.5")
-    _within(number, 0, 1, shown(value))
+    _within(number, Fraction(least, 1000), 1, shown(value))
     if (number * 1000).denominator != 1:
         raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
     return int(number * 1000)

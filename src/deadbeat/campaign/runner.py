@@ -151,36 +151,45 @@ def run_campaign(
             store.save_session(number, "after", executor.environment())
 
 
-def check_calibration(calibration: Calibration, spec: CampaignSpec, executor: Executor) -> None:
+def check_calibration(
+    calibration: Calibration,
+    spec: CampaignSpec,
+    executor: Executor,
+    *,
+    called: str = "the calibration",
+) -> None:
     """Refuses a calibration that cannot serve ``spec`` on this executor.
 
+    Args:
+        called: What it is called in messages.
+
     Raises:
-        CalibrationError: Naming the first thing that does not agree.
+        CalibrationError: Naming everything that does not agree, and the options that make it.
     """
     platform = executor.describe()
     made = calibration.platform
     if made.fingerprint != platform.fingerprint:
         raise CalibrationError(
-            f"the calibration belongs to {made.name} ({made.soc}), not to {platform.name}"
+            f"{called} belongs to {made.name} ({made.soc}), not to {platform.name}"
             f" ({platform.soc}) with its frequency policy and toolchain",
             "make one here with deadbeat calibrate, or begin a campaign anew with --fresh",
         )
-    pairs = [
-        ("policy", calibration.policy, spec.run.policy),
-        ("cost basis", calibration.basis, spec.calibration.basis),
-        ("pool", calibration.pool, spec.calibration.pool),
-        ("layout", calibration.layout, spec.run.layout),
+    cpus, asked_cpus = (",".join(map(str, each)) for each in (made.cpus, spec.cpus or made.cpus))
+    rows = [
+        ("policy", "--policy", calibration.policy, spec.run.policy),
+        ("cost basis", "--cost-basis", calibration.basis, spec.calibration.basis),
+        ("pool", "--pool", calibration.pool, spec.calibration.pool),
+        ("layout", "--layout", calibration.layout, spec.run.layout),
+        ("CPUs", "--cpus", cpus, asked_cpus),
     ]
-    for what, found, asked in pairs:
-        if found != asked:
-            raise CalibrationError(
-                f"the calibration has {what} {found}; {asked} is asked",
-                "calibrate with the same options as the campaign",
-            )
-    if tuple(made.cpus) != tuple(spec.cpus or made.cpus):
+    wrong = [row for row in rows if row[2] != row[3]]
+    if wrong:
+        has = ", ".join(f"{what} {found} where {asked} is asked" for what, _, found, asked in wrong)
+        use = " ".join(f"{option} {found}" for _, option, found, _ in wrong)
+        make = " ".join(f"{option} {asked}" for _, option, _, asked in wrong)
         raise CalibrationError(
-            f"the calibration covers the CPUs {made.cpus}; {spec.cpus} are asked",
-            "calibrate with the same --cpus as the campaign",
+            f"{called} has {has}",
+            f"run the campaign with {use}, or make another: deadbeat calibrate {make}",
         )
 
 
@@ -443,8 +452,10 @@ class _Work:
 
     def _eta_s(self) -> float:
         """Seconds left: by the pace of this session, before its first run by the windows alone."""
-        pace = self.spec.run.seconds + design.solo_seconds(self.spec)
-        if self._ended:
+        if not self._ended:
+            simulated = self.executor.describe().kind == "simulated"
+            pace = design.run_seconds(self.spec, simulated=simulated)
+        else:
             pace = (self.clock() - self._began) / self._ended
         return self._expected_left() * pace
 

@@ -24,7 +24,7 @@ from deadbeat.campaign import checks, rules, stress
 from deadbeat.campaign.precision import PrecisionSpec, contradictions, with_most_sets
 from deadbeat.campaign.rules import Problem, RefusedError, refuse
 from deadbeat.campaign.stress import Group, StressSpec
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.periods import PERIODS
@@ -318,17 +318,41 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     Raises:
         UsageError: Naming every problem.
     """
-    problems = contradictions(layers)
+    asked = layered(*layers)
+    problems = [*_unknown_preset(asked), *contradictions(layers, names or {})]
+    stressed = asked.get("mode", "profile") == "stress"
+    values = with_most_sets(_stress_values(asked) if stressed else _profile_values(asked))
+    try:
+        spec = _structured(values)
+    except RefusedError as error:
+        problems += error.problems
     if problems:
         raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
-    asked = layered(*layers)
-    if asked.get("mode", "profile") == "stress":
-        return read_spec(with_most_sets(_stress_values(asked)), names=names)
+    return spec
+
+
+def _unknown_preset(asked: dict[str, Any]) -> list[Problem]:
+    """Whether the mode has no such preset, which is then taken out."""
+    stressed = asked.get("mode", "profile") == "stress"
+    known = (*stress.PRESETS, *stress.ALIASES) if stressed else tuple(PRESETS)
+    preset = asked.get("preset")
+    if not isinstance(preset, str) or preset in known:
+        return []
+    del asked["preset"]
+    other, others = ("profile", PRESETS) if stressed else ("stress", stress.PRESETS)
+    text = f"{shown(preset)} is not a choice"
+    if preset in others:
+        text = f"{preset} is a preset of deadbeat {other}"
+        return [Problem("preset", text, "one of " + ", ".join(known))]
+    return [Problem("preset", text, nearest(preset, known))]
+
+
+def _profile_values(asked: dict[str, Any]) -> dict[str, Any]:
+    """What ``asked`` says over the defaults and the preset of a profile."""
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults = {"preset": "default", "name": preset if base else "default"}
-    whole = with_most_sets(layered(_DEFAULT, base, defaults, asked))
-    return read_spec(whole, names=names)
+    return layered(_DEFAULT, base, defaults, asked)
 
 
 def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
@@ -347,10 +371,29 @@ def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
 def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
     try:
+        return _structured(values)
+    except RefusedError as error:
+        problems = error.problems
+    raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
+
+
+def _structured(values: Any) -> CampaignSpec:
+    """The specification; raises RefusedError with every problem and its full path."""
+    try:
         return _converter().structure(values, CampaignSpec)
     except (RefusedError, ClassValidationError) as error:
         problems = _problems(error, "")
-    raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
+    raise RefusedError(*problems)
+
+
+def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
+    """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
+    found = {}
+    for key, value in written.items():
+        below = value if key in SECTIONS and isinstance(value, Mapping) else {}
+        paths = [str(key), *(f"{key}.{name}" for name in below)]
+        found.update({path: f"{file}: {path}" for path in paths})
+    return found
 
 
 def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
@@ -373,18 +416,19 @@ def usage(problems: tuple[Problem, ...]) -> UsageError:
 
 
 def read_campaign_file(path: Path) -> dict[str, Any]:
-    """The layer a TOML campaign file holds. Raises DataError when it cannot be read as TOML."""
+    """The layer a TOML campaign file holds. Raises UsageError when it cannot be read as TOML."""
     try:
         with path.open("rb") as stream:
             data = stream.read(_FILE_LIMIT + 1)
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", "--campaign takes a TOML file") from None
+        raise UsageError(f"{path}: {error.strerror}", "--campaign takes a TOML file") from None
     if len(data) > _FILE_LIMIT:
-        raise DataError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a campaign file?")
+        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a campaign file?")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not TOML: {error}".replace("\n", " "), "see examples/") from None
+        text = f"{path}: not TOML: {error}".replace("\n", " ")
+        raise UsageError(text, "see examples/") from None
 
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Any]:

@@ -124,9 +124,14 @@ def _shielded(stress: StressSpec) -> Iterator[Problem]:
     bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
     for count in bounds:
         if count <= most:
-            text = f"{most} critical cores leave none of M = {count} to be filled"
+            text = f"{leave_none(most)} of M = {count} to be filled"
             yield Problem("critical_cores", text, "fewer than M, or 0: nothing is shielded")
             return
+
+
+def leave_none(critical: int) -> str:
+    """``1 critical core leaves none``."""
+    return f"{critical} critical core{' leaves' if critical == 1 else 's leave'} none"
 
 
 def _per_task(stress: StressSpec) -> Iterator[Problem]:

@@ -16,32 +16,39 @@ from deadbeat.executors.base import Executor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
-from deadbeat.model.words import nearest
+from deadbeat.model.words import nearest, shown
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import read_calibration
 
 #: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
 CALIBRATION_FILE = "calibration.json"
+_KINDS = ("hardware", "sim", "fake")
 
 
-def make_executor(text: str, *, simulated: bool, cpus: Sequence[int] | None) -> Executor:
+def make_executor(text: str | None, *, simulated: bool, cpus: Sequence[int] | None) -> Executor:
     """The executor that ``--executor`` and ``--simulated`` name.
 
+    Args:
+        text: None: not given, the hardware or with ``simulated`` the made-up machine.
+
     Raises:
-        UsageError: An unknown executor, or a CPU this process may not use.
+        UsageError: An unknown executor, one that ``--simulated`` excludes, or a CPU this process
+            may not use.
     """
-    kind = text.partition(":")[0]
-    if simulated or kind == "fake":
+    asked = text or ("fake" if simulated else "hardware")
+    kind = asked.partition(":")[0]
+    if kind not in _KINDS:
+        raise UsageError(f"--executor: {shown(kind)} is unknown", nearest(kind, _KINDS))
+    if simulated and kind != "fake":
+        raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
+    if kind == "fake":
         from deadbeat.executors.fake import parse_fake  # noqa: PLC0415  not for hardware
 
-        return parse_fake(text if kind == "fake" else "fake")
+        return parse_fake(asked)
     if kind == "sim":
         from deadbeat.executors.sim import parse_sim  # noqa: PLC0415  not for hardware
 
-        return parse_sim(text)
-    if kind != "hardware":
-        known_kinds = ("hardware", "sim", "fake")
-        raise UsageError(f'--executor: "{kind}" is unknown', nearest(kind, known_kinds))
+        return parse_sim(asked)
     from deadbeat.executors.hardware import HardwareExecutor  # noqa: PLC0415  not for the fake
 
     allowed = sorted(os.sched_getaffinity(0))
@@ -89,10 +96,22 @@ def open_campaign(runs: Path, text: str) -> CampaignStore:
     return CampaignStore.open(find_campaign(runs, text))
 
 
+def given_calibration(file: Path) -> Calibration:
+    """The calibration that ``--calibration`` names.
+
+    Raises:
+        UsageError: There is no such file.
+        DataError: It is damaged.
+    """
+    if not file.exists():
+        raise UsageError(f"--calibration: there is no file {file}", "deadbeat calibrate makes one")
+    return read_calibration(file)
+
+
 def known_calibration(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
     """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
     if file is not None:
-        return read_calibration(file), file
+        return given_calibration(file), file
     candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
     candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
     path = next((path for path in candidates if path.is_file()), None)

@@ -19,7 +19,7 @@ from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._machine import make_executor
 from deadbeat.cli._output import interruptible, print_json, say
-from deadbeat.cli._session import run_to_end
+from deadbeat.cli._session import Told, run_to_end
 from deadbeat.executors.base import Executor
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.errors import UsageError
@@ -29,12 +29,13 @@ from deadbeat.observations.base import (
     CONFIRMED,
     NOT_CONFIRMED,
     UNDECIDED,
+    lacks_input,
     needs_cores,
     needs_kernels,
 )
 from deadbeat.observations.campaigns import ask
 
-_INTERRUPTED = 130
+_USAGE, _INTERRUPTED = 2, 130
 _NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
 #: Options of a campaign's session that observe has none of.
 _NO_OPTIONS: dict[str, Any] = {
@@ -103,6 +104,8 @@ def observe(question: Question) -> int:
         try:
             with closing(_executor(question)) as executor, interruptible():
                 answers = _here(question, executor)
+        except Told:
+            return _INTERRUPTED
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *question.words])}")
             return _INTERRUPTED
@@ -111,7 +114,8 @@ def observe(question: Question) -> int:
     else:
         for answer in answers:
             _print(answer)
-    return 0
+    lacking = question.sources and all(lacks_input(each.judgement.verdict) for each in answers)
+    return _USAGE if lacking else 0
 
 
 def _chosen(words: Iterable[str]) -> tuple[Observation, ...]:

@@ -39,7 +39,6 @@ def machine_options(function: F) -> F:
     function = click.option(
         "--executor",
         "executor_text",
-        default="hardware",
         metavar="NAME",
         help="hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
     )(function)

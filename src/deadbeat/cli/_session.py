@@ -18,12 +18,20 @@ from deadbeat.campaign.runner import CampaignResult, check_calibration, run_camp
 from deadbeat.campaign.spec import (
     MODES,
     CampaignSpec,
+    names_in_file,
     read_campaign_file,
     spec_dict,
     specify,
 )
 from deadbeat.catalog import Catalog
-from deadbeat.cli._machine import make_catalog, make_executor, make_judge, make_stopping
+from deadbeat.cli._machine import (
+    CALIBRATION_FILE,
+    given_calibration,
+    make_catalog,
+    make_executor,
+    make_judge,
+    make_stopping,
+)
 from deadbeat.cli._options import budget_seconds
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.cli._programs import (
@@ -41,11 +49,14 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
-from deadbeat.store.serial import read_calibration
 
 _INTERRUPTED = 130
 #: Words of a command that must not be repeated when it is continued.
 _ONCE = ("--fresh", "--retry-failed")
+
+
+class Told(KeyboardInterrupt):
+    """An interrupt of which the person has been told what is kept."""
 
 
 def run_session(
@@ -88,7 +99,7 @@ def run_to_end(
         The folder of the finished campaign.
 
     Raises:
-        KeyboardInterrupt: After it was said what is kept.
+        Told: It was interrupted, after it was said what is kept.
         DeadbeatError: Nothing of it has a result.
     """
     asked = _Asked(spec=specify(layer), source=None, cpus=None, layer=layer, names={})
@@ -106,7 +117,7 @@ def run_to_end(
         write_results(store, figures=options["figures"])
     except KeyboardInterrupt:
         _interrupted(session, store, again)
-        raise
+        raise Told from None
     if not result.done:
         _, reason = min((key.text, reason) for key, reason in result.failed.items())
         raise DeadbeatError(f"{store.path}: no run has a result: {reason}", "see deadbeat show")
@@ -176,11 +187,21 @@ def _specify(
     if file is None:
         return specify(layer, names=names)
     written = read_campaign_file(file)
-    mode, verb = written.get("mode", "profile"), layer.get("mode", "profile")
-    if "mode" in written and mode != verb and mode in MODES:
+    mode, verb = _mode_of(written), str(layer.get("mode", "profile"))
+    if mode is not None and mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
         raise UsageError(f"{file} is a {mode} campaign, not a {verb}", hint)
-    return specify(written, layer, names=names)
+    return specify(written, layer, names={**names_in_file(file, written), **names})
+
+
+def _mode_of(written: Mapping[str, Any]) -> str | None:
+    """Whose campaign a file is: what it says, or what it has a section of; None: anybody's."""
+    if "mode" in written:
+        mode = written["mode"]
+        return mode if mode in MODES else None
+    own = {"profile": "grid", "stress": "stress"}
+    found = [mode for mode, section in own.items() if section in written]
+    return found[0] if len(found) == 1 else None
 
 
 def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
@@ -189,9 +210,10 @@ def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _
     budget = options.get("budget")  # observe has none
     catalog = make_catalog(executor)
     file = options["calibration_file"]
-    calibration = None if file is None else read_calibration(file)
+    calibration = None if file is None else given_calibration(file)
     if calibration is not None:
-        check_calibration(calibration, resolved.spec, executor)
+        called = f"the calibration in {file}"
+        check_calibration(calibration, resolved.spec, executor, called=called)
     for name in resolved.spec.tasks.fragments:
         catalog.fragment(name)
     place = choose(
@@ -240,9 +262,11 @@ def _begin(session: _Session) -> CampaignStore:
 def _announce(session: _Session, *, done: int) -> None:
     """Time and disk the campaign needs; refuses when the disk cannot hold it."""
     path, spec = session.place.path, session.spec
-    calibrated = session.place.resumed or session.calibration is not None
+    calibrated = (path / CALIBRATION_FILE).is_file() or session.calibration is not None
     calibrated = calibrated or session.borrowed is not None
-    whole, free = estimate(spec, calibrated=calibrated), free_bytes(path)
+    simulated = session.executor.describe().kind == "simulated"
+    whole = estimate(spec, calibrated=calibrated, simulated=simulated)
+    free = free_bytes(path)
     left = 1 - done / whole.runs
     need = left * whole.bytes
     verb = f"continue {path}, {done} of" if session.place.resumed else f"begin {path},"

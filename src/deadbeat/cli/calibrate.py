@@ -43,7 +43,7 @@ def command(
     policy: str | None,
     layout: str | None,
     runs: Path,
-    executor_text: str,
+    executor_text: str | None,
     simulated: bool,
     as_json: bool,
 ) -> None:

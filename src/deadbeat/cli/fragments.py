@@ -33,7 +33,7 @@ def command(
     calibration_file: Path | None,
     policy: str | None,
     runs: Path,
-    executor_text: str,
+    executor_text: str | None,
     simulated: bool,
     as_json: bool,
 ) -> None:
@@ -70,7 +70,7 @@ class _Found(NamedTuple):
     problem: str
 
 
-def _probe(executor_text: str, *, simulated: bool, policy: str) -> _Found:
+def _probe(executor_text: str | None, *, simulated: bool, policy: str) -> _Found:
     """A list is of use also where nothing can be tried: no compiler, no permission, busy."""
     from contextlib import closing  # noqa: PLC0415  heavy
 

@@ -24,6 +24,8 @@ from deadbeat.model.errors import DeadbeatError
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 _DEBUG = "--debug"
+#: What other tools call going on; here the command itself does.
+_RESUMING = ("--resume", "--continue")
 
 
 @click.group(
@@ -112,6 +114,8 @@ def _explain(error: click.ClickException) -> tuple[str, str]:
             if option.startswith("--")
         ]
         message = f"{name} has no option {error.option_name}"
+        if error.option_name in _RESUMING and "--fresh" in known:
+            return message, "none is needed: the same command again continues where it stopped"
         return message, _near(error.option_name, known) or see_help
     if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
         asked = _asked(context)

@@ -34,7 +34,7 @@ def command(
     fresh: bool,
     figures: bool,
     runs: Path,
-    executor_text: str,
+    executor_text: str | None,
     simulated: bool,
     as_json: bool,
 ) -> int:

@@ -31,7 +31,7 @@ def command(
     causes: bool,
     trials: int,
     calibration_file: Path | None,
-    executor_text: str,
+    executor_text: str | None,
     simulated: bool,
     as_json: bool,
 ) -> int:

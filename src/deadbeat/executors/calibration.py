@@ -204,7 +204,7 @@ def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool)
     repeats = max(REFERENCE_USE_PS / repeat, 1.0)
     uncertainty = (first_half + (repeats - 1) * repeat_half) / (first + (repeats - 1) * repeat)
     if uncertainty > LARGEST_UNCERTAINTY:
-        return f"noise: a use of 10 us is only known to within {uncertainty:.1%}"
+        return f"noise: a use of 10 us is only known to within {100 * uncertainty:.1f} %"
     return Cost(
         first_ps=round(first),
         first_low_ps=round(first - first_half),
@@ -280,7 +280,7 @@ def _quiet_visits(samples: Samples, cores: int) -> tuple[list[int], NDArray[np.b
     share = float(quiet.mean())
     if share < LEAST_QUIET_SHARE:
         raise CalibrationError(
-            f"the machine was quiet in only {share:.0%} of the visits",
+            f"the machine was quiet in only {100 * share:.0f} % of the visits",
             "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
         )
     return modes, quiet
@@ -328,7 +328,7 @@ def estimate_costs(
     if len(costs) < len(entries) / 2:
         raise CalibrationError(
             f"only {len(costs)} of {len(entries)} entries got an answer; the machine was quiet in"
-            f" {share:.0%} of the visits",
+            f" {100 * share:.0f} % of the visits",
             "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
         )
     parallel_ratio, compute_ratio = _parallel_ratios(samples, entries, cores)

@@ -306,13 +306,17 @@ def simulate(
 ) -> JobTable:
     """The jobs of one run: together windows with solo windows between them.
 
-    A job takes its task's cost, plus 0.1 % jitter, times 1 + (M - 1) (0.01 + contention x SY share
-    x contended share) in together windows. Jobs of one core run in order of release.
+    A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
+    contended share x (K - 1) in together windows, K being the cores with critical tasks: all M
+    unless computation fills some, and that contends for nothing. Jobs of one core run in order of
+    release.
     """
     set_id = task_set_id(task_set)
     jitter = np.random.default_rng(int(set_id[:16], 16) + salt)
     shared = task_set.sync_share_real * task_set.contended_ratio_real
-    slowdown = 1.0 + (task_set.cores - 1) * (0.01 + contention * shared)
+    rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
+    beside = 1.0 + (task_set.cores - 1) * 0.01
+    slowdowns = {True: beside + rivals * contention * shared, False: beside}
     state = _OFF_QUIET if off_quiet else (1, 1)
     windows = plan_windows(task_set, settings)
     rows: list[tuple[int, ...]] = []
@@ -320,9 +324,10 @@ def simulate(
         kind, alone = int(row["kind"]), int(row["task"])
         solo = kind == j.WINDOW_SOLO
         tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
-        factor = (1.0 if solo else slowdown) * state[0] / state[1]
         for core in range(task_set.cores):
             here = [(index, task) for index, task in tasks if task.core == core]
+            critical = any(task.critical for _, task in here)
+            factor = (1.0 if solo else slowdowns[critical]) * state[0] / state[1]
             rows += _core_jobs(here, row, factor, settings, jitter)
     rows.sort(key=lambda job: (job[8], job[0]))
     jobs = np.array(rows, dtype=j.JOB_DTYPE)

@@ -141,6 +141,13 @@ DOUBTS: tuple[Doubt, ...] = (
         """Read the reason of each in the report; --retry-failed runs them again.""",
     ),
     _doubt(
+        "no-runs",
+        "The campaign holds no run",
+        """There is no number to doubt: no task set was run yet, or the files of the runs are gone.
+        The machine has nothing to do with it.""",
+        """Repeat the campaign's command: it runs what is lacking.""",
+    ),
+    _doubt(
         "undecided-points",
         "Some points are undecided",
         """A point without a quiet set has no value. It is drawn as undecided, never filled from its

@@ -104,8 +104,9 @@ class Judgement:
     """What became of an observation.
 
     Attributes:
-        verdict: ``confirmed``, ``not confirmed``, ``undecided``, ``needs >= K cores``, or
-            ``needs results of N kernels``.
+        verdict: ``confirmed``, ``not confirmed``, ``undecided`` (the data do not suffice),
+            ``needs >= K cores``, or what was not given: ``needs a profile campaign``, ``needs
+            results of N kernels``.
         because: One line: what decided it.
         figures: The numbers it rests on: what, value.
         runs: Campaigns it was judged from.
@@ -150,7 +151,10 @@ def judge(observation: Observation, evidence: Evidence) -> Judgement:
     fitting = tuple(one for one in evidence.results if one.mode == observation.mode)
     names = tuple(result.name for result in fitting)
     if not fitting:
-        return Judgement(verdict=UNDECIDED, because=f"no {observation.mode} campaign was given")
+        given = ", ".join(f"{one.name} is a {one.mode} campaign" for one in evidence.results)
+        return Judgement(
+            verdict=needs_campaign(observation.mode), because=given or "none was given"
+        )
     labels = tuple(dict.fromkeys(label for result in fitting for label in result.labels))
     empty = [result.name for result in fitting if not result.rows]
     if empty:
@@ -180,8 +184,17 @@ def needs_cores(cores: int) -> str:
     return f"needs >= {cores} cores"
 
 
+def needs_campaign(mode: str) -> str:
+    return f"needs a {mode} campaign"
+
+
 def needs_kernels(kernels: int) -> str:
     return f"needs results of {kernels} kernels"
+
+
+def lacks_input(verdict: str) -> bool:
+    """Whether nothing could be judged because the campaigns for it were not given."""
+    return verdict.startswith(("needs a ", "needs results of "))
 
 
 def number(value: Any) -> float | None:

@@ -65,7 +65,7 @@ def mean_effect(cells: Sequence[CellComparison]) -> float | None:
 
 
 def percent(share: float | None) -> str:
-    return "not measured" if share is None else f"{share:+.1%}"
+    return "not measured" if share is None else f"{100 * share:+.1f} %"
 
 
 def pair_text(baseline: Result, other: Result) -> tuple[tuple[str, str], ...]:

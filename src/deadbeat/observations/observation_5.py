@@ -43,7 +43,7 @@ def _misses(row: Row) -> str:
     high = number(row.get("deadline_miss_ci_high"))
     if ratio is None:
         return "not measured"
-    return f"{ratio:.2%}" + (f" (at most {high:.2%})" if high is not None else "")
+    return f"{100 * ratio:.2f} %" + (f" (at most {100 * high:.2f} %)" if high is not None else "")
 
 
 def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...]:

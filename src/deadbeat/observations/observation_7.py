@@ -57,7 +57,7 @@ OBSERVATION = Observation(
     cores=MANY,
     kernels=2,
     criterion=f"identical programs on two releases; confirmed: the mean difference of the delay"
-    f" ratio is within {NEARLY:.0%} on up to {FEW} cores, and from {MANY} cores on it is below 0"
-    " with more points better than worse; not confirmed: one of the two is refuted",
+    f" ratio is within {100 * NEARLY:.0f} % on up to {FEW} cores, and from {MANY} cores on it is"
+    " below 0 with more points better than worse; not confirmed: one of the two is refuted",
     decide=_decide,
 )

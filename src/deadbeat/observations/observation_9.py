@@ -34,20 +34,21 @@ def _decide(evidence: Evidence) -> Judgement:
     plain, realtime = miss_ratios(*pair)
     bound = float(np.quantile([*plain, *realtime], BULK)) if len(plain) else 0.0
     if bound == 0:
-        because = f"no deadline was missed in {BULK:.0%} of {len(plain)} task sets"
+        because = f"no deadline was missed in {100 * BULK:.0f} % of {len(plain)} task sets"
         return Judgement(verdict=UNDECIDED, because=because, figures=pair_text(*pair))
     capped = np.minimum(realtime, bound) - np.minimum(plain, bound)
     beyond = (np.maximum(realtime, bound) - np.maximum(plain, bound)).mean()
     low, high = interval(capped)
+    less = f"{100 * capped.mean():+.3f} % [{100 * low:+.3f} %, {100 * high:+.3f} %]"
     lower = True if high < 0 else False if low >= 0 else None
     return Judgement(
         verdict=verdict_of([lower]),
-        because=f"mean deadline miss ratio up to its {BULK:.0%} quantile ({bound:.3%}), with"
-        f" real-time preemption less without: {capped.mean():+.3%} [{low:+.3%}, {high:+.3%}]",
+        because=f"mean deadline miss ratio up to its {100 * BULK:.0f} % quantile"
+        f" ({100 * bound:.3f} %), with real-time preemption less without: {less}",
         figures=(
             *pair_text(*pair),
             ("task sets run on both", str(len(plain))),
-            ("difference of what lies beyond it (above 0 in the paper)", f"{beyond:+.3%}"),
+            ("difference of what lies beyond it (above 0 in the paper)", f"{100 * beyond:+.3f} %"),
         ),
         runs=(pair[0].name, pair[1].name),
     )
@@ -94,8 +95,8 @@ OBSERVATION = Observation(
     kernels=2,
     mode="stress",
     criterion=f"identical random task sets with and without real-time preemption; miss ratios above"
-    f" the {BULK:.0%} quantile of both count as that quantile; confirmed: the interval of the"
-    " difference of their means lies below 0; not confirmed: at or above 0. What lies beyond the"
-    " quantile is printed, not judged",
+    f" the {100 * BULK:.0f} % quantile of both count as that quantile; confirmed: the interval of"
+    " the difference of their means lies below 0; not confirmed: at or above 0. What lies beyond"
+    " the quantile is printed, not judged",
     decide=_decide,
 )

@@ -140,8 +140,12 @@ def _rows_are(summary: Summary) -> str:
     count = len(summary.rows)
     if summary.mode != "stress":
         return _counted(count, "point")
-    words = _counted(count, "group")
-    return words if len(factors(summary.rows)) < 2 else f"{words} at a deadline factor"
+    levels = len(factors(summary.rows))
+    if levels < 2:
+        return _counted(count, "group")
+    several = len({row.get("group") for row in summary.rows})
+    each = " each" if several > 1 else ""
+    return f"{_counted(several, 'group')} at {levels} deadline factors{each}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -202,6 +206,12 @@ def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple(
         (str(key), str(_mapping(failed[key]).get("reason") or UNKNOWN)) for key in sorted(failed)
     )
+
+
+def holds_no_run(summary: Summary) -> bool:
+    """Whether nothing was run, or nothing of it is stored."""
+    counted = any(number(row.get("task_sets")) for row in summary.rows)
+    return not (counted or summary.sets or summary.meta.get("failed"))
 
 
 def parameters(summary: Summary) -> tuple[tuple[str, str], ...]:

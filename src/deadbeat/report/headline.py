@@ -13,7 +13,14 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import factor_of, factors, noise_floor, number, percent
+from deadbeat.report.facts import (
+    factor_of,
+    factors,
+    holds_no_run,
+    noise_floor,
+    number,
+    percent,
+)
 from deadbeat.report.grids import METRICS, NOT_MEASURED, UNDECIDED, Grid, cores_of, grid
 from deadbeat.report.stress_table import stress_sentence
 
@@ -208,6 +215,8 @@ def _sentence(summary: Summary, answers: Sequence[CoreAnswer], floor: float | No
     if not answers:
         return "Nothing was measured yet."
     if not any(_known(row) for row in summary.rows):
+        if holds_no_run(summary):
+            return "No run is stored: nothing is decided."
         return "No task set has a quiet result: nothing is decided."
     missing = [answer.cores for answer in answers if answer.miss_points]
     slow = [answer.cores for answer in answers if answer.slow_points]

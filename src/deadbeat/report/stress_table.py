@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import noise_floor, number
+from deadbeat.report.facts import holds_no_run, noise_floor, number, percent
 
 Row = Mapping[str, Any]
 
@@ -66,6 +66,8 @@ def _interval(row: Row, metric: str) -> str:
 def stress_sentence(summary: Summary) -> str:
     """The answer: how slow and how late random task sets get, and how well critical ones fare."""
     decided = [row for row in summary.rows if number(row.get("slowdown_p50")) is not None]
+    if not decided and holds_no_run(summary):
+        return "No run is stored: nothing is decided."
     if not decided:
         return "No task set has a quiet result: nothing is decided."
     worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
@@ -80,7 +82,7 @@ def stress_sentence(summary: Summary) -> str:
     late = [row for row in decided if row.get("miss_set_share")]
     if late:
         most = max(late, key=lambda row: float(row["miss_set_share"]))
-        share = f"{most['miss_set_share']:.1%}"
+        share = percent(float(most["miss_set_share"]))
         text += f" {share} of the sets{_of_group(most, decided)} miss a deadline."
     else:
         text += " no set misses a deadline."
@@ -92,7 +94,7 @@ def _doubt(worst: Row, floor: float | None) -> list[str]:
     if floor is None:
         return ["The noise floor is not known: a small effect may be noise."]
     if float(worst["slowdown_p95"]) <= 1 + floor:
-        return ["That is no more than can be seen here."]
+        return ["The slowdown is no more than can be seen here."]
     return []
 
 

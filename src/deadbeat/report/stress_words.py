@@ -88,7 +88,7 @@ def _miss_line(row: Row, *, several: bool) -> str:
 
 def _at_most(row: Row) -> str:
     high = number(row.get("miss_set_share_ci_high"))
-    return "" if high is None else f" (95 %: at most {percent(high)} of such sets do)"
+    return "" if high is None else f" (95 %: at most {percent(high)} of such sets would miss one)"
 
 
 def _ends(row: Row) -> str:
@@ -107,7 +107,7 @@ def _until(rows: Sequence[Row]) -> str:
     if last is ordered[-1]:
         return f"Deadlines are still missed at the longest, D/C = {factor_of(last):g}."
     after = ordered[ordered.index(last) + 1]
-    return f"From D/C = {factor_of(after):g} on no job was late{_at_most(after)}."
+    return f"From D/C = {factor_of(after):g} on no set missed a deadline{_at_most(after)}."
 
 
 def interval_text(row: Row, column: str, ends: str = "", scale: float = 1.0) -> str:

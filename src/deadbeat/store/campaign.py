@@ -30,6 +30,7 @@ from deadbeat.store.files import (
 )
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.jobfile import (
+    find_cut,
     find_inconsistency,
     read_job_table,
     read_window_count,
@@ -338,6 +339,14 @@ class CampaignStore(OwnedFolder):
             if key is not None and key not in done:
                 found[key] = self._read_part(path, "failure")
         return found
+
+    def damaged_run(self) -> DataError | None:
+        """What is wrong with the first committed run whose file is no whole one; None: none is.
+
+        Lengths are looked at, checksums are not: reading a run does that.
+        """
+        paths = [path for path in sorted(_listing(self.path / "jobs")) if _key_of(path.stem, path)]
+        return next(filter(None, map(find_cut, paths)), None)
 
     def jobs_path(self, key: RunKey) -> Path:
         return self.path / "jobs" / f"{key.text}.jobs"

@@ -7,6 +7,7 @@ overflow). Whatever passes is a valid table; whatever does not is a DataError.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ LIMIT_NS = 1 << 61
 #: No error number of a kernel exceeds this (MAX_ERRNO of Linux).
 ERRNO_MAX = 4095
 
-_HINT = "delete or move the file and repeat the command: only this run is measured again"
+_HINT = "delete or move the file and repeat the campaign's command: only this run is measured again"
 _FIRST_SECTIONS = (
     ("task", j.TASK_DTYPE),
     ("window", j.WINDOW_DTYPE),
@@ -124,6 +125,33 @@ def read_window_count(path: Path) -> int:
     return int(_parse_header(data, str(path))["window_count"])
 
 
+def find_cut(path: Path) -> DataError | None:
+    """Why ``path`` cannot be a whole job file, from its header and its length alone; None: it can.
+
+    What `read_job_table` would find beyond that needs all of the file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(j.HEADER_DTYPE.itemsize + 4)
+            length = os.fstat(file.fileno()).st_size
+        _expect_length(length, _parse_header(data, str(path)), str(path))
+    except OSError as error:
+        return DataError(f"cannot read job file {path}: {error.strerror or error}", _HINT)
+    except DataError as error:
+        return error
+    return None
+
+
+def _expect_length(length: int, header: Any, name: str) -> None:
+    sizes = [
+        int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in _sections_of(header)
+    ]
+    expected = j.HEADER_DTYPE.itemsize + sum(sizes) + 4
+    if length != expected:
+        how = "truncated" if length < expected else "longer than its header says"
+        raise DataError(f"job file {name} is {how}: {length} bytes, not {expected}", _HINT)
+
+
 def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """Jobs in ``data``; ``name`` is the file to name in an error.
 
@@ -132,19 +160,15 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """
     header = _parse_header(data, name)
     wanted = _sections_of(header)
-    sizes = [int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in wanted]
-    expected = j.HEADER_DTYPE.itemsize + sum(sizes) + 4
-    if len(data) != expected:
-        how = "truncated" if len(data) < expected else "longer than its header says"
-        raise DataError(f"job file {name} is {how}: {len(data)} bytes, not {expected}", _HINT)
+    _expect_length(len(data), header, name)
     if zlib.crc32(memoryview(data)[:-4]) != int.from_bytes(data[-4:], "little"):
         raise DataError(f"job file {name} is damaged: the checksum does not match", _HINT)
     offset = j.HEADER_DTYPE.itemsize
     sections: dict[str, NDArray[Any]] = {}
-    for (section, dtype), size in zip(wanted, sizes, strict=True):
+    for section, dtype in wanted:
         count = int(header[f"{section}_count"])
         sections[f"{section}s"] = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
-        offset += size
+        offset += count * dtype.itemsize
     table = JobTable(header=header, **sections)
     problem = find_inconsistency(table)
     if problem:

@@ -234,29 +234,38 @@ class SynthesisParameters:
         own = bool(self.utilisation_mins or self.utilisation_maxs)
         tasks = self.tasks_on(core)
         bounds = [self.utilisation_bounds(task) for task in tasks]
-        limits = (
-            f"utilisation_min{'s' * bool(self.utilisation_mins)} or wcet_min_ns / period_max_ns "
-            f"bound a task's utilisation below, utilisation_max{'s' * bool(self.utilisation_maxs)} "
-            "or wcet_max_ns / period_min_ns above"
-        )
+        below = f"utilisation_min{'s' * bool(self.utilisation_mins)} or wcet_min_ns / period_max_ns"
+        above = f"utilisation_max{'s' * bool(self.utilisation_maxs)} or wcet_max_ns / period_min_ns"
         empty = [
             (task, *pair) for task, pair in zip(tasks, bounds, strict=True) if pair[0] > pair[1]
         ]
         if empty:
             task, low, high = empty[0]
             whose = f"task {task}" if own else "a task"
-            yield f"utilisation: nothing is between {low} and {high} for {whose}; {limits}"
+            yield (
+                f"utilisation: {whose} must have at least {_decimal(low)} and at most"
+                f" {_decimal(high)}; lower {below}, or raise {above}"
+            )
             return
-        lowest, highest = sum(low for low, _ in bounds), sum(high for _, high in bounds)
+        lowest, highest = (sum(ends, Fraction(0)) for ends in zip(*bounds, strict=True))
         if not lowest <= utilisation <= highest:
             number = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+            cure = (
+                f"raise utilisation, lower {below}, or have fewer tasks"
+                if utilisation < lowest
+                else f"lower utilisation, raise {above}, or have more tasks"
+            )
             yield (
-                f"utilisation: {number} on {f'core {core}' if own else 'a core'} reach {lowest} to "
-                f"{highest}, found {utilisation}; {limits}"
+                f"utilisation: {number} on {f'core {core}' if own else 'a core'} reach "
+                f"{_decimal(lowest)} to {_decimal(highest)}, found {_decimal(utilisation)}; {cure}"
             )
         most = FIXED_SUM_LIMIT if len(set(bounds)) == 1 else FIXED_SUM_OWN_LIMIT
         if self.utilisation_method == "fixed-sum" and len(tasks) > most:
             yield f"tasks: fixed-sum is for up to {most} on a core, found {len(tasks)}"
+
+
+def _decimal(number: Fraction) -> str:
+    return f"{float(number):.6g}"
 
 
 def _outside(

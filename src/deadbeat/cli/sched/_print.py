@@ -76,7 +76,7 @@ def circumstances(system: TaskSystem, answer: Mapping[str, Any]) -> list[str]:
     else:
         ratio = answer["miss_ratio"]
         missed = f"{answer['misses']} of {answer['judged']} deadlines missed" + (
-            f" ({ratio:.3%})" if ratio else ""
+            f" ({100 * ratio:.3f} %)" if ratio else ""
         )
         lines.append(
             f"simulated: [0, {answer['until']}){unit}, {answer['jobs']} jobs, {missed},"
