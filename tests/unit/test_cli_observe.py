@@ -98,6 +98,19 @@ def test_each_given_campaign_gets_its_verdict(capsys: pytest.CaptureFixture[str]
     assert [each["runs"] for each in found] == [["tiny"], ["other"]]
 
 
+def test_each_is_judged_also_beside_one_with_foreign_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(TINY_OPTIONS) == 0
+    far = ("profile", "--no-figures", "--executor", "fake:name=far", "--programs-from", "tiny")
+    assert main((*far, "--name", "far")) == 0
+    found = answer(capsys, "1", "--from", "far", "tiny")
+    assert [(each["runs"], "foreign costs" in each["labels"]) for each in found] == [
+        (["far"], True),
+        (["tiny"], False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

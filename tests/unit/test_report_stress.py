@@ -57,10 +57,7 @@ def test_nothing_to_see_is_said_as_such():
     assert words.endswith(
         "no set misses a deadline. The slowdown is no more than can be seen here."
     )
-    assert (
-        headline(demo_stress(groups=())).sentence
-        == "No task set has a quiet result: nothing is decided."
-    )
+    assert headline(demo_stress(groups=())).sentence == "No run is stored: nothing is decided."
 
 
 def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):

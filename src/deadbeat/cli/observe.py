@@ -40,6 +40,8 @@ def command(
 ) -> int:
     """Check the paper's observations: confirmed, not confirmed, undecided, or what they need.
 
+    Exit status 2 where --from gives nothing that any of them could be judged from.
+
     Each names its criterion and the numbers it rests on. Without --from the campaigns that are
     lacking are run: one profile serves 1 to 4, a stress campaign with critical cores 5, a random
     one 6. A campaign that was finished here before, with the same parameters and on the same

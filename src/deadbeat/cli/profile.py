@@ -38,9 +38,10 @@ _VALUES = NAMING + _GRID + PRECISION + PLACING + RUNNING + TASKS + MEASURING
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Profile this machine: how delay and misses grow with cores, SY share and contention.
 
-    Campaigns live in RUNS/NAME. The same command continues a campaign that was interrupted, and
-    begins a new one (NAME-2, NAME-3, ...) once the last is finished; --fresh begins a new one at
-    once. Nothing is ever overwritten. Runs that failed are kept and named: --retry-failed.
+    Campaigns live in RUNS/NAME. The same command continues a campaign that was interrupted or
+    lost a run, and begins a new one (NAME-2, NAME-3, ...) once all are finished; --fresh begins a
+    new one at once. Nothing is ever overwritten. Runs that failed are kept and named:
+    --retry-failed.
 
     Keys of a campaign file are the options' long forms in sections: see examples/.
     """
