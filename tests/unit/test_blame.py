@@ -19,7 +19,16 @@ from deadbeat.executors.timeline import Span, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource
-from deadbeat.model.traces import CAUSES, PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.model.traces import (
+    CAUSES,
+    GAP,
+    PARTS,
+    JobTotals,
+    JobTrace,
+    LateJob,
+    RunTrace,
+    TraceEvent,
+)
 from deadbeat.store.jobfile import new_header
 from deadbeat.store.traces import trace_from_plain
 
@@ -313,6 +322,10 @@ def totals(events: list[TraceEvent], finish_ns: int) -> JobTotals:
     return rebuild(events, task_matcher({OWN: 0}, 0), span)
 
 
+def gap(at: int) -> TraceEvent:
+    return TraceEvent(at_ns=at, cpu=-1, name=GAP, thread="", pid=-1)
+
+
 def slept(by: TraceEvent) -> LateJob:
     """A job of 20 ms that slept all but 1 ms, woken by ``by``."""
     events = [switch(R, (*IDLE, "R"), ME), switch(R + MS // 2, (*ME, "S"), PEER), by]
@@ -363,6 +376,10 @@ def test_totals_say_more_than_the_events_that_were_kept() -> None:
     run = late_run(job, events[:300], cpu_ns=10 * MS, voluntary_switches=10_000)
     assert run.trace is not None
     (trace,) = run.trace.jobs
+    part = attrs.evolve(trace, totals=totals([*events[:300], gap(events[300].at_ns)], R + 20 * MS))
+    found = blame(run, 10, part)
+    assert found.holder == ""
+    assert "; events of 19800 us of the job are missing" in found.evidence
     assert blame(run, 10, trace).holder == ""
     whole = attrs.evolve(trace, totals=totals(events, R + 20 * MS))
     found = blame(run, 10, whole)

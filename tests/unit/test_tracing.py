@@ -95,7 +95,7 @@ def test_an_instance_is_set_up_used_and_gone(target: LocalTarget, tracefs: Path)
         assert (instance / "trace_clock").read_text() == "mono"
         assert (instance / "tracing_cpumask").read_text() == "00000003"
         assert (instance / "tracing_on").read_text() == "0"
-        assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "16384"
+        assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "32768"
         assert all((instance / f"events/{event}/enable").read_text() == "1" for event in EVENTS)
         tracer.start()
         assert (instance / "tracing_on").read_text() == "1"

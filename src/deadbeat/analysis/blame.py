@@ -198,6 +198,7 @@ def _of_core(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     whole = sum(names.values())
     if whole < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
+        words += _missing(totals)
         return _Verdict(cause="core held", evidence=words)
     realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
     instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
@@ -213,6 +214,12 @@ def _of_core(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     holder = max(names, key=lambda name: names[name])
     words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
     return _Verdict(cause="core held", holder=holder, evidence=words)
+
+
+def _missing(totals: JobTotals) -> str:
+    """``; events of 5 us of it are missing``, where some are."""
+    unknown = totals.unknown_ns
+    return f"; events of {_us(unknown)} of the job are missing" if unknown else ""
 
 
 def _by_name(
@@ -236,6 +243,7 @@ def _of_resource(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verd
     slept = sum(by_waker.values())
     if slept + totals.roused_ns < EXPLAINED * excess_ns:
         words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
+        words += _missing(totals)
         return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
     longest = max(totals.threads, key=lambda share: share.longest_ns)
     sleeps = sum(share.sleeps for share in totals.threads)

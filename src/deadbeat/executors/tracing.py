@@ -35,7 +35,7 @@ EVENTS = (
 _NEEDED = ("sched/sched_switch", "sched/sched_waking")
 #: Ring buffer of each CPU in use, or half of it and so on where memory is scarce; all of them
 #: together take no more than the second figure.
-BUFFER_KB, BUFFERS_KB = 16_384, 262_144
+BUFFER_KB, BUFFERS_KB = 32_768, 131_072
 _PATIENCE_S = 30.0
 #: For a shell that has already failed.
 _LAST_PATIENCE_S = 5.0
