@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -197,27 +196,33 @@ class Trial:
 
     def holds(self, row: int, sets: Sequence[int]) -> bool:
         """Whether the interval of a point, from ``sets``, holds its true mean."""
+        found = self.interval(row, sets)
+        return bool(found.low <= self.world.truth[row] <= found.high)
+
+    def interval(self, row: int, sets: Sequence[int]) -> Estimate:
+        """Of a point, from ``sets``."""
         key = RunKey(self.world.points[row], 0)
         found = self.estimate(key, [self.sample(key, self.values[row, n]) for n in sets])
         assert found is not None
-        return bool(found.low <= self.world.truth[row] <= found.high)
+        return found
 
 
-def fixed_sets(values: Floats, width: float) -> int:
-    """Fewest sets at every point with which none is known less well than ``width``.
+def fixed_sets(trial: Trial, width: float) -> int:
+    """Fewest sets at every point with which none is known less well than ``width``, by the interval
+    of the tool as everywhere; its width is monotone enough to be bisected."""
 
-    By Student's interval, whose width is monotone enough to be bisected.
-    """
+    def reached(sets: int) -> bool:
+        return all(
+            trial.interval(row, range(sets)).width(relative=trial.spec.relative) <= width
+            for row in hardest_first
+        )
 
-    def worst(sets: int) -> float:
-        some = values[:, :sets]
-        error = 1.96 * (1 + 1.2 / (sets - 1)) * some.std(axis=1, ddof=1) / math.sqrt(sets)
-        return float((error / some.mean(axis=1)).max())
-
-    low, high = 4, values.shape[1]
+    spread = trial.values.std(axis=1) / trial.values.mean(axis=1)
+    hardest_first = np.argsort(-spread)
+    low, high = 4, int(trial.values.shape[1])
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if worst(middle) <= width else (middle, high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
     return high
 
 
@@ -230,7 +235,7 @@ def savings(name: str, world: World, spec: PrecisionSpec, trials: int) -> None:
         trial = Trial(spec, world, values, RESAMPLES["savings"])
         outcome = trial.run()
         widths = [point["half_width"] for point in outcome.values()]
-        fixed = fixed_sets(values, max(widths))
+        fixed = fixed_sets(trial, max(widths))
         used = sum(map(len, trial.used.values()))
         own = sum(times[row, trial.used[point]].sum() for row, point in enumerate(world.points))
         sets.append(1 - used / (fixed * len(world.points)))
