@@ -20,7 +20,7 @@ from deadbeat.campaign.spec import (
     specify,
 )
 from deadbeat.campaign.stress import StressSpec
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import UsageError
 
 KEYS = st.sampled_from(
     sorted(
@@ -105,7 +105,7 @@ def test_any_file_is_toml_or_refused(data: bytes) -> None:
         path.write_bytes(data)
         try:
             found = read_campaign_file(path)
-        except DataError as error:
+        except UsageError as error:
             assert "\n" not in str(error)
             return
     assert found == tomllib.loads(data.decode())
@@ -122,7 +122,7 @@ def test_a_campaign_file_with_damage_anywhere(at: int, length: int, put: bytes) 
         path.write_bytes(WHOLE[:at] + put + WHOLE[at + length :])
         try:
             layer = read_campaign_file(path)
-        except DataError:
+        except UsageError:
             return
     accepted_or_refused(layer)
 
