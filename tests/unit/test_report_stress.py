@@ -236,7 +236,7 @@ def test_the_worst_jobs_say_how_many_events_are_missing_and_why():
     base = demo_stress(**SMALL)
     notes = ["no events of run m002: trace traces/m002.json is damaged: <empty>"]
     html = causes.section(evolve(base, meta=base.meta | {"causes_notes": notes}))
-    assert "yes, 12 lost, 7 left out" in html
+    assert "yes, 12 lost</td>" in html
     assert "traces/m002.json is damaged: &lt;empty&gt;" in html
 
 

@@ -82,8 +82,9 @@ _HIT = {"length_ns": 5 * MS, "period_ns": 53 * MS}
 _WAITS = Work(entry=_LOCK, length_ns=3 * MS)
 #: Half as often: its own jobs, which the hog hits, are then not the worst of the run.
 _HOLDS = Work(entry=_LOCK, length_ns=3 * MS, period_ns=20 * MS)
-#: Holds it as well, and wakes whoever waits, but the hog never keeps it from letting go.
-_MAY_WAKE = Work(entry=_LOCK, length_ns=2 * MS, period_ns=20 * MS, priority=60, core=0)
+#: Holds it as well, and wakes whoever waits; but it goes before the hog, which so never keeps it
+#: from letting go.
+_WAKES_TOO = Work(entry=_LOCK, length_ns=MS, period_ns=20 * MS, priority=86, core=1)
 CONTROLS = (
     Trial(
         name="hog",
@@ -104,12 +105,14 @@ CONTROLS = (
     ),
     Trial(
         name="lock holder, one of two",
-        tasks=(_WAITS, _HOLDS, _MAY_WAKE),
-        injection=Injection(hog=Hog(core=1, **_HIT)),
-        injected_ns=5 * MS,
+        tasks=(_WAITS, _HOLDS, _WAKES_TOO),
+        # longer than what three that contend take of each other
+        injection=Injection(hog=Hog(core=1, length_ns=12 * MS, period_ns=53 * MS)),
+        injected_ns=12 * MS,
         cause="resource held",
         holder="t1 of the set",
-        seconds=1.2,
+        # every wait is some events: more than these the buffers do not hold
+        seconds=0.9,
     ),
     Trial(
         name="migration",

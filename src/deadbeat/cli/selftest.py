@@ -41,7 +41,7 @@ def command(
     fails; an undecided one (the host was not quiet for long enough) does not fail.
 
     With --causes only this: a hog, a lock holder, throttling and a migration are injected, and
-    each must be named in 95 % of its trials.
+    each must be named in 95 % of its trials; exit status 1 as well when that is undecided.
     """
     from contextlib import closing  # noqa: PLC0415  --help must not import any of these
 

@@ -223,14 +223,10 @@ def _place(job: Mapping[str, Any]) -> str:
 
 
 def _traced(job: Mapping[str, Any]) -> str:
-    """Whether there were events, and how many are missing: lost by the kernel, or left out."""
-    found = ["yes" if job.get("traced") else "no"]
+    """Whether there were events, and how many of its run the kernel lost."""
     details = job.get("details")
-    for name, words in (("events_lost", "lost"), ("events_left_out", "left out")):
-        count = number(details.get(name)) if isinstance(details, Mapping) else None
-        if count:
-            found.append(f"{count:.0f} {words}")
-    return ", ".join(found)
+    lost = number(details.get("events_lost")) if isinstance(details, Mapping) else None
+    return ("yes" if job.get("traced") else "no") + (f", {lost:.0f} lost" if lost else "")
 
 
 def _split(parts: Mapping[str, Any]) -> str:
