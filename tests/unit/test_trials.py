@@ -91,12 +91,11 @@ def test_a_trial_is_judged_by_a_job_that_finished() -> None:
     control = next(one for one in CONTROLS if one.name == "throttling")
     ms = 1_000_000
     usual = [ran(i * ms, i * ms, i * ms + ms // 2) for i in range(5)]
-    jobs = [*usual, ran(10 * ms, 10 * ms, 70 * ms), *(skip(i * ms) for i in range(11, 70))]
+    long = ran(10 * ms, 10 * ms, 70 * ms, counted=False)
+    jobs = [*usual, long, *(skip(i * ms) for i in range(11, 70))]
     table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], flags=j.RUN_SPLIT)
     table.jobs["flags"][:6] |= j.JOB_SPLIT
-    found = verdict(Run.of("r", table), control)
-    assert found is not None
-    assert "its own previous job" not in found
+    assert verdict(Run.of("r", table), control) is None
 
 
 def test_tasks_of_a_trial_share_one_object_on_their_own_cores() -> None:
