@@ -184,6 +184,20 @@ def test_nothing_runs_for_milliseconds_although_it_is_ready() -> None:
     assert (found.cause, found.holder) == ("throttled", "idle")
 
 
+def test_several_fair_threads_in_turns_although_it_is_ready() -> None:
+    """Short turns of two: the first was taken over from it, and so were all after it."""
+    one, two = ("db-fair", OTHER, 120), ("other", OTHER + 1, 120)
+    events = [switch(R, (*IDLE, "R"), ME), switch(R + MS, (*ME, "R"), one)]
+    for turn in range(50):
+        at = R + MS + (turn + 1) * 500_000
+        pair = (one, two) if turn % 2 == 0 else (two, one)
+        events += [switch(at, (*pair[0], "R"), pair[1])]
+    events += [switch(R + 27 * MS, (*one, "R"), ME), switch(R + 28 * MS, (*ME, "S"), IDLE)]
+    job = ran(R, R, R + 28 * MS)
+    found = named(late_run(job, events, run_delay_within_ns=26 * MS))
+    assert (found.cause, found.holder) == ("throttled", "db-fair")
+
+
 def test_its_own_previous_job() -> None:
     task = RunTask(wcet_ns=MS, period_ns=10 * MS, deadline_ns=10 * MS)
     jobs = [ran(i * 10 * MS, i * 10 * MS, i * 10 * MS + MS) for i in range(10)]

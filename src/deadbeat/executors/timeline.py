@@ -73,7 +73,7 @@ def _thread(event: TraceEvent, prefix: str) -> Thread:
 
 
 class _Turn(NamedTuple):
-    """Who has a CPU, since when, and from which ready real-time thread it took over."""
+    """Who has a CPU, since when, and from which ready real-time thread it was taken over."""
 
     thread: Thread
     since_ns: int
@@ -190,8 +190,16 @@ class _Builder:
             self.cpu = cpu
         # handlers that outlive a switch are threads, and no interrupts of whoever comes next
         self.handlers.pop(cpu, None)
-        took_over = before if ready and not before.is_fair else None
-        self._begin_turn(cpu, _Turn(after, at_ns, took_over))
+        self._begin_turn(
+            cpu, _Turn(after, at_ns, self._taken_from(cpu, before, after, ready=ready))
+        )
+
+    def _taken_from(self, cpu: int, before: Thread, after: Thread, *, ready: bool) -> Thread | None:
+        """The ready real-time thread that has lost a CPU: now, or to fair ones in a row."""
+        if not before.is_fair:
+            return before if ready else None
+        turn = self.turns.get(cpu)
+        return turn.took_over if turn is not None and after.is_fair else None
 
     def _begin_turn(self, cpu: int, turn: _Turn) -> None:
         self._close_turn(cpu, turn.since_ns)
