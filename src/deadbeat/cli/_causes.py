@@ -42,7 +42,7 @@ def selftest_causes(
                 one.cause,
                 _WORDS[one.passed],
                 str(one.trials),
-                f"{one.named} ({one.named / one.trials:.0%})" if one.trials else "-",
+                f"{one.named} ({100 * one.named / one.trials:.0f} %)" if one.trials else "-",
                 str(one.without_effect),
             ]
             for one in outcomes
