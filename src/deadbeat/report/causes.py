@@ -155,12 +155,8 @@ def section(summary: Summary) -> str:
     words = "" if recorded(summary) else _ABSENT
     if refused:
         words += f'<p id="causes-unavailable">Not traced: {escape(str(refused))}.</p>'
-    notes = summary.meta.get("causes_notes")
-    if isinstance(notes, Sequence) and notes:
-        lines = "".join(f"<li>{escape(str(note))}</li>" for note in notes)
-        words += f'<ul id="causes-notes" class="hint">{lines}</ul>'
     if not isinstance(jobs, Sequence) or not jobs:
-        return words
+        return words + _notes(summary)
     lines = "".join(_line(job) for job in jobs if isinstance(job, Mapping))
     head = "".join(f'<th scope="col" class="text">{escape(text)}</th>' for text in _COLUMNS)
     return (
@@ -171,7 +167,17 @@ def section(summary: Summary) -> str:
         f'<p class="hint">By lateness (response − deadline), then by response / deadline. Releases'
         " in a row that never finished are one line: their response is at least (≥) what is"
         f" given. {_key()} What a job is put down to without a trace rests on its split alone.</p>"
+        f"{_notes(summary)}"
     )
+
+
+def _notes(summary: Summary) -> str:
+    """What is missing from the events of these jobs."""
+    notes = summary.meta.get("causes_notes")
+    if not isinstance(notes, Sequence) or not notes:
+        return ""
+    lines = "".join(f"<li>{escape(str(note))}</li>" for note in notes)
+    return f'<ul id="causes-notes" class="hint">{lines}</ul>'
 
 
 _ABSENT = (
