@@ -105,6 +105,7 @@ def measure(path: Path, comparisons: int) -> None:
             "<= 0.05",
             whole.different,
             comparisons // 2,
+            ordered_pairs=len(pool.sides) * (len(pool.sides) - 1),  # no more can be told apart
         )
     for where, everywhere in (("everywhere", True), ("in the contended cells", False)):
         for effect in EFFECTS:
