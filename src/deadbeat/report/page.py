@@ -31,7 +31,7 @@ def render(summary: Summary) -> str:
         "page.html",
         title=f"{name} – deadbeat report",
         styles=("page.css", "charts.css"),
-        scripts=("plots.js", "page.js", "charts.js"),
+        scripts=("plots.js", "words.js", "page.js", "charts.js"),
         fields={
             "name": escape(name),
             "banner": parts.banner(facts.labels(summary)),

@@ -55,7 +55,7 @@ def render_stress(summary: Summary) -> str:
         "stress.html",
         title=f"{name} – deadbeat report",
         styles=("page.css", "charts.css"),
-        scripts=("plots.js", "charts.js", "sets.js"),
+        scripts=("plots.js", "charts.js", "words.js", "sets.js"),
         fields={
             "name": escape(name),
             "banner": parts.banner(facts.labels(summary)),

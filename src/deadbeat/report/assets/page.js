@@ -29,20 +29,7 @@
 
   /* ---------- words and numbers ---------- */
 
-  function significant(value, digits) {
-    if (value === 0) return "0";
-    const decimals = Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
-    return value.toFixed(decimals);
-  }
-  const FORMATS = {
-    integer: (value) => typeof value === "number" ? value.toLocaleString("en-GB") : String(value),
-    identifier: (value) => String(value),
-    ratio: (value) => value.toFixed(3),
-    share: (value) => value.toFixed(3),
-    percent: (value) => significant(100 * value, 2) + " %",
-    text: (value) => String(value),
-  };
-  const show = (value, kind) => (value === null || value === undefined) ? "–" : FORMATS[kind](value);
+  const {make, show} = deadbeatWords;
   const between = (low, high, kind) =>
     (low === null || high === null) ? "" : `[${show(low, kind)}, ${show(high, kind)}]`;
   /* A value with its interval; when no deadline was missed, what the ratio is at most. */
@@ -54,13 +41,6 @@
   const origin = () => data.labels.includes("SIMULATED") ? "simulated" : "measured";
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
   const pointWords = (m, rho, alpha) => `M = ${m}, ρ = ${rho}, α = ${alpha}${factorWords()}`;
-
-  function make(tag, text, attributes) {
-    const node = document.createElement(tag);
-    if (text !== undefined) node.textContent = text;
-    Object.entries(attributes || {}).forEach(([name, value]) => node.setAttribute(name, value));
-    return node;
-  }
 
   /* ---------- plots ---------- */
 

@@ -5,27 +5,7 @@
   const table = document.getElementById("sets-table"), box = document.getElementById("sets-group");
   const state = {sort: data.sort, direction: -1, only: "all"};
 
-  function significant(value, digits) {
-    if (value === 0) return "0";
-    const decimals = Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
-    return value.toFixed(decimals);
-  }
-  const FORMATS = {
-    integer: (value) => typeof value === "number" ? value.toLocaleString("en-GB") : String(value),
-    identifier: (value) => String(value),
-    ratio: (value) => value.toFixed(3),
-    share: (value) => value.toFixed(3),
-    percent: (value) => significant(100 * value, 2) + " %",
-    text: (value) => String(value),
-  };
-  const show = (value, kind) => value === null ? "–" : FORMATS[kind](value);
-
-  function make(tag, text, attributes) {
-    const node = document.createElement(tag);
-    if (text !== undefined) node.textContent = text;
-    Object.entries(attributes || {}).forEach(([name, value]) => node.setAttribute(name, value));
-    return node;
-  }
+  const {make, show} = deadbeatWords;
 
   // What is not measured sorts last in either direction.
   function compare(a, b) {
