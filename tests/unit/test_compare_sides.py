@@ -424,4 +424,5 @@ def test_swapping_the_sides_swaps_the_verdict() -> None:
 def test_words() -> None:
     assert effect_text("slowdown", 0.0412) == "+4.1 %"
     assert effect_text("deadline_miss_ratio", -0.00412) == "-0.41 points"
+    assert effect_text("slowdown", -0.0004) == "+0.0 %"
     assert METRICS[2] == "deadline_miss_ratio"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -146,6 +147,17 @@ def compare_sides(
     )
 
 
+def _where(place: Cell) -> dict[str, Any]:
+    """The fields of a CellComparison that say which cell it is."""
+    return {
+        "cores": place.cores,
+        "sync_share": _share(place.sync_share),
+        "contended_ratio": _share(place.contended_ratio),
+        "deadline_factor": place.deadline_factor,
+        "group": place.group,
+    }
+
+
 def _with_empty(metric: MetricComparison, empty: Sequence[Cell]) -> MetricComparison:
     """With the cells that have no data, of which nothing is shown: neither is it over all."""
     if not empty:
@@ -153,11 +165,7 @@ def _with_empty(metric: MetricComparison, empty: Sequence[Cell]) -> MetricCompar
     cells = [
         CellComparison(
             metric=metric.metric,
-            cores=place.cores,
-            sync_share=_share(place.sync_share),
-            contended_ratio=_share(place.contended_ratio),
-            deadline_factor=place.deadline_factor,
-            group=place.group,
+            **_where(place),
             pairs=0,
             baseline=None,
             other=None,
@@ -319,11 +327,7 @@ def _cell(
     before, after = _levels(pairs, mine)
     return CellComparison(
         metric=pairs.metric,
-        cores=place.cores,
-        sync_share=_share(place.sync_share),
-        contended_ratio=_share(place.contended_ratio),
-        deadline_factor=place.deadline_factor,
-        group=place.group,
+        **_where(place),
         pairs=len(values),
         baseline=before,
         other=after,

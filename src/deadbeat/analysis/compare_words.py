@@ -150,7 +150,8 @@ def effect_text(metric: str, effect: float) -> str:
     """``+4.1 %``, or ``+0.41 points`` of a miss ratio in per cent."""
     unit = "points" if metric == "deadline_miss_ratio" else "%"
     digits = 2 if metric == "deadline_miss_ratio" else 1
-    return f"{100 * effect:+.{digits}f} {unit}"
+    rounded = round(100 * effect, digits) + 0.0  # no -0.0
+    return f"{rounded:+.{digits}f} {unit}"
 
 
 def size_text(metric: str, size: float) -> str:

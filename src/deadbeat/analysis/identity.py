@@ -181,7 +181,7 @@ def _require_finished(sides: Sides) -> None:
         raise UsageError(
             "; ".join(open_),
             f"repeat the command that began {'it: it continues' if len(open_) < 2 else 'each'};"
-            " --partial compares what is there, and labels it",
+            " deadbeat compare --partial takes what is there, and labels it",
         )
 
 
