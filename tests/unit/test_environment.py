@@ -9,7 +9,7 @@ import pytest
 from machines import ARM_BOARD, CPU, RT_KERNEL, VIRTUAL_MACHINE, replaced
 
 from deadbeat.executors.environment import platform_from_environment, read_environment
-from deadbeat.executors.procfs import is_unknown, kernel_config, parse_cpu_list
+from deadbeat.readiness.procfs import is_unknown, kernel_config, parse_cpu_list
 from deadbeat.targets import LocalTarget
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from deadbeat.executors.preemption import kernel_release, preemption_model
-from deadbeat.executors.procfs import (
+from deadbeat.model.platform import Platform
+from deadbeat.readiness.preemption import kernel_release, preemption_model
+from deadbeat.readiness.procfs import (
     CPU_FOLDER,
     Read,
     colon_fields,
@@ -30,8 +31,7 @@ from deadbeat.executors.procfs import (
     unknown,
     value,
 )
-from deadbeat.executors.realtime import Diagnosis, diagnose_realtime
-from deadbeat.model.platform import Platform
+from deadbeat.readiness.realtime import Diagnosis, diagnose_realtime
 
 __all__ = ["Diagnosis", "diagnose_realtime", "platform_from_environment", "read_environment"]
 

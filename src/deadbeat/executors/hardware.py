@@ -24,13 +24,13 @@ from deadbeat.executors.calibration import (
     read_samples,
 )
 from deadbeat.executors.environment import platform_from_environment, read_environment
-from deadbeat.executors.realtime import diagnose_realtime
 from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.tracing import Tracer
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry, Kind
+from deadbeat.readiness.realtime import diagnose_realtime
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
 

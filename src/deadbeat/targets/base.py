@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from attrs import frozen
+from deadbeat.targets.completed import Completed
+from deadbeat.targets.readings import Readings
 
-
-@frozen(kw_only=True)
-class Completed:
-    """A command that has ended.
-
-    Attributes:
-        argv: What was run.
-        returncode: Exit status; -N when it was killed by signal N.
-        stdout, stderr: What it wrote, as UTF-8 with undecodable bytes replaced.
-    """
-
-    argv: tuple[str, ...]
-    returncode: int
-    stdout: str
-    stderr: str
+__all__ = ["Completed", "Process", "Readings", "Target"]
 
 
 class Process(Protocol):
@@ -109,6 +96,20 @@ class Target(Protocol):
         """A file of the target as text; None when it is missing or cannot be read.
 
         A path that ends in ``.gz`` is decompressed, so that /proc/config.gz reads as text.
+        """
+
+    def read_many(
+        self, paths: Sequence[str], commands: Mapping[str, str] | None = None
+    ) -> Readings:
+        """Many files and short commands at once; on a remote target in one round trip.
+
+        Args:
+            paths: Files; ``*``, ``?`` and ``[...]`` match file names. As `read_text`, ``.gz`` is
+                decompressed.
+            commands: Name -> words for a shell; its standard output is read.
+
+        Raises:
+            TargetError: Nothing at all could be read.
         """
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed
+from deadbeat.targets.readings import Reading, Readings, scripted
 
 
 @frozen(kw_only=True)
@@ -114,6 +115,8 @@ class FakeTarget:
         files: Path -> content. ``put`` adds to it, ``get`` and ``read_text`` read it.
         commands: Program (``argv[0]``) -> its result, or a function of ``argv`` that gives it.
         conversations: Program -> how it behaves when started and talked to.
+        outputs: Name of a command of ``read_many`` -> what it gives.
+        refused: Path -> why it cannot be read (``denied: Permission denied``).
 
     Attributes:
         calls: Every ``argv`` that was run or started, in order.
@@ -130,6 +133,8 @@ class FakeTarget:
         files: Mapping[str, str | bytes] | None = None,
         commands: Mapping[str, Command] | None = None,
         conversations: Mapping[str, Conversation] | None = None,
+        outputs: Mapping[str, str | Reading] | None = None,
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -140,6 +145,11 @@ class FakeTarget:
         }
         self.commands = dict(commands or {})
         self.conversations = dict(conversations or {})
+        self.outputs = {
+            name: given if isinstance(given, Reading) else Reading(given)
+            for name, given in (outputs or {}).items()
+        }
+        self.refused = dict(refused or {})
         self.calls: list[tuple[str, ...]] = []
         self.processes: list[FakeProcess] = []
         self.closed = False
@@ -175,9 +185,15 @@ class FakeTarget:
             raise TargetError(f"{source} cannot be copied to {destination}", "script it in files=")
         destination.write_bytes(self.files[source])
 
+    def read_many(
+        self, paths: Sequence[str], commands: Mapping[str, str] | None = None
+    ) -> Readings:
+        """What of ``files``, ``outputs`` and ``refused`` is asked for; see the protocol."""
+        return scripted(self.files, self.outputs, self.refused, paths, commands or {})
+
     def read_text(self, path: str) -> str | None:
         """A scripted file as text (also where its name ends in .gz), or None."""
-        content = self.files.get(path)
+        content = None if path in self.refused else self.files.get(path)
         return None if content is None else content.decode("utf-8", errors="replace")
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed
+from deadbeat.targets.readings import Readings, ask
 
 _READ_BYTES = 65536
 #: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
@@ -246,6 +247,12 @@ class LocalTarget:
             return _text(gzip.decompress(data) if path.endswith(".gz") else data)
         except (OSError, EOFError, zlib.error):
             return None
+
+    def read_many(
+        self, paths: Sequence[str], commands: Mapping[str, str] | None = None
+    ) -> Readings:
+        """Many files and commands at once; see the protocol."""
+        return ask(self.run, self.folder, paths, commands or {})
 
     def close(self) -> None:
         """Kill what still runs and remove the temporary folder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.executors.procfs import Read, is_unknown, kernel_config, stripped, unknown
+from deadbeat.readiness.procfs import Read, is_unknown, kernel_config, stripped, unknown
 
 Answer = tuple[str, str]
 

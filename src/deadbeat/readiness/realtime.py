@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from deadbeat.executors.procfs import (
+from deadbeat.readiness.procfs import (
     Cgroup,
     Read,
     cpu_cgroup,

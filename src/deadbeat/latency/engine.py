@@ -1,0 +1,75 @@
+"""The seam between a latency matrix and what measures: cyclictest, our prober, a made-up one."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from attrs import frozen
+
+from deadbeat.model.latency import IDLE, CpuLatency, LoadPoint, PathSplit, Problem
+from deadbeat.targets.base import Target
+
+
+@frozen(kw_only=True)
+class Request:
+    """How one run is measured.
+
+    Attributes:
+        cpus: One measuring thread is pinned to each.
+        seconds: How long.
+        interval_ns: Period of every thread.
+        priority: Real-time priority, 1 to 99; 0 with policy ``other``.
+        policy: ``fifo`` or ``other``.
+        dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest
+            does; ``system``: left as an application would find it.
+        trace: Whether the kernel's events are recorded too, and the path is split.
+        load: What runs beside it; engines that measure do not look at it.
+        seed: Of engines that make their figures up.
+    """
+
+    cpus: tuple[int, ...]
+    seconds: float
+    interval_ns: int = 1_000_000
+    priority: int = 90
+    policy: Literal["fifo", "other"] = "fifo"
+    dma_latency: Literal["hold", "system"] = "hold"
+    trace: bool = False
+    load: LoadPoint = IDLE
+    seed: int = 0
+
+
+@frozen(kw_only=True)
+class Measured:
+    """What an engine saw in one run."""
+
+    cpus: tuple[CpuLatency, ...]
+    split: tuple[PathSplit, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Engine(Protocol):
+    """Something that measures wake-up latency on a target.
+
+    Attributes:
+        name: ``cyclictest``, ``prober``, ``simulated``: goes into file names.
+        kind: ``hardware`` (whatever the target is) or ``simulated``.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    def unavailable(self, target: Target) -> str:
+        """Why it cannot run there, and what to install or allow; "" where it can."""
+
+    def version(self, target: Target) -> str:
+        """Of the program that measures."""
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        """Measures once; the caller sleeps meanwhile. Nothing of it runs on when this returns.
+
+        Raises:
+            TargetError: Permission, a program that died, a machine that is in use.
+        """

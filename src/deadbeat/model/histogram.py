@@ -1,0 +1,171 @@
+"""Counts of times without a loss: exact below a knee, within a thousandth above, to any length.
+
+Values below 2048 ns have a bucket each; above, every power of two has 1024 buckets, so a bucket is
+never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee at 2 us).
+``runtime/include/deadbeat/histogram.h`` has the same numbering; a golden file ties them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+#: Buckets of a power of two, as a power of two.
+SUB_BITS = 10
+_SUB = 1 << SUB_BITS
+
+
+def bucket_of(value_ns: int) -> int:
+    """Number of the bucket of ``value_ns`` >= 0."""
+    shift = max(value_ns.bit_length() - SUB_BITS - 1, 0)
+    return (shift << SUB_BITS) + (value_ns >> shift)
+
+
+def bucket_low(bucket: int) -> int:
+    """Least value of a bucket, ns."""
+    shift = max((bucket >> SUB_BITS) - 1, 0)
+    return (bucket - (shift << SUB_BITS)) << shift
+
+
+def bucket_high(bucket: int) -> int:
+    """Greatest value of a bucket, ns."""
+    return bucket_low(bucket + 1) - 1
+
+
+def _integers(values: Iterable[int]) -> Integers:
+    return np.asarray(list(values) if not isinstance(values, np.ndarray) else values, np.int64)
+
+
+@frozen(kw_only=True)
+class Histogram:
+    """How often which time was seen.
+
+    Attributes:
+        buckets: Numbers of the buckets with a count, ascending (shape n).
+        counts: Their counts, all above 0 (shape n).
+        min_ns, max_ns: Least and greatest value, exact; None where there is none.
+        sum_ns: Sum of all values, exact (of an importer: as exact as its source).
+        resolution_ns: Values are whole multiples of this, cut off below (1: whole nanoseconds;
+            1000: cyclictest's microseconds).
+        overflow: Values that are counted but whose bucket is not known: all of them at least
+            ``overflow_from_ns`` and at most ``max_ns``. Always 0 of deadbeat's own prober.
+    """
+
+    buckets: Integers = field(converter=_integers, factory=tuple, eq=False)
+    counts: Integers = field(converter=_integers, factory=tuple, eq=False)
+    min_ns: int | None = None
+    max_ns: int | None = None
+    sum_ns: int = 0
+    resolution_ns: int = 1
+    overflow: int = 0
+    overflow_from_ns: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.buckets.shape != self.counts.shape or np.any(self.counts <= 0):
+            raise ValueError("every bucket has a count, and every count is above 0")
+        if np.any(np.diff(self.buckets) <= 0):
+            raise ValueError("buckets ascend")
+
+    @classmethod
+    def of(cls, values_ns: Iterable[int], *, resolution_ns: int = 1) -> Self:
+        """The histogram of single values."""
+        values = [int(value) for value in values_ns]
+        numbers, counts = np.unique([bucket_of(value) for value in values], return_counts=True)
+        return cls(
+            buckets=numbers.astype(np.int64),
+            counts=counts.astype(np.int64),
+            min_ns=min(values, default=None),
+            max_ns=max(values, default=None),
+            sum_ns=sum(values),
+            resolution_ns=resolution_ns,
+        )
+
+    @property
+    def total(self) -> int:
+        """Number of values, those without a bucket included."""
+        return int(self.counts.sum()) + self.overflow
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Their mean; None of nothing."""
+        return self.sum_ns / self.total if self.total else None
+
+    def lows_ns(self) -> Integers:
+        """Least value of each bucket."""
+        return np.array([bucket_low(int(b)) for b in self.buckets], np.int64)
+
+    def highs_ns(self) -> Integers:
+        """Greatest value of each bucket."""
+        return np.array([bucket_high(int(b)) for b in self.buckets], np.int64)
+
+    def at_rank(self, rank: int) -> int | None:
+        """The ``rank``-th smallest value (from 1), as the top of its bucket, at most ``max_ns``.
+
+        None where that value overflowed: it is known to lie above ``overflow_from_ns``, no more.
+        """
+        if not 1 <= rank <= self.total:
+            raise ValueError(f"rank {rank} of {self.total}")
+        if rank > self.total - self.overflow:
+            return self.max_ns if rank == self.total else None
+        place = int(np.searchsorted(np.cumsum(self.counts), rank))
+        high = bucket_high(int(self.buckets[place]))
+        return high if self.max_ns is None else min(high, self.max_ns)
+
+    def quantile(self, share_ppm: int) -> int | None:
+        """The value that ``share_ppm`` millionths do not exceed (the nearest-rank quantile), ns.
+
+        None of nothing, and where it overflowed.
+        """
+        if not self.total:
+            return None
+        return self.at_rank(max(-(-self.total * share_ppm // 1_000_000), 1))
+
+    def above(self, limit_ns: int) -> int:
+        """Number of values above ``limit_ns``; one in its own bucket counts as above."""
+        inside = bucket_of(limit_ns)
+        return int(self.counts[self.buckets >= inside].sum()) + self.overflow
+
+    def __add__(self, other: Histogram) -> Histogram:
+        """All values of both; ``resolution_ns`` is the coarser one."""
+        merged: dict[int, int] = dict(zip(self.buckets.tolist(), self.counts.tolist(), strict=True))
+        for bucket, count in zip(other.buckets.tolist(), other.counts.tolist(), strict=True):
+            merged[bucket] = merged.get(bucket, 0) + count
+        numbers = sorted(merged)
+        edges = [h.overflow_from_ns for h in (self, other) if h.overflow_from_ns is not None]
+        lows = [h.min_ns for h in (self, other) if h.min_ns is not None]
+        highs = [h.max_ns for h in (self, other) if h.max_ns is not None]
+        return Histogram(
+            buckets=np.array(numbers, np.int64),
+            counts=np.array([merged[number] for number in numbers], np.int64),
+            min_ns=min(lows, default=None),
+            max_ns=max(highs, default=None),
+            sum_ns=self.sum_ns + other.sum_ns,
+            resolution_ns=max(self.resolution_ns, other.resolution_ns),
+            overflow=self.overflow + other.overflow,
+            overflow_from_ns=min(edges, default=None),
+        )
+
+
+def to_json(histogram: Histogram) -> dict[str, object]:
+    """JSON values; `from_json` reads them."""
+    return {
+        "buckets": histogram.buckets.tolist(),
+        "counts": histogram.counts.tolist(),
+        "min_ns": histogram.min_ns,
+        "max_ns": histogram.max_ns,
+        "sum_ns": histogram.sum_ns,
+        "resolution_ns": histogram.resolution_ns,
+        "overflow": histogram.overflow,
+        "overflow_from_ns": histogram.overflow_from_ns,
+    }
+
+
+def from_json(values: Mapping[str, object]) -> Histogram:
+    """What `to_json` gave. KeyError, TypeError or ValueError where it did not."""
+    return Histogram(**values)  # type: ignore[arg-type]  # the constructor checks

@@ -1,0 +1,196 @@
+"""Wake-up latency: from a timer's moment to the first instruction of the task that waits for it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.histogram import Histogram
+
+#: Load profiles; each is a file of ``latency/loads``. ``cpu`` at 0 % is the idle machine.
+PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed")
+#: Quantiles that are shown everywhere, in millionths.
+QUANTILES_PPM = {
+    "p50": 500_000,
+    "p90": 900_000,
+    "p99": 990_000,
+    "p99.9": 999_000,
+    "p99.99": 999_900,
+}
+Seriousness = Literal["invalid", "warning"]
+
+
+@frozen(order=True)
+class LoadPoint:
+    """What runs in the background.
+
+    Attributes:
+        profile: One of PROFILES.
+        percent: Share of each CPU's time (``cpu``), or of the profile's full strength.
+    """
+
+    profile: str
+    percent: int
+
+    @property
+    def text(self) -> str:
+        """Name in files and tables: ``idle``, ``cpu-025``, ``memory-100``."""
+        return "idle" if self.percent == 0 else f"{self.profile}-{self.percent:03d}"
+
+
+#: Nothing runs in the background.
+IDLE = LoadPoint("cpu", 0)
+
+
+@frozen(order=True)
+class LatencyKey:
+    """One run of a matrix: ``text`` is its file name."""
+
+    load: LoadPoint
+    engine: str
+    repeat: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.load.text}.{self.engine}.{self.repeat:04d}"
+
+    @classmethod
+    def parse(cls, text: str) -> LatencyKey:
+        """The key called ``text``. UsageError where none is."""
+        load, engine, repeat = (*text.split("."), "", "")[:3]
+        profile, _, percent = ("cpu", "-", "0") if load == "idle" else load.rpartition("-")
+        if profile in PROFILES and percent.isdigit() and engine and repeat.isdigit():
+            return cls(LoadPoint(profile, int(percent)), engine, int(repeat))
+        raise UsageError(f"{text}: no run is called so", "a name is idle.prober.0001, for example")
+
+
+@frozen(kw_only=True)
+class Late:
+    """A wake-up among the worst of a run.
+
+    Attributes:
+        due_ns: When it should have been, ns after the start of the run.
+        latency_ns: How much later it was.
+        missed: Periods that passed before it, and had no wake-up of their own.
+    """
+
+    due_ns: int
+    latency_ns: int
+    missed: int = 0
+
+
+@frozen(kw_only=True)
+class CpuLatency:
+    """What one CPU's measuring thread saw in a run.
+
+    Attributes:
+        cpu: Where it was asked to be.
+        expected: Wake-ups that its interval and time allow.
+        cycles: Wake-ups that were measured.
+        missed: Periods without a wake-up of their own, because an earlier one was that late.
+        raw: Latency of every wake-up.
+        corrected: The same with a value for each missed period, as a task released then would
+            have seen it (coordinated omission put right); None: the engine cannot tell.
+        worst: The latest wake-ups, the latest first; empty: the engine keeps none.
+        policy, priority, placed: What the thread really had (``placed``: CPU, -1 for several); ""
+            and None: the engine does not tell.
+        switches: Voluntary and involuntary context switches; None: the engine does not tell.
+        clock_cost_ps: Of reading the clock once; None: not known.
+    """
+
+    cpu: int
+    expected: int
+    cycles: int
+    missed: int
+    raw: Histogram
+    corrected: Histogram | None = None
+    worst: tuple[Late, ...] = ()
+    policy: str = ""
+    priority: int | None = None
+    placed: int | None = None
+    switches: tuple[int, int] | None = None
+    clock_cost_ps: int | None = None
+
+
+@frozen(kw_only=True)
+class Problem:
+    """Why a run is not, or not fully, what it says it is.
+
+    Attributes:
+        name: Short and stable (``load-not-reached``, ``throttled``, ``wrong-priority``, ...).
+        seriousness: ``invalid``: its figures are shown, counted nowhere; ``warning``: counted.
+        text: One line with the figures.
+    """
+
+    name: str
+    seriousness: Seriousness
+    text: str
+
+
+@frozen(kw_only=True)
+class PathSplit:
+    """Where the latency of traced wake-ups went on one CPU, from the kernel's events.
+
+    A wake-up's parts sum to its latency: ``interrupt`` (timer's moment to the handler's start),
+    ``wake_up`` (to the waking of the thread), ``switch`` (to its first moment on the CPU) and
+    ``exit`` (to its own reading of the clock).
+
+    Attributes:
+        cpu: Which.
+        parts: Name of a part -> its times.
+        worst: The latest traced wake-up: part -> ns, and ``cause`` in words.
+        unavailable: Why there is none; "" where there is.
+    """
+
+    cpu: int
+    parts: dict[str, Histogram] = field(factory=dict)
+    worst: dict[str, Any] = field(factory=dict)
+    unavailable: str = ""
+
+
+#: Parts of a PathSplit in order.
+PATH_PARTS = ("interrupt", "wake_up", "switch", "exit")
+
+
+@frozen(kw_only=True)
+class LatencyRun:
+    """One run of one engine beside one load.
+
+    Attributes:
+        key: Which run of the matrix.
+        started: UTC, RFC 3339.
+        seconds: How long was measured.
+        interval_ns: Period of every measuring thread.
+        priority: What was asked for; policy ``fifo`` or ``other``.
+        cpus: What each CPU saw.
+        load: What the load really did: ``asked``, ``achieved`` (share of time busy per CPU while
+            measured, without the measuring threads), ``commands``, ``throughput`` (its own units),
+            ``died`` ("" or its last words); docs/reference/latency-files.md.
+        circumstances: Before, after and between: temperature, frequency, throttling, steal,
+            interrupts, what was missing and why; same page.
+        problems: What is wrong with it.
+        split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
+        kind: ``hardware``, ``emulated`` or ``simulated``.
+        engine_version: Of the program that measured.
+    """
+
+    key: LatencyKey
+    started: str
+    seconds: float
+    interval_ns: int
+    priority: int
+    policy: str
+    cpus: tuple[CpuLatency, ...]
+    load: dict[str, Any] = field(factory=dict)
+    circumstances: dict[str, Any] = field(factory=dict)
+    problems: tuple[Problem, ...] = ()
+    split: tuple[PathSplit, ...] = ()
+    kind: str = "hardware"
+    engine_version: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Whether its figures count."""
+        return all(problem.seriousness != "invalid" for problem in self.problems)

@@ -1,0 +1,189 @@
+"""Many files and short commands of a target at once: one shell, one round trip.
+
+The shell's own words suffice (a board may have busybox alone). What cannot be read is told apart:
+missing, denied, or failed, with the system's words.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import field, frozen
+
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.completed import Completed
+
+#: Words of a `Reading` whose file does not exist, and whose program is not there.
+MISSING = "no such file"
+NO_PROGRAM = "no such program"
+_GLOB = "*?["
+
+
+@frozen
+class Reading:
+    """What a file or command gave.
+
+    Attributes:
+        text: Its content or output; None where there is none, and ``reason`` says why.
+        reason: One line; "" where there is a text.
+    """
+
+    text: str | None
+    reason: str = ""
+
+
+@frozen(kw_only=True)
+class Readings:
+    """What a target gave.
+
+    Attributes:
+        files: Path -> what it held. A pattern is there as the paths that it matched.
+        commands: Name -> what it wrote to its standard output.
+        patterns: Pattern -> paths that it matched, in order.
+    """
+
+    files: Mapping[str, Reading] = field(factory=dict)
+    commands: Mapping[str, Reading] = field(factory=dict)
+    patterns: Mapping[str, tuple[str, ...]] = field(factory=dict)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether ``path`` has characters that a shell matches file names with."""
+    return any(letter in path for letter in _GLOB)
+
+
+# $1: what separates answers; $2: file for error messages; then kind and text of every question. An
+# answer is the separator, kind, text, status and reason, each on a line, then what was read.
+_SCRIPT = r"""
+mark=$1 errors=$2.$$ nl='
+'; shift 2
+trap 'rm -f "$errors"' EXIT
+trap 'exit 1' HUP INT TERM
+why() { tr '\n' ' ' < "$errors"; }
+answer() { printf '%s\n%s\n%s\n%s\n%s\n' "$mark" "$1" "$2" "$3" "$4"; }
+missing() {
+    up=${1%/*}
+    while [ -n "$up" ] && [ ! -e "$up" ]; do up=${up%/*}; done
+    if [ -d "${up:-/}" ] && [ ! -x "${up:-/}" ]; then answer file "$1" 1 "denied: $up may not be searched"
+    else answer file "$1" 1 "no such file"; fi
+}
+one() {
+    [ -e "$1" ] || { missing "$1"; return; }
+    [ ! -d "$1" ] || { answer file "$1" 1 "failed: it is a folder"; return; }
+    case $1 in *.gz) read='gzip -dc' ;; *) read=cat ;; esac
+    text=$($read "$1" 2>"$errors"; printf 'x%s' $?)
+    status=${text##*x} text=${text%x*}
+    if [ "$status" = 0 ]; then answer file "$1" 0 ""; printf '%s\n' "$text"
+    elif [ "$status" = 127 ]; then answer file "$1" 1 "failed: no such program: ${read%% *}"
+    else answer file "$1" 1 "failed: $(why)"; fi
+}
+# Without a process: there may be a thousand. What gives no line is looked at properly.
+small() {
+    got=
+    { while IFS= read -r l || [ -n "$l" ]; do got="$got$l$nl"; done < "$1"; } 2>/dev/null
+    if [ -n "$got" ]; then answer file "$1" 0 ""; printf '%s\n' "$got"; else one "$1"; fi
+}
+while [ $# -gt 1 ]; do
+    kind=$1 text=$2; shift 2
+    case $kind in
+    file) one "$text" ;;
+    glob)
+        answer glob "$text" 0 ""
+        for path in $text; do [ -e "$path" ] && printf '%s\n' "$path"; done
+        for path in $text; do [ -f "$path" ] && small "$path"; done ;;
+    command)
+        name=${text%%=*} what=${text#*=}
+        text=$(sh -c "$what" 2>"$errors" </dev/null; printf 'x%s' $?)
+        status=${text##*x} text=${text%x*}
+        case $status in
+        0) answer command "$name" 0 ""; printf '%s\n' "$text" ;;
+        127) answer command "$name" 1 "no such program" ;;
+        *) answer command "$name" 1 "failed: $(why)" ;;
+        esac ;;
+    esac
+done
+answer end end 0 ""
+"""  # noqa: E501  the lines of a shell script
+
+
+def ask(
+    run: Callable[[Sequence[str]], Completed],
+    folder: str,
+    paths: Sequence[str],
+    commands: Mapping[str, str],
+) -> Readings:
+    """Reads through a shell; what a target's ``read_many`` does.
+
+    Args:
+        run: Runs a command on the target, as `Target.run`.
+        folder: Writable, for error messages.
+
+    Raises:
+        TargetError: The shell itself failed.
+    """
+    mark = f"=={secrets.token_hex(8)}=="
+    questions = [word for path in dict.fromkeys(paths) for word in (_kind(path), path)]
+    for name, what in commands.items():
+        questions += ["command", f"{name}={what}"]
+    done = run(("sh", "-c", _SCRIPT, "sh", mark, f"{folder}/readings", *questions))
+    readings = _parse(done.stdout, mark)
+    if readings is None:
+        last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise TargetError(f"the shell that reads the machine's state ended early: {last}")
+    return readings
+
+
+def _kind(path: str) -> str:
+    return "glob" if is_pattern(path) else "file"
+
+
+def _parse(output: str, mark: str) -> Readings | None:
+    """What the script wrote; None where its end is missing."""
+    files: dict[str, Reading] = {}
+    commands: dict[str, Reading] = {}
+    patterns: dict[str, tuple[str, ...]] = {}
+    for part in output.split(f"{mark}\n")[1:]:
+        kind, what, status, reason, text = part.split("\n", 4)
+        text = text.removesuffix("\n")
+        reading = Reading(text) if status == "0" else Reading(None, reason.strip())
+        if kind == "end":
+            return Readings(files=files, commands=commands, patterns=patterns)
+        if kind == "glob":
+            patterns[what] = tuple(text.splitlines())
+        elif kind == "file":
+            files[what] = reading
+        else:
+            commands[what] = reading
+    return None
+
+
+def scripted(
+    content: Mapping[str, str | bytes],
+    outputs: Mapping[str, Reading],
+    refused: Mapping[str, str],
+    paths: Sequence[str],
+    commands: Mapping[str, str],
+) -> Readings:
+    """What a machine made of dictionaries gives; for the public fake.
+
+    Args:
+        content: Path -> what it holds.
+        outputs: Name of a command -> what it gives; others are no programs there.
+        refused: Path -> why it cannot be read.
+    """
+    there = sorted({*content, *refused})
+    patterns = {p: tuple(fnmatch.filter(there, p)) for p in paths if is_pattern(p)}
+    wanted = [*(p for p in paths if not is_pattern(p)), *(m for p in patterns.values() for m in p)]
+    files = {}
+    for path in wanted:
+        held = content.get(path)
+        if path in refused:
+            files[path] = Reading(None, refused[path])
+        elif held is None:
+            files[path] = Reading(None, MISSING)
+        else:
+            files[path] = Reading(held if isinstance(held, str) else held.decode(errors="replace"))
+    given = {name: outputs.get(name, Reading(None, NO_PROGRAM)) for name in commands}
+    return Readings(files=files, commands=given, patterns=patterns)

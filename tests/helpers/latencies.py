@@ -1,0 +1,51 @@
+"""Runs of a latency matrix, made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deadbeat.latency.engine import Request
+from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
+from deadbeat.targets.fake import FakeTarget
+
+LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))
+
+
+def made_up_runs(
+    *,
+    loads: Sequence[LoadPoint] = LOADS,
+    repeats: int = 6,
+    cpus: Sequence[int] = (0, 1),
+    seconds: float = 2.0,
+    seed: int = 1,
+    scale: float = 1.0,
+    drift: float = 0.02,
+) -> list[LatencyRun]:
+    """Every run of a matrix on a made-up machine, ``scale`` times as slow as the ordinary one."""
+    engine = SimulatedEngine(scale=scale, drift=drift)
+    runs = []
+    for repeat in range(repeats):
+        for place, load in enumerate(loads):
+            request = Request(
+                cpus=tuple(cpus),
+                seconds=seconds,
+                load=load,
+                seed=seed * 10_000 + repeat * 100 + place,
+            )
+            measured = engine.measure(FakeTarget(), request)
+            runs.append(
+                LatencyRun(
+                    key=LatencyKey(load, engine.name, repeat),
+                    started="2026-01-01T00:00:00Z",
+                    seconds=seconds,
+                    interval_ns=request.interval_ns,
+                    priority=request.priority,
+                    policy=request.policy,
+                    cpus=measured.cpus,
+                    load={"asked": load.percent, "achieved": {}, "commands": [], "died": ""},
+                    kind="simulated",
+                    engine_version="made up",
+                )
+            )
+    return runs

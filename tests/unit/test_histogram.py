@@ -1,0 +1,60 @@
+"""The histogram of times against plain lists."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deadbeat.model.histogram import (
+    Histogram,
+    bucket_high,
+    bucket_low,
+    bucket_of,
+    from_json,
+    to_json,
+)
+
+TIMES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
+
+
+@given(st.integers(0, 2**62))
+def test_a_bucket_holds_its_value_within_a_thousandth(value: int) -> None:
+    low, high = bucket_low(bucket_of(value)), bucket_high(bucket_of(value))
+    assert low <= value <= high
+    assert high - low <= value / 1024
+    assert bucket_of(high + 1) == bucket_of(value) + 1
+
+
+@given(TIMES, st.integers(1, 1_000_000))
+def test_a_quantile_is_that_of_the_sorted_list(values: list[int], share_ppm: int) -> None:
+    found = Histogram.of(values).quantile(share_ppm)
+    true = sorted(values)[max(-(-len(values) * share_ppm // 1_000_000), 1) - 1]
+    assert found is not None
+    assert true <= found <= true * (1 + 1 / 1024)
+
+
+@given(TIMES, TIMES)
+def test_a_sum_is_the_histogram_of_all(first: list[int], second: list[int]) -> None:
+    both = Histogram.of(first) + Histogram.of(second)
+    all_of_them = Histogram.of(first + second)
+    assert to_json(both) == to_json(all_of_them)
+    assert to_json(from_json(to_json(both))) == to_json(both)
+
+
+def test_what_overflowed_is_counted_and_has_no_made_up_value() -> None:
+    one = Histogram.of([5_000] * 9)
+    full = Histogram(
+        buckets=one.buckets, counts=one.counts, min_ns=5_000, max_ns=2_000_000, sum_ns=2_045_000,
+        resolution_ns=1000, overflow=3, overflow_from_ns=1_000_000,
+    )  # fmt: skip
+    assert full.total == 12
+    assert full.quantile(500_000) is not None
+    assert full.quantile(900_000) is None
+    assert full.quantile(1_000_000) == 2_000_000
+    assert full.above(999_999) == 3
+
+
+def test_an_empty_bucket_is_refused() -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        Histogram(buckets=[3], counts=[0])
