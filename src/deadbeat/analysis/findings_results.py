@@ -1,0 +1,329 @@
+"""What makes the results of a campaign doubtful, or what their reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from deadbeat.analysis.evidence import Evidence
+from deadbeat.analysis.finding_checks import COST_TOLERANCE, results
+from deadbeat.campaign.runner import NEVER_QUIET
+from deadbeat.model.results import Finding
+
+REJECTED_SHARE_MAX = 0.2
+#: Fewer sets than this give an interval that mostly says how few they are.
+SETS_MIN = 5
+#: Five of so many sets lie beyond the 95 % quantile.
+TAIL_SETS_MIN = 100
+
+
+@results
+def _simulated(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.platform is not None and evidence.platform.kind != "hardware":
+        yield Finding(
+            id=evidence.platform.kind,
+            severity="info",
+            message=f"this campaign was {evidence.platform.kind}, not measured on hardware",
+        )
+
+
+@results
+def _calibration_missing(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.calibration is None and evidence.sets:
+        yield Finding(
+            id="no-calibration",
+            severity="warning",
+            message="the campaign holds no calibration: platform and overlap are not known",
+            cure="put the calibration back with which it was generated",
+        )
+
+
+@results
+def _policy(evidence: Evidence) -> Iterator[Finding]:
+    ordinary = sum(not row["realtime"] for row in evidence.sets)
+    if ordinary:
+        yield Finding(
+            id="policy-other",
+            severity="warning",
+            message=f"{ordinary} of {len(evidence.sets)} task sets ran without real-time policy:"
+            " other programs preempted them at will",
+            cure="run as root, or grant RLIMIT_RTPRIO, and use --policy fifo",
+        )
+
+
+@results
+def _rejected(evidence: Evidence) -> Iterator[Finding]:
+    share = evidence.rejected_share or 0.0
+    points = [r for r in evidence.rows if (r["rejected_share"] or 0.0) > REJECTED_SHARE_MAX]
+    if share > REJECTED_SHARE_MAX:
+        yield Finding(
+            id="rejected",
+            severity="serious" if share > 0.5 else "warning",
+            message=f"{100 * share:.0f} % of the measuring windows met a host off its quiet mode"
+            " and were left out",
+            cure="quieten the machine; what remains is the quiet part of its time only",
+        )
+    elif points:
+        yield Finding(
+            id="rejected",
+            severity="info",
+            message=f"at {len(points)} of {len(evidence.rows)} {evidence.places} more than"
+            f" {100 * REJECTED_SHARE_MAX:.0f} % of the windows were left out (host not quiet)",
+        )
+
+
+def is_never_quiet(reason: str) -> bool:
+    """Whether a run has no result because of the host alone (the words are the campaign's)."""
+    return reason.startswith(NEVER_QUIET)
+
+
+@results
+def _failed(evidence: Evidence) -> Iterator[Finding]:
+    never_quiet = {
+        key for key, entry in evidence.failed.items() if is_never_quiet(str(entry.get("reason")))
+    }
+    if never_quiet:
+        yield Finding(
+            id="never-quiet",
+            severity="warning",
+            message=f"{len(never_quiet)} task set{'s have' if len(never_quiet) > 1 else ' has'} no"
+            " result: the host was not quiet for long enough beside them",
+            cure="measure them again at a quieter time with --retry-failed",
+        )
+    if broken := sorted(evidence.failed.keys() - never_quiet):
+        key, number = broken[0], len(broken)
+        yield Finding(
+            id="failed-runs",
+            severity="serious",
+            message=f"{number} run{'s' if number > 1 else ''} failed; the first, {key.text}:"
+            f" {evidence.failed[key].get('reason', 'no reason recorded')}",
+            cure="resume the campaign with --retry-failed",
+            where=key.text,
+        )
+
+
+@results
+def _few_sets(evidence: Evidence) -> Iterator[Finding]:
+    counts = [int(row["task_sets"]) for row in evidence.rows]
+    undecided = sum(count == 0 for count in counts)
+    single = sum(count == 1 for count in counts)
+    few = sum(2 <= count < SETS_MIN for count in counts)
+    tried = evidence.sets or evidence.failed or evidence.rejected_share
+    if undecided and not tried:
+        yield Finding(
+            id="no-runs",
+            severity="serious",
+            message="the campaign holds no run: nothing is decided",
+            cure="repeat its command: it runs what is lacking",
+        )
+    elif undecided:
+        host = evidence.failed or evidence.rejected_share
+        quiet = "quiet " if host else ""
+        yield Finding(
+            id="undecided-points",
+            severity="warning",
+            message=f"{_share(evidence, undecided)} no {quiet}task set: undecided",
+            cure="resume the campaign when the machine is quieter"
+            if host
+            else "repeat the campaign's command: it runs what is lacking",
+        )
+    if single:
+        yield Finding(
+            id="single-set",
+            severity="warning",
+            message=f"{_share(evidence, single, 'rest')} on one task set: no interval",
+            cure=evidence.more_sets,
+        )
+    if few:
+        what = "its interval is" if few == 1 else "their intervals are"
+        yield Finding(
+            id="few-sets",
+            severity="info",
+            message=f"{_share(evidence, few, 'rest')} on fewer than {SETS_MIN} task sets:"
+            f" {what} wide and approximate",
+            cure=evidence.more_sets,
+        )
+
+
+def _share(evidence: Evidence, count: int, verb: str = "have") -> str:
+    """``1 of 3 groups has``, ``2 of 3 groups have``; of a single one ``the only group has``."""
+    total = len(evidence.rows)
+    of = f"{count} of {total} {evidence.places}"
+    if total == 1:
+        of = f"the only {evidence.places.removesuffix('s')}"
+    if count > 1:
+        return f"{of} {verb}"
+    return f"{of} {'has' if verb == 'have' else verb + 's'}"
+
+
+@results
+def _foreign_programs(evidence: Evidence) -> Iterator[Finding]:
+    origin = evidence.origin
+    if origin is None:
+        return
+    made = origin.original
+    text = f"programs of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})"
+    if origin.same_hardware:
+        yield Finding(
+            id="foreign-programs",
+            severity="info",
+            message=text,
+            cure=f"deadbeat compare tells it from {origin.name}, program by program",
+        )
+    else:
+        yield Finding(
+            id="foreign-costs",
+            severity="info",
+            message=f"{text}: costs are of another platform",
+            cure="read slowdown, not delay ratio as absolute: C is not what the work takes here",
+        )
+
+
+@results
+def _thin_tail(evidence: Evidence) -> Iterator[Finding]:
+    """A 95 % quantile over sets is one of the few sets beyond it."""
+    thin = [row for row in evidence.rows if SETS_MIN <= row["task_sets"] < TAIL_SETS_MIN]
+    if evidence.mode == "stress" and thin:
+        yield Finding(
+            id="thin-tail",
+            severity="info",
+            message=f"{len(thin)} of {len(evidence.rows)} groups have fewer than {TAIL_SETS_MIN}"
+            " task sets: their 95 % and 99 % quantiles rest on a handful",
+            cure="draw more sets before comparing tails",
+        )
+
+
+@results
+def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
+    shielded = [row for row in evidence.rows if row.get("critical_cores")]
+    if shielded and len(shielded) == len(evidence.rows):
+        yield Finding(
+            id="no-unshielded-group",
+            severity="info",
+            message="every group is shielded: what shielding saves cannot be told",
+            cure="measure the same sets unshielded too: --critical-cores 0,1",
+        )
+
+
+@results
+def _overloaded(evidence: Evidence) -> Iterator[Finding]:
+    """The sum of C / T on a core above 1: it falls behind even where nothing interferes."""
+    if evidence.overloaded:
+        yield Finding(
+            id="overloaded",
+            severity="warning",
+            message=f"{len(evidence.overloaded)} of {len(evidence.sets)} task sets ask more of a"
+            " core than it has (C/T sums to more than 1): they miss without any interference",
+            cure="a larger --deadline-factor, or fewer tasks on a core",
+            where=evidence.overloaded[0].text,
+        )
+
+
+@results
+def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
+    """On several critical cores, critical tasks slow each other down as well."""
+    for row in evidence.rows:
+        if (row.get("critical_cores") or 0) > 1 and row.get("contended_ratio_real"):
+            yield Finding(
+                id="critical-tasks-contend",
+                severity="info",
+                message=f"the critical tasks of {row['group']} contend with one another (alpha ="
+                f" {row['contended_ratio_real']:.2f}): their slowdown is not the others' alone",
+                cure="--contended-ratio 0, or --critical-cores 1, shows what the others do to them",
+            )
+            return
+
+
+@results
+def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
+    """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
+    if evidence.origin is not None:
+        return  # the costs were measured elsewhere, see _foreign_programs
+    worst, worst_key, worst_task, off, known = 0.0, None, 0, 0, 0
+    for key, ratios in evidence.solo_cost_ratios.items():
+        deviations = np.where(np.isnan(ratios), 0.0, ratios - 1)
+        known += int((~np.isnan(ratios)).sum())
+        off += int((np.abs(deviations) > COST_TOLERANCE).sum())
+        if len(deviations) and np.abs(deviations).max() > abs(worst):
+            worst_task = int(np.abs(deviations).argmax())
+            worst, worst_key = float(deviations[worst_task]), key
+    if off and worst_key is not None:
+        yield Finding(
+            id="calibration",
+            severity="warning" if off > known / 10 else "info",
+            message=f"{off} of {known} tasks run alone took more than"
+            f" {100 * COST_TOLERANCE:.0f} % more or less than their C; worst: task {worst_task} of"
+            f" {worst_key.text}, {100 * worst:+.1f} %",
+            cure="calibrate again; read the slowdown, which does not depend on calibration",
+            where=worst_key.text,
+        )
+
+
+@results
+def _no_solo(evidence: Evidence) -> Iterator[Finding]:
+    rows = [row for row in evidence.sets if row["tasks_without_solo"]]
+    if rows:
+        tasks = sum(row["tasks_without_solo"] for row in rows)
+        yield Finding(
+            id="no-solo-reference",
+            severity="warning",
+            message=f"{tasks} tasks of {len(rows)} task sets have no solo job:"
+            " they are left out of the slowdown",
+            cure="lengthen the solo windows",
+            where=str(rows[0]["key"]),
+        )
+
+
+@results
+def _plan_missing(evidence: Evidence) -> Iterator[Finding]:
+    number = sum(row["sync_share_real"] is None for row in evidence.sets)
+    if number:
+        yield Finding(
+            id="no-program",
+            severity="info",
+            message=f"the task sets of {number} runs are not stored:"
+            " realised shares and overlap are not known",
+        )
+
+
+@results
+def _noise(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.noise:
+        yield Finding(
+            id="noise-floor-missing",
+            severity="info",
+            message="the noise floor was not measured: small effects cannot be told from noise",
+            cure="run `deadbeat selftest`",
+        )
+    elif not isinstance(evidence.noise.get("smallest_effect"), int | float):
+        yield Finding(
+            id="noise-floor-undecided",
+            severity="warning",
+            message="the smallest effect that can be seen is undecided: the machine was not quiet",
+            cure="quieten the machine and repeat",
+        )
+    yield from _controls(evidence.noise.get("controls"))
+
+
+def _controls(controls: Any) -> Iterator[Finding]:
+    """What the controls before the campaign showed that they must not, or could not show."""
+    rows = [row for row in controls if isinstance(row, dict)] if isinstance(controls, list) else []
+    for row in rows:
+        if row.get("passed") is False:
+            yield Finding(
+                id=f"control-{row.get('name')}",
+                severity="serious",
+                message=f"the control {row.get('name')} gave {row.get('value')} {row.get('unit')},"
+                f" accepted is {row.get('low')} to {row.get('high')}: {row.get('message')}",
+                cure="run `deadbeat selftest`; small effects of this campaign may be artefacts",
+            )
+    undecided = [str(row.get("name")) for row in rows if row.get("passed") is None]
+    if undecided:
+        yield Finding(
+            id="controls-undecided",
+            severity="info",
+            message=f"the controls {', '.join(undecided)} are undecided",
+            cure="run `deadbeat selftest` at a quieter time",
+        )
