@@ -1,0 +1,61 @@
+"""Every readiness check has a machine on which it passes, one it fails, one it cannot tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from helpers.checks import Cases, outcome
+
+from deadbeat.model.readiness import SEVERITIES
+from deadbeat.readiness.check import Check, all_checks, all_commands
+from deadbeat.readiness.facts import COMMANDS
+
+STATUSES = ("pass", "fail", "unknown")
+
+
+def families() -> Cases:
+    names = sorted(path.stem for path in Path(__file__).parent.glob("test_checks_*.py"))
+    tables = [import_module(name).CASES for name in names if name != Path(__file__).stem]
+    assert not [id for id, n in Counter(id for table in tables for id in table).items() if n > 1]
+    return {id: cases for table in tables for id, cases in table.items()}
+
+
+CASES = families()
+
+
+@pytest.mark.parametrize(
+    ("id", "status"), [(id, status) for id, cases in CASES.items() for status in cases]
+)
+def test_a_check_says_what_the_machine_shows(id: str, status: str) -> None:
+    given = CASES[id][status]
+    result = outcome(id, given)
+    assert result.status == status.split(maxsplit=1)[0], result
+    assert given.says in f"{result.found} | {result.reason}", result
+    assert result.reason and "\n" not in result.reason + result.found + result.cure
+    if result.status == "fail":
+        assert result.found, "a failure says what was found"
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_a_check_describes_itself(check: Check) -> None:
+    family, _, name = check.id.partition(".")
+    assert check.body.__module__ == f"deadbeat.readiness.checks.{family}" and name
+    assert check.title and check.source and check.wanted and check.cure and check.reads
+    assert check.severity in SEVERITIES
+    assert check.body.__doc__, "why the setting matters"
+    commands = {each.partition(":")[2] for each in check.reads if each.startswith("command:")}
+    assert commands <= {*COMMANDS, *all_commands()}
+
+
+def test_every_check_passes_fails_and_does_not_know() -> None:
+    bare = {c.id: [s for s in STATUSES if s not in CASES.get(c.id, {})] for c in all_checks()}
+    assert {id: missing for id, missing in bare.items() if missing} == {}
+    assert {*CASES} <= {check.id for check in all_checks()}
+
+
+def test_ids_are_unique() -> None:
+    counts = Counter(check.id for check in all_checks())
+    assert max(counts.values()) == 1
