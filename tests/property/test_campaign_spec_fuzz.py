@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from deadbeat.campaign.spec import (
     SECTIONS,
     CampaignSpec,
-    read_campaign_file,
     read_spec,
     spec_dict,
     specify,
 )
 from deadbeat.campaign.stress import StressSpec
 from deadbeat.model.errors import UsageError
+from deadbeat.store.tomlfile import read_toml
 
 KEYS = st.sampled_from(
     sorted(
@@ -104,7 +104,7 @@ def test_any_file_is_toml_or_refused(data: bytes) -> None:
         path = Path(folder) / "a.toml"
         path.write_bytes(data)
         try:
-            found = read_campaign_file(path)
+            found = read_toml(path)
         except UsageError as error:
             assert "\n" not in str(error)
             return
@@ -121,7 +121,7 @@ def test_a_campaign_file_with_damage_anywhere(at: int, length: int, put: bytes) 
         path = Path(folder) / "a.toml"
         path.write_bytes(WHOLE[:at] + put + WHOLE[at + length :])
         try:
-            layer = read_campaign_file(path)
+            layer = read_toml(path)
         except UsageError:
             return
     accepted_or_refused(layer)

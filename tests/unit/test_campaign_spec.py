@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from deadbeat.campaign.rules import RefusedError, duration_ns
 from deadbeat.campaign.spec import (
     CampaignSpec,
-    differences,
-    read_campaign_file,
     read_spec,
     spec_dict,
     specify,
 )
 from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import RefusedError, duration_ns
+from deadbeat.model.specification import differences
+from deadbeat.store.tomlfile import read_toml
 
 
 def refusal(*layers: Any, **options: Any) -> str:
@@ -168,7 +168,7 @@ def test_a_campaign_file(tmp_path: Path) -> None:
     path.write_text(
         'preset = "quick"\n[grid]\nsync_share = {step = 0.25}\n[tasks]\nwcet_max = "0.5ms"\n'
     )
-    spec: CampaignSpec = specify(read_campaign_file(path))
+    spec: CampaignSpec = specify(read_toml(path))
     assert spec.grid.sync_share == (0, 250, 500, 750, 1000)
     assert spec.grid.contended_ratio == (0, 500, 1000)
 
@@ -181,13 +181,13 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes) -> N
     path = tmp_path / "a.toml"
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
-        read_campaign_file(path)
+        read_toml(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
-        read_campaign_file(tmp_path / "missing.toml")
+        read_toml(tmp_path / "missing.toml")
     with pytest.raises(UsageError, match="Is a directory"):
-        read_campaign_file(tmp_path)
+        read_toml(tmp_path)

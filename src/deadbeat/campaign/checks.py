@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deadbeat.campaign.rules import Problem
 from deadbeat.campaign.stress import groups
+from deadbeat.model.rules import Problem
 from deadbeat.model.words import nearest
 
 if TYPE_CHECKING:

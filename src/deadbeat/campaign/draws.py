@@ -14,8 +14,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from deadbeat.campaign import rules
-from deadbeat.campaign.rules import Problem, RefusedError, refuse
+from deadbeat.model import rules
+from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.words import shown
 from deadbeat.synthesis.stream import Stream
 

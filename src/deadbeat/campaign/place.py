@@ -7,19 +7,19 @@ after that the same command begins the next. No command ever removes or renames 
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from pathlib import Path
 
 from attrs import frozen
 
 from deadbeat.campaign import rounds
-from deadbeat.campaign.spec import CampaignSpec, differences, read_spec, spec_dict
+from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict
 from deadbeat.executors.base import Executor
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, CampaignStore
-from deadbeat.store.files import PART_SUFFIX
-from deadbeat.store.origin import ORIGIN_FILE, Origin
+from deadbeat.store.family import entries, family, numbered
+from deadbeat.store.origin import Origin
 
 _LIST_HINT = "deadbeat runs lists them"
 #: Written last by ``profile``: a campaign with it is finished.
@@ -221,42 +221,6 @@ def find_campaign(runs: Path, text: str) -> Path:
     raise UsageError(f"there is no campaign {text}", hint)
 
 
-def _entries(runs: Path) -> list[Path]:
-    """Folders under ``runs``, links not followed; none where ``runs`` does not exist yet."""
-    try:
-        return [path for path in runs.iterdir() if path.is_dir() and not path.is_symlink()]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise DataError(f"cannot read {runs}: {error.strerror}", "choose another --runs") from None
-
-
 def _campaigns(runs: Path) -> list[Path]:
-    found = [path for path in _entries(runs) if (path / CAMPAIGN_FILE).is_file()]
+    found = [path for path in entries(runs) if (path / CAMPAIGN_FILE).is_file()]
     return sorted(found, key=lambda path: ((path / CAMPAIGN_FILE).stat().st_mtime_ns, path.name))
-
-
-def family(runs: Path, name: str) -> dict[int, Path]:
-    """Number -> folder of everything that bears the name; an unused folder is nothing."""
-    pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
-    found: dict[int, Path] = {}
-    for path in _entries(runs):
-        match = pattern.fullmatch(path.name)
-        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
-            found[int(match[1] or 1)] = path
-    return found
-
-
-def _unused(path: Path) -> bool:
-    """Whether a campaign may begin in ``path``: nothing there but what a kill at birth leaves."""
-    return not any(
-        entry.is_file()
-        and not entry.name.startswith(".")
-        and entry.suffix != PART_SUFFIX
-        and entry.name != ORIGIN_FILE
-        for entry in path.rglob("*")
-    )
-
-
-def numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"

@@ -20,8 +20,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.campaign.draws import CoreChoice, Cores
-from deadbeat.campaign.rules import Problem
-from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict, usage
+from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict
 from deadbeat.campaign.stress import (
     PRESETS,
     Group,
@@ -38,6 +37,8 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import usage
 from deadbeat.store.campaign import estimate_bytes
 from deadbeat.synthesis import SynthesisParameters, seed_for
 

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Protocol
 
 from attrs import define, field, frozen
 
-from deadbeat.campaign import rules
-from deadbeat.campaign.rules import Problem, RefusedError
+from deadbeat.model import rules
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
+from deadbeat.model.rules import Problem, RefusedError
 
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: A look follows when a point has so many times the sets of the last one.

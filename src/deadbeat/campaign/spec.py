@@ -7,8 +7,7 @@ the campaign's folder; resuming compares against it.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -16,15 +15,13 @@ from typing import Annotated, Any, Literal
 
 import attrs
 from attrs import frozen
-from cattrs import Converter
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn
 
-from deadbeat.campaign import checks, rules, stress
+from deadbeat.campaign import checks, stress
 from deadbeat.campaign.precision import PrecisionSpec, contradictions, with_most_sets
-from deadbeat.campaign.rules import Problem, RefusedError, refuse
 from deadbeat.campaign.stress import Group, StressSpec
-from deadbeat.model.errors import UsageError
+from deadbeat.model import rules
+from deadbeat.model.rules import Problem, RefusedError
+from deadbeat.model.specification import Structure, renamed, usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.periods import PERIODS
@@ -36,7 +33,6 @@ Text = Annotated[str, rules.Name()]
 DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
 POOLS = ("full", "quick")
 MODES = ("profile", "stress")
-_FILE_LIMIT = 1 << 20
 
 
 @frozen(kw_only=True)
@@ -327,7 +323,7 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     except RefusedError as error:
         problems += error.problems
     if problems:
-        raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
+        raise usage(tuple(renamed(problem, names or {}) for problem in problems))
     return spec
 
 
@@ -374,16 +370,12 @@ def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> Campaig
         return _structured(values)
     except RefusedError as error:
         problems = error.problems
-    raise usage(tuple(_renamed(problem, names or {}) for problem in problems))
+    raise usage(tuple(renamed(problem, names or {}) for problem in problems))
 
 
 def _structured(values: Any) -> CampaignSpec:
     """The specification; raises RefusedError with every problem and its full path."""
-    try:
-        return _converter().structure(values, CampaignSpec)
-    except (RefusedError, ClassValidationError) as error:
-        problems = _problems(error, "")
-    raise RefusedError(*problems)
+    return _structure().build(values, CampaignSpec)
 
 
 def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
@@ -394,41 +386,6 @@ def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
         paths = [str(key), *(f"{key}.{name}" for name in below)]
         found.update({path: f"{file}: {path}" for path in paths})
     return found
-
-
-def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
-    """The path as the person wrote it: the longest known beginning is replaced."""
-    for path in sorted(names, key=len, reverse=True):
-        rest = problem.path.removeprefix(path)
-        if problem.path.startswith(path) and (not rest or rest[0] in ".["):
-            return Problem(names[path] + rest, problem.found, problem.hint)
-    return problem
-
-
-def usage(problems: tuple[Problem, ...]) -> UsageError:
-    """One error for all problems, a line each; a single one keeps its hint as the error's hint."""
-    # An option that stands for two keys is wrong once.
-    problems = tuple(dict.fromkeys(problems))
-    if len(problems) == 1:
-        (only,) = problems
-        return UsageError(f"{only.path}: {only.found}" if only.path else only.found, only.hint)
-    return UsageError(f"{len(problems)} problems:", details=tuple(map(str, problems)))
-
-
-def read_campaign_file(path: Path) -> dict[str, Any]:
-    """The layer a TOML campaign file holds. Raises UsageError when it cannot be read as TOML."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_FILE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "--campaign takes a TOML file") from None
-    if len(data) > _FILE_LIMIT:
-        raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a campaign file?")
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        text = f"{path}: not TOML: {error}".replace("\n", " ")
-        raise UsageError(text, "see examples/") from None
 
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
@@ -456,81 +413,6 @@ def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
     return plain
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
-    """Paths at which two canonical specifications differ, with both values."""
-    found: list[str] = []
-    for key in sorted(set(old) | set(new)):
-        here, a, b = f"{path}{key}", old.get(key), new.get(key)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            found += differences(a, b, f"{here}.")
-        elif a != b:
-            found.append(f"{here} ({shown(a)} there, {shown(b)} now)")
-    return found
-
-
 @cache
-def _converter() -> Converter:
-    """Structures by the fields' rules; every table refuses foreign keys and checks itself."""
-    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
-    converter.register_structure_hook_func(
-        lambda kind: _rule(kind) is not None, lambda value, kind: _rule(kind).parse(value)
-    )
-    for kind in (*SECTIONS.values(), CampaignSpec):
-        converter.register_structure_hook(kind, _checked(kind, converter))
-    return converter
-
-
-def _rule(kind: Any) -> Any:
-    return next(iter(getattr(kind, "__metadata__", ())), None)
-
-
-def _checked(kind: type, converter: Converter) -> Callable[[Any, Any], Any]:
-    """Structure hook of a table: it must be one, and its fields must fit each other."""
-    fields: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter)
-
-    def structure(values: Any, kind: Any) -> Any:
-        if not isinstance(values, Mapping):
-            raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
-        built = fields(dict(values), kind)
-        problems = built.problems() if hasattr(built, "problems") else ()
-        if problems:
-            raise RefusedError(*problems)
-        return built
-
-    return structure
-
-
-def _problems(error: BaseException, path: str) -> list[Problem]:
-    """Flattens what cattrs collected into problems with their full path."""
-    if isinstance(error, ClassValidationError):
-        below = [
-            problem
-            for inner, note in error.group_exceptions()[0]
-            for problem in _problems(inner, _join(path, note.name))
-        ]
-        return below + [p for inner in error.group_exceptions()[1] for p in _problems(inner, path)]
-    if isinstance(error, RefusedError):
-        return [Problem(_join(path, p.path), p.found, p.hint) for p in error.problems]
-    if isinstance(error, ForbiddenExtraKeysError):
-        known = attrs.fields_dict(error.cl)
-        return [
-            Problem(_join(path, shown(key)[1:-1]), "unknown key", _where(key, known))
-            for key in sorted(map(str, error.extra_fields))
-        ]
-    if isinstance(error, KeyError):
-        return [Problem(path, "missing", "add it")]
-    raise error
-
-
-def _join(path: str, below: str) -> str:
-    if not path or not below:
-        return path or below
-    return path + below if below.startswith("[") else f"{path}.{below}"
-
-
-def _where(key: str, known: Mapping[str, Any]) -> str:
-    """Hint for an unknown key: the section in which it does exist, or the nearest here."""
-    for section, kind in SECTIONS.items():
-        if key in attrs.fields_dict(kind):
-            return f"it belongs into [{section}]"
-    return nearest(key[:60], known)
+def _structure() -> Structure:
+    return Structure(CampaignSpec, SECTIONS)

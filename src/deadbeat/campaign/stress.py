@@ -17,9 +17,10 @@ from typing import Annotated, Any, get_type_hints
 import attrs
 from attrs import frozen
 
-from deadbeat.campaign import draws, rules
+from deadbeat.campaign import draws
 from deadbeat.campaign.draws import CoreChoice, Drawn, Spread
-from deadbeat.campaign.rules import Problem
+from deadbeat.model import rules
+from deadbeat.model.rules import Problem
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream

@@ -22,7 +22,7 @@ from deadbeat.analysis.compare_words import (
 from deadbeat.analysis.identity import name_of
 from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.view import open_campaign as open_view
-from deadbeat.campaign.place import find_campaign, numbered
+from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.model.comparison import (
     METRICS,
@@ -33,6 +33,7 @@ from deadbeat.model.comparison import (
 )
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
+from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
 
 FAIL_ON = {

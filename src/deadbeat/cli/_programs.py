@@ -13,11 +13,11 @@ from attrs import frozen
 from deadbeat.campaign.place import LATEST, find_campaign, state_of
 from deadbeat.campaign.plan import Resolved, resolve
 from deadbeat.campaign.programs import cpus_for, origin_of, stored_spec
-from deadbeat.campaign.rules import Cpus, Name, RefusedError
-from deadbeat.campaign.spec import usage
 from deadbeat.cli._output import say
 from deadbeat.executors.base import Executor
 from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import Cpus, Name, RefusedError
+from deadbeat.model.specification import usage
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 

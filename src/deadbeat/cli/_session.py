@@ -19,7 +19,6 @@ from deadbeat.campaign.spec import (
     MODES,
     CampaignSpec,
     names_in_file,
-    read_campaign_file,
     spec_dict,
     specify,
 )
@@ -49,6 +48,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
+from deadbeat.store.tomlfile import read_toml
 
 _INTERRUPTED = 130
 #: Words of a command that must not be repeated when it is continued.
@@ -186,7 +186,7 @@ def _specify(
     file = options["campaign_file"]
     if file is None:
         return specify(layer, names=names)
-    written = read_campaign_file(file)
+    written = read_toml(file)
     mode, verb = _mode_of(written), str(layer.get("mode", "profile"))
     if mode is not None and mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"

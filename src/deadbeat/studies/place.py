@@ -10,9 +10,9 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.campaign.place import family, numbered
-from deadbeat.campaign.spec import differences
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.specification import differences
+from deadbeat.store.family import family, numbered
 from deadbeat.store.files import tool_version
 from deadbeat.store.study import StudyStore
 from deadbeat.studies.chunks import chunk_count

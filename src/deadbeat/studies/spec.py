@@ -15,9 +15,9 @@ import attrs
 from attrs import frozen
 from cattrs import Converter
 
-from deadbeat.campaign.rules import Problem
-from deadbeat.campaign.spec import usage
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest
 from deadbeat.sched import Costs, Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import tests as known_tests

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import attrs
 from cattrs import Converter
 
-from deadbeat.campaign.rules import Flag, Name, Problem, RefusedError, Whole, refuse
-from deadbeat.campaign.spec import usage
 from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import Flag, Name, Problem, RefusedError, Whole, refuse
+from deadbeat.model.specification import usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched import Costs, Scheduler
 from deadbeat.studies.presets import Preset, presets
