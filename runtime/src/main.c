@@ -4,7 +4,8 @@
  *   stdout  "ready VERSION SETS", "done INDEX MEASURED_NS", "fail INDEX REASON", "error CODE TEXT";
  *           with --causes 1, before a "done": "threads INDEX NUMBER,NUMBER,...", the threads of the
  *           tasks in their order
- * "once" runs one task set without the protocol, for a reader or for perf.
+ * "guard" runs a foreign program (foreign.c). "once" runs one task set without the protocol, for a reader or
+ * for perf.
  */
 #include "runtime.h"
 
@@ -134,6 +135,8 @@ int main(int count, char **words)
         .policy = DB_POLICY_FIFO,
         .inject = {.delay_task = -1, .hog_core = -1, .move_task = -1, .fair_core = -1},
     };
+    if (count > 1 && strcmp(words[1], "guard") == 0)
+        return run_guarded(count - 2, words + 2);
     const struct verb *verb = count > 1 ? find_verb(words[1]) : NULL;
     bool once = verb && verb->body == run_once;
     if (once)

@@ -144,6 +144,8 @@ int measure_noise(const struct options *options);
 int try_fragments(const struct options *options);
 int measure_instrumentation(const struct options *options);
 int run_once(const struct options *options);
+/* The verb `guard`, from the words after it. */
+int run_guarded(int count, char **words);
 /* What `once` takes where no option says otherwise. */
 void once_defaults(struct options *options);
 bool once_possible(const struct options *options);

@@ -7,6 +7,7 @@
 #define DEADBEAT_PORT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -126,6 +127,17 @@ void port_die_with(int parent);
 int port_parent(void);
 /* Gives the caller System V and POSIX message queue namespaces of its own. */
 int port_private_ipc(void);
+/* A program that is not ours, for a bounded time. */
+struct port_foreign {
+    char **argv; /* the program and its arguments, then NULL */
+    int64_t bound_ns;
+    bool until_input_ends; /* the end of the caller's standard input asks it to end; it has none */
+};
+/* Runs it, with its output the caller's; it and all its descendants are gone when this returns, and
+ * also when the caller is killed. SIGTERM, SIGINT and SIGHUP ask it to end, and end it a little later.
+ * Returns 0 with the *status a shell would give, ETIMEDOUT when the bound passed, EBUSY when a
+ * process could not be ended. */
+int port_run_foreign(const struct port_foreign *foreign, int *status);
 /* Takes the machine-wide lock, waiting up to wait_ns; released when all holders have died.
  * EBUSY: *holder is the process that has it (0: unknown). */
 int port_machine_lock(int64_t wait_ns, int *holder);

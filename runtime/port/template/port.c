@@ -259,6 +259,13 @@ int port_private_ipc(void)
     return ENOSYS;
 }
 
+int port_run_foreign(const struct port_foreign *foreign, int *status)
+{
+    (void)foreign;
+    (void)status;
+    return ENOSYS;
+}
+
 int port_machine_lock(int64_t wait_ns, int *holder)
 {
     (void)wait_ns;

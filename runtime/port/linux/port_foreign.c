@@ -1,0 +1,276 @@
+/*
+ * Foreign programs on Linux, so that nothing of them can outlive whoever asked for them. The caller
+ * watches a keeper, the keeper starts the program. Where namespaces are allowed the keeper is the
+ * init of one for processes: the kernel ends all within when it ends, and it ends when the caller
+ * does. Elsewhere caller and keeper both adopt what the program leaves behind and end it by hand.
+ */
+#include "deadbeat/port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Between being asked to end and being ended. */
+#define GRACE_NS INT64_C(2000000000)
+/* What still lives after so long cannot be ended: it sleeps in the kernel, or is not ours. */
+#define SWEEP_NS INT64_C(10000000000)
+#define SWEEP_PAUSE_NS 1000000
+/* To a keeper without a namespace: its caller is dead. */
+#define SIGNAL_ORPHANED SIGUSR1
+/* Statuses of a shell for programs that cannot be started. */
+#define NOT_EXECUTABLE 126
+#define NOT_FOUND 127
+
+/* --- namespaces --------------------------------------------------------------------------------- */
+
+/* Numbers of processes under /proc must be those that the program knows itself by. */
+static int mount_private_proc(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return errno;
+    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ? 0 : errno;
+}
+
+/* Tried in a process of its own: there is no way back. */
+static bool namespaces_allowed(void)
+{
+    int pid = port_fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWPID | CLONE_NEWIPC) != 0)
+            _exit(1);
+        int inner = fork();
+        if (inner == 0)
+            _exit(mount_private_proc() != 0);
+        _exit(inner < 0 || port_reap(inner) != 0);
+    }
+    return pid > 0 && port_reap(pid) == 0;
+}
+
+/* --- descendants without a namespace -------------------------------------------------------------- */
+
+static int parent_of(const char *number)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%.20s/stat", number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *after = strrchr(text, ')'); /* a name may hold anything */
+    int parent = -1;
+    return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : -1;
+}
+
+static void kill_children(void)
+{
+    alignas(struct dirent64) char entries[4096];
+    int me = getpid(), fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (long n; (n = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < n;) {
+            const struct dirent64 *entry = (const void *)(entries + at);
+            at += entry->d_reclen;
+            int pid = atoi(entry->d_name);
+            if (pid > 0 && parent_of(entry->d_name) == me)
+                kill(pid, SIGKILL);
+        }
+    close(fd);
+}
+
+/* Ends all children, and theirs as they become ours; ETIMEDOUT: some cannot be ended. */
+static int sweep(void)
+{
+    for (int64_t until = port_now_ns() + SWEEP_NS; port_now_ns() < until;) {
+        int pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            return 0;
+        kill_children();
+        port_sleep_until_ns(port_now_ns() + SWEEP_PAUSE_NS);
+    }
+    return ETIMEDOUT;
+}
+
+/* --- the keeper ------------------------------------------------------------------------------------ */
+
+static _Noreturn void become(char **argv, bool no_input, int keeper)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    port_die_with(keeper);
+    int null = no_input ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
+    execvp(argv[0], argv);
+    int error = errno;
+    dprintf(STDERR_FILENO, "deadbeat guard: %s cannot be started: %s\n", argv[0], strerror(error));
+    _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
+static int shell_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Reaps whoever ended; true once `program` has. */
+static bool program_ended(int program, int *status)
+{
+    int result;
+    bool ended = false;
+    for (int pid; (pid = waitpid(-1, &result, WNOHANG)) > 0;)
+        if (pid == program) {
+            *status = shell_status(result);
+            ended = true;
+        }
+    return ended;
+}
+
+static int keep(int program, const sigset_t *heard)
+{
+    int status = 0;
+    while (!program_ended(program, &status)) {
+        int number = sigwaitinfo(heard, NULL);
+        if (number == SIGTERM) {
+            kill(-program, SIGTERM);
+            kill(program, SIGTERM);
+        } else if (number == SIGNAL_ORPHANED) {
+            return 128 + SIGKILL;
+        }
+    }
+    return status;
+}
+
+static _Noreturn void keeper_main(const struct port_foreign *foreign, bool namespaced, int caller)
+{
+    struct pollfd gone = {.fd = caller, .events = POLLIN};
+    sigset_t heard;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGCHLD);
+    sigaddset(&heard, SIGTERM);
+    sigaddset(&heard, SIGNAL_ORPHANED);
+    sigprocmask(SIG_SETMASK, &heard, NULL);
+    setpgid(0, 0); /* keys pressed at a terminal are the caller's to pass on */
+    prctl(PR_SET_PDEATHSIG, namespaced ? SIGKILL : SIGNAL_ORPHANED);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (poll(&gone, 1, 0) > 0) /* it died before the lines above */
+        _exit(1);
+    if (namespaced && mount_private_proc() != 0)
+        _exit(NOT_EXECUTABLE);
+    int keeper = getpid(), program = fork();
+    if (program == 0)
+        become(foreign->argv, foreign->until_input_ends, keeper);
+    int status = program < 0 ? NOT_EXECUTABLE : keep(program, &heard);
+    if (!namespaced)
+        sweep();
+    _exit(status);
+}
+
+/* --- the caller ------------------------------------------------------------------------------------ */
+
+enum watched { KEEPER, BOUND, SIGNALS, INPUT, WATCHED };
+
+static void discard(int fd)
+{
+    char bytes[1024];
+    while (read(fd, bytes, sizeof bytes) < 0 && errno == EINTR)
+        ;
+}
+
+static bool input_ended(const struct pollfd *input)
+{
+    char bytes[1024];
+    if (input->revents == 0)
+        return false;
+    ssize_t length = read(input->fd, bytes, sizeof bytes);
+    return length == 0 || (length < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+/* Until the keeper ends, or the bound or the grace after being asked to end passes: ETIMEDOUT. */
+static int watch(struct pollfd *watched, int keeper, bool *asked)
+{
+    for (;;) {
+        if (poll(watched, WATCHED, -1) < 0)
+            continue;
+        if (watched[KEEPER].revents)
+            return 0;
+        if (watched[BOUND].revents)
+            return ETIMEDOUT;
+        bool now = watched[SIGNALS].revents != 0 || input_ended(&watched[INPUT]);
+        if (watched[SIGNALS].revents)
+            discard(watched[SIGNALS].fd);
+        if (now && !*asked) {
+            *asked = true;
+            watched[INPUT].fd = -1;
+            port_bound_set(watched[BOUND].fd, GRACE_NS);
+            kill(keeper, SIGTERM);
+        }
+    }
+}
+
+static int signals_open(void)
+{
+    sigset_t heard;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGTERM);
+    sigaddset(&heard, SIGINT);
+    sigaddset(&heard, SIGHUP);
+    sigprocmask(SIG_BLOCK, &heard, NULL);
+    return signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Above what it watches, where that is allowed; what it starts is ordinary again. */
+static void watch_from_above(void)
+{
+    struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
+    (void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &highest);
+}
+
+int port_run_foreign(const struct port_foreign *foreign, int *status)
+{
+    bool asked = false, namespaced = namespaces_allowed();
+    int me = (int)syscall(SYS_pidfd_open, getpid(), 0), bound;
+    struct pollfd watched[WATCHED] = {
+        [SIGNALS] = {.fd = signals_open(), .events = POLLIN},
+        [INPUT] = {.fd = foreign->until_input_ends ? STDIN_FILENO : -1, .events = POLLIN},
+    };
+    int error = port_bound_open(&bound);
+    if (error || me < 0 || watched[SIGNALS].fd < 0)
+        return error ? error : errno;
+    watch_from_above();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (namespaced && unshare(CLONE_NEWPID | CLONE_NEWIPC) != 0)
+        return errno;
+    int keeper = fork();
+    if (keeper == 0)
+        keeper_main(foreign, namespaced, me);
+    if (keeper < 0)
+        return errno;
+    port_bound_set(bound, foreign->bound_ns);
+    watched[BOUND] = (struct pollfd){.fd = bound, .events = POLLIN};
+    watched[KEEPER] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, keeper, 0), .events = POLLIN};
+    error = watched[KEEPER].fd < 0 ? errno : watch(watched, keeper, &asked);
+    if (error)
+        kill(keeper, SIGKILL);
+    int result = port_reap(keeper);
+    *status = result >= 256 ? 128 + result - 256 : result;
+    int left = sweep();
+    if (error == ETIMEDOUT && asked)
+        error = 0; /* it was asked to end, and did not in its time of grace: killed, as its status says */
+    return left ? EBUSY : error;
+}

@@ -1,0 +1,204 @@
+"""The truth is the machine's list of processes: a guarded program leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deadbeat.latency.guarded import failure_of, guarded, put_runtime
+from deadbeat.targets.completed import Completed
+from deadbeat.targets.local import LocalTarget
+
+#: Children that leave their group, and one whose parent has ended.
+FAMILY = "setsid sleep 971{0} & (setsid sleep 972{0} &) ; "
+NOBODY = 65534
+MODES = ("here", "as an ordinary user")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with LocalTarget() as target:
+        put_runtime(target)
+        Path(target.folder).chmod(0o755)
+        yield Path(target.folder)
+
+
+@pytest.fixture
+def program(folder: Path) -> str:
+    (path,) = folder.glob("program-*")
+    return str(path)
+
+
+def sleepers(mark: str) -> list[str]:
+    """Command lines of processes that sleep for a time that ends with ``mark``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == b"sleep" and words[1].decode().startswith(("971", "972")):
+            found.append(words[1].decode())
+    return [number for number in found if number.endswith(mark)]
+
+
+def awaited(mark: str, count: int, *, seconds: float = 10.0) -> bool:
+    """Whether as many sleep before long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if len(sleepers(mark)) == count:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def start(argv: tuple[str, ...], mode: str, **how: object) -> subprocess.Popen[bytes]:
+    """Started as whoever ``mode`` says; without rights there is no namespace to end all in."""
+    if mode == "here":
+        return subprocess.Popen(argv, **how)  # type: ignore[call-overload,no-any-return]
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    how |= {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    return subprocess.Popen(argv, **how)  # type: ignore[call-overload,no-any-return]
+
+
+def mark_of(mode: str, number: int) -> str:
+    return f"{os.getpid()}{MODES.index(mode)}{number}"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_descendants_are_gone_when_the_program_ends_and_its_status_is_the_guards(
+    program: str, mode: str
+) -> None:
+    mark = mark_of(mode, 1)
+    argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} exit 7"), bound_s=30)
+    process = start(argv, mode)
+    assert process.wait(20) == 7
+    assert sleepers(mark) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_descendants_are_gone_when_the_bound_passes(program: str, mode: str) -> None:
+    mark = mark_of(mode, 2)
+    argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=0.3)
+    process = start(argv, mode, stderr=subprocess.PIPE)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 124
+    assert b"the bound of 300 ms has passed" in said
+    assert sleepers(mark) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_descendants_are_gone_when_the_guard_is_killed(program: str, mode: str) -> None:
+    mark = mark_of(mode, 3)
+    process = start(
+        guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=60), mode
+    )
+    assert awaited(mark, 3)
+    process.kill()
+    process.wait()
+    assert awaited(mark, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_descendants_are_gone_when_whoever_started_the_guard_is_killed(
+    program: str, mode: str
+) -> None:
+    mark = mark_of(mode, 4)
+    argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=60)
+    # not its last command, or the shell would become the guard
+    process = start(("sh", "-c", '"$@"; true', "sh", *argv), mode)
+    assert awaited(mark, 3)
+    process.kill()
+    process.wait()
+    assert awaited(mark, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_end_of_input_asks_the_program_to_end(program: str, mode: str) -> None:
+    mark = mark_of(mode, 5)
+    script = f"{FAMILY.format(mark)} trap 'echo asked; exit 3' TERM; while :; do sleep 0.01; done"
+    argv = guarded(program, ("sh", "-c", script), bound_s=60, until_eof=True)
+    process = start(argv, mode, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert awaited(mark, 2)
+    said, _ = process.communicate(timeout=20)
+    assert (said, process.returncode) == (b"asked\n", 3)
+    assert sleepers(mark) == []
+
+
+def test_a_program_that_does_not_want_to_end_is_ended_after_its_grace(program: str) -> None:
+    mark = mark_of("here", 6)
+    script = f"trap '' TERM; {FAMILY.format(mark)} while :; do sleep 0.01; done"
+    process = start(guarded(program, ("sh", "-c", script), bound_s=60), "here")
+    assert awaited(mark, 2)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 128 + signal.SIGKILL
+    assert sleepers(mark) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no namespaces of processes")
+def test_the_program_finds_itself_where_its_number_says(program: str) -> None:
+    script = "read -r own rest < /proc/self/stat; test -r /proc/$$/stat && cat /proc/$$/comm"
+    process = start(guarded(program, ("sh", "-c", script), bound_s=30), "here", stdout=-1)
+    said, _ = process.communicate(timeout=20)
+    assert said == b"sh\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("cyclictest", ("-q", "-m", "-a", "0", "-t", "1", "-l", "20", "-i", "1000")),
+        ("stress-ng", ("--cpu", "1", "--cpu-ops", "3", "--quiet", "--temp-path", "{folder}")),
+    ],
+)
+def test_the_programs_of_a_latency_matrix_work_under_the_guard(
+    program: str, folder: Path, name: str, arguments: tuple[str, ...]
+) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    words = [word.format(folder=folder) for word in arguments]
+    with LocalTarget() as target:
+        completed = target.run(guarded(program, (name, *words), bound_s=30), timeout=40)
+    assert failure_of(completed, name) is None, completed.stderr
+
+
+def test_only_one_guarded_program_has_the_machine(program: str) -> None:
+    name = "deadbeat-machine-lock"
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0{name}")
+        lock.listen()
+    except OSError:
+        pytest.skip("a measurement runs on this machine")
+    with lock, LocalTarget() as target:
+        argv = guarded(program, ("true",), bound_s=10, lock=True, lock_wait_s=0.1)
+        error = failure_of(target.run(argv, timeout=20), "true")
+        free = failure_of(target.run(guarded(program, ("true",), bound_s=10), timeout=20), "true")
+    assert error is not None
+    assert f"(process {os.getpid()})" in error.message
+    assert free is None
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "message"),
+    [
+        (127, "deadbeat guard: x cannot be started: No such file", "there is no x on the target"),
+        (124, "deadbeat guard: the bound of 1 ms has passed", "x did not end in its time"),
+        (124, "", "x ended with status 124"),
+        (1, "of its own", "x ended with status 1"),
+        (125, "error busy 12", "another deadbeat measurement has this machine (process 12)"),
+    ],
+)
+def test_a_failure_is_one_line(status: int, said: str, message: str) -> None:
+    done = Completed(argv=("x",), returncode=status, stdout="", stderr=said)
+    error = failure_of(done, "x", package="xes")
+    assert error is not None
+    assert error.message.startswith(message)
