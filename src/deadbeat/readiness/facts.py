@@ -112,16 +112,26 @@ class Facts:
 
     def config(self) -> dict[str, str]:
         """The kernel's build options that are set, without CONFIG_. As `option`."""
-        return dict(re.findall(r"^CONFIG_(\w+)=(.*)$", self.text(CONFIG), re.M))
+        found = dict(re.findall(r"^CONFIG_(\w+)=(.*)$", self.text(CONFIG), re.M))
+        if not found:
+            raise UnreadError("kernel-config: no option is set in what was read")
+        return found
 
     def argument(self, name: str) -> str | None:
         """The last value of a word of the kernel's command line; "" where it has none; None: it is
         not there. Dashes and underscores are alike, as to the kernel."""
-        found = None
-        for word in self.text("/proc/cmdline").split():
+        found = self.arguments(name)
+        return found[-1] if found else None
+
+    def arguments(self, name: str) -> list[str]:
+        """Every value of a word of the kernel's command line, in order. As `argument`."""
+        found = []
+        for word in re.findall(r'(?:[^\s"]|"[^"]*")+', self.text("/proc/cmdline")):
+            if word == "--":  # what follows is for the first process
+                break
             key, _, value = word.partition("=")
             if key.replace("-", "_") == name.replace("-", "_"):
-                found = value
+                found.append(value.replace('"', ""))
         return found
 
 
