@@ -108,7 +108,7 @@ def example_calibration(
         if str(entry) not in refused
     }
     return Calibration(
-        platform=_platform(cores),
+        platform=example_platform(cores),
         basis="warm",
         policy="fifo",
         pool="full",
@@ -147,7 +147,8 @@ def _cost(entry: Entry, kind: Kind, rank: int, core: int) -> Cost:
     )
 
 
-def _platform(cores: int) -> Platform:
+def example_platform(cores: int = 2) -> Platform:
+    """The made-up machine."""
     return Platform(
         name="example",
         kind="simulated",

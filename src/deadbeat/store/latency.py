@@ -1,0 +1,220 @@
+"""A latency matrix's directory: what was asked and where, and an immutable file for every run.
+
+``latency.json`` holds the specification and the platform, ``runs/KEY.json`` a run (`LatencyRun`),
+``failed/KEY.json`` why another has no result; everything else is derived. What exists is asked of
+the directory alone, so that a matrix resumes after a kill at any moment. Layout:
+docs/reference/latency-files.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cattrs import Converter, transform_error
+
+from deadbeat.model import histogram
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import LatencyKey, LatencyRun
+from deadbeat.model.platform import Platform
+from deadbeat.store.files import (
+    FORMAT,
+    PART_SUFFIX,
+    atomic_write,
+    read_json,
+    storing,
+    tool_version,
+    write_json,
+)
+from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.locking import LOCK_NAME
+from deadbeat.store.serial import structure, to_plain
+
+LATENCY_FILE = "latency.json"
+RUNS, FAILED = "runs", "failed"
+
+_MATRIX_HINT = "put a good copy back, or begin anew with --fresh"
+_RUN_HINT = "delete the file and repeat the command: only this run is measured again"
+
+
+class LatencyStore(OwnedFolder):
+    """One matrix's directory. Use `create` or `open`.
+
+    Attributes:
+        path: The directory.
+        spec: What was asked, as JSON values (`latency.spec.read_spec` reads them).
+        platform: Where it was measured.
+    """
+
+    def __init__(self, path: Path, *, spec: dict[str, Any], platform: Platform) -> None:
+        super().__init__(path, (RUNS, FAILED))
+        self.spec = spec
+        self.platform = platform
+
+    @classmethod
+    def create(cls, path: Path, spec: dict[str, Any], platform: Platform) -> LatencyStore:
+        """Begins a matrix in ``path``, which must be missing, empty, or begun and killed.
+
+        Raises:
+            UsageError: Something lies there already.
+            DeadbeatError: It cannot be written, or another process is writing there.
+        """
+        with storing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
+        if foreign:
+            raise UsageError(
+                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
+            )
+        store = cls(path, spec=spec, platform=platform)
+        with store.lock(), storing(path):
+            store.clean()
+            for folder in (RUNS, FAILED):
+                (path / folder).mkdir(exist_ok=True)
+            write_json(path / LATENCY_FILE, {"spec": spec, "platform": to_plain(platform)})
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> LatencyStore:
+        """The matrix in ``path``.
+
+        Raises:
+            DataError: None there, or ``latency.json`` is damaged or of another format.
+        """
+        file = path / LATENCY_FILE
+        if not file.is_file():
+            raise DataError(
+                f"{path} is not a latency matrix: it has no {LATENCY_FILE}",
+                "name a folder that deadbeat latency wrote",
+            )
+        plain = read_json(file, what="latency file", hint=_MATRIX_HINT)
+        spec = plain.get("spec")
+        if not isinstance(spec, dict):
+            raise DataError(f"latency file {file} is damaged: no valid spec in it", _MATRIX_HINT)
+        platform = structure(
+            plain.get("platform"), Platform, path=file, what="latency file", hint=_MATRIX_HINT
+        )
+        assert isinstance(platform, Platform)
+        store = cls(path, spec=spec, platform=platform)
+        store.clean_if_possible()
+        return store
+
+    def committed(self) -> set[LatencyKey]:
+        """The runs that are stored."""
+        return self._keys(RUNS)
+
+    def failed(self) -> dict[LatencyKey, str]:
+        """Runs without a result, and why; one that was measured later is not among them."""
+        lacking = self._keys(FAILED) - self.committed()
+        return {key: self._reason(key) for key in sorted(lacking)}
+
+    def run_path(self, key: LatencyKey) -> Path:
+        """Where the run ``key`` is or would be."""
+        return self.path / RUNS / f"{key.text}.json"
+
+    def commit(self, run: LatencyRun) -> Path:
+        """Keeps a run; whole or not at all.
+
+        Raises:
+            DeadbeatError: It is stored already, or cannot be written.
+        """
+        path = self.run_path(run.key)
+        plain = {"run": run_to_plain(run), "format": FORMAT, "tool": tool_version()}
+        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        with self.lock():
+            if path.exists():
+                raise DeadbeatError(f"{path} is stored already", "a defect")
+            with storing(path):
+                path.parent.mkdir(exist_ok=True)
+            atomic_write(path, text + "\n")
+        return path
+
+    def fail(self, key: LatencyKey, reason: str) -> None:
+        """Notes that ``key`` has no result; a later `commit` of it counts instead."""
+        path = self.path / FAILED / f"{key.text}.json"
+        with self.lock(), storing(path):
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, {"reason": reason})
+
+    def load(self, key: LatencyKey) -> LatencyRun:
+        """The run ``key``.
+
+        Raises:
+            DataError: Missing, damaged, or of another key or format.
+        """
+        path = self.run_path(key)
+        run = run_from_plain(
+            read_json(path, what="run", hint=_RUN_HINT).get("run"), path=path, hint=_RUN_HINT
+        )
+        if run.key != key:
+            raise DataError(f"run {path} is damaged: it is {run.key.text}", _RUN_HINT)
+        return run
+
+    def runs(self) -> Iterator[LatencyRun]:
+        """Every stored run in the order of its key, one at a time in memory.
+
+        Raises:
+            DataError: As `load`.
+        """
+        return (self.load(key) for key in sorted(self.committed()))
+
+    def _keys(self, folder: str) -> set[LatencyKey]:
+        found = set()
+        place = self.path / folder
+        for entry in place.iterdir() if place.is_dir() else ():
+            if entry.suffix == ".json":
+                try:
+                    key = LatencyKey.parse(entry.stem)
+                except UsageError:
+                    continue
+                if key.text == entry.stem:
+                    found.add(key)
+        return found
+
+    def _reason(self, key: LatencyKey) -> str:
+        path = self.path / FAILED / f"{key.text}.json"
+        try:
+            return str(read_json(path, what="file", hint=_RUN_HINT).get("reason", ""))
+        except DataError as error:
+            return error.message
+
+
+@functools.cache
+def _converter() -> Converter:
+    made = Converter(forbid_extra_keys=True)
+    made.register_unstructure_hook(Histogram, histogram.to_json)
+    made.register_structure_hook(Histogram, lambda plain, _: histogram.from_json(plain))
+    made.register_unstructure_hook(LatencyKey, lambda key: key.text)
+    made.register_structure_hook(LatencyKey, lambda text, _: LatencyKey.parse(str(text)))
+    return made
+
+
+def run_to_plain(run: LatencyRun) -> dict[str, Any]:
+    """JSON values of a run; `run_from_plain` reads them."""
+    plain = _converter().unstructure(run)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def run_from_plain(plain: Any, *, path: Path, hint: str) -> LatencyRun:
+    """The run that was written to ``path``.
+
+    Raises:
+        DataError: Naming the first wrong key.
+    """
+    try:
+        return _converter().structure(plain, LatencyRun)
+    except Exception as error:  # cattrs groups whatever its hooks raise
+        lines = transform_error(error, path="$") or [str(error)]
+        raise DataError(f"run {path} is damaged: {lines[0]}", hint) from error
+
+
+def _is_begun(entry: Path) -> bool:
+    """Whether ``entry`` may lie in a folder whose matrix was begun and killed at once."""
+    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
+        return True
+    return entry.name in (RUNS, FAILED) and entry.is_dir() and not any(entry.iterdir())

@@ -1,0 +1,66 @@
+"""Truth: what was committed is what is loaded; what is damaged is named in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+from helpers.latencies import made_up_runs
+
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import IDLE, LatencyKey, PathSplit, Problem
+from deadbeat.store.latency import LATENCY_FILE, LatencyStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LatencyStore:
+    return LatencyStore.create(tmp_path / "m", {"name": "m"}, example_platform())
+
+
+def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
+    (run,) = made_up_runs(loads=[IDLE], repeats=1)
+    split = PathSplit(cpu=0, parts={"interrupt": run.cpus[0].raw}, worst={"cause": "x", "wake": 3})
+    run = attrs.evolve(
+        run,
+        split=(split,),
+        problems=(Problem(name="steal", seriousness="warning", text="2 %"),),
+        circumstances={"missing": {"temperature": "no such file"}},
+    )
+    store.commit(run)
+    again = LatencyStore.open(store.path)
+    assert (again.spec, again.platform) == ({"name": "m"}, example_platform())
+    (found,) = again.runs()
+    assert found == run
+    assert found.cpus[0].raw.counts.tolist() == run.cpus[0].raw.counts.tolist()
+    assert found.split[0].parts["interrupt"].buckets.tolist() == run.cpus[0].raw.buckets.tolist()
+
+
+def test_a_run_is_never_replaced_and_a_failure_is_forgotten_once_it_is_measured(
+    store: LatencyStore,
+) -> None:
+    (run,) = made_up_runs(loads=[IDLE], repeats=1)
+    store.fail(run.key, "busy")
+    other = LatencyKey(IDLE, "prober", 7)
+    store.fail(other, "lost")
+    store.commit(run)
+    assert store.failed() == {other: "lost"}
+    with pytest.raises(DeadbeatError, match="stored already"):
+        store.commit(run)
+
+
+def test_damage_is_named(store: LatencyStore) -> None:
+    run, other = made_up_runs(loads=[IDLE], repeats=2)
+    path = store.commit(run)
+    store.run_path(other.key).write_text(path.read_text())
+    with pytest.raises(DataError, match="it is idle"):
+        store.load(other.key)
+    path.write_text(path.read_text().replace('"interval_ns"', '"interval"'))
+    with pytest.raises(DataError, match="damaged"):
+        store.load(run.key)
+    (store.path / LATENCY_FILE).write_text("{}")
+    with pytest.raises(DataError, match="format"):
+        LatencyStore.open(store.path)
+    with pytest.raises(UsageError, match="not empty"):
+        LatencyStore.create(store.path, {}, example_platform())
