@@ -19,6 +19,9 @@ QUANTILES_PPM = {
     "p99.9": 999_000,
     "p99.99": 999_900,
 }
+#: Stretches of equal length that a run's maxima are kept of, at most: what extreme values are
+#: extrapolated from, in memory that no length of a run makes larger.
+BLOCKS_MAX = 4096
 Seriousness = Literal["invalid", "warning"]
 
 
@@ -94,6 +97,10 @@ class CpuLatency:
         corrected: The same with a value for each missed period, as a task released then would
             have seen it (coordinated omission put right); None: the engine cannot tell.
         worst: The latest wake-ups, the latest first; empty: the engine keeps none.
+        block_ns: Length of each stretch of ``block_maxima``; 0: the engine keeps none.
+        block_maxima: Largest latency of every stretch of ``block_ns`` from the start of the run, in
+            order, at most BLOCKS_MAX of them; 0 where no wake-up was due. A wake-up belongs to the
+            stretch in which it was due.
         policy, priority, placed: What the thread really had (``placed``: CPU, -1 for several); ""
             and None: the engine does not tell.
         switches: Voluntary and involuntary context switches; None: the engine does not tell.
@@ -107,6 +114,8 @@ class CpuLatency:
     raw: Histogram
     corrected: Histogram | None = None
     worst: tuple[Late, ...] = ()
+    block_ns: int = 0
+    block_maxima: tuple[int, ...] = ()
     policy: str = ""
     priority: int | None = None
     placed: int | None = None

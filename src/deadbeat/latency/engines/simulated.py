@@ -6,7 +6,7 @@ import numpy as np
 
 from deadbeat.latency.engine import Measured, Request
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, Late
+from deadbeat.model.latency import BLOCKS_MAX, CpuLatency, Late
 from deadbeat.targets.base import Target
 
 _WORST = 20
@@ -50,6 +50,7 @@ class SimulatedEngine:
         times = values.astype(np.int64)
         worst = np.argsort(times)[::-1][:_WORST]
         raw = Histogram.of(times)
+        stretch = max(1, -(-expected // BLOCKS_MAX))
         return CpuLatency(
             cpu=request.cpus[place],
             expected=expected,
@@ -59,6 +60,10 @@ class SimulatedEngine:
             corrected=raw,
             worst=tuple(
                 Late(due_ns=int(i) * request.interval_ns, latency_ns=int(times[i])) for i in worst
+            ),
+            block_ns=stretch * request.interval_ns,
+            block_maxima=tuple(
+                int(each) for each in np.maximum.reduceat(times, np.arange(0, expected, stretch))
             ),
             policy=request.policy,
             priority=request.priority,

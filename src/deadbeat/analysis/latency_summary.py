@@ -1,0 +1,282 @@
+"""Runs of a latency matrix -> its summary. Pure.
+
+docs/reference/latency-summary.md has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.analysis.bootstrap import seed_of
+from deadbeat.analysis.latency_figures import distribution, pool
+from deadbeat.analysis.latency_findings import findings_of
+from deadbeat.analysis.tail import Part, tail_statements
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import (
+    PROFILES,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    PathSplit,
+)
+from deadbeat.model.latency_summary import (
+    LATENCY_COLUMNS,
+    QUANTITIES,
+    CellSummary,
+    Distribution,
+    InvalidRun,
+    LatencyRow,
+    LatencySummary,
+    WorstWakeUp,
+)
+
+#: Wake-ups that are named one by one, for each row.
+WORST = 20
+
+
+def summarise_latency(
+    runs: Iterable[LatencyRun],
+    *,
+    name: str = "",
+    deadlines_ns: Sequence[int] = (),
+    seed: int = 1,
+) -> LatencySummary:
+    """All runs of a matrix, those that do not count included, as one summary.
+
+    Args:
+        name: Of the matrix.
+        deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
+        seed: Of the resampling of runs.
+    """
+    ordered = sorted(runs, key=lambda run: run.key)
+    places: dict[tuple[LoadPoint, str], list[LatencyRun]] = {}
+    for run in ordered:
+        places.setdefault((run.key.load, run.key.engine), []).append(run)
+    cells = tuple(
+        _cell(places[place], deadlines_ns, seed=seed)
+        for place in sorted(places, key=lambda place: (_load_order(place[0]), place[1]))
+    )
+    summary = LatencySummary(
+        name=name,
+        cells=cells,
+        labels=_labels(ordered),
+        deadlines_ns=tuple(deadlines_ns),
+        runs=len(ordered),
+        invalid_runs=sum(not run.valid for run in ordered),
+        meta=_meta(ordered),
+    )
+    return evolve(summary, findings=tuple(findings_of(summary, ordered)))
+
+
+def _load_order(load: LoadPoint) -> tuple[int, int]:
+    """Idle first, then by profile as PROFILES has them, the weaker first."""
+    return (-1, 0) if load.percent == 0 else (PROFILES.index(load.profile), load.percent)
+
+
+def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
+    kinds = sorted({run.kind for run in runs} - {"hardware"})
+    other = ["policy other"] if any(run.policy == "other" for run in runs) else []
+    return (*kinds, *other)
+
+
+def _meta(runs: Sequence[LatencyRun]) -> dict[str, Any]:
+    def one(values: Iterable[Any]) -> Any:
+        found = sorted(set(values))
+        return found[0] if len(found) == 1 else found or None
+
+    return {
+        "interval_ns": one(run.interval_ns for run in runs),
+        "priority": one(run.priority for run in runs),
+        "policy": one(run.policy for run in runs),
+        "seconds": one(run.seconds for run in runs),
+        "cpus": sorted({cpu.cpu for run in runs for cpu in run.cpus}),
+        "engines": {run.key.engine: run.engine_version for run in runs},
+        "kinds": sorted({run.kind for run in runs}),
+        "started": [min(times), max(times)] if (times := [run.started for run in runs]) else None,
+    }
+
+
+# -- a cell
+
+
+def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int) -> CellSummary:
+    first = runs[0].key
+    valid = [run for run in runs if run.valid]
+    numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
+    each = [
+        [
+            Part(run=run, cpus=tuple(cpu for cpu in run.cpus if cpu.cpu == number))
+            for run in valid
+            if any(cpu.cpu == number for cpu in run.cpus)
+        ]
+        for number in numbers
+    ]
+    whole = [Part(run=run, cpus=run.cpus) for run in valid]
+    shares = [share for run in valid for share in achieved_shares(run)]
+    place = (first.load.text, first.engine)
+    return CellSummary(
+        load=first.load,
+        engine=first.engine,
+        whole=_row(whole, None, deadlines_ns, seed=seed_of(seed, *place)),
+        cpus=tuple(
+            _row(parts, number, deadlines_ns, seed=seed_of(seed, *place, number))
+            for number, parts in zip(numbers, each, strict=True)
+        ),
+        invalid=tuple(
+            InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
+        ),
+        warnings=dict(Counter(name for run in valid for name in {p.name for p in run.problems})),
+        achieved=sum(shares) / len(shares) if shares else None,
+        achieved_min=min(shares, default=None),
+        achieved_max=max(shares, default=None),
+        split=_splits(valid),
+    )
+
+
+def achieved_shares(run: LatencyRun) -> list[float]:
+    """Share of each CPU's time that was busy, as far as it is known."""
+    achieved = run.load.get("achieved")
+    values = achieved.values() if isinstance(achieved, dict) else ()
+    return [
+        float(value)
+        for value in values
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    ]
+
+
+def _row(
+    parts: Sequence[Part], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
+) -> LatencyRow:
+    cpus = [each for part in parts for each in part.cpus]
+    worst = worst_wake_ups(parts)
+    top_cpu, top_run = _where_largest(parts)
+    return LatencyRow(
+        cpu=cpu,
+        runs=tuple(part.run.key for part in parts),
+        hours=sum(part.run.seconds for part in parts) / 3600,
+        expected=sum(each.expected for each in cpus),
+        cycles=sum(each.cycles for each in cpus),
+        missed=sum(each.missed for each in cpus),
+        raw=distribution([pool([each.raw for each in part.cpus]) for part in parts], seed=seed),
+        corrected=_corrected(parts, seed=seed),
+        max_cpu=top_cpu,
+        max_run=top_run,
+        tail=tuple(tail_statements(parts, deadlines_ns)),
+        worst=tuple(worst[:WORST]),
+    )
+
+
+def _corrected(parts: Sequence[Part], *, seed: int) -> Distribution | None:
+    """None where any CPU's engine cannot tell."""
+    found: list[Histogram] = []
+    for part in parts:
+        known = [each.corrected for each in part.cpus if each.corrected is not None]
+        if len(known) < len(part.cpus):
+            return None
+        found.append(pool(known))
+    return distribution(found, seed=seed) if found else None
+
+
+def _where_largest(parts: Sequence[Part]) -> tuple[int | None, LatencyKey | None]:
+    found: list[tuple[int, CpuLatency, LatencyKey]] = [
+        (each.raw.max_ns, each, part.run.key)
+        for part in parts
+        for each in part.cpus
+        if each.raw.max_ns is not None
+    ]
+    if not found:
+        return None, None
+    _, cpu, key = max(found, key=lambda item: item[0])
+    return cpu.cpu, key
+
+
+def worst_wake_ups(parts: Sequence[Part]) -> list[WorstWakeUp]:
+    """All that the rings kept, the latest first."""
+    found = [
+        WorstWakeUp(key=part.run.key, cpu=each.cpu, late=late)
+        for part in parts
+        for each in part.cpus
+        for late in each.worst
+    ]
+    return sorted(found, key=lambda worst: -worst.late.latency_ns)
+
+
+def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:
+    """Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them."""
+    splits: dict[int, list[PathSplit]] = {}
+    for run in runs:
+        for split in run.split:
+            splits.setdefault(split.cpu, []).append(split)
+    return tuple(_joined(splits[cpu]) for cpu in sorted(splits))
+
+
+def _joined(splits: Sequence[PathSplit]) -> PathSplit:
+    having = [split for split in splits if not split.unavailable]
+    if not having:
+        return splits[0]
+    names = list(dict.fromkeys(name for split in having for name in split.parts))
+    return PathSplit(
+        cpu=having[0].cpu,
+        parts={
+            name: pool([split.parts[name] for split in having if name in split.parts])
+            for name in names
+        },
+        worst=max((split.worst for split in having), key=split_total, default={}),
+    )
+
+
+def split_total(worst: dict[str, Any]) -> int:
+    """Latency of a split wake-up: the sum of its parts, ns."""
+    return sum(value for value in worst.values() if isinstance(value, int))
+
+
+# -- rows for CSV and tables
+
+
+def latency_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+    """A row per cell and CPU, with the keys of LATENCY_COLUMNS; all CPUs of a cell first."""
+    return [_plain_row(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
+
+
+def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
+    tail = row.tail[0] if row.tail else None
+    found: dict[str, Any] = {
+        "load": cell.load.text,
+        "profile": cell.load.profile,
+        "percent": cell.load.percent,
+        "engine": cell.engine,
+        "cpu": "all" if row.cpu is None else row.cpu,
+        "runs": len(row.runs),
+        "invalid_runs": len(cell.invalid),
+        "hours": row.hours,
+        "expected": row.expected,
+        "cycles": row.cycles,
+        "missed": row.missed,
+        "max_cpu": row.max_cpu,
+        "max_run": row.max_run.text if row.max_run else None,
+        "tail_limit_ns": tail.limit_ns if tail else None,
+        "tail_bound": tail.bound if tail else None,
+        "tail_run_bound": tail.run_bound if tail else None,
+        "effective_wake_ups": tail.effective if tail else None,
+        "hours_for_tenth": tail.hours_for_tenth if tail else None,
+        "achieved": cell.achieved,
+        **_plain_quantities("raw", row.raw),
+        **_plain_quantities("corrected", row.corrected),
+    }
+    return {column: found[column] for column in LATENCY_COLUMNS}
+
+
+def _plain_quantities(kind: str, values: Distribution | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in QUANTITIES:
+        quantity = values[name] if values is not None else None
+        found[f"{kind}_{name}_ns"] = quantity.value_ns if quantity else None
+        found[f"{kind}_{name}_low_ns"] = quantity.low_ns if quantity else None
+        found[f"{kind}_{name}_high_ns"] = quantity.high_ns if quantity else None
+    return found

@@ -1,0 +1,292 @@
+"""A latency matrix in numbers: every cell (load x engine), every CPU, what the tail lets one say.
+
+Maxima and percentiles are never averaged over CPUs or runs: a cell's are those of all its wake-ups,
+and the CPU and the run of a maximum are named.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import QUANTILES_PPM, Late, LatencyKey, LoadPoint, PathSplit, Problem
+from deadbeat.model.results import Finding
+
+#: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
+#: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
+QUANTITIES = ("min", "mean", *QUANTILES_PPM, "max", "max_of_a_run")
+
+
+@frozen(kw_only=True)
+class Quantity:
+    """A figure of a distribution and how well it is known.
+
+    Attributes:
+        name: One of QUANTITIES.
+        value_ns: Of all valid runs pooled; None of nothing, and where it overflowed.
+        low_ns, high_ns: 95 % interval: the wider, on each side, of the exact one of order
+            statistics (wake-ups) and of resampled runs; None: not bounded on that side, for want
+            of wake-ups, or none is defined (min, max).
+        runs_ns: The same of each valid run, in the order of ``LatencyRow.runs``.
+    """
+
+    name: str
+    value_ns: float | None
+    low_ns: float | None = None
+    high_ns: float | None = None
+    runs_ns: tuple[float | None, ...] = ()
+
+
+@frozen(kw_only=True)
+class Distribution:
+    """Latencies of all valid runs pooled, and its quantities in the order of QUANTITIES."""
+
+    histogram: Histogram = field(eq=False, repr=False)
+    quantities: tuple[Quantity, ...] = ()
+
+    def __getitem__(self, name: str) -> Quantity:
+        """The quantity called ``name``; KeyError where none is."""
+        for quantity in self.quantities:
+            if quantity.name == name:
+                return quantity
+        raise KeyError(name)
+
+
+@frozen(kw_only=True)
+class TailStatement:
+    """``P(latency > limit) < bound`` at 95 % confidence, whatever the distribution.
+
+    Attributes:
+        limit_ns: What is exceeded, or not.
+        kind: ``maximum`` (the largest latency seen) or ``deadline`` (asked for).
+        wake_ups: Wake-ups (and, where they count, missed periods) looked at.
+        exceeded: How many of them exceeded the limit.
+        effective: Wake-ups as many independent ones would tell as much: at most ``wake_ups``.
+        dependence: One line: what ``effective`` rests on.
+        bound: Upper 95 % bound of the share of wake-ups above the limit; None of nothing.
+        runs: Valid runs.
+        runs_exceeded: Those with an exceedance.
+        run_bound: Upper 95 % bound of the share of such runs with an exceedance; it holds however
+            wake-ups depend on each other within a run.
+        hours: Measured so far.
+        hours_for_tenth: How many hours more, without an exceedance, make ``bound`` ten times less;
+            None where no time would: it was exceeded.
+        text: The statement in a sentence.
+    """
+
+    limit_ns: int
+    kind: str
+    wake_ups: int
+    exceeded: int
+    effective: float
+    dependence: str
+    bound: float | None
+    runs: int
+    runs_exceeded: int
+    run_bound: float | None
+    hours: float
+    hours_for_tenth: float | None
+    text: str
+
+
+@frozen(kw_only=True)
+class TailGate:
+    """A condition without which nothing is extrapolated.
+
+    Attributes:
+        name: ``order``, ``enough``, ``stationary``, ``independent``, ``threshold``, ``fit``,
+            ``shape`` or ``hold-out``.
+        passed: Whether it holds; None: not looked at, an earlier one failed.
+        text: One line with the figures.
+    """
+
+    name: str
+    passed: bool | None
+    text: str
+
+
+@frozen(kw_only=True)
+class ReturnLevel:
+    """Latency that is exceeded once in ``hours`` on average, with its 95 % interval."""
+
+    hours: float
+    value_ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+@frozen(kw_only=True)
+class Extrapolation:
+    """An extreme-value model of the tail, or why there is none.
+
+    Attributes:
+        method: ``peaks over threshold`` (generalised Pareto) or ``block maxima`` (generalised
+            extreme value).
+        refused: Why nothing is extrapolated; "" where it is.
+        gates: Every condition, in the order in which they are looked at.
+        shape, scale_ns, location_ns: Of the fit (xi, sigma, and mu or the threshold); None: none.
+        peaks: Independent peaks (or blocks) the fit rests on.
+        hours: Measured.
+        levels: What is exceeded once in some hours; empty where refused.
+    """
+
+    method: str
+    refused: str
+    gates: tuple[TailGate, ...] = ()
+    shape: float | None = None
+    scale_ns: float | None = None
+    location_ns: float | None = None
+    peaks: int = 0
+    hours: float = 0.0
+    levels: tuple[ReturnLevel, ...] = ()
+
+
+@frozen(kw_only=True)
+class WorstWakeUp:
+    """One of the latest wake-ups of a cell: where and when."""
+
+    key: LatencyKey
+    cpu: int
+    late: Late
+
+
+@frozen(kw_only=True)
+class LatencyRow:
+    """One CPU of a cell, or all of them.
+
+    Attributes:
+        cpu: Which; None: all CPUs of the cell, their wake-ups pooled.
+        runs: The valid runs it rests on, in order.
+        hours: Time measured (CPUs measure at the same time: not times their number).
+        expected, cycles, missed: Wake-ups, summed.
+        raw: Latency of every wake-up.
+        corrected: With a value for each missed period; None: the engine cannot tell.
+        max_cpu, max_run: Where the maximum was; None of nothing.
+        tail: Statements on the tail: of the observed maximum first, then of the deadlines.
+        extrapolations: Extreme-value models, or why there are none; of all CPUs only.
+        worst: The latest wake-ups, the latest first.
+    """
+
+    cpu: int | None
+    runs: tuple[LatencyKey, ...]
+    hours: float
+    expected: int
+    cycles: int
+    missed: int
+    raw: Distribution
+    corrected: Distribution | None = None
+    max_cpu: int | None = None
+    max_run: LatencyKey | None = None
+    tail: tuple[TailStatement, ...] = ()
+    extrapolations: tuple[Extrapolation, ...] = ()
+    worst: tuple[WorstWakeUp, ...] = ()
+
+    @property
+    def honest(self) -> Distribution:
+        """Corrected where that is known, else raw."""
+        return self.raw if self.corrected is None else self.corrected
+
+
+@frozen(kw_only=True)
+class InvalidRun:
+    """A run whose figures count nowhere, and why."""
+
+    key: LatencyKey
+    problems: tuple[Problem, ...]
+
+
+@frozen(kw_only=True)
+class CellSummary:
+    """One load measured by one engine.
+
+    Attributes:
+        load, engine: Which.
+        whole: Over all CPUs.
+        cpus: Each CPU, ascending.
+        invalid: Runs that do not count.
+        warnings: Name of a problem that does not make a run invalid -> runs that have it.
+        achieved: Share of a CPU's time that the load really took, mean over the valid runs; None:
+            not known.
+        achieved_min, achieved_max: Its range over runs and CPUs.
+        split: Where latency went, per CPU: the parts of all traced runs pooled, the worst of them.
+    """
+
+    load: LoadPoint
+    engine: str
+    whole: LatencyRow
+    cpus: tuple[LatencyRow, ...]
+    invalid: tuple[InvalidRun, ...] = ()
+    warnings: dict[str, int] = field(factory=dict)
+    achieved: float | None = None
+    achieved_min: float | None = None
+    achieved_max: float | None = None
+    split: tuple[PathSplit, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """``cpu-050 prober``."""
+        return f"{self.load.text} {self.engine}"
+
+
+@frozen(kw_only=True)
+class LatencySummary:
+    """A latency matrix in numbers.
+
+    Attributes:
+        name: Of its folder.
+        cells: By profile, percentage and engine.
+        findings: What makes the results doubtful.
+        labels: What must show on every figure (``simulated``, ``policy other``, ...).
+        deadlines_ns: Deadlines that were asked for.
+        runs, invalid_runs: How many there are, and how many of them do not count.
+        meta: ``interval_ns``, ``priority``, ``policy``, ``seconds`` (of a run), ``cpus``,
+            ``engines`` (name -> version), ``kinds``, ``started`` (first and last); None or a list
+            where the runs differ.
+    """
+
+    name: str
+    cells: tuple[CellSummary, ...]
+    findings: tuple[Finding, ...] = ()
+    labels: tuple[str, ...] = ()
+    deadlines_ns: tuple[int, ...] = ()
+    runs: int = 0
+    invalid_runs: int = 0
+    meta: dict[str, Any] = field(factory=dict)
+
+
+def _columns() -> tuple[str, ...]:
+    found = []
+    for kind in ("raw", "corrected"):
+        for name in QUANTITIES:
+            found.append(f"{kind}_{name}_ns")
+            if name not in ("min", "max"):
+                found += [f"{kind}_{name}_low_ns", f"{kind}_{name}_high_ns"]
+    return tuple(found)
+
+
+#: Columns of latency.csv, in order: a row per cell and CPU, ``cpu`` is ``all`` for all of them.
+#: docs/reference/latency-summary.md.
+LATENCY_COLUMNS: tuple[str, ...] = (
+    "load",
+    "profile",
+    "percent",
+    "engine",
+    "cpu",
+    "runs",
+    "invalid_runs",
+    "hours",
+    "expected",
+    "cycles",
+    "missed",
+    *_columns(),
+    "max_cpu",
+    "max_run",
+    "tail_limit_ns",
+    "tail_bound",
+    "tail_run_bound",
+    "effective_wake_ups",
+    "hours_for_tenth",
+    "achieved",
+)

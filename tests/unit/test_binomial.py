@@ -1,0 +1,77 @@
+"""Exact shares and ranks against sums of binomial coefficients and published values."""
+
+from __future__ import annotations
+
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deadbeat.analysis.binomial import at_most, quantile_ranks, upper_bound, values_for
+
+
+def slow_at_most(successes: int, values: int, share: float) -> float:
+    return sum(
+        comb(values, k) * share**k * (1 - share) ** (values - k) for k in range(successes + 1)
+    )
+
+
+@given(st.integers(1, 200), st.floats(0.001, 0.999), st.data())
+def test_the_distribution_is_the_sum_of_its_terms(
+    values: int, share: float, data: st.DataObject
+) -> None:
+    successes = data.draw(st.integers(0, values))
+    assert at_most(successes, values, share) == pytest.approx(
+        slow_at_most(successes, values, share), abs=1e-11
+    )
+
+
+@pytest.mark.parametrize(
+    ("successes", "values", "bound"),
+    # One-sided 95 %: the upper ends of two-sided 90 % intervals of Clopper and Pearson.
+    [(0, 10, 0.25887), (0, 100, 0.029513), (1, 20, 0.21611), (5, 100, 0.10225), (10, 10, 1.0)],
+)
+def test_bounds_are_those_of_clopper_and_pearson(successes: int, values: int, bound: float) -> None:
+    assert upper_bound(successes, values) == pytest.approx(bound, rel=1e-4)
+
+
+@given(st.integers(1, 30), st.integers(100, 10_000_000))
+def test_a_bound_is_where_so_few_become_improbable(successes: int, values: int) -> None:
+    bound = upper_bound(successes, values)
+    assert successes / values < bound
+    assert at_most(successes, values, bound) == pytest.approx(0.05, rel=1e-6)
+
+
+def test_three_by_n_and_the_numbers_of_wake_ups_it_takes() -> None:
+    assert upper_bound(0, 1e6) == pytest.approx(3e-6, rel=2e-3)
+    assert values_for(1e-3) == pytest.approx(2994.2, abs=0.1)
+    assert values_for(1e-5) == pytest.approx(299_571.7, abs=0.1)
+
+
+def test_ranks_err_rarely_enough_on_either_side_and_are_the_narrowest() -> None:
+    for values, share in ((6, 0.5), (40, 0.9), (2_000, 0.99), (10_000, 0.999)):
+        low, high = quantile_ranks(values, share)
+        if low is not None:
+            assert at_most(low - 1, values, share) <= 0.025 < at_most(low, values, share)
+        if high is not None:
+            assert 1 - at_most(high - 1, values, share) <= 0.025
+            assert 1 - at_most(high - 2, values, share) > 0.025
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "ranks"),
+    # Median: the classic tables of the sign test. Tails: no value is far enough out before
+    # share**n falls below 2.5 %.
+    [
+        (5, 0.5, (None, None)),
+        (6, 0.5, (1, 6)),
+        (10, 0.5, (2, 9)),
+        (100, 0.5, (40, 61)),
+        (3687, 0.999, (3679, None)),
+        (3688, 0.999, (3680, 3688)),
+        (0, 0.5, (None, None)),
+    ],
+)
+def test_known_ranks(values: int, share: float, ranks: tuple[int | None, int | None]) -> None:
+    assert quantile_ranks(values, share) == ranks

@@ -1,0 +1,190 @@
+"""Summaries of made-up matrices against their plain lists."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from helpers.latencies import made_up_runs
+
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import (
+    IDLE,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    PathSplit,
+    Problem,
+)
+from deadbeat.model.latency_summary import LATENCY_COLUMNS, QUANTITIES
+
+HALF = LoadPoint("cpu", 50)
+
+
+def run_of(repeat: int, *cpus: list[int], load: LoadPoint = IDLE, missed: int = 0) -> LatencyRun:
+    """A run of which each CPU saw exactly these latencies."""
+    return LatencyRun(
+        key=LatencyKey(load, "prober", repeat),
+        started=f"2026-01-01T00:0{repeat}:00Z",
+        seconds=36.0,
+        interval_ns=1_000_000,
+        priority=90,
+        policy="fifo",
+        cpus=tuple(
+            CpuLatency(
+                cpu=number,
+                expected=len(values) + missed,
+                cycles=len(values),
+                missed=missed,
+                raw=Histogram.of(values),
+            )
+            for number, values in enumerate(cpus)
+        ),
+    )
+
+
+INVALID = (Problem(name="throttled", seriousness="invalid", text="3 events"),)
+WARNED = (Problem(name="steal", seriousness="warning", text="0.1 %"),)
+
+
+def test_percentiles_and_maxima_are_those_of_all_wake_ups_never_means() -> None:
+    runs = [run_of(0, [100] * 90 + [900] * 10, [100] * 100), run_of(1, [100] * 100, [2_000] * 100)]
+    cell = summarise_latency(runs).cells[0]
+    every = sorted([100] * 90 + [900] * 10 + [100] * 200 + [2_000] * 100)
+    assert cell.whole.raw.histogram.total == 400
+    for name, place in (("p50", 200), ("p90", 360), ("p99", 396)):
+        assert cell.whole.raw[name].value_ns == every[place - 1]
+    assert cell.whole.raw["max"].value_ns == 2_000
+    assert cell.whole.raw["mean"].value_ns == sum(every) / 400
+    assert (cell.whole.max_cpu, cell.whole.max_run) == (1, runs[1].key)
+    assert [row.cpu for row in cell.cpus] == [0, 1]
+    assert [row.raw["max"].value_ns for row in cell.cpus] == [900, 2_000]
+    assert cell.whole.raw["max"].runs_ns == (900, 2_000)
+    assert cell.whole.hours == pytest.approx(0.02)
+
+
+def test_invalid_runs_count_nowhere_and_are_named() -> None:
+    runs = [run_of(0, [100] * 10), evolve(run_of(1, [9_000] * 10), problems=INVALID)]
+    summary = summarise_latency(runs)
+    cell = summary.cells[0]
+    assert (summary.runs, summary.invalid_runs) == (2, 1)
+    assert cell.whole.raw["max"].value_ns == 100
+    assert [(run.key.repeat, run.problems) for run in cell.invalid] == [(1, INVALID)]
+
+
+def test_a_warning_counts_and_is_counted() -> None:
+    cell = summarise_latency([evolve(run_of(0, [100] * 10), problems=WARNED)]).cells[0]
+    assert cell.warnings == {"steal": 1}
+    assert cell.whole.cycles == 10
+
+
+def test_a_cell_without_a_valid_run_has_no_figures() -> None:
+    cell = summarise_latency([evolve(run_of(0, [100] * 10), problems=INVALID)]).cells[0]
+    assert cell.cpus == () and cell.whole.runs == ()
+    assert all(quantity.value_ns is None for quantity in cell.whole.raw.quantities)
+    assert cell.whole.tail == () and cell.whole.max_cpu is None
+
+
+def test_nothing_at_all_is_a_summary_too() -> None:
+    summary = summarise_latency([])
+    assert summary.cells == () and summary.runs == 0
+
+
+def test_without_wake_ups_enough_a_quantile_is_open_above() -> None:
+    cell = summarise_latency([run_of(0, list(range(1, 101)))]).cells[0]
+    assert cell.whole.raw["p50"].low_ns == 40 and cell.whole.raw["p50"].high_ns == 61
+    assert cell.whole.raw["p99.9"].value_ns == 100
+    assert cell.whole.raw["p99.9"].high_ns is None
+
+
+def test_an_interval_spans_what_runs_differ_by() -> None:
+    alike = [run_of(n, [1_000, 1_010, 1_020] * 1_000) for n in range(5)]
+    apart = [run_of(n, [1_000 + 300 * n] * 3_000) for n in range(5)]
+    narrow, wide = (summarise_latency(runs).cells[0].whole.raw["p50"] for runs in (alike, apart))
+    assert (narrow.low_ns, narrow.high_ns) == (1_010, 1_010)
+    assert wide.low_ns is not None and wide.high_ns is not None
+    assert wide.low_ns < 1_300 and wide.high_ns > 1_900
+
+
+def test_overflow_has_no_value_and_keeps_its_count() -> None:
+    known = Histogram.of([5_000] * 90)
+    full = evolve(
+        known, overflow=10, overflow_from_ns=1_000_000, max_ns=3_000_000, sum_ns=20_450_000
+    )
+    run = run_of(0, [1])
+    run = evolve(run, cpus=(evolve(run.cpus[0], raw=full, cycles=100, expected=100),))
+    row = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1))]).cells[0].whole
+    assert row.raw.histogram.total == 200
+    assert row.raw["p50"].value_ns == 5_003  # the top of its bucket
+    assert row.raw["p99"].value_ns is None and row.raw["p99"].high_ns is None
+    assert row.raw["max"].value_ns == 3_000_000
+
+
+def test_corrected_is_none_where_one_engine_cannot_tell() -> None:
+    runs = made_up_runs(loads=[IDLE], repeats=2, seconds=0.1)
+    assert summarise_latency(runs).cells[0].whole.corrected is not None
+    blind = evolve(runs[0], cpus=tuple(evolve(cpu, corrected=None) for cpu in runs[0].cpus))
+    assert summarise_latency([blind, runs[1]]).cells[0].whole.corrected is None
+
+
+def test_cells_come_idle_first_and_loads_ascend() -> None:
+    runs = [
+        run_of(0, [1], load=load)
+        for load in (LoadPoint("memory", 50), LoadPoint("cpu", 100), HALF, IDLE)
+    ]
+    loads = [cell.load.text for cell in summarise_latency(runs).cells]
+    assert loads == ["idle", "cpu-050", "cpu-100", "memory-050"]
+
+
+def test_made_up_runs_are_labelled() -> None:
+    assert summarise_latency(made_up_runs(repeats=1, seconds=0.1)).labels == ("simulated",)
+    assert summarise_latency([evolve(run_of(0, [1]), policy="other")]).labels == ("policy other",)
+
+
+def test_rows_have_every_column_for_each_cpu() -> None:
+    summary = summarise_latency(made_up_runs(repeats=2, seconds=0.2, loads=[IDLE, HALF]))
+    rows = latency_rows(summary)
+    assert [(row["load"], row["cpu"]) for row in rows] == [
+        (load, cpu) for load in ("idle", "cpu-050") for cpu in ("all", 0, 1)
+    ]
+    assert all(tuple(row) == LATENCY_COLUMNS for row in rows)
+    assert {name for q in summary.cells[0].whole.raw.quantities for name in [q.name]} == set(
+        QUANTITIES
+    )
+
+
+def test_load_that_was_reached_is_told_with_its_range() -> None:
+    loaded = [
+        evolve(run_of(n, [1], load=HALF), load={"achieved": {"0": 0.4 + 0.1 * n, "1": None}})
+        for n in range(2)
+    ]
+    cell = summarise_latency(loaded).cells[0]
+    assert (cell.achieved, cell.achieved_min, cell.achieved_max) == pytest.approx((0.45, 0.4, 0.5))
+    assert summarise_latency([run_of(0, [1])]).cells[0].achieved is None
+
+
+def test_splits_of_several_runs_are_pooled_and_keep_the_worst() -> None:
+    def split(times: list[int], worst: int) -> PathSplit:
+        return PathSplit(
+            cpu=0,
+            parts={"interrupt": Histogram.of(times)},
+            worst={"interrupt": worst, "cause": f"{worst} ns"},
+        )
+
+    blind = PathSplit(cpu=0, unavailable="no tracefs")
+    runs = [
+        evolve(run_of(0, [1]), split=(split([10, 20], 20),)),
+        evolve(run_of(1, [1]), split=(split([30, 40], 40),)),
+        evolve(run_of(2, [1]), split=(blind,)),
+    ]
+    (found,) = summarise_latency(runs).cells[0].split
+    assert found.parts["interrupt"].total == 4
+    assert found.worst["cause"] == "40 ns" and not found.unavailable
+    (none,) = summarise_latency([evolve(run_of(0, [1]), split=(blind,))]).cells[0].split
+    assert none.unavailable == "no tracefs"
+
+
+def test_the_same_seed_gives_the_same_summary() -> None:
+    runs = made_up_runs(repeats=3, seconds=0.2, loads=[IDLE])
+    assert latency_rows(summarise_latency(runs)) == latency_rows(summarise_latency(runs[::-1]))
