@@ -10,6 +10,7 @@ PER_CPU_KTHREADS = "Linux Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
 KERNEL_PARAMETERS = "Linux Documentation/admin-guide/kernel-parameters.txt"
 SYSCTL_KERNEL = "Linux Documentation/admin-guide/sysctl/kernel.rst"
 SYSCTL_VM = "Linux Documentation/admin-guide/sysctl/vm.rst"
+NET_SCALING = "Linux Documentation/networking/scaling.rst"
 NO_HZ = "Linux Documentation/timers/no_hz.rst"
 #: Distributions and vendors.
 TUNED_REALTIME = "tuned profiles realtime, network-latency, latency-performance"
@@ -20,3 +21,4 @@ INTEL_ECI = "Intel, Edge Controls for Industrial, Linux OS runtime optimizations
 CONGATEC = "congatec AN40, BIOS settings for real-time"
 REALTIME_SETUP = "Red Hat realtime-setup"
 RTCQS = "rtcqs, real-time configuration quick scan"
+KSPP = "Kernel Self-Protection Project, recommended settings"

@@ -1,0 +1,382 @@
+"""What the scheduler takes from real-time tasks, and gives back."""
+
+from __future__ import annotations
+
+import re
+
+from deadbeat.readiness import sources
+from deadbeat.readiness.check import Verdict, check, failed, passed
+from deadbeat.readiness.facts import CONFIG, DMESG, Facts, UnreadError
+from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_values import (
+    LOCKDOWN,
+    ONLINE,
+    VERSION,
+    absent,
+    cpus_text,
+    few,
+    housekeeping,
+    judged,
+    release,
+    shared,
+    shut,
+)
+from deadbeat.readiness.reading_window import (
+    AFFINITIES,
+    DEADLINE,
+    WINDOW,
+    places,
+    realtime_tasks,
+    tasks,
+)
+from deadbeat.readiness.reading_window import COMMANDS as WINDOW_COMMANDS
+
+RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
+FEATURES = "/sys/kernel/debug/sched/features"
+GROUP = "command:group-rt-runtime"
+RESERVED = "command:deadline-tasks"
+
+COMMANDS = {
+    **WINDOW_COMMANDS,
+    # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
+    # the mount may begin at the group itself.
+    "group-rt-runtime": r"""
+group=$(sed -nE 's/^[0-9]+:([^:]*,)?cpu(,[^:]*)?:(.*)$/\3/p' /proc/self/cgroup)
+[ -n "$group" ] || { echo none; exit 0; }
+for top in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
+    for file in "$top${group%/}/cpu.rt_runtime_us" "$top/cpu.rt_runtime_us"; do
+        [ -r "$file" ] && { echo "$file $(cat "$file")"; exit 0; }
+    done
+done
+echo absent""",
+    "deadline-tasks": r"""
+for task in /proc/[0-9]*/task/[0-9]*; do
+    read line < "$task/stat" 2>/dev/null || continue
+    set -- ${line##*) }
+    [ "${39}" = 6 ] && chrt -p "${task##*/}"
+done; :""",
+}
+#: Time per second that a fair server gives to ordinary tasks unless told otherwise.
+_FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
+
+
+@check(
+    "scheduler.rt-bandwidth",
+    "time that real-time tasks may use",
+    severity="high",
+    source=f"{sources.SYSCTL_KERNEL}; {sources.TUNED_REALTIME} (-1); commit 5f6bd380c7bd",
+    wanted="runtime = -1 for computing without a pause, else a limit above the tasks' use, not 0",
+    reads=(RUNTIME, PERIOD),
+    cure="sysctl -w kernel.sched_rt_runtime_us=-1",
+)
+def rt_bandwidth(facts: Facts) -> Verdict:
+    """A real-time task that uses more of a period than the limit is stopped until the next."""
+    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+    found = f"{runtime} of {period} us"
+    if runtime == 0:
+        return failed(
+            found, "no time at all is granted to real-time tasks", severity="fatal",
+            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
+        )  # fmt: skip
+    if runtime < 0 or runtime >= period:
+        return passed(found, "no limit; from Linux 6.12 on the fair server takes time nevertheless")
+    if facts.workload == "compute":
+        return failed(
+            found,
+            f"a task that computes without a pause loses {period - runtime} us of each {period};"
+            " tuned sets -1, and the limit was a safety net: a task that never sleeps can then"
+            " take the machine",
+        )
+    return passed(
+        found,
+        f"a limit that only a CPU used above {100 * runtime // period} % reaches; tuned (-1)"
+        " gives this safety net up, which --workload compute asks for",
+    )
+
+
+@check(
+    "scheduler.throttled",
+    "real-time tasks were stopped by the limit",
+    severity="high",
+    source=f"{sources.SYSCTL_KERNEL}; kernel/sched/rt.c",
+    wanted="no 'RT throttling activated' since the boot",
+    reads=(DMESG,),
+    cure="find the task that used up the limit; then raise kernel.sched_rt_runtime_us",
+)
+def throttled(facts: Facts) -> Verdict:
+    """The kernel says once in its log that it stopped real-time tasks."""
+    lines = re.findall(r"^.*RT throttling activated.*$", facts.text(DMESG), re.M)
+    if lines:
+        return failed(lines[-1].strip(), "real-time tasks were kept from their CPU by the limit")
+    return passed("not in the log")
+
+
+@check(
+    "scheduler.fair-server",
+    "time that ordinary tasks may take from real-time ones",
+    severity="high",
+    source="commits d741f297bcea and 557a6bfc662c (Linux 6.12)",
+    wanted="0 on the real-time CPUs where tasks compute without a pause",
+    reads=(FAIR_SERVER, VERSION, LOCKDOWN, DMESG),
+    cure="for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
+)
+def fair_server(facts: Facts) -> Verdict:
+    """A deadline server above every FIFO task serves starving ordinary ones, also where
+    sched_rt_runtime_us is -1."""
+    if release(facts) < (6, 12):
+        return passed("none before Linux 6.12")
+    found = facts.matches(FAIR_SERVER)
+    texts = {_cpu_of(path): reading.text for path, reading in found.items()}
+    if not texts or None in texts.values():
+        return shut(facts, FAIR_SERVER, f"assume that {_FAIR_DEFAULT}")
+    serving = {c: int(t or 0) for c, t in texts.items() if int(t or 0) and c in facts.rt_cpus}
+    if not serving:
+        return passed(f"0 on CPU {cpus_text(facts.rt_cpus)}")
+    worst = max(serving.values())
+    told = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
+    if facts.workload == "periodic":
+        return passed(told, "it serves ordinary tasks only where real-time ones leave them no time")
+    return failed(
+        told,
+        "a real-time task that leaves ordinary ones no time is stopped for that long",
+        severity="high" if facts.workload == "compute" else "medium",
+    )
+
+
+@check(
+    "scheduler.group-rt-runtime",
+    "real-time time of this control group",
+    severity="fatal",
+    source="Documentation/scheduler/sched-rt-group.rst; kubernetes 62434, moby 38271",
+    wanted="cpu.rt_runtime_us of the own group is not 0, or the kernel has no RT_GROUP_SCHED",
+    reads=(GROUP, CONFIG, "/proc/self/cgroup", "/proc/cmdline"),
+    cure="echo 100000 > FILE (its parents first), or start from the root group",
+)
+def group_rt_runtime(facts: Facts) -> Verdict:
+    """With RT_GROUP_SCHED a new control group may use no real-time time: SCHED_FIFO is refused."""
+    told = facts.text(GROUP)
+    if told not in ("none", "absent"):
+        file, _, runtime = told.rpartition(" ")
+        if runtime == "0":
+            return failed(
+                told, "SCHED_FIFO is refused to every task of this group",
+                cure=f"echo 100000 > {file} (its parents first)",
+            )  # fmt: skip
+        return passed(told)
+    if facts.option("RT_GROUP_SCHED") != "y":
+        return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
+    if facts.argument("rt_group_sched") == "0":
+        return passed("rt_group_sched=0 on the command line")
+    if re.search(r"^0::/$", facts.text("/proc/self/cgroup"), re.M):
+        return passed("the root group", "it has the machine's whole bandwidth")
+    return failed(
+        "RT_GROUP_SCHED=y and a group of cgroup v2", "such a group can be given no real-time time",
+        cure="echo $$ > /sys/fs/cgroup/cgroup.procs, or boot with rt_group_sched=0 (Linux 6.16)",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.timer-migration",
+    "timers that move to other CPUs",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME}; {sources.UBUNTU_REALTIME}",
+    wanted="kernel.timer_migration = 0",
+    reads=("/proc/sys/kernel/timer_migration",),
+    cure="sysctl -w kernel.timer_migration=0",
+)
+def timer_migration(facts: Facts) -> Verdict:
+    """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one."""
+    return judged(
+        facts, "/proc/sys/kernel/timer_migration", lambda value: value == 0,
+        why="timers of other CPUs may expire on the real-time CPUs",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.numa-balancing",
+    "automatic NUMA balancing",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME}; {sources.SYSCTL_KERNEL}",
+    wanted="kernel.numa_balancing = 0",
+    reads=("/proc/sys/kernel/numa_balancing", CONFIG),
+    cure="sysctl -w kernel.numa_balancing=0",
+)
+def numa_balancing(facts: Facts) -> Verdict:
+    """It unmaps pages on purpose, to see who uses them: page faults also for real-time tasks."""
+    path = "/proc/sys/kernel/numa_balancing"
+    if absent(facts, path) and facts.option("NUMA_BALANCING") == "n":
+        return passed("CONFIG_NUMA_BALANCING is not set")
+    return judged(
+        facts, path, lambda value: value == 0, why="pages are unmapped to see who uses them"
+    )
+
+
+@check(
+    "scheduler.autogroup",
+    "ordinary tasks grouped by session",
+    severity="low",
+    source=f"{sources.TUNED_REALTIME}; sched(7)",
+    wanted="kernel.sched_autogroup_enabled = 0",
+    reads=("/proc/sys/kernel/sched_autogroup_enabled", CONFIG),
+    cure="sysctl -w kernel.sched_autogroup_enabled=0",
+)
+def autogroup(facts: Facts) -> Verdict:
+    """Grouping by session makes nice values of helpers count for nothing between sessions."""
+    path = "/proc/sys/kernel/sched_autogroup_enabled"
+    if absent(facts, path) and facts.option("SCHED_AUTOGROUP") == "n":
+        return passed("CONFIG_SCHED_AUTOGROUP is not set")
+    return judged(
+        facts, path, lambda value: value == 0,
+        why="nice values count only within a session, so helpers of a real-time task may starve",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.rr-timeslice",
+    "time slice of SCHED_RR",
+    severity="info",
+    source="sched(7)",
+    wanted="recorded; above 0",
+    reads=("/proc/sys/kernel/sched_rr_timeslice_ms",),
+    cure="sysctl -w kernel.sched_rr_timeslice_ms=100",
+)
+def rr_timeslice(facts: Facts) -> Verdict:
+    """How long one of several SCHED_RR tasks of one priority runs before the next."""
+    return judged(
+        facts, "/proc/sys/kernel/sched_rr_timeslice_ms", lambda value: value > 0,
+        why="this is no time slice", well="recorded",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.deadline-admission",
+    "room that is left for SCHED_DEADLINE",
+    severity="low",
+    source="Documentation/scheduler/sched-deadline.rst",
+    wanted="admission is on, and half of the CPUs' time is not reserved",
+    reads=(RUNTIME, PERIOD, WINDOW, RESERVED, ONLINE),
+    cure="give back reservations: chrt -o -p 0 PID",
+)
+def deadline_admission(facts: Facts) -> Verdict:
+    """The kernel admits deadline tasks up to the share that sched_rt_runtime_us allows."""
+    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+    if runtime < 0:
+        return failed(
+            "sched_rt_runtime_us = -1", "admission is off: any number of deadline tasks is taken",
+            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
+        )  # fmt: skip
+    held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
+    room = runtime / period * len(facts.cpu_list(ONLINE))
+    if not held:
+        return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is")
+    told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(RESERVED), re.M)
+    if len(told) < len(held):
+        raise UnreadError(f"{len(held)} deadline tasks, and chrt does not tell what they reserve")
+    used = sum(int(run) / int(every) for run, every in told if int(every))
+    found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved"
+    if used <= room / 2:
+        return passed(found)
+    return failed(found, f"held by {few([task.name for task in held])}")
+
+
+@check(
+    "scheduler.deadline-partition",
+    "CPUs that SCHED_DEADLINE can be confined to",
+    severity="info",
+    source=f"Documentation/scheduler/sched-deadline.rst (5.1); {sources.CPU_ISOLATION}",
+    wanted="the real-time CPUs are a scheduling domain of their own",
+    reads=("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated", ONLINE),
+    cure="make a cpuset partition: echo root > cpuset.cpus.partition, or boot with isolcpus=LIST",
+)
+def deadline_partition(facts: Facts) -> Verdict:
+    """A deadline task may not be pinned to fewer CPUs than its scheduling domain has (EPERM)."""
+    isolated = set(facts.cpu_list("/sys/devices/system/cpu/isolated"))
+    partition = facts.get("/sys/fs/cgroup/cpuset.cpus.isolated")
+    if partition:
+        isolated |= set(parse_cpu_list(partition))
+    housekeeping(facts)
+    if set(facts.rt_cpus) <= isolated:
+        return passed(f"CPU {cpus_text(isolated)} is apart from the others")
+    return failed(
+        f"isolated: {cpus_text(isolated)}",
+        "sched_setattr refuses SCHED_DEADLINE to a task that is pinned to the real-time CPUs;"
+        " SCHED_FIFO needs no such partition",
+    )
+
+
+@check(
+    "scheduler.rt-affinity",
+    "real-time tasks of others on the real-time CPUs",
+    severity="medium",
+    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}",
+    wanted="every real-time task of a user is pinned, and to one side",
+    reads=(WINDOW, AFFINITIES, ONLINE),
+    cure="taskset -p -c LIST TID, or CPUAffinity= of its service",
+)
+def rt_affinity(facts: Facts) -> Verdict:
+    """A real-time task that may run anywhere migrates, and may land on the real-time CPUs."""
+    other = housekeeping(facts)
+    where = places(facts)
+    found = [task for task in realtime_tasks(facts) if task.tid in where]
+    loose = [
+        t for t in found if shared(facts, where[t.tid].cpus) and {*other} & {*where[t.tid].cpus}
+    ]
+    if loose:
+        return failed(
+            few([task.words for task in loose]),
+            f"they may run on CPU {cpus_text(facts.rt_cpus)} and elsewhere",
+        )
+    names = few([task.words for task in found])
+    return passed(names or "no real-time task of a user runs now")
+
+
+@check(
+    "scheduler.rt-runtime-share",
+    "real-time time borrowed from other CPUs",
+    severity="low",
+    source="commit 2586af1ac187 (off from Linux 5.10 on)",
+    wanted="NO_RT_RUNTIME_SHARE",
+    reads=(FEATURES, LOCKDOWN, DMESG),
+    cure="echo NO_RT_RUNTIME_SHARE > /sys/kernel/debug/sched/features",
+)
+def rt_runtime_share(facts: Facts) -> Verdict:
+    """Borrowed time lets a runaway task use 100 % of one CPU and starve kernel threads there."""
+    words = _features(facts)
+    if words is None:
+        return shut(facts, FEATURES)
+    if "RT_RUNTIME_SHARE" in words:
+        return failed(
+            "RT_RUNTIME_SHARE", "a CPU borrows real-time time, so the limit does not hold"
+        )
+    return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
+
+
+@check(
+    "scheduler.hrtick-deadline",
+    "SCHED_DEADLINE ends its budget on time",
+    severity="info",
+    source="kernel/sched/features.h (Linux 5.13)",
+    wanted="HRTICK_DL",
+    reads=(FEATURES, LOCKDOWN, DMESG),
+    cure="echo HRTICK_DL > /sys/kernel/debug/sched/features",
+)
+def hrtick_deadline(facts: Facts) -> Verdict:
+    """Without it a deadline task is stopped only at a tick: up to 1/HZ late."""
+    words = _features(facts)
+    if words is None:
+        return shut(facts, FEATURES)
+    if "HRTICK_DL" in words:
+        return passed("HRTICK_DL")
+    return failed("NO_HRTICK_DL", "budgets of SCHED_DEADLINE are enforced at ticks only")
+
+
+def _features(facts: Facts) -> set[str] | None:
+    text = facts.get(FEATURES)
+    return None if text is None else set(text.split())
+
+
+def _cpu_of(path: str) -> int:
+    found = re.search(r"/cpu(\d+)/", path)
+    return int(found[1]) if found else -1

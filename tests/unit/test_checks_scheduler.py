@@ -1,0 +1,134 @@
+"""What the scheduler grants: made-up machines for every check of the family."""
+
+from __future__ import annotations
+
+from helpers.checks import Case, Cases, Thread, case, config, outcome, window
+
+RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
+ISOLATED = "/sys/devices/system/cpu/isolated"
+FAIR = "/sys/kernel/debug/sched/fair_server/cpu1/runtime"
+FEATURES = "/sys/kernel/debug/sched/features"
+LOCKED = {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}
+NEW = {"/proc/version": "Linux version 6.18.1 (x) #1 SMP PREEMPT_DYNAMIC\n"}
+OLD = {"/proc/version": "Linux version 6.1.0-53-rt-amd64 (x) #1 SMP PREEMPT_RT\n"}
+RUNNER = Thread(tid=900, name="control", policy=1, priority=80, cpus="1", locked_kb=100)
+MULTIPATHD = Thread(tid=910, name="multipathd", policy=2, priority=99)
+DEADLINE = Thread(tid=920, name="edf", policy=6)
+
+
+def limits(runtime: int, period: int = 1_000_000) -> dict[str, str]:
+    return {RUNTIME: f"{runtime}\n", PERIOD: f"{period}\n", **ONLINE}
+
+
+def sysctl(name: str, values: tuple[int, int], option: str = "") -> dict[str, Case]:
+    path = f"/proc/sys/kernel/{name}"
+    cases = {
+        "pass": case({path: f"{values[0]}\n"}),
+        "fail": case({path: f"{values[1]}\n"}, says=f"kernel.{name} = {values[1]}"),
+        "unknown": case(refused={path: "denied: Permission denied"}, says="denied"),
+    }
+    if option:
+        cases["pass not built"] = case(outputs=config("SMP=y"), says="is not set")
+        cases["unknown no config"] = case(says="no such program")
+    return cases
+
+
+CASES: Cases = {
+    "scheduler.rt-bandwidth": {
+        "pass": case(limits(950_000), says="95 %"),
+        "pass unlimited": case(limits(-1), workload="compute", says="fair server"),
+        "pass same": case(limits(1_000_000), workload="compute"),
+        "fail": case(limits(950_000), workload="compute", says="50000 us of each 1000000"),
+        "fail none": case(limits(0), says="no time at all"),
+        "unknown": case(refused={RUNTIME: "denied: Permission denied"}),
+    },
+    "scheduler.throttled": {
+        "pass": case(outputs={"dmesg": "[0.1] fine\n"}),
+        "fail": case(outputs={"dmesg": "[0.1] a\n[7.1] sched: RT throttling activated\n[8] b\n"},
+                     says="[7.1] sched: RT throttling activated |"),
+        "unknown": case(),
+    },
+    "scheduler.fair-server": {
+        "pass": case({**NEW, FAIR: "0\n"}),
+        "pass old kernel": case(OLD, says="none before Linux 6.12"),
+        "pass periodic": case({**NEW, FAIR: "50000000\n"}, workload="periodic", says="50 ms"),
+        "pass elsewhere": case({**NEW, FAIR: "50000000\n", FAIR.replace("cpu1", "cpu0"): "0\n"},
+                               rt_cpus=(0,)),
+        "fail": case({**NEW, FAIR: "50000000\n"}, says="50 ms of each second on CPU 1"),
+        "unknown": case({**NEW, **LOCKED}, refused={FAIR: "denied: Operation not permitted"},
+                        says="locked down (integrity); assume that the kernel's default is 50 ms"),
+        "unknown in the log": case(NEW, outputs={"dmesg": "Kernel is locked down from Kconfig"},
+                                   says="locked down (on)"),
+        "unknown no version": case(),
+    },
+    "scheduler.group-rt-runtime": {
+        "pass": case(outputs={"group-rt-runtime": "/sys/fs/cgroup/cpu/cpu.rt_runtime_us 950000\n"}),
+        "pass not built": case(outputs={"group-rt-runtime": "none\n", **config("SMP=y")}),
+        "pass switched off": case({"/proc/cmdline": "rt_group_sched=0\n"}, outputs={
+            "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}),
+        "pass root": case({"/proc/cmdline": "quiet\n", "/proc/self/cgroup": "0::/\n"}, outputs={
+            "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}),
+        "fail": case(outputs={"group-rt-runtime": "/sys/fs/cgroup/cpu/a/cpu.rt_runtime_us 0\n"},
+                     says="/sys/fs/cgroup/cpu/a/cpu.rt_runtime_us 0"),
+        "fail v2": case({"/proc/cmdline": "quiet\n", "/proc/self/cgroup": "0::/job\n"}, outputs={
+            "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}, says="cgroup v2"),
+        "unknown": case(outputs={"group-rt-runtime": "none\n"}),
+    },
+    "scheduler.timer-migration": sysctl("timer_migration", (0, 1)),
+    "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
+    "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),
+    "scheduler.rr-timeslice": sysctl("sched_rr_timeslice_ms", (100, 0)),
+    "scheduler.deadline-admission": {
+        "pass": case(limits(950_000), outputs=window(), says="190 %"),
+        "pass some": case(limits(950_000), says="20 of 190 %", outputs={
+            **window(DEADLINE),
+            "deadline-tasks": "pid 920's runtime/deadline/period parameters: 2000/10000/10000\n"}),
+        "fail": case(limits(950_000), says="100 of 190 %", outputs={
+            **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/9\n"}),
+        "fail off": case(limits(-1), outputs=window(), says="admission is off"),
+        "unknown": case(limits(950_000), outputs={**window(DEADLINE), "deadline-tasks": "\n"},
+                        says="chrt does not tell"),
+        "unknown hidden": case(limits(950_000), outputs=window(visible=False), says="hidepid"),
+    },
+    "scheduler.deadline-partition": {
+        "pass": case({**ONLINE, ISOLATED: "1\n"}, says="CPU 1"),
+        "pass partition": case({**ONLINE, ISOLATED: "\n", "/sys/fs/cgroup/cpuset.cpus.isolated":
+                                "1\n"}),
+        "fail": case({**ONLINE, ISOLATED: "\n"}, says="isolated: none"),
+        "unknown": case(ONLINE),
+        "unknown one CPU": case({"/sys/devices/system/cpu/online": "0\n", ISOLATED: "\n"},
+                                rt_cpus=(0,), says="none is left for the rest"),
+    },
+    "scheduler.rt-affinity": {
+        "pass": case(ONLINE, outputs=window(RUNNER), says="control (fifo 80)"),
+        "pass none": case(ONLINE, outputs=window(), says="no real-time task"),
+        "fail": case(ONLINE, outputs=window(RUNNER, MULTIPATHD), says="multipathd (rr 99) |"),
+        "unknown": case(ONLINE, outputs={"window": window()["window"]}),
+    },
+    "scheduler.rt-runtime-share": {
+        "pass": case({FEATURES: "NO_RT_RUNTIME_SHARE WAKEUP_PREEMPTION\n"}),
+        "fail": case({FEATURES: "RT_RUNTIME_SHARE WAKEUP_PREEMPTION\n"}),
+        "unknown": case(LOCKED, refused={FEATURES: "denied: Operation not permitted"},
+                        says="locked down (integrity)"),
+    },
+    "scheduler.hrtick-deadline": {
+        "pass": case({FEATURES: "NO_HRTICK HRTICK_DL\n"}),
+        "fail": case({FEATURES: "NO_HRTICK NO_HRTICK_DL\n"}),
+        "unknown": case(says="debugfs: root only"),
+    },
+}  # fmt: skip
+
+
+def test_the_fair_server_is_graver_for_who_never_sleeps() -> None:
+    files = {**NEW, FAIR: "50000000\n"}
+    assert outcome("scheduler.fair-server", case(files)).severity == "medium"
+    assert outcome("scheduler.fair-server", case(files, workload="compute")).severity == "high"
+
+
+def test_no_realtime_time_at_all_is_fatal_and_has_its_own_cure() -> None:
+    result = outcome("scheduler.rt-bandwidth", case(limits(0)))
+    assert (result.severity, result.cure) == (
+        "fatal", "sysctl -w kernel.sched_rt_runtime_us=950000",
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Half a second of a machine, against what a real kernel writes."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.checks import Thread, case, window
+
+from deadbeat.readiness.facts import Facts, UnreadError, gather
+from deadbeat.readiness.reading_values import cpus_text, mask_cpus
+from deadbeat.readiness.reading_window import COMMANDS, gaps, places, tasks
+from deadbeat.readiness.reading_window import window as read_window
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.local import LocalTarget
+
+READS = tuple(f"command:{name}" for name in COMMANDS)
+
+
+def facts_of(outputs: dict[str, str]) -> Facts:
+    return gather(FakeTarget(outputs=outputs), READS, commands=COMMANDS)
+
+
+def test_a_real_kernel_is_read() -> None:
+    with LocalTarget() as target:
+        facts = gather(target, READS, commands=COMMANDS)
+    seen = read_window(facts)
+    assert 0.4 <= seen.seconds < 20
+    assert 1 in seen.after.tasks and seen.after.ticks and seen.after.softirqs
+    assert places(facts)[1].cpus
+    watched, _ = gaps(facts)
+    assert watched >= 300
+
+
+def test_a_line_of_the_kernel_is_understood() -> None:
+    # cat /proc/PID/stat of `chrt -f 42 sleep 1`, Linux 6.18.
+    line = (
+        "4711 (a (b) c) S 4700 4700 4700 0 -1 4194304 98 0 1 0 3 4 0 0 -43 0 1 0 3250000 3000000"
+        " 400 18446744073709551615 94 94 140 0 0 0 0 0 0 1 0 0 17 1 42 1 0 0 0 94 94 94 140 140"
+    )
+    text = window()["window"].replace("700 (sh)", f"{line}\n700 (sh)")
+    task = read_window(facts_of({"window": text})).after.tasks[4711]
+    assert (task.name, task.policy, task.priority) == ("a (b) c", 1, 42)
+    assert (task.kernel, task.faults, task.ticks) == (False, 99, 7)
+
+
+def test_only_what_happened_between_the_moments_counts() -> None:
+    found = read_window(facts_of(window(
+        interrupts={"36": ("virtio-req", (1, 9), (1, 12)), "LOC": ("timer", (5, 5), (6, 7))},
+        softirqs={"NET_RX": ("", (1, 1), (1, 4))}, smi=(3, 5),
+    )))  # fmt: skip
+    assert found.interrupts(1) == {"36": 3, "LOC": 2}
+    assert found.interrupts(0) == {"LOC": 1}
+    assert found.softirqs(1) == {"NET_RX": 3}
+    assert (found.before.smi, found.after.smi, found.seconds) == (3, 5, 0.5)
+
+
+@pytest.mark.parametrize("text", ["", "==before\n", window()["window"].replace("==stat", "stat")])
+def test_half_a_window_is_none(text: str) -> None:
+    with pytest.raises(UnreadError, match="window"):
+        read_window(facts_of({"window": text}))
+
+
+def test_a_container_shows_not_every_task() -> None:
+    given = case(outputs=window(Thread(tid=9, name="x"), visible=False))
+    with pytest.raises(UnreadError, match="hidepid"):
+        tasks(facts_of(dict(given.outputs)))
+
+
+def test_cpus_in_words_and_masks() -> None:
+    assert cpus_text([5, 0, 1, 2]) == "0-2,5"
+    assert cpus_text([]) == "none"
+    assert mask_cpus("1,00000003") == [0, 1, 32]
+    with pytest.raises(UnreadError):
+        mask_cpus("x")
