@@ -2,12 +2,170 @@
 
 from __future__ import annotations
 
-from helpers.checks import Cases, case, config
+from collections.abc import Mapping
+
+from helpers.checks import Case, Cases, case, config
+
+BOOTED = {"/proc/cmdline": "root=/dev/vda quiet", "/sys/devices/system/cpu/online": "0-1"}
+DYNAMIC = {
+    "/proc/version": "Linux version 6.18.44 (a@b) #1 SMP PREEMPT_DYNAMIC @0",
+    "/proc/cmdline": "quiet",
+}
+WATCHDOG, ITS_CPUS = "/proc/sys/kernel/watchdog", "/proc/sys/kernel/watchdog_cpumask"
+EFI = "/sys/firmware/efi/fw_platform_size"
+EFI_CPUS = "/sys/devices/virtual/workqueue/efi_runtime/cpumask"
+
+
+def option(good: tuple[str, ...], bad: tuple[str, ...], says: str = "") -> Mapping[str, Case]:
+    """A check of build options alone."""
+    return {
+        "pass": case(outputs=config("A=y", *good)),
+        "fail": case(outputs=config("A=y", *bad), says=says),
+        "unknown": case(says="kernel-config: no such program"),
+        "unknown empty": case(outputs=config(), says="no option is set"),
+    }
+
 
 CASES: Cases = {
     "kernel.preempt-rt": {
         "pass": case(outputs=config("PREEMPT_RT=y")),
+        "pass file": case({"/sys/kernel/realtime": "1\n"}),
+        "pass version": case({"/proc/version": "Linux version 6.1.0 #1 SMP PREEMPT_RT Debian"}),
+        "pass old version": case({"/proc/version": "Linux version 4.19.0 #1 SMP PREEMPT RT"}),
         "fail": case(outputs=config("PREEMPT=y")),
+        "fail version": case(DYNAMIC, says="/proc/version"),
         "unknown": case(),
+    },
+    "kernel.preemption": {
+        "pass": case({**DYNAMIC, "/sys/kernel/debug/sched/preempt": "none voluntary (full)"}),
+        "pass lazy": case(DYNAMIC, outputs={"dmesg": "[0.1] Dynamic Preempt: lazy"}, says="lazy"),
+        "pass rt": case({"/sys/kernel/realtime": "1"}, says="rt"),
+        "fail": case(
+            DYNAMIC,
+            outputs={**config("PREEMPT_NONE=y"), "dmesg": "[0.1] Dynamic Preempt: none"},
+            says="as the kernel said at boot",
+        ),
+        "fail built": case(
+            {"/proc/version": "Linux version 6.6.1 #1 SMP", "/proc/cmdline": "x"},
+            outputs=config("PREEMPT_VOLUNTARY=y"),
+            says="voluntary",
+        ),
+        "unknown": case(DYNAMIC, refused={"/sys/kernel/debug/sched/preempt": "denied: no"}),
+    },
+    "kernel.high-res-timers": {
+        "pass": case(outputs={"timer-resolution": "  .resolution: 1 nsecs\n"}),
+        "pass built": case(
+            BOOTED, outputs=config("HIGH_RES_TIMERS=y"), says="/proc/timer_list does not tell"
+        ),
+        "fail": case(outputs={"timer-resolution": "  .resolution: 4000000 nsecs\n"}),
+        "fail off": case({"/proc/cmdline": "highres=off"}, outputs=config("HIGH_RES_TIMERS=y")),
+        "fail built": case(BOOTED, outputs=config("HZ=250")),
+        "unknown": case(BOOTED),
+    },
+    "kernel.cpu-freq": option(("CPU_FREQ=y",), ()),
+    "kernel.default-governor": option(
+        ("CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y",), ("CPU_FREQ_DEFAULT_GOV_SCHEDUTIL=y",), "schedutil"
+    ),
+    "kernel.other-governors": option(
+        ("CPU_FREQ_GOV_PERFORMANCE=y",),
+        ("CPU_FREQ_GOV_ONDEMAND=m", "CPU_FREQ_GOV_USERSPACE=y"),
+        "ondemand, userspace",
+    ),
+    "kernel.cpu-idle": option(("CPU_IDLE=y",), ()),
+    "kernel.tick": {
+        "pass": case(BOOTED, outputs=config("HZ_PERIODIC=y"), workload="periodic"),
+        "pass off": case(
+            {"/proc/cmdline": "nohz=off"}, outputs=config("NO_HZ_FULL=y"), workload="periodic"
+        ),
+        "pass compute": case(BOOTED, outputs=config("NO_HZ_FULL=y"), workload="compute"),
+        "pass mixed": case(BOOTED, outputs=config("NO_HZ_FULL=y")),
+        "fail": case(BOOTED, outputs=config("NO_HZ_IDLE=y")),
+        "fail periodic": case(
+            BOOTED, outputs=config("NO_HZ_FULL=y"), workload="periodic", says="avoid NO_HZ"
+        ),
+        "fail compute": case(
+            BOOTED, outputs=config("HZ_PERIODIC=y"), workload="compute", says="wants NO_HZ_FULL"
+        ),
+        "unknown": case(BOOTED),
+    },
+    "kernel.lockup-detector": {
+        "pass": case(outputs=config("HZ=250")),
+        "pass off": case({WATCHDOG: "0"}, outputs=config("LOCKUP_DETECTOR=y")),
+        "pass elsewhere": case({WATCHDOG: "1", ITS_CPUS: "0"}, says="not on CPU 1"),
+        "fail": case({WATCHDOG: "1", ITS_CPUS: "0-1"}, outputs=config("LOCKUP_DETECTOR=y")),
+        "unknown": case(refused={WATCHDOG: "denied: no"}, outputs=config("LOCKUP_DETECTOR=y")),
+    },
+    "kernel.lockdep": option((), ("PROVE_LOCKING=y",)),
+    "kernel.latency-tracers": option((), ("PREEMPT_TRACER=y",), "PREEMPT_TRACER"),
+    "kernel.tracing": option(("TRACING=y",), ()),
+    "kernel.noise-tracers": option(
+        ("TIMERLAT_TRACER=y", "OSNOISE_TRACER=y", "HWLAT_TRACER=y"),
+        ("TIMERLAT_TRACER=y", "OSNOISE_TRACER=y"),
+        "not set: HWLAT_TRACER",
+    ),
+    "kernel.efi-runtime": {
+        "pass": case(BOOTED, outputs=config("EFI=y"), says="not booted by EFI"),
+        "pass none": case(BOOTED, outputs=config("HZ=250")),
+        "pass word": case({EFI: "64", "/proc/cmdline": "efi=noruntime"}, outputs=config("EFI=y")),
+        "pass built": case({EFI: "64", **BOOTED}, outputs=config("EFI=y", "EFI_DISABLE_RUNTIME=y")),
+        "pass confined": case({EFI: "64", EFI_CPUS: "1\n", **BOOTED}, outputs=config("EFI=y")),
+        "fail": case({EFI: "64", EFI_CPUS: "3\n", **BOOTED}, outputs=config("EFI=y")),
+        "fail everywhere": case({EFI: "64", **BOOTED}, outputs=config("EFI=y")),
+        "fail again": case(
+            {EFI: "64", **BOOTED, "/proc/cmdline": "efi=runtime"},
+            outputs=config("EFI=y", "EFI_DISABLE_RUNTIME=y"),
+        ),
+        "unknown": case(BOOTED),
+        "unknown refused": case({EFI: "64"}, outputs=config("EFI=y"), says="/proc/cmdline"),
+    },
+    "kernel.drm": {
+        "pass": case(outputs=config("HZ=250")),
+        "pass no card": case(outputs=config("DRM=m"), says="no card"),
+        "fail": case({"/sys/class/drm/card0/dev": "226:0"}, outputs=config("DRM=y"), says="card0"),
+        "unknown": case(),
+    },
+    "kernel.slub-partial": {
+        "pass": case(outputs={**config("SLUB_CPU_PARTIAL=y"), "slab-partial": "0\n0\n"}),
+        "pass built": case(outputs=config("HZ=250")),
+        "fail": case(
+            outputs={**config("SLUB_CPU_PARTIAL=y"), "slab-partial": "0\n30\n"}, says="1 of 2"
+        ),
+        "unknown": case(outputs=config("SLUB_CPU_PARTIAL=y")),
+    },
+    "kernel.rt-group-sched": {
+        "pass": case(BOOTED, outputs=config("HZ=250")),
+        "pass word": case(
+            {"/proc/cmdline": "rt_group_sched=0"}, outputs=config("RT_GROUP_SCHED=y")
+        ),
+        "pass default": case(
+            BOOTED, outputs=config("RT_GROUP_SCHED=y", "RT_GROUP_SCHED_DEFAULT_DISABLED=y")
+        ),
+        "fail": case(BOOTED, outputs=config("RT_GROUP_SCHED=y")),
+        "unknown": case(BOOTED),
+    },
+    "kernel.rcu-nocb": option(("RCU_NOCB_CPU=y",), ()),
+    "kernel.rcu-boost": {
+        **option(("PREEMPT_RCU=y", "RCU_BOOST=y"), ("PREEMPT_RCU=y",)),
+        "pass not preempted": case(outputs=config("TREE_RCU=y"), says="not preempted"),
+    },
+    "kernel.cpu-isolation": option(("CPU_ISOLATION=y",), ()),
+    "kernel.cpusets": option(("CPUSETS=y",), ()),
+    "kernel.sanitizers": option(("HAVE_ARCH_KASAN=y",), ("KASAN=y",)),
+    "kernel.debug": option(
+        ("DEBUG_FS=y", "DEBUG_INFO=y", "DEBUG_KERNEL=y", "DEBUG_ATOMIC_SLEEP=y", "SLUB_DEBUG=y"),
+        ("DEBUG_OBJECTS=y", "DEBUG_PREEMPT=y"),
+        "CONFIG_DEBUG_OBJECTS=y, CONFIG_DEBUG_PREEMPT=y",
+    ),
+    "kernel.hz": {
+        "pass": case(outputs=config("HZ=1000")),
+        "fail": case(outputs=config("HZ=100"), says="10 ms"),
+        "unknown": case(),
+        "unknown value": case(outputs=config("A=y"), says="not in the configuration"),
+    },
+    "kernel.release": {
+        "pass": case({"/proc/version": "Linux version 6.12.0-rt (x)"}),
+        "fail": case({"/proc/version": "Linux version 5.15.1 (x)"}, says="5.15"),
+        "unknown": case(),
+        "unknown words": case({"/proc/version": "something else"}),
     },
 }

@@ -1,0 +1,50 @@
+"""Build options and files that may not be there, as several checks ask for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from deadbeat.readiness.check import Verdict, failed, passed
+from deadbeat.readiness.facts import Facts
+from deadbeat.targets.readings import MISSING
+
+
+def built(facts: Facts, *names: str) -> list[str]:
+    """Those of ``names`` that the kernel was built with, as its configuration has them."""
+    return [f"CONFIG_{n}={facts.option(n)}" for n in names if facts.option(n) != "n"]
+
+
+def without(facts: Facts, names: Sequence[str], reason: str) -> Verdict:
+    """Passes where the kernel has none of ``names``; else fails with ``reason``."""
+    there = built(facts, *names)
+    return failed(", ".join(there), reason) if there else passed("not set")
+
+
+def having(facts: Facts, name: str, reason: str) -> Verdict:
+    """Passes where the kernel has ``name``; else fails with ``reason``."""
+    there = built(facts, name)
+    return passed(there[0]) if there else failed(f"CONFIG_{name} is not set", reason)
+
+
+def absent(facts: Facts, path: str) -> bool:
+    """Whether a file does not exist. One that is refused does.
+
+    UnreadError where sysfs and procfs themselves may be lacking (/proc/cmdline is not there)."""
+    reading = facts.reading(path)
+    if reading.text is None and reading.reason == MISSING:
+        facts.text("/proc/cmdline")
+        return True
+    return False
+
+
+def realtime(facts: Facts) -> bool:
+    """Whether this is a PREEMPT_RT kernel; needs REALTIME among what is read."""
+    return bool(
+        facts.get(REALTIME[0]) == "1"
+        or re.search(r"\bPREEMPT[_ ]RT\b", facts.get(REALTIME[1]) or "")
+    )
+
+
+#: Files that `realtime` reads.
+REALTIME = ("/sys/kernel/realtime", "/proc/version")
