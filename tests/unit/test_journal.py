@@ -1,0 +1,303 @@
+"""A made-up tree of the kernel's files: what is changed comes back, byte for byte, after anything.
+
+Truth: the bytes that the tree held before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.trees import BOOT_ID, ODD, WANTED, grow, held, killed_after, moments
+
+from deadbeat.model.errors import TargetError
+from deadbeat.model.tuning import Setting
+from deadbeat.readiness.journal import Journal
+from deadbeat.readiness.tune import applied
+from deadbeat.targets.local import LocalTarget
+
+SWAPPINESS = "/proc/sys/vm/swappiness"
+
+
+class Machine:
+    """A tree, its journal, and what it held at first."""
+
+    def __init__(self, target: LocalTarget, folder: Path) -> None:
+        self.root = grow(folder / "tree")
+        self.before = held(self.root)
+        self.state = folder / "state"
+        self.target = target
+        self.journal = Journal(target, folder=str(self.state), root=str(self.root))
+
+    def write(self, path: str, content: str) -> None:
+        (self.root / path.lstrip("/")).write_text(content)
+
+    def reads(self, path: str) -> str:
+        return (self.root / path.lstrip("/")).read_text()
+
+    def restart(self) -> None:
+        """Another boot; the files of the kernel as it makes them."""
+        grow(self.root)
+        self.write(BOOT_ID, "another\n")
+
+    def stands(self) -> list[str]:
+        return [each.stand for each in self.journal.status()]
+
+    def revert(self, *, force: bool = False) -> set[str]:
+        return {each.result for each in self.journal.revert(force=force)}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with LocalTarget() as target:
+        yield Machine(target, tmp_path)
+
+
+def test_every_form_is_applied_read_back_and_put_back_exactly(machine: Machine) -> None:
+    done = machine.journal.apply(WANTED, reason="a  test\nof two lines")
+    assert [change.outcome for change in done.changes] == ["applied"] * len(WANTED)
+    assert done.changes[2].old == "5 4 1 6"
+    for each in WANTED:
+        assert machine.reads(each.path) == f"{each.value}\n"
+    standing = machine.journal.status()
+    assert [each.path for each in standing] == [each.path for each in WANTED]
+    assert {each.stand for each in standing} == {"applied"}
+    assert {each.reason for each in standing} == {"a test of two lines"}
+    assert {each.session for each in standing} == {done.session}
+    returned = machine.journal.revert()
+    assert [each.path for each in returned] == [each.path for each in reversed(WANTED)]
+    assert {each.result for each in returned} == {"restored"}
+    assert held(machine.root) == machine.before
+    assert (machine.journal.status(), machine.journal.revert()) == ((), ())
+
+
+def test_what_holds_the_value_already_or_is_not_there_is_left_alone(machine: Machine) -> None:
+    locked = machine.root / "sys/odd/many words"
+    locked.chmod(0o444)
+    wanted = [
+        Setting(SWAPPINESS, "61"),
+        Setting("/sys/kernel/mm/transparent_hugepage/enabled", "always", "selected"),
+        Setting("/sys/devices/virtual/workqueue/cpumask", "f", "mask"),
+        Setting("/sys/none", "1"),
+        Setting("/sys/odd/many words", "1"),
+    ]
+    done = machine.journal.apply(wanted, reason="test")
+    assert [each.outcome for each in done.changes] == ["already"] * 3 + ["skipped"] * 2
+    assert [each.reason for each in done.those("skipped")] == [
+        "not on this machine",
+        "read-only on this machine",
+    ]
+    assert (machine.journal.status(), held(machine.root)) == ((), machine.before)
+
+
+def test_a_second_application_on_top_keeps_what_the_first_found(machine: Machine) -> None:
+    machine.journal.apply([Setting(SWAPPINESS, "10")], reason="first")
+    machine.journal.apply([Setting(SWAPPINESS, "5"), *WANTED[1:3]], reason="second")
+    assert machine.stands() == ["covered", "applied", "applied", "applied"]
+    assert machine.revert() == {"restored"}
+    assert held(machine.root) == machine.before
+
+
+def test_one_application_of_several_is_put_back(machine: Machine) -> None:
+    machine.journal.apply([Setting(SWAPPINESS, "10")], reason="first")
+    second = machine.journal.apply([Setting(SWAPPINESS, "5"), *WANTED[1:3]], reason="second")
+    machine.journal.revert(session=second.session)
+    assert machine.reads(SWAPPINESS) == "10\n"
+    assert machine.stands() == ["applied"]
+
+
+def test_what_somebody_else_changed_is_left_alone_unless_forced(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:2], reason="test")
+    machine.write(SWAPPINESS, "33\n")
+    assert machine.stands() == ["changed", "applied"]
+    assert machine.revert() == {"changed", "restored"}
+    assert machine.reads(SWAPPINESS) == "33\n"
+    assert machine.stands() == ["changed"]
+    assert machine.revert(force=True) == {"restored"}
+    assert held(machine.root) == machine.before
+
+
+def test_what_somebody_else_put_back_is_done_with(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:1], reason="test")
+    machine.write(SWAPPINESS, "61\n")
+    assert machine.stands() == ["back"]
+    assert machine.revert() == {"back"}
+    assert machine.stands() == []
+
+
+def test_after_a_restart_nothing_is_put_back_that_the_restart_made(machine: Machine) -> None:
+    machine.journal.apply(WANTED, reason="test")
+    machine.restart()
+    machine.write(SWAPPINESS, "44\n")
+    after = held(machine.root)
+    assert set(machine.stands()) == {"reset"}
+    returned = {each.path: each for each in machine.journal.revert()}
+    assert {each.result for each in returned.values()} == {"reset"}
+    assert (returned[SWAPPINESS].old, returned[SWAPPINESS].now) == ("61", "44")
+    assert held(machine.root) == after
+    assert machine.stands() == []
+
+
+def test_after_a_restart_a_file_that_outlives_it_is_put_back(machine: Machine) -> None:
+    machine.write("/etc", "old\n")
+    machine.journal.apply([Setting("/etc", "new")], reason="test")
+    machine.restart()
+    assert machine.reads("/etc") == "new\n"
+    assert machine.revert() == {"restored"}
+    assert machine.reads("/etc") == "old\n"
+
+
+def test_a_file_that_has_gone_stays_in_the_journal_until_forced(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:1], reason="test")
+    (machine.root / SWAPPINESS.lstrip("/")).unlink()
+    assert machine.revert() == {"gone"}
+    assert machine.stands() == ["gone"]
+    machine.revert(force=True)
+    assert machine.stands() == []
+
+
+def test_a_journal_that_is_damaged_says_so(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:1], reason="test")
+    (machine.state / "000007").write_text("of another version\n")
+    assert machine.stands() == ["applied", "damaged"]
+    assert machine.revert() == {"damaged", "restored"}
+
+
+def test_what_moved_by_itself_is_told_after_the_way_back(machine: Machine) -> None:
+    machine.write("/proc/irq", "1\n")
+    wanted = WANTED[:1]
+    machine.journal.apply(wanted, reason="test", keep=["/proc/ir[q]", "/proc/none*"])
+    machine.write("/proc/irq", "0\n")
+    moved = [each for each in machine.journal.revert() if each.result == "moved"]
+    assert [(each.path, each.old, each.now) for each in moved] == [
+        (f"{machine.root}/proc/irq", "1", "0")
+    ]
+    assert sorted(file.name for file in machine.state.iterdir()) == ["journal.sh", "lock"]
+
+
+def test_settings_hold_for_a_block(machine: Machine) -> None:
+    with applied(machine.target, WANTED, reason="test", journal=machine.journal) as done:
+        assert len(done.those("applied")) == len(WANTED)
+        assert machine.reads(SWAPPINESS) == "10\n"
+    assert held(machine.root) == machine.before
+
+
+def test_settings_go_with_an_error_in_the_block(machine: Machine) -> None:
+    with (
+        pytest.raises(KeyError),
+        applied(machine.target, WANTED, reason="test", journal=machine.journal),
+    ):
+        raise KeyError
+    assert held(machine.root) == machine.before
+
+
+def test_a_block_does_not_begin_without_all_its_settings(machine: Machine) -> None:
+    wanted = [*WANTED, Setting("/sys/none", "1")]
+    with (
+        pytest.raises(TargetError, match="1 of 10 settings not possible here") as caught,
+        applied(machine.target, wanted, reason="test", journal=machine.journal),
+    ):
+        pytest.fail("it began")
+    assert caught.value.details == ("/sys/none = 1: not on this machine",)
+    assert held(machine.root) == machine.before
+    with applied(
+        machine.target, wanted, reason="test", journal=machine.journal, partly=True
+    ) as done:
+        assert len(done.those("applied")) == len(WANTED)
+    assert held(machine.root) == machine.before
+
+
+def test_a_block_whose_settings_somebody_changed_says_so(machine: Machine) -> None:
+    with (
+        pytest.raises(TargetError, match="1 settings are not back"),
+        applied(machine.target, WANTED, reason="test", journal=machine.journal),
+    ):
+        machine.write(SWAPPINESS, "33\n")
+    assert machine.reads(SWAPPINESS) == "33\n"
+
+
+@pytest.mark.parametrize("bad", ["relative", "/a\nb", ""])
+def test_a_path_is_absolute_and_one_line(bad: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        Setting(bad, "1")
+
+
+def test_two_do_not_change_settings_at_once(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _path_of_few_tools(tmp_path / "bin", monkeypatch, flock=True, sleep="exit 0")
+    machine.state.mkdir()
+    with (machine.state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(TargetError, match="another deadbeat is changing settings"):
+            machine.journal.apply(WANTED, reason="test")
+        assert held(machine.root) == machine.before
+    machine.journal.apply(WANTED, reason="test")
+    assert machine.revert() == {"restored"}
+
+
+def test_a_shell_and_a_few_programs_are_enough(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _path_of_few_tools(tmp_path / "bin", monkeypatch, flock=False)
+    machine.journal.apply(WANTED, reason="test")
+    (machine.state / "owner").symlink_to("1 of-another-boot")
+    machine.target.run(["sh", str(machine.state / "journal.sh"), "revert", str(machine.state)])
+    assert held(machine.root) == machine.before
+    assert sorted(file.name for file in machine.state.iterdir()) == ["journal.sh", "lock"]
+
+
+def _path_of_few_tools(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, flock: bool, sleep: str = ""
+) -> None:
+    folder.mkdir()
+    tools = ["sh", "cat", "mkdir", "mv", "rm", "ls", "sync", "date", "sleep", "ln"]
+    for tool in [*tools, *(["flock"] if flock else [])]:
+        found = shutil.which(tool)
+        assert found is not None
+        (folder / tool).symlink_to(found)
+    if sleep:
+        (folder / "sleep").unlink()
+        (folder / "sleep").write_text(f"#!/bin/sh\n{sleep}\n")
+        (folder / "sleep").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def _script(machine: Machine, verb: str, *words: str) -> list[str]:
+    return ["sh", str(machine.state / "journal.sh"), verb, str(machine.state), *words]
+
+
+def _kills(machine: Machine, count: int, longest: float) -> int:
+    """Applications and ways back killed at random moments; how many were running then."""
+    machine.journal.apply(WANTED[:1], reason="leaves the script there")
+    machine.journal.revert()
+    script = (machine.state / "journal.sh").read_text()
+    wanted = [word for each in WANTED for word in (each.path, each.form, each.value)]
+    apply = _script(machine, "apply", script, "one", "test", str(machine.root), "", *wanted)
+    killed = 0
+    for number, moment in enumerate(moments(count, longest, seed=count)):
+        killed += killed_after(apply, moment, {})
+        if number % 3 == 0:
+            killed += killed_after(_script(machine, "revert"), moment / 2, {})
+        if number % 4 == 0:
+            machine.journal.apply([Setting(SWAPPINESS, "20"), *WANTED[3:]], reason="on top")
+        returned = machine.journal.revert()
+        assert [each for each in returned if not each.settled] == []
+        assert held(machine.root) == machine.before, moment
+    return killed
+
+
+def test_killed_at_any_moment_it_puts_everything_back(machine: Machine) -> None:
+    assert _kills(machine, 20, 0.06) > 5
+
+
+@pytest.mark.slow
+def test_killed_at_hundreds_of_moments_it_puts_everything_back(machine: Machine) -> None:
+    assert _kills(machine, 300, 0.06) > 100
+
+
+def test_the_tree_of_the_tests_holds_no_value_that_is_wanted() -> None:
+    assert not {each.value.encode() for each in WANTED} & {text.strip() for text in ODD.values()}
