@@ -12,8 +12,8 @@ Form = Literal["plain", "selected", "mask"]
 #: What became of a setting that was to be applied.
 Outcome = Literal["applied", "already", "skipped", "refused"]
 #: How a journalled change stands: ``pending`` was journalled and perhaps applied, ``covered`` lies
-#: below a later change, ``back`` holds its old value, ``reset`` was undone by a restart, ``changed``
-#: holds what somebody else wrote since.
+#: below a later change, ``back`` holds its old value, ``reset`` was undone by a restart,
+#: ``changed`` holds what somebody else wrote since.
 Stand = Literal[
     "pending", "applied", "covered", "back", "reset", "changed", "gone", "unread", "damaged"
 ]
