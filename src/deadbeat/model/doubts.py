@@ -384,6 +384,125 @@ DOUBTS: tuple[Doubt, ...] = (
         """The column stopped says why of each point, half_width how well it is known. Continue with
         another --budget, or begin anew with a higher --sets-max or a looser --precision.""",
     ),
+    _doubt(
+        "latency-no-valid-run",
+        "A cell of the matrix has no figures",
+        """Every run of it was found invalid: the load did not run, the measuring thread had another
+        priority, the processor throttled. Its figures would describe something else; they are in
+        the files, and count nowhere.""",
+        """Each invalid run names its problems with their figures. Put them right and repeat the
+        command: it measures what is lacking.""",
+    ),
+    _doubt(
+        "latency-invalid-runs",
+        "Some runs do not count",
+        """What was asked for did not happen in them. If it is the load itself that makes runs
+        invalid (heat, a hypervisor), those that are left are the mild ones.""",
+        """See in which cells they are. Many in one cell mean that its maximum is too small.""",
+    ),
+    _doubt(
+        "latency-run-warnings",
+        "Runs that count have remarks",
+        """Something was less than ideal, though not so much that the figures describe another
+        thing: a little steal, a load slightly off, another real-time task.""",
+        """Read the remarks of the run that has the maximum first.""",
+    ),
+    _doubt(
+        "latency-settings-mixed",
+        "Runs of one matrix were measured in different ways",
+        """Interval, priority and policy move latency by themselves: a longer interval lets a core
+        sleep more deeply, a lower priority waits for more. Cells that differ in them cannot be set
+        beside each other.""",
+        """Measure all cells with one command.""",
+    ),
+    _doubt(
+        "latency-missed",
+        "Periods passed without a wake-up",
+        """A wake-up that is later than a period makes the ones after it vanish: a stall of 400 ms
+        is one late value among 1000 instead of 400. Raw percentiles then look fine while a task
+        with a deadline would have missed 400 (coordinated omission).""",
+        """Read the corrected figures, which have a value for every missed period. cyclictest does
+        not tell enough to correct; its missed periods are at least counted.""",
+    ),
+    _doubt(
+        "latency-overflow",
+        "Latencies lay beyond the histogram",
+        """The engine counted them without their values. Percentiles that fall among them are not
+        known and shown as such, not as the histogram's edge.""",
+        """Measure with the prober, whose histogram has no upper end.""",
+    ),
+    _doubt(
+        "latency-resolution",
+        "Latencies are cut off to whole steps",
+        """cyclictest's histogram has whole microseconds, cut off below: 4.9 us counts as 4. Means
+        are half a step too low, small percentiles jump by whole steps.""",
+        """Compare only figures of the same engine; the prober has nanoseconds.""",
+    ),
+    _doubt(
+        "latency-engines-differ",
+        "Two engines do not agree",
+        """They differ in what lies between the timer's moment and the reading of the clock: the
+        call they sleep in, the clock they read, whether they keep the processor from idle states.
+        Neither is wrong; they are not the same quantity.""",
+        """Use one engine for everything that is compared. Look at the median: a constant offset is
+        the engine's, a different tail is not.""",
+    ),
+    _doubt(
+        "latency-few-runs",
+        "Cells rest on one or two runs",
+        """Wake-ups of one run share what the machine did then. Thousands of them give a narrow
+        interval around that minute, and say nothing of the next.""",
+        """More, shorter runs (--repeats); five or more for a comparison.""",
+    ),
+    _doubt(
+        "latency-short",
+        "It was measured for less than an hour",
+        """The maximum of a run grows with its length: rare events (a timer once a second, a log
+        rotated once a day) are in it only if they happened. A maximum is a lower bound of the
+        worst case, and of an application's even more so.""",
+        """Read the tail statement instead of the maximum: it says what has been shown, and how many
+        hours more would show ten times less.""",
+    ),
+    _doubt(
+        "latency-thin-quantile",
+        "A quantile is not bounded from above",
+        """So far out there are not enough wake-ups for any of them to lie surely beyond the
+        quantile. The figure shown is the largest value, or near it: one sample.""",
+        """Measure longer; 36,887 wake-ups bound p99.99.""",
+    ),
+    _doubt(
+        "latency-dependent",
+        "Late wake-ups come together",
+        """A stall makes several wake-ups late at once, a busy minute makes whole runs late.
+        Formulas for independent values would then claim too much: the tail statements count
+        clusters, not wake-ups, and intervals resample runs.""",
+        """Nothing to put right; longer measurements, at different hours, tell more than faster
+        ones.""",
+    ),
+    _doubt(
+        "latency-idle-worse",
+        "The idle machine is later than the loaded one",
+        """An idle core sleeps deeply, lowers its frequency or is given to another guest of the
+        host; a busy one is awake. So the idle cell is no reference for what load costs, and a
+        system that is mostly idle is not the harmless case.""",
+        """deadbeat doctor names idle states and governors. Measure with --dma-latency system and
+        hold to see what idle states contribute.""",
+    ),
+    _doubt(
+        "latency-cpus-differ",
+        "One CPU is later than another",
+        """Interrupts, kernel threads and neighbours on the same chip are not spread evenly. A
+        figure of all CPUs pooled describes neither.""",
+        """Read the rows of the CPUs; readiness checks on interrupts say what is bound where.""",
+    ),
+    _doubt(
+        "latency-beat",
+        "Late wake-ups keep a beat",
+        """Something periodic stops the CPU: a host that enforces a quota every 100 ms, bandwidth
+        control every second, a watchdog. The figures then depend on how the measurement's own
+        period falls on it, and the machine's part is not the kernel's.""",
+        """The worst wake-ups carry their times; a traced run tells who had the CPU.""",
+    ),
 )
 
 

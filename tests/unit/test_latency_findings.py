@@ -1,0 +1,154 @@
+"""Every finding on a matrix made to have it, and none on one that has nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from attrs import evolve
+from helpers.wake_ups import cpu_of, run_of
+
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint, Problem
+
+FULL = LoadPoint("cpu", 100)
+HOUR = 3600.0
+
+
+def times(seed: int, *, scale: float = 1.0, many: int = 40_000) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return (scale * (20_000 + 2_000 * random.exponential(size=many))).astype(np.int64)
+
+
+def runs_of(
+    *, load: LoadPoint = IDLE, engine: str = "prober", scale: float = 1.0, seed: int = 0
+) -> list[LatencyRun]:
+    """Four runs of two CPUs, an hour each: nothing to find fault with."""
+    return [
+        evolve(
+            run_of(
+                cpu_of(times(seed + 2 * n, scale=scale)),
+                cpu_of(times(seed + 2 * n + 1, scale=scale), cpu=1),
+                repeat=n,
+                load=load,
+                engine=engine,
+            ),
+            seconds=HOUR,
+        )
+        for n in range(4)
+    ]
+
+
+def all_cpus(runs: Sequence[LatencyRun], **changes: object) -> list[LatencyRun]:
+    return [evolve(r, cpus=tuple(evolve(cpu, **changes) for cpu in r.cpus)) for r in runs]
+
+
+def found(runs: Sequence[LatencyRun]) -> dict[str, str]:
+    return {item.id: item.message for item in summarise_latency(runs).findings}
+
+
+def test_nothing_is_found_where_nothing_is_wrong() -> None:
+    assert found([*runs_of(), *runs_of(load=FULL, scale=1.2, seed=20)]) == {}
+
+
+def problem(name: str, seriousness: str) -> tuple[Problem, ...]:
+    return (Problem(name=name, seriousness=seriousness, text="3"),)  # type: ignore[arg-type]
+
+
+def invalid(count: int) -> list[LatencyRun]:
+    runs = runs_of()
+    return [
+        evolve(r, problems=problem("throttled", "invalid")) if n < count else r
+        for n, r in enumerate(runs)
+    ]
+
+
+def missed(*, corrected: bool) -> list[LatencyRun]:
+    return [
+        evolve(
+            r,
+            cpus=tuple(
+                evolve(cpu, missed=100, corrected=cpu.raw if corrected else None) for cpu in r.cpus
+            ),
+        )
+        for r in runs_of()
+    ]
+
+
+def overflowed() -> list[LatencyRun]:
+    raw = evolve(
+        Histogram.of([5_000] * 40_000),
+        overflow=3, overflow_from_ns=10**6, max_ns=10**7, resolution_ns=1000,
+    )  # fmt: skip
+    return all_cpus(runs_of(), raw=raw)
+
+
+def one_cpu_later() -> list[LatencyRun]:
+    return [
+        evolve(r, cpus=(r.cpus[0], cpu_of(times(50 + n, scale=3), cpu=1)))
+        for n, r in enumerate(runs_of())
+    ]
+
+
+def clustered() -> list[LatencyRun]:
+    runs = runs_of()
+    values = times(3)
+    values[20_000:20_300] += 500_000
+    return [evolve(runs[0], cpus=(cpu_of(values), cpu_of(values, cpu=1))), *runs[1:]]
+
+
+def beating() -> list[LatencyRun]:
+    values = times(3)
+    values[7::100] += 500_000
+    return [evolve(r, cpus=(cpu_of(values), cpu_of(values, cpu=1))) for r in runs_of()]
+
+
+CASES: dict[str, Callable[[], list[LatencyRun]]] = {
+    "latency-no-valid-run": lambda: invalid(4),
+    "latency-invalid-runs": lambda: invalid(1),
+    "latency-run-warnings": lambda: [
+        evolve(r, problems=problem("steal", "warning")) for r in runs_of()
+    ],
+    "latency-settings-mixed": lambda: [evolve(runs_of()[0], priority=80), *runs_of()[1:]],
+    "simulated": lambda: [evolve(r, kind="simulated") for r in runs_of()],
+    "latency-missed": lambda: missed(corrected=False),
+    "latency-overflow": overflowed,
+    "latency-resolution": overflowed,
+    "latency-engines-differ": lambda: [*runs_of(), *runs_of(engine="cyclictest", scale=1.1)],
+    "latency-few-runs": lambda: runs_of()[:2],
+    "latency-short": lambda: [evolve(r, seconds=1.0) for r in runs_of()],
+    "latency-thin-quantile": lambda: [
+        evolve(r, cpus=(cpu_of(times(n, many=500)),)) for n, r in enumerate(runs_of())
+    ],
+    "latency-dependent": clustered,
+    "latency-idle-worse": lambda: [*runs_of(scale=1.5), *runs_of(load=FULL)],
+    "latency-cpus-differ": one_cpu_later,
+    "latency-beat": beating,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_found(name: str) -> None:
+    assert name in found(CASES[name]())
+
+
+def test_the_reasons_of_invalid_runs_are_counted() -> None:
+    assert "throttled (2)" in found(invalid(2))["latency-invalid-runs"]
+
+
+def test_missed_periods_that_were_corrected_show_both_figures() -> None:
+    text = found(missed(corrected=True))["latency-missed"]
+    assert "without them" in text and "800 of 320,000" in text
+    assert "does not tell" in found(missed(corrected=False))["latency-missed"]
+
+
+def test_the_beat_has_its_period() -> None:
+    assert "every 100 ms" in found(beating())["latency-beat"]
+
+
+def test_the_worst_comes_first() -> None:
+    severities = [item.severity for item in summarise_latency(invalid(4)[:2]).findings]
+    order = ("serious", "warning", "info")
+    assert severities == sorted(severities, key=order.index) and severities[0] == "serious"
