@@ -1,4 +1,4 @@
-"""Sets of CPUs that several checks ask for: as the kernel writes them, and in words."""
+"""Which CPUs are meant for real-time tasks, and what the boot and the kernel keep from them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,25 @@ import re
 from collections.abc import Iterable
 
 from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.reading_values import ONLINE, cpus_text
 
 #: Files that `isolated` reads.
 ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
 #: Files that `tickless` reads.
-TICKLESS = ("/sys/devices/system/cpu/nohz_full", "/proc/cmdline", "/sys/devices/system/cpu/online")
+TICKLESS = ("/sys/devices/system/cpu/nohz_full", "/proc/cmdline", ONLINE)
 #: Files that `offloaded` reads.
 OFFLOADED = TICKLESS
-_ONLINE = "/sys/devices/system/cpu/online"
 
 
-def listed(cpus: Iterable[int]) -> str:
-    """CPUs as the kernel lists them, ``0-2,5``; "none"."""
-    parts: list[str] = []
-    ordered = sorted(set(cpus))
-    while ordered:
-        count = 1
-        while count < len(ordered) and ordered[count] == ordered[0] + count:
-            count += 1
-        parts.append(f"{ordered[0]}-{ordered[count - 1]}" if count > 1 else f"{ordered[0]}")
-        ordered = ordered[count:]
-    return ",".join(parts) or "none"
+def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
+    """CPUs for real-time tasks in words, ``CPUs 2-3``; ``assumed`` where nobody named them.
 
-
-def meant(facts: Facts) -> str:
-    """The CPUs for real-time tasks in words, and whether somebody said so."""
-    assumed = "" if facts.asked_cpus else " (assumed; --rt-cpus names them)"
-    return f"{'CPU' if len(facts.rt_cpus) == 1 else 'CPUs'} {listed(facts.rt_cpus)}{assumed}"
-
-
-def housekeeping(facts: Facts) -> set[int]:
-    """CPUs that are online and not meant for real-time tasks. UnreadError if none is known."""
-    return set(facts.cpu_list(_ONLINE)) - set(facts.rt_cpus)
-
-
-def from_mask(text: str) -> set[int]:
-    """CPUs of a mask, ``3`` or ``00000001,ffffffff``. ValueError where it is none."""
-    bits = int(text.replace(",", ""), 16)
-    return {cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1}
+    Args:
+        cpus: Those of them that are spoken of; None: all.
+    """
+    chosen = sorted(facts.rt_cpus if cpus is None else cpus)
+    assumed = "" if facts.asked_cpus else " (assumed)"
+    return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
 
 
 def from_boot(text: str, last: int) -> set[int]:
@@ -70,7 +51,7 @@ def _number(text: str, last: int) -> int:
 
 def argument_cpus(facts: Facts, name: str) -> set[int]:
     """CPUs that a word of the command line names; none where it is not there."""
-    last = max(facts.cpu_list(_ONLINE), default=0)
+    last = max(facts.cpu_list(ONLINE), default=0)
     return from_boot(facts.argument(name) or "", last)
 
 
@@ -87,7 +68,7 @@ def tickless(facts: Facts) -> set[int]:
     """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
     if facts.get(TICKLESS[0]) is None:
         facts.text("/proc/cmdline")  # without sysfs nothing is known
-        facts.cpu_list(_ONLINE)
+        facts.cpu_list(ONLINE)
         return set()
     return set(facts.cpu_list(TICKLESS[0]))
 

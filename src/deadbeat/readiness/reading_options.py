@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from deadbeat.readiness.check import Verdict, failed, passed
 from deadbeat.readiness.facts import Facts
-from deadbeat.targets.readings import MISSING
+from deadbeat.readiness.reading_values import absent
 
 
 def built(facts: Facts, *names: str) -> list[str]:
@@ -27,15 +27,12 @@ def having(facts: Facts, name: str, reason: str) -> Verdict:
     return passed(there[0]) if there else failed(f"CONFIG_{name} is not set", reason)
 
 
-def absent(facts: Facts, path: str) -> bool:
+def lacking(facts: Facts, path: str) -> bool:
     """Whether a file does not exist. One that is refused does.
 
-    UnreadError where sysfs and procfs themselves may be lacking (/proc/cmdline is not there)."""
-    reading = facts.reading(path)
-    if reading.text is None and reading.reason == MISSING:
-        facts.text("/proc/cmdline")
-        return True
-    return False
+    UnreadError where /proc itself is not there, and so nothing says anything."""
+    facts.text("/proc/cmdline")
+    return absent(facts, path)
 
 
 def realtime(facts: Facts) -> bool:

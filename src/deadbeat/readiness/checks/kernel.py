@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import CONFIG, DMESG, Facts
 from deadbeat.readiness.preemption import kernel_release, preemption_model
 from deadbeat.readiness.procfs import is_unknown
-from deadbeat.readiness.reading_cpus import from_mask, housekeeping, listed, meant
-from deadbeat.readiness.reading_options import REALTIME, absent, built, having, realtime, without
-from deadbeat.readiness.sources import (
-    CPU_ISOLATION,
-    KERNEL_CONFIGURATION,
-    KERNEL_PARAMETERS,
-    PER_CPU_KTHREADS,
-    REALTIME_SETUP,
-    RHEL_REALTIME,
-    UBUNTU_REALTIME,
-)
+from deadbeat.readiness.reading_cpus import meant
+from deadbeat.readiness.reading_options import REALTIME, built, having, lacking, realtime, without
+from deadbeat.readiness.reading_values import LOCKDOWN, ONLINE, cpus_text, lockdown, mask_cpus
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
@@ -56,7 +49,7 @@ _DEBUG = (
     "kernel.preempt-rt",
     "fully preemptible kernel",
     severity="fatal",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_PREEMPT_RT=y, or /sys/kernel/realtime is 1",
     reads=(CONFIG, *REALTIME),
     cure="boot a PREEMPT_RT kernel (Debian: apt-get install linux-image-rt-amd64)",
@@ -78,11 +71,11 @@ def preempt_rt(facts: Facts) -> Verdict:
     "kernel.preemption",
     "preemption model in force",
     severity="medium",
-    source=f"{KERNEL_PARAMETERS} (preempt=)",
+    source=f"{sources.KERNEL_PARAMETERS} (preempt=)",
     wanted="rt, full or lazy",
     reads=(
         CONFIG, DMESG, _PREEMPT, *REALTIME, "/proc/cmdline",
-        "/sys/kernel/security/lockdown",
+        LOCKDOWN,
     ),
     cure="boot with preempt=full, or: echo full > /sys/kernel/debug/sched/preempt",
 )  # fmt: skip
@@ -97,7 +90,7 @@ def preemption(facts: Facts) -> Verdict:
         return unknown(model.removeprefix("unknown: "))
     if model in ("rt", "full", "lazy"):
         return passed(model, basis)
-    locked = "[none]" not in (facts.get("/sys/kernel/security/lockdown") or "[none]")
+    locked = lockdown(facts) not in (None, "none")
     return failed(
         model,
         f"other tasks' system calls run to their end, or to a point that allows it ({basis})",
@@ -118,7 +111,7 @@ def _as_read(facts: Facts, path: str) -> str | None:
     "kernel.high-res-timers",
     "high-resolution timers",
     severity="high",
-    source=f"{RHEL_REALTIME}; Linux Documentation/timers/highres.rst",
+    source=f"{sources.RHEL_REALTIME}; Linux Documentation/timers/highres.rst",
     wanted="resolution 1 ns",
     reads=(CONFIG, _RESOLUTION, "/proc/cmdline"),
     cure="rebuild the kernel with CONFIG_HIGH_RES_TIMERS=y; take highres=off from the command line",
@@ -143,7 +136,7 @@ def high_res_timers(facts: Facts) -> Verdict:
     "kernel.cpu-freq",
     "frequency scaling is built in",
     severity="high",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_CPU_FREQ=y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_CPU_FREQ=y",
@@ -157,7 +150,7 @@ def cpu_freq(facts: Facts) -> Verdict:
     "kernel.default-governor",
     "default frequency governor",
     severity="high",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y",
     reads=(CONFIG,),
     cure="rebuild with CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y, or boot with"
@@ -176,7 +169,7 @@ def default_governor(facts: Facts) -> Verdict:
     "kernel.other-governors",
     "governors that change the frequency",
     severity="medium",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="no governor but performance (ondemand never)",
     reads=(CONFIG,),
     cure="rebuild the kernel without the other CONFIG_CPU_FREQ_GOV_*",
@@ -194,7 +187,7 @@ def other_governors(facts: Facts) -> Verdict:
     "kernel.cpu-idle",
     "idle states are managed",
     severity="info",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_CPU_IDLE=y, capped at C1",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_CPU_IDLE=y and cap it with processor.max_cstate=1",
@@ -208,7 +201,7 @@ def cpu_idle(facts: Facts) -> Verdict:
     "kernel.tick",
     "timer tick by workload",
     severity="medium",
-    source=f"{KERNEL_CONFIGURATION}; {CPU_ISOLATION}",
+    source=f"{sources.KERNEL_CONFIGURATION}; {sources.CPU_ISOLATION}",
     wanted="periodic: no NO_HZ (or nohz=off); compute: NO_HZ_FULL; mixed: either",
     reads=(CONFIG, "/proc/cmdline"),
     cure="periodic: boot with nohz=off; compute: rebuild with CONFIG_NO_HZ_FULL=y",
@@ -233,7 +226,7 @@ def tick(facts: Facts) -> Verdict:
     "kernel.lockup-detector",
     "lockup detector",
     severity="high",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_LOCKUP_DETECTOR is not set, or it is off or away from real-time CPUs",
     reads=(CONFIG, _WATCHDOG, _WATCHDOG_CPUS),
     cure="sysctl -w kernel.watchdog=0 (and rely on a hardware watchdog)",
@@ -246,15 +239,15 @@ def lockup_detector(facts: Facts) -> Verdict:
         return passed("built, kernel.watchdog is 0")
     on = set(facts.cpu_list(_WATCHDOG_CPUS))
     if on & set(facts.rt_cpus):
-        return failed(f"on, CPUs {listed(on)}", f"its timers fire on {meant(facts)}")
-    return passed(f"on, CPUs {listed(on)}", f"not on {meant(facts)}")
+        return failed(f"on, CPUs {cpus_text(on)}", f"its timers fire on {meant(facts)}")
+    return passed(f"on, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
 
 
 @check(
     "kernel.lockdep",
     "lock proving",
     severity="high",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_PROVE_LOCKING and the rest of lockdep are not set",
     reads=(CONFIG,),
     cure="rebuild the kernel without CONFIG_PROVE_LOCKING, LOCKDEP, LOCK_STAT, DEBUG_LOCK_ALLOC",
@@ -269,7 +262,7 @@ def lockdep(facts: Facts) -> Verdict:
     "kernel.latency-tracers",
     "tracers that cost while they are off",
     severity="high",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER are not set",
     reads=(CONFIG,),
     cure="rebuild the kernel without CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER",
@@ -284,7 +277,7 @@ def latency_tracers(facts: Facts) -> Verdict:
     "kernel.tracing",
     "event tracing is built in",
     severity="info",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_TRACING=y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_FTRACE=y and CONFIG_CONTEXT_SWITCH_TRACER=y",
@@ -298,7 +291,7 @@ def tracing(facts: Facts) -> Verdict:
     "kernel.noise-tracers",
     "tracers of noise: timerlat, osnoise, hwlat",
     severity="info",
-    source=f"{KERNEL_CONFIGURATION}; rtla-timerlat(1)",
+    source=f"{sources.KERNEL_CONFIGURATION}; rtla-timerlat(1)",
     wanted="CONFIG_TIMERLAT_TRACER, OSNOISE_TRACER and HWLAT_TRACER are y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_TIMERLAT_TRACER=y, OSNOISE_TRACER=y, HWLAT_TRACER=y",
@@ -316,15 +309,15 @@ def noise_tracers(facts: Facts) -> Verdict:
     "kernel.efi-runtime",
     "firmware calls of EFI",
     severity="medium",
-    source=f"{KERNEL_CONFIGURATION}; hardware.rst beside it",
+    source=f"{sources.KERNEL_CONFIGURATION}; hardware.rst beside it",
     wanted="disabled, or confined to CPUs that run no real-time task",
-    reads=(CONFIG, "/proc/cmdline", _EFI, _EFI_CPUS, "/sys/devices/system/cpu/online"),
+    reads=(CONFIG, "/proc/cmdline", _EFI, _EFI_CPUS, ONLINE),
     cure="boot with efi=noruntime, or write a mask without the real-time CPUs to"
     f" {_EFI_CPUS}",
 )  # fmt: skip
 def efi_runtime(facts: Facts) -> Verdict:
     """While the firmware works the CPU may serve no interrupt and switch no task."""
-    if facts.option("EFI") == "n" or absent(facts, _EFI):
+    if facts.option("EFI") == "n" or lacking(facts, _EFI):
         return passed("no EFI", "this system was not booted by EFI")
     words = (facts.argument("efi") or "").split(",")
     if "noruntime" in words:
@@ -332,19 +325,19 @@ def efi_runtime(facts: Facts) -> Verdict:
     if facts.option("EFI_DISABLE_RUNTIME") == "y" and "runtime" not in words:
         return passed("CONFIG_EFI_DISABLE_RUNTIME=y")
     mask = facts.get(_EFI_CPUS)
-    on = housekeeping(facts) | set(facts.rt_cpus) if mask is None else from_mask(mask)
+    on = set(facts.cpu_list(ONLINE)) if mask is None else set(mask_cpus(mask))
     if on & set(facts.rt_cpus):
         return failed(
-            f"enabled, CPUs {listed(on)}", f"a call of the firmware may stop {meant(facts)}"
+            f"enabled, CPUs {cpus_text(on)}", f"a call of the firmware may stop {meant(facts)}"
         )
-    return passed(f"enabled, CPUs {listed(on)}", f"not on {meant(facts)}")
+    return passed(f"enabled, CPUs {cpus_text(on)}", f"not on {meant(facts)}")
 
 
 @check(
     "kernel.drm",
     "graphics",
     severity="info",
-    source=KERNEL_CONFIGURATION,
+    source=sources.KERNEL_CONFIGURATION,
     wanted="CONFIG_DRM is not set, or no graphics card",
     reads=(CONFIG, _CARDS),
     cure="rebuild without CONFIG_DRM, or measure latency while glmark2 runs",
@@ -363,7 +356,7 @@ def drm(facts: Facts) -> Verdict:
     "kernel.slub-partial",
     "per-CPU partial slabs",
     severity="low",
-    source=f"{REALTIME_SETUP} (slub_cpu_partial_off)",
+    source=f"{sources.REALTIME_SETUP} (slub_cpu_partial_off)",
     wanted="CONFIG_SLUB_CPU_PARTIAL is not set, or every cpu_partial is 0",
     reads=(CONFIG, _PARTIAL),
     cure="for f in /sys/kernel/slab/*/cpu_partial; do echo 0 > $f; done",
@@ -403,7 +396,7 @@ def rt_group_sched(facts: Facts) -> Verdict:
     "kernel.rcu-nocb",
     "RCU callbacks can be moved",
     severity="medium",
-    source=PER_CPU_KTHREADS,
+    source=sources.PER_CPU_KTHREADS,
     wanted="CONFIG_RCU_NOCB_CPU=y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_RCU_NOCB_CPU=y and boot with rcu_nocbs=",
@@ -433,7 +426,7 @@ def rcu_boost(facts: Facts) -> Verdict:
     "kernel.cpu-isolation",
     "CPUs can be isolated",
     severity="medium",
-    source=CPU_ISOLATION,
+    source=sources.CPU_ISOLATION,
     wanted="CONFIG_CPU_ISOLATION=y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_CPU_ISOLATION=y",
@@ -447,7 +440,7 @@ def cpu_isolation(facts: Facts) -> Verdict:
     "kernel.cpusets",
     "CPU sets",
     severity="medium",
-    source=CPU_ISOLATION,
+    source=sources.CPU_ISOLATION,
     wanted="CONFIG_CPUSETS=y",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_CPUSETS=y",
@@ -461,7 +454,7 @@ def cpusets(facts: Facts) -> Verdict:
     "kernel.sanitizers",
     "sanitizers and coverage",
     severity="high",
-    source=f"{KERNEL_CONFIGURATION} (kernel debug options)",
+    source=f"{sources.KERNEL_CONFIGURATION} (kernel debug options)",
     wanted=f"none of {', '.join(_SANITIZERS)}",
     reads=(CONFIG,),
     cure="rebuild the kernel without them",
@@ -475,7 +468,7 @@ def sanitizers(facts: Facts) -> Verdict:
     "kernel.debug",
     "heavy debug options",
     severity="high",
-    source=f"{KERNEL_CONFIGURATION} (kernel debug options)",
+    source=f"{sources.KERNEL_CONFIGURATION} (kernel debug options)",
     wanted="no option that checks locks, objects or pages at every use",
     reads=(CONFIG,),
     cure="rebuild the kernel without the options found",
@@ -489,7 +482,7 @@ def debug(facts: Facts) -> Verdict:
     "kernel.hz",
     "ticks per second",
     severity="info",
-    source=f"recorded; {UBUNTU_REALTIME}, kernel configuration options",
+    source=f"recorded; {sources.UBUNTU_REALTIME}, kernel configuration options",
     wanted="recorded; 250 or more",
     reads=(CONFIG,),
     cure="rebuild the kernel with CONFIG_HZ_1000=y where time-outs in ticks matter",

@@ -1,0 +1,247 @@
+"""What the kernel was told at boot, against the documents of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from helpers.checks import Case, Cases, case
+
+from deadbeat.readiness.facts import gather
+from deadbeat.readiness.reading_cpus import from_boot
+from deadbeat.targets.fake import FakeTarget
+
+CPU = "/sys/devices/system/cpu"
+RCU = "/sys/module/rcupdate/parameters"
+PATIENCE = "/sys/module/rcutree/parameters/nohz_full_patience_delay"
+FLAGS = "flags\t\t: fpu tsc constant_tsc nonstop_tsc tsc_adjust\n"
+NEW = {"/proc/version": "Linux version 6.12.1 (x)"}
+
+
+def boot(words: str, **files: str) -> dict[str, str]:
+    """Four CPUs that were booted with ``words``; ``isolated`` and ``nohz_full`` as sysfs."""
+    named = {f"{CPU}/{name}": text for name, text in files.items()}
+    return {"/proc/cmdline": words, f"{CPU}/online": "0-3", f"{CPU}/isolated": "\n", **named}
+
+
+def words(
+    good: str, *bad: str, says: str = "", rt_cpus: tuple[int, ...] = (2, 3)
+) -> Mapping[str, Case]:
+    """A check of the command line alone."""
+    return {
+        "pass": case(boot(good), rt_cpus=rt_cpus),
+        "fail": case(boot("quiet=1 root=/dev/vda"), rt_cpus=rt_cpus),
+        **{f"fail {each}": case(boot(each), rt_cpus=rt_cpus, says=says) for each in bad},
+        "unknown": case(refused={"/proc/cmdline": "denied: no"}, rt_cpus=rt_cpus),
+    }
+
+
+def expedited(after: str, normal: str) -> dict[str, str]:
+    names = ("rcu_normal_after_boot", "rcu_normal", "rcu_expedited")
+    return {f"{RCU}/{n}": v for n, v in zip(names, (after, normal, "0"), strict=True)}
+
+
+CASES: Cases = {
+    "cmdline.isolation": {
+        "pass": case(boot("", isolated="2-3"), rt_cpus=(2, 3)),
+        "pass partition": case(
+            {**boot(""), "/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}, rt_cpus=(2, 3)
+        ),
+        "fail": case(boot("", isolated="2"), rt_cpus=(2, 3), says="may run on CPU 3"),
+        "fail guessed": case(boot(""), rt_cpus=None, says="CPUs 1-3 (assumed)"),
+        "unknown": case({"/proc/cmdline": ""}),
+        "unknown alone": case(boot("", online="0"), rt_cpus=(0,), says="none is left"),
+    },
+    "cmdline.managed-irq": words("isolcpus=managed_irq,domain,2-3", "isolcpus=2-3"),
+    "cmdline.nohz-full": {
+        "pass": case(boot("", nohz_full="2-3"), rt_cpus=(2, 3), workload="compute"),
+        "pass mixed": case(boot("")),
+        "pass mixed full": case(boot("", nohz_full="1-3")),
+        "pass periodic": case(boot(""), workload="periodic"),
+        "pass others": case(boot("", nohz_full="3"), workload="periodic"),
+        "fail": case(boot("", nohz_full="(null)"), workload="compute"),
+        "fail periodic": case(boot("", nohz_full="1"), workload="periodic"),
+        "fail mixed": case(boot("", nohz_full="1"), rt_cpus=(1, 2)),
+        "unknown": case(),
+    },
+    "cmdline.rcu-nocbs": {
+        **words("rcu_nocbs=2-3", "rcu_nocbs=0-1", says="CPUs 2-3"),
+        "pass tickless": case(boot("", nohz_full="1-3")),
+        "pass all": case(boot("rcu_nocbs=all")),
+    },
+    "cmdline.rcu-nocb-poll": {
+        "pass": case(boot("rcu_nocbs=1 rcu_nocb_poll")),
+        "pass none": case(boot(""), says="nothing is offloaded"),
+        "fail": case(boot("rcu_nocbs=1")),
+        "unknown": case(),
+    },
+    "cmdline.irqaffinity": words("irqaffinity=0-1", "irqaffinity=0-2", says="to CPU 2"),
+    "cmdline.skew-tick": {
+        **words("skew_tick=1", "skew_tick=0"),
+        "pass alone": case(boot("", online="0")),
+    },
+    "cmdline.tsc": {
+        "pass": case({**boot("tsc=reliable"), "/proc/cpuinfo": "flags : tsc\n"}),
+        "pass new": case({**boot(""), "/proc/cpuinfo": FLAGS, **NEW}),
+        "pass arm": case({**boot(""), "/proc/cpuinfo": "Features : fp\n"}, says="x86"),
+        "fail": case({**boot(""), "/proc/cpuinfo": "flags : tsc\n"}),
+        "fail old": case(
+            {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.10.0"}
+        ),
+        "unknown": case(boot("")),
+    },
+    "cmdline.watchdogs": {
+        "pass": case(boot("nowatchdog")),
+        "pass parts": case(
+            boot("nosoftlockup nmi_watchdog=0") | {"/proc/sys/kernel/watchdog": "1"}
+        ),
+        "pass not built": case(boot("")),
+        "fail": case(
+            boot("nosoftlockup") | {"/proc/sys/kernel/watchdog": "0"}, says="nmi_watchdog"
+        ),
+        "unknown": case(),
+    },
+    "cmdline.max-cstate": {
+        "pass": case(
+            {**boot("processor.max_cstate=1"), f"{CPU}/cpuidle/current_driver": "acpi_idle"}
+        ),
+        "pass intel": case(
+            {**boot("intel_idle.max_cstate=0"), f"{CPU}/cpuidle/current_driver": "intel_idle"}
+        ),
+        "pass poll": case({**boot("idle=poll"), f"{CPU}/cpuidle/current_driver": "acpi_idle"}),
+        "pass guest": case({**boot(""), f"{CPU}/cpuidle/current_driver": "haltpoll"}),
+        "fail": case({**boot(""), f"{CPU}/cpuidle/current_driver": "acpi_idle"}),
+        "fail deep": case(
+            {**boot("intel_idle.max_cstate=6"), f"{CPU}/cpuidle/current_driver": "intel_idle"}
+        ),
+        "unknown": case(boot("")),
+    },
+    "cmdline.idle-poll": {
+        "pass": case(boot("")),
+        "fail": case({**boot("idle=poll"), "/proc/cpuinfo": "flags : tsc\n"}),
+        "fail guest": case(
+            {**boot("idle=poll"), "/proc/cpuinfo": "flags : tsc hypervisor\n"}, says="guest"
+        ),
+        "unknown": case(),
+    },
+    "cmdline.pstate": {
+        "pass": case(boot("intel_pstate=disable")),
+        "pass driver": case({**boot(""), f"{CPU}/cpu0/cpufreq/scaling_driver": "acpi-cpufreq\n"}),
+        "pass passive": case(
+            {
+                **boot(""),
+                f"{CPU}/intel_pstate/status": "passive",
+                f"{CPU}/cpu0/cpufreq/scaling_driver": "intel_cpufreq\n",
+            }
+        ),
+        "fail": case({**boot(""), f"{CPU}/amd_pstate/status": "active"}, says="amd_pstate active"),
+        "unknown": case(boot(""), says="no frequency driver"),
+    },
+    "cmdline.threadirqs": {
+        **words("threadirqs"),
+        "pass rt": case({**boot(""), "/sys/kernel/realtime": "1"}),
+    },
+    "cmdline.kthread-cpus": {
+        **words("kthread_cpus=0-1", "kthread_cpus=0-3"),
+        "pass isolated": case(boot("", isolated="2-3"), rt_cpus=(2, 3)),
+    },
+    "cmdline.rcu-expedited": {
+        "pass": case({**boot(""), **expedited("1", "0")}),
+        "pass now": case({**boot(""), **expedited("0", "1")}),
+        "pass rt": case({**boot(""), "/sys/kernel/realtime": "1"}),
+        "fail": case({**boot(""), **expedited("0", "0")}),
+        "unknown": case(boot("")),
+    },
+    "cmdline.rcu-patience": {
+        "pass": case({**boot("", nohz_full="1"), PATIENCE: "1000"}),
+        "pass none": case(boot("")),
+        "fail": case({**boot("", nohz_full="1"), PATIENCE: "0"}),
+        "unknown": case(boot("", nohz_full="1")),
+    },
+    "cmdline.rcu-priority": {
+        "pass": case({"/sys/module/rcutree/parameters/kthread_prio": "1"}),
+        "fail": case({"/sys/module/rcutree/parameters/kthread_prio": "90"}),
+        "unknown": case(),
+    },
+    "cmdline.serial-console": {
+        "pass": case({**boot(""), "/sys/class/tty/console/active": "tty0\n"}),
+        "pass quiet": case({**boot("quiet"), "/sys/class/tty/console/active": "tty0 ttyS0"}),
+        "fail": case({**boot(""), "/sys/class/tty/console/active": "ttyAMA0"}, says="ttyAMA0"),
+        "fail loud": case(boot("console=tty0 console=ttyS0,115200 quiet loglevel=7"), says="ttyS0"),
+        "unknown": case(),
+    },
+    "cmdline.quiet": {
+        **words("quiet", "loglevel=7", "quiet loglevel=7"),
+        "fail": case(boot("root=/dev/vda")),
+        "pass level": case(boot("loglevel=3")),
+    },
+    "cmdline.mitigations": {
+        "pass": case(
+            {**boot("mitigations=auto"), f"{CPU}/vulnerabilities/meltdown": "Mitigation: PTI"},
+            says="mitigations=auto: 1 active, 0 open",
+        ),
+        "fail": case(
+            {**boot("mitigations=off"), f"{CPU}/vulnerabilities/meltdown": "Vulnerable"},
+            says="meltdown",
+        ),
+        "unknown": case(boot("")),
+    },
+    "cmdline.unknown": {
+        "pass": case(NEW, outputs={"dmesg": "[0.0] Command line: quiet"}),
+        "fail": case(
+            outputs={
+                "dmesg": '[0.0] Unknown kernel command line parameters "isolcpu=1 nohz_ful=1",'
+                " will be passed to user space."
+            },
+            says="isolcpu=1, nohz_ful=1",
+        ),
+        "unknown": case(NEW),
+        "unknown gone": case(NEW, outputs={"dmesg": "[9.0] eth0: up"}, says="no longer holds"),
+        "unknown old": case(
+            {"/proc/version": "Linux version 5.10.0"}, outputs={"dmesg": "Command line: x"}
+        ),
+    },
+    "cmdline.lists-agree": {
+        "pass": case(boot("isolcpus=managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2,3")),
+        "pass none": case(boot(""), says="none is used"),
+        "fail": case(boot("isolcpus=2-3 rcu_nocbs=0-1"), says="isolcpus: 2-3, rcu_nocbs: 0-1"),
+        "unknown": case(),
+    },
+    "cmdline.housekeeping": {
+        "pass": case(boot("", isolated="1-3"), says="housekeeping: 0"),
+        "fail": case(boot("", isolated="0-1"), says="CPU 0 has duties"),
+        "fail none": case(boot("", isolated="0-3"), says="no CPU is left"),
+        "fail interrupts": case(boot("irqaffinity=2", isolated="2-3"), says="sent to"),
+        "unknown": case(),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        # kernel-parameters.rst, "cpu lists"
+        ("1-4", {1, 2, 3, 4}),
+        ("100-111:3/6", {100, 101, 102, 106, 107, 108}),
+        ("0,2-3,7", {0, 2, 3, 7}),
+        ("2-N", {2, 3, 4, 5, 6, 7}),
+        ("N", {7}),
+        ("all", set(range(8))),
+        ("nohz,domain,managed_irq,3", {3}),
+        ("", set()),
+        ("rubbish", set()),
+    ],
+)
+def test_lists_of_cpus_at_boot_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> None:
+    assert from_boot(text, 7) == cpus
+
+
+def test_words_of_the_command_line() -> None:
+    line = 'dyndbg="file a.c +p" console=tty0 console=ttyS0 rcu-nocbs=1 quiet -- quiet loglevel=9'
+    facts = gather(FakeTarget(files={"/proc/cmdline": line}), [])
+    assert facts.arguments("console") == ["tty0", "ttyS0"]
+    assert facts.argument("rcu_nocbs") == "1"
+    assert facts.argument("dyndbg") == "file a.c +p"
+    assert facts.argument("quiet") == ""
+    assert facts.argument("loglevel") is None
+    assert facts.argument("a.c") is None
