@@ -166,9 +166,9 @@ class Watch:
             case RunFailed(key=key, reason=reason):
                 self._failures += 1
                 if self._failures <= FAILURES_TOLD:
-                    self._note(f"run {key.text} has no result: {reason}")
+                    self.note(f"run {key.text} has no result: {reason}")
                 if self._failures == FAILURES_TOLD:
-                    self._note("further runs without a result are counted at the end")
+                    self.note("further runs without a result are counted at the end")
             case RunRejected() | Finished():
                 pass  # repeated at once; counted at the end
 
@@ -203,7 +203,8 @@ class Watch:
         self._progress.update(self._bar, description=text, completed=share, left=left)
         self._progress.refresh()
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """One line beside the progress."""
         if self._progress is not None:
             self._progress.console.print(f"deadbeat: {text}", markup=False)
         else:

@@ -69,3 +69,8 @@ class SimulatedEngine:
             priority=request.priority,
             placed=request.cpus[place],
         )
+
+
+def make() -> SimulatedEngine:
+    """The ordinary made-up machine."""
+    return SimulatedEngine()

@@ -1,0 +1,293 @@
+"""What ``deadbeat latency`` does; apart from its options: ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from deadbeat.cli._options import choice
+from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say, size
+from deadbeat.latency.made_up import MadeUpLoads
+from deadbeat.latency.place import REPORT_FILE, choose, state_of
+from deadbeat.latency.plan import estimate
+from deadbeat.latency.registry import SIMULATED, make_engine
+from deadbeat.latency.runner import (
+    Doubted,
+    Event,
+    Lost,
+    Machine,
+    MatrixResult,
+    Progress,
+    lacking,
+    run_matrix,
+    try_engines,
+)
+from deadbeat.latency.spec import LatencySpec, resolve, spec_dict, specify
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
+from deadbeat.model.platform import Platform
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.latest import point_latest
+from deadbeat.store.tomlfile import read_toml
+from deadbeat.targets.base import Target
+
+_INTERRUPTED = 130
+#: Words of a command that must not be repeated when it is continued.
+_ONCE = ("--fresh", "--retry-failed")
+
+
+def run_latency(
+    options: Mapping[str, Any],
+    *,
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    """Measures the matrix the command line asks for; returns the exit status.
+
+    Args:
+        options: The options that are no part of the specification.
+        layer, names: Those that are, and what they are called.
+        words: The command as typed, to be named where it can be repeated.
+    """
+    fail_on = choice("--fail-on", options["fail_on"], ("invalid",), "")
+    asked = _specify(options["campaign_file"], layer, names)
+    target = _target(simulated=options["simulated"])
+    with closing(target), interruptible():
+        again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
+        store = None
+        try:
+            machine, spec, platform = _fit(asked, target, options, names)
+            store = _begin(spec, machine, platform, options)
+            result = _measure(spec, store, machine, options)
+            _answer(store, result, options, again)
+        except KeyboardInterrupt:
+            return _interrupted(store, again)
+    if not result.done:
+        return 1
+    return 1 if fail_on and _invalid(store) else 0
+
+
+def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, str]) -> LatencySpec:
+    if file is None:
+        return specify(layer, names=names)
+    written = read_toml(file)
+    mode = written.get("mode", "latency")
+    if mode != "latency" and isinstance(mode, str):
+        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is a {mode} campaign, not a latency matrix", hint)
+    called = {key: f"{file}: {key}" for key in written}
+    return specify(written, layer, names={**called, **names})
+
+
+def _target(*, simulated: bool) -> Target:
+    if simulated:
+        from deadbeat.targets.fake import FakeTarget  # noqa: PLC0415  not for hardware
+
+        return FakeTarget()
+    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415  not for the fake
+
+    return LocalTarget()
+
+
+def _fit(
+    asked: LatencySpec, target: Target, options: Mapping[str, Any], names: Mapping[str, str]
+) -> tuple[Machine, LatencySpec, Platform]:
+    """The specification on the machine; whatever can be refused is refused here."""
+    if options["simulated"]:
+        platform = example_platform()
+        known = {SIMULATED: ""}
+        if asked.engines not in (None, (SIMULATED,)):
+            raise UsageError("--simulated and --engine exclude each other", "drop one")
+        spec = resolve(asked, engines=known, cpus=asked.cpus or platform.cpus, names=names)
+        platform = attrs.evolve(platform, cpus=spec.cpus or ())
+        loads = MadeUpLoads(spec.cpus or ())
+        engines = {SIMULATED: make_engine(SIMULATED)}
+        return Machine(target=target, engines=engines, loads=loads), spec, platform
+    raise DeadbeatError("not yet")
+
+
+def _begin(
+    spec: LatencySpec, machine: Machine, platform: Platform, options: Mapping[str, Any]
+) -> LatencyStore:
+    """Says what will happen, and makes the folder unless it is there."""
+    place = choose(
+        options["runs"],
+        spec,
+        platform,
+        fresh=options["fresh"],
+        retry_failed=options["retry_failed"],
+    )
+    if options["simulated"]:
+        say("SIMULATED: a made-up machine; nothing here says anything about this one")
+    store = LatencyStore.open(place.path) if place.resumed else None
+    todo = lacking(spec, store) if store else None
+    planned = len(spec.loads) * spec.blocks * len(spec.engines or ())
+    left = planned if todo is None else sum(len(visit.keys) for visit in todo)
+    need = estimate(spec, runs=left)
+    free = free_bytes(place.path)
+    seconds = 0.0 if options["simulated"] else need.seconds
+    done = f"{planned - left} of " if place.resumed else ""
+    say(
+        f"{'continue' if place.resumed else 'begin'} {place.path}, {done}{planned} runs"
+        f"{' done' if place.resumed else ''}: {len(spec.loads)} loads, {_engines(spec)},"
+        f" {spec.blocks} times {spec.seconds:g} s: about {duration(seconds)}"
+        f" and {size(need.bytes)} of disk ({size(free)} free)"
+    )
+    if need.bytes > free:
+        raise DeadbeatError(
+            f"{place.path} may need {size(need.bytes)}, only {size(free)} are free",
+            "free space, choose another --runs, or fewer --repeats",
+        )
+    if left:
+        try_engines(spec, machine)
+    if store is None:
+        LatencyStore.create(place.path, spec_dict(spec), platform)
+    point_latest(place.path.parent, place.path.name)
+    return LatencyStore.open(place.path)
+
+
+def _engines(spec: LatencySpec) -> str:
+    names = spec.engines or ()
+    return f"{' and '.join(names)} in turn" if len(names) > 1 else "".join(names)
+
+
+def _measure(
+    spec: LatencySpec, store: LatencyStore, machine: Machine, options: Mapping[str, Any]
+) -> MatrixResult:
+    with Watch(store.path.name) as watch:
+
+        def on_event(event: Event) -> None:
+            match event:
+                case Progress(done=done, total=total, eta_s=eta):
+                    watch.count(done, total, eta, unit="runs")
+                case Lost(key=key, reason=reason):
+                    watch.note(f"run {key.text} has no result: {reason}")
+                case Doubted(key=key, reason=reason):
+                    watch.note(f"run {key.text} is invalid: {reason}")
+
+        return run_matrix(spec, store, machine, on_event=on_event)
+
+
+def _answer(
+    store: LatencyStore, result: MatrixResult, options: Mapping[str, Any], again: str
+) -> None:
+    if options["as_json"]:
+        print_json(answer_dict(store))
+        return
+    print_matrix(store)
+    if result.failed:
+        key, reason = min((key.text, reason) for key, reason in result.failed.items())
+        click.echo(
+            f"{len(result.failed)} of {result.planned} runs have no result, for example {key}:"
+            f" {reason}"
+        )
+        click.echo(f"measure them again: {again} --retry-failed")
+
+
+def _interrupted(store: LatencyStore | None, again: str) -> int:
+    if store is None:
+        say("interrupted before anything was begun")
+        return _INTERRUPTED
+    state = state_of(store.path)
+    say(
+        f"interrupted: {state.done} of {state.planned} runs are kept in {store.path};"
+        f" continue with: {again}"
+    )
+    return _INTERRUPTED
+
+
+def _invalid(store: LatencyStore) -> int:
+    return sum(not run.valid for run in store.runs())
+
+
+# --- a plain table of what was measured -----------------------------------------------------------
+
+_COLUMNS = ("load", "engine", "cpu", "runs", "wake-ups", "missed", "min", *QUANTILES_PPM, "max")
+
+
+def print_matrix(store: LatencyStore) -> None:
+    """A line per load, engine and CPU, over all valid runs; microseconds."""
+    runs = list(store.runs())
+    marks = "   SIMULATED" if any(run.kind == "simulated" for run in runs) else ""
+    print_table(
+        _COLUMNS,
+        (list(map(str, row.values())) for row in matrix_rows(runs)),
+        title=f"{store.path.name}   wake-up latency, us{marks}",
+        numeric=_COLUMNS[2:],
+    )
+    invalid = [run for run in runs if not run.valid]
+    for run in invalid[:5]:
+        worst = next(problem for problem in run.problems if problem.seriousness == "invalid")
+        click.echo(f"invalid, counted nowhere: {run.key.text}: {worst.text}")
+    if len(invalid) > 5:
+        click.echo(f"{len(invalid)} of {len(runs)} runs are invalid in all")
+
+
+def matrix_rows(runs: Sequence[LatencyRun]) -> list[dict[str, Any]]:
+    """Per load, engine and CPU: raw figures over all valid runs, us."""
+    cells: dict[tuple[Any, str, int], list[Any]] = {}
+    for run in runs:
+        for cpu in run.cpus:
+            cell = cells.setdefault((run.key.load, run.key.engine, cpu.cpu), [0, 0, Histogram()])
+            if run.valid:
+                cell[0] += 1
+                cell[1] += cpu.missed
+                cell[2] += cpu.raw
+    rows = []
+    for (load, engine, number), (count, missed, raw) in sorted(cells.items(), key=_order):
+        quantiles = {name: _us(raw.quantile(ppm)) for name, ppm in QUANTILES_PPM.items()}
+        rows.append(
+            {
+                "load": load.text,
+                "engine": engine,
+                "cpu": number,
+                "runs": count,
+                "wake-ups": raw.total,
+                "missed": missed,
+                "min": _us(raw.min_ns),
+                **quantiles,
+                "max": _us(raw.max_ns),
+            }
+        )
+    return rows
+
+
+def _order(item: tuple[tuple[Any, str, int], Any]) -> tuple[Any, str, int]:
+    return item[0]
+
+
+def _us(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1000:.1f}"
+
+
+def answer_dict(store: LatencyStore) -> dict[str, Any]:
+    """What ``--json`` prints of a matrix."""
+    state = state_of(store.path)
+    runs = list(store.runs())
+    report = store.path / REPORT_FILE
+    return {
+        "name": store.path.name,
+        "path": str(store.path),
+        "state": state.state,
+        "planned": state.planned,
+        "done": state.done,
+        "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],
+        "invalid": [
+            {"run": run.key.text, "problems": [attrs.asdict(p) for p in run.problems]}
+            for run in runs
+            if not run.valid
+        ],
+        "simulated": any(run.kind == "simulated" for run in runs),
+        "rows": matrix_rows(runs),
+        "report": str(report) if report.is_file() else None,
+    }

@@ -1,0 +1,97 @@
+"""``deadbeat latency``: how late a real-time task wakes up, beside every load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.cli._options import json_option, runs_option
+
+#: Option, key of the specification, metavar, help. The rules of the values are in latency.spec.
+_VALUES = (
+    ("--name", "name", "NAME", "Name of the folder.  [latency, or with the preset's name]"),
+    (
+        "--loads",
+        "loads",
+        "LIST",
+        "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
+    ),
+    ("--engine", "engines", "LIST", "prober, cyclictest or both in turn.  [both where installed]"),
+    ("--cpus", "cpus", "LIST", "CPUs to measure, a thread on each: 0-3.  [all]"),
+    (
+        "--duration",
+        "duration",
+        "TIME",
+        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; long ones in pieces.  [3s]",
+    ),
+    ("--repeats", "repeats", "N", "Times each is measured, all in random order.  [4]"),
+    ("--interval", "interval", "TIME", "Period of the measuring threads: 1000us.  [1ms]"),
+    ("--priority", "priority", "N", "Their real-time priority, 1 to 99.  [90]"),
+    ("--policy", "policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
+    (
+        "--dma-latency",
+        "dma_latency",
+        "hold|system",
+        "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
+    ),
+    ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
+)
+
+
+def _value_options(function: Any) -> Any:
+    for option, _, metavar, text in reversed(_VALUES):
+        function = click.option(option, metavar=metavar, help=text)(function)
+    return function
+
+
+@click.command(short_help="Measure wake-up latency on every core, beside background loads.")
+@click.option("--quick", is_flag=True, help="Under one minute: preset quick.")
+@click.option(
+    "--campaign",
+    "campaign_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the parameters from a TOML file; options win over it.",
+)
+@_value_options
+@click.option("--trace", is_flag=True, help="Also split the path of wake-ups by kernel events.")
+@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
+@click.option("--retry-failed", is_flag=True, help="Measure again what failed in the last matrix.")
+@click.option("--fail-on", metavar="invalid", help="Exit status 1 when a run is invalid.")
+@click.option(
+    "--figures/--no-figures", default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
+)
+@click.option(
+    "--simulated",
+    is_flag=True,
+    help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
+)
+@runs_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Measure wake-up latency: how late a periodic real-time task gets its CPU.
+
+    A thread on every CPU sleeps until a moment and looks how much later it is awake; that is
+    repeated beside every background load. Two engines take turns: deadbeat's own prober, and
+    cyclictest where it is installed (Debian: rt-tests). Loads are stress-ng's.
+
+    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
+    (NAME-2, ...) once all is finished. A run that was not what it should be (less load, another
+    priority, a throttled CPU, a host that took the time) is kept, called invalid with the reason,
+    and counted nowhere.
+    """
+    from deadbeat.cli._latency import run_latency  # noqa: PLC0415  --help must not import it
+
+    layer: dict[str, Any] = {"preset": "quick"} if options["quick"] else {}
+    names = {"preset": "--quick"} if options["quick"] else {}
+    for option, key, _, _ in _VALUES:
+        value = options[option.removeprefix("--").replace("-", "_")]
+        if value is not None:
+            layer[key], names[key] = value, option
+    if options["trace"]:
+        layer["trace"], names["trace"] = True, "--trace"
+    words = ctx.find_root().obj or ["latency"]
+    return run_latency(options, layer=layer, names=names, words=words)

@@ -1,0 +1,111 @@
+"""cyclictest of rt-tests: the accepted measure of wake-up latency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from deadbeat.latency.cyclictest_json import expecting, read_cyclictest
+from deadbeat.latency.engine import Measured, Request
+from deadbeat.latency.guarded import failure_of, guarded, put_runtime
+from deadbeat.model.errors import DataError, TargetError
+from deadbeat.readiness.realtime import diagnose_realtime
+from deadbeat.targets.base import Completed, Target
+
+PACKAGE = "rt-tests"
+#: Its histogram's range, us. A latency above is counted, but in no bucket: a second is far above
+#: what any schedulable period survives.
+RANGE_US = 1_000_000
+#: Beyond the measuring time: waiting for the machine's lock, start, writing the results, s.
+_MARGIN_S = 30.0
+
+
+class CyclictestEngine:
+    """See `deadbeat.latency.engine.Engine`."""
+
+    name = "cyclictest"
+    kind = "hardware"
+
+    def __init__(self) -> None:
+        self._programs: WeakKeyDictionary[Target, str] = WeakKeyDictionary()
+
+    def unavailable(self, target: Target) -> str:
+        """Whether it is installed."""
+        if target.run(("sh", "-c", "command -v cyclictest")).returncode == 0:
+            return ""
+        return f"it is not installed (Debian: apt-get install {PACKAGE}); the prober needs nothing"
+
+    def version(self, target: Target) -> str:
+        """``cyclictest V 2.40``."""
+        lines = target.run(("cyclictest", "--help")).stdout.splitlines()
+        return lines[0].strip() if lines else "cyclictest"
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        """Runs it once, under the runtime's guard and the machine's lock; it splits no path.
+
+        Raises:
+            TargetError: Permission, it died or wrote something else; a machine that is in use.
+        """
+        if target not in self._programs:
+            self._programs[target] = put_runtime(target)
+        out = f"{target.folder}/cyclictest.json"
+        target.run(("rm", "-f", out))
+        bound = request.seconds * 1.05 + _MARGIN_S
+        argv = guarded(self._programs[target], command(request, out), bound_s=bound, lock=True)
+        done = target.run(argv, timeout=bound + _MARGIN_S)
+        if "change scheduling policy" in done.stderr and done.returncode != 0:
+            diagnosis = diagnose_realtime(target.read_text, priority=request.priority)
+            raise TargetError(f"SCHED_FIFO was refused: {diagnosis.cause}", diagnosis.cure)
+        failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
+        if failure is not None:
+            raise failure
+        text = _fetch(target, out)
+        try:
+            result = read_cyclictest(text, name="what cyclictest wrote")
+        except DataError as error:
+            raise TargetError(
+                error.message, "is it cyclictest of rt-tests 2.0 or later?"
+            ) from error
+        expected = int(request.seconds * 1e9) // request.interval_ns
+        return Measured(cpus=tuple(expecting(cpu, expected) for cpu in result.cpus))
+
+
+def command(request: Request, out: str) -> tuple[str, ...]:
+    """Its command line; whole seconds and microseconds (a `LatencySpec` sees to that)."""
+    fifo = request.policy == "fifo"
+    return (
+        "cyclictest",
+        "--quiet",
+        # The text has a line for every bucket; the JSON only those with a count.
+        "--histfile=/dev/null",
+        f"--json={out}",
+        f"--histogram={RANGE_US}",
+        f"--affinity={','.join(map(str, request.cpus))}",
+        f"--threads={len(request.cpus)}",
+        f"--interval={request.interval_ns // 1000}",
+        "--distance=0",
+        f"--duration={round(request.seconds)}",
+        *(("--mlockall", f"--priority={request.priority}") if fifo else ("--policy=other",)),
+        *(("--default-system",) if request.dma_latency == "system" else ()),
+    )
+
+
+def _without_warnings(done: Completed) -> Completed:
+    """What it always says is not what it failed of."""
+    said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
+    return attrs.evolve(done, stderr="\n".join(said))
+
+
+def _fetch(target: Target, path: str) -> str:
+    with TemporaryDirectory() as folder:
+        here = Path(folder) / "out"
+        target.get(path, here)
+        return here.read_text(encoding="utf-8", errors="replace")
+
+
+def make() -> CyclictestEngine:
+    """The engine."""
+    return CyclictestEngine()

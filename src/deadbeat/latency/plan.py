@@ -1,0 +1,80 @@
+"""The order of a matrix's runs: randomised blocks, engines in turn.
+
+Every repeat is a block that visits each load once, in an order of its own; within a visit the
+engines follow one another beside the same load, and change their order from block to block (ABBA),
+so that what drifts slowly falls on all alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from attrs import frozen
+
+from deadbeat.latency.spec import LatencySpec
+from deadbeat.model.latency import LatencyKey, LoadPoint
+
+#: What one run costs beside its measuring time, and one visit beside its runs, s: reading the
+#: circumstances; a load that starts, settles and ends.
+_RUN_S, _VISIT_S = 0.6, 1.5
+#: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
+_RUN_BYTES = 40_000
+
+
+@frozen
+class Visit:
+    """One load in one block, and the runs beside it in order."""
+
+    load: LoadPoint
+    keys: tuple[LatencyKey, ...]
+
+
+@frozen(kw_only=True)
+class Estimate:
+    """What a matrix takes."""
+
+    runs: int
+    seconds: float
+    bytes: int
+
+
+def visits(spec: LatencySpec) -> tuple[Visit, ...]:
+    """All visits of ``spec`` (resolved) in order."""
+    return tuple(
+        Visit(
+            load, tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
+        )
+        for block in range(spec.blocks)
+        for load in sorted(spec.loads, key=lambda load: _digest(spec, block, load.text))
+    )
+
+
+def keys(spec: LatencySpec) -> tuple[LatencyKey, ...]:
+    """All runs of ``spec`` (resolved) in order."""
+    return tuple(key for visit in visits(spec) for key in visit.keys)
+
+
+def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
+    """Seed of what is made up in one run."""
+    return int.from_bytes(_digest(spec, "run", key.text)[:6], "little")
+
+
+def estimate(spec: LatencySpec, *, runs: int) -> Estimate:
+    """What ``runs`` runs of ``spec`` take."""
+    engines = max(len(spec.engines or ()), 1)
+    visits_ = -(-runs // engines)
+    # Histograms grow with the logarithm of what is measured.
+    return Estimate(
+        runs=runs,
+        seconds=runs * (spec.seconds + _RUN_S) + visits_ * _VISIT_S,
+        bytes=runs * _RUN_BYTES * max(len(spec.cpus or ()), 1),
+    )
+
+
+def _engines(spec: LatencySpec, load: LoadPoint, block: int) -> tuple[str, ...]:
+    first = sorted(spec.engines or (), key=lambda name: _digest(spec, load.text, name))
+    return tuple(first if block % 2 == 0 else reversed(first))
+
+
+def _digest(spec: LatencySpec, *parts: object) -> bytes:
+    return hashlib.sha256("/".join(map(str, (spec.seed, *parts))).encode()).digest()

@@ -1,0 +1,237 @@
+"""Truth: what a matrix says it will do; run on the made-up machine, in no time."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.latency.made_up import MadeUpLoads
+from deadbeat.latency.plan import keys, visits
+from deadbeat.latency.runner import Doubted, Lost, Machine, Progress, lacking, run_matrix
+from deadbeat.latency.spec import ALL_LOADS, LatencySpec, read_spec, resolve, spec_dict, specify
+from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import LatencyKey, LoadPoint
+from deadbeat.store.latency import LatencyStore
+from deadbeat.targets.fake import FakeTarget
+
+SMALL = {"loads": "idle,cpu:50,memory", "repeats": 3, "duration": "0.2s", "engines": "simulated"}
+
+
+def small(**more: object) -> LatencySpec:
+    spec = specify({**SMALL, **more})
+    return resolve(spec, engines={"simulated": ""}, cpus=(0, 1))
+
+
+def machine(loads: MadeUpLoads | None = None, engine: object = None) -> Machine:
+    engines = {"simulated": engine or SimulatedEngine()}
+    return Machine(target=FakeTarget(), engines=engines, loads=loads or MadeUpLoads((0, 1)))  # type: ignore[arg-type]
+
+
+def begun(tmp_path: Path, spec: LatencySpec) -> LatencyStore:
+    return LatencyStore.create(tmp_path / "m", spec_dict(spec), example_platform())
+
+
+# --- the specification ----------------------------------------------------------------------------
+
+
+def test_a_specification_survives_its_plain_form() -> None:
+    spec = small(cpus="1", trace=True, policy="other", dma_latency="system")
+    assert read_spec(json.loads(json.dumps(spec_dict(spec)))) == spec
+    assert specify({}).loads == ALL_LOADS
+    assert small(policy="other").real_priority == 0
+
+
+def test_every_problem_is_told_at_once() -> None:
+    wrong = {
+        "loads": "foo,cpu:300,memory:0,idle,0",
+        "engines": "cyclist",
+        "cpus": "1,1",
+        "duration": "1y",
+        "interval": "3",
+        "priority": 100,
+        "policy": "rr",
+        "repeats": 0,
+        "bogus": 1,
+    }
+    with pytest.raises(UsageError) as error:
+        specify(wrong, names={"duration": "--duration"})
+    told = "\n".join(error.value.details)
+    for key in ("loads[0]", "loads[1]", "loads[2]", *(set(wrong) - {"loads", "duration"})):
+        assert key in told
+    assert "--duration" in told
+
+
+@pytest.mark.parametrize(
+    ("layer", "key"),
+    [
+        ({"duration": "0.1s", "interval": "10ms"}, "duration"),
+        ({"duration": "2.5s", "engines": "cyclictest"}, "duration"),
+        ({"interval": "1234567ns", "engines": "cyclictest"}, "interval"),
+        ({"duration": "30d", "repeats": 100}, "repeats"),
+    ],
+)
+def test_values_must_fit_each_other(layer: dict[str, object], key: str) -> None:
+    with pytest.raises(UsageError) as error:
+        specify(layer)
+    assert key in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("10s", 10), ("5min", 300), ("2h", 7200), ("3d", 259200), (1.5, 1.5)]
+)
+def test_a_duration_has_a_unit(text: object, seconds: float) -> None:
+    assert specify({"duration": text, "repeats": 1}).duration == seconds
+
+
+def test_a_long_duration_is_cut_into_runs_that_are_at_least_as_long() -> None:
+    spec = specify({"duration": "1001s", "repeats": 2, "loads": "idle", "engines": "simulated"})
+    assert (spec.segments, spec.seconds, spec.blocks) == (4, 251, 8)
+    assert len(keys(spec)) == 8
+    days = specify({"duration": "3d", "repeats": 1, "loads": "idle", "engines": "simulated"})
+    assert days.segments * days.seconds == 3 * 86400
+
+
+def test_a_machine_without_what_is_asked_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="no CPU 7 to use"):
+        resolve(specify({"cpus": "7"}), engines={"simulated": ""}, cpus=(0, 1))
+    missing = {"cyclictest": "not installed (Debian: rt-tests)"}
+    with pytest.raises(UsageError, match="rt-tests"):
+        resolve(specify({"engines": "cyclictest"}), engines=missing, cpus=(0,))
+    with pytest.raises(UsageError, match="nothing here can measure"):
+        resolve(specify({}), engines=missing, cpus=(0,))
+    both = resolve(specify({}), engines={"simulated": "", **missing}, cpus=(0,))
+    assert both.engines == ("simulated",)
+
+
+# --- the plan -------------------------------------------------------------------------------------
+
+
+def test_every_block_visits_each_cell_once_in_an_order_of_its_own_and_engines_take_turns() -> None:
+    known = {"cyclictest": "", "simulated": ""}
+    spec = resolve(specify({"repeats": 8}), engines=known, cpus=(0,))
+    order = visits(spec)
+    blocks = [order[i : i + 10] for i in range(0, len(order), 10)]
+    assert all(sorted(v.load for v in block) == sorted(ALL_LOADS) for block in blocks)
+    assert len({tuple(v.load.text for v in block) for block in blocks}) > 1
+    for load in ALL_LOADS:
+        turns = [tuple(k.engine for k in v.keys) for v in order if v.load == load]
+        assert turns[0] == turns[1][::-1] and turns[::2] == [turns[0]] * 4
+        assert turns[1::2] == [turns[1]] * 4
+    counts = Counter(key.text for key in keys(spec))
+    assert len(counts) == 160 and set(counts.values()) == {1}
+    assert visits(spec) == order
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def test_a_matrix_is_measured_and_then_lacks_nothing(tmp_path: Path) -> None:
+    spec, loads, told = small(), MadeUpLoads((0, 1)), []
+    store = begun(tmp_path, spec)
+    result = run_matrix(spec, store, machine(loads), on_event=told.append)
+    assert (result.planned, result.done, result.failed) == (9, 9, {})
+    assert not loads.running and not lacking(spec, store)
+    assert [event.done for event in told if isinstance(event, Progress)] == list(range(10))
+    run = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 1))
+    assert run.kind == "simulated" and run.load["achieved"] == {"0": 0.5, "1": 0.5}
+    assert "ticks" in run.circumstances["missing"]
+
+
+class Interrupted:
+    """Measures ``runs`` times, then the person presses Ctrl-C."""
+
+    name, kind = "simulated", "simulated"
+
+    def __init__(self, runs: int) -> None:
+        self._left = runs
+        self._engine = SimulatedEngine()
+
+    def unavailable(self, target: object) -> str:
+        return ""
+
+    def version(self, target: object) -> str:
+        return "made up"
+
+    def measure(self, target: object, request: object) -> object:
+        if not self._left:
+            raise KeyboardInterrupt
+        self._left -= 1
+        return self._engine.measure(target, request)  # type: ignore[arg-type]
+
+
+def test_what_was_interrupted_goes_on_where_it_stopped_and_no_load_is_left(tmp_path: Path) -> None:
+    spec, loads = small(), MadeUpLoads((0, 1))
+    store = begun(tmp_path, spec)
+    with pytest.raises(KeyboardInterrupt):
+        run_matrix(spec, store, machine(loads, Interrupted(4)), on_event=lambda _: None)
+    assert not loads.running and len(store.committed()) == 4
+    kept = {path.name: path.read_bytes() for path in (store.path / "runs").iterdir()}
+    again = LatencyStore.open(store.path)
+    assert run_matrix(spec, again, machine(), on_event=lambda _: None).done == 9
+    assert all((store.path / "runs" / name).read_bytes() == text for name, text in kept.items())
+
+
+def test_a_load_that_dies_makes_its_run_invalid_and_one_that_will_not_start_loses_it(
+    tmp_path: Path,
+) -> None:
+    spec = small(repeats=1)
+    loads = MadeUpLoads((0, 1), died={"cpu-050": "out of memory"}, refused={"memory-100": "no vm"})
+    store, told = begun(tmp_path, spec), []
+    result = run_matrix(spec, store, machine(loads), on_event=told.append)
+    assert {key.text: why for key, why in result.failed.items()} == {
+        "memory-100.simulated.0000": "no vm"
+    }
+    assert result.invalid == 1 and not loads.running
+    assert [type(event) for event in told if not isinstance(event, Progress)].count(Lost) == 1
+    (doubt,) = [event for event in told if isinstance(event, Doubted)]
+    assert "out of memory" in doubt.reason
+    left = lacking(spec, store, retry_failed=False)
+    assert left == [] and len(lacking(spec, store)) == 1
+
+
+class Refusing(Interrupted):
+    def measure(self, target: object, request: object) -> object:
+        raise TargetError("SCHED_FIFO was refused", "run with sudo")
+
+
+def test_an_engine_that_is_refused_loses_runs_not_the_matrix(tmp_path: Path) -> None:
+    spec, loads = small(repeats=1), MadeUpLoads((0, 1))
+    store = begun(tmp_path, spec)
+    result = run_matrix(spec, store, machine(loads, Refusing(0)), on_event=lambda _: None)
+    assert result.done == 0 and len(result.failed) == 3 and not loads.running
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_measures_continues_and_begins_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["latency", "--simulated", "--quick", "--no-figures", "--runs", str(tmp_path)]
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["planned"], answer["done"], answer["simulated"]) == (9, 9, True)
+    assert {row["load"] for row in answer["rows"]} == {"idle", "cpu-050", "cpu-100"}
+    assert (tmp_path / "latest").resolve().name == "latency-quick"
+    assert main([*words, "--fresh", "--fail-on", "invalid"]) == 0
+    assert "SIMULATED" in capsys.readouterr().out
+    assert (tmp_path / "latency-quick-2" / "latency.json").is_file()
+
+
+def test_a_file_of_another_kind_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('mode = "stress"\n')
+    assert main(["latency", "--campaign", str(file), "--runs", str(tmp_path)]) == 2
+    assert "deadbeat stress --campaign" in capsys.readouterr().err
+    file.write_text('duration = "1y"\nloads = ["idle", "disk"]\n')
+    assert main(["latency", "--campaign", str(file), "--runs", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "c.toml: duration" in told and "c.toml: loads[1]" in told
