@@ -1,0 +1,132 @@
+"""What happens to memory: made-up machines for every check of the family."""
+
+from __future__ import annotations
+
+from helpers.checks import Case, Cases, Thread, case, config, window
+
+HUGE = "/sys/kernel/mm/transparent_hugepage"
+ONLINE = "/sys/devices/system/cpu/online"
+DENIED = "denied: Permission denied"
+BALLOON = "/sys/bus/virtio/drivers/virtio_balloon/virtio0"
+FEATURES = f"{BALLOON}/features"
+CONTROL = Thread(tid=900, name="control", policy=1, priority=80, locked_kb=4096, faults=(7, 7))
+LOOSE = Thread(tid=901, name="loose", policy=2, priority=40, faults=(7, 9))
+DAMON = "/sys/kernel/mm/damon/admin/kdamonds/0/state"
+LIMITS = "Max locked memory         {}              {}              bytes     \n"
+
+
+def number(path: str, good: int, bad: int, option: str = "") -> dict[str, Case]:
+    cases = {
+        "pass": case({path: f"{good}\n"}),
+        "fail": case({path: f"{bad}\n"}),
+        "unknown": case({path: "what\n"}, refused={}, says="not a number"),
+        "unknown denied": case(refused={path: DENIED}, says="denied"),
+    }
+    if option:
+        cases["pass not built"] = case(outputs=config("SMP=y"), says="is not set")
+    return cases
+
+
+def huge(enabled: str, defrag: str = "madvise") -> dict[str, str]:
+    return {
+        f"{HUGE}/enabled": " ".join(f"[{w}]" if w == enabled else w for w in
+                                    ("always", "madvise", "never")),
+        f"{HUGE}/defrag": " ".join(f"[{w}]" if w == defrag else w for w in
+                                   ("always", "defer", "defer+madvise", "madvise", "never")),
+    }  # fmt: skip
+
+
+def process(memlock: str, capabilities: int) -> dict[str, str]:
+    return {
+        "/proc/self/limits": LIMITS.format(memlock, memlock),
+        "/proc/self/status": f"Name:\tcat\nCapEff:\t{capabilities:016x}\n",
+    }
+
+
+SWAPS = "Filename\tType\tSize\tUsed\tPriority\n"
+CASES: Cases = {
+    "memory.swap": {
+        "pass": case({"/proc/swaps": SWAPS}),
+        "pass little": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
+                             "/proc/sys/vm/swappiness": "10\n"}),
+        "fail": case({"/proc/swaps": f"{SWAPS}/dev/vda2 partition 9 0 -2\n",
+                      "/proc/sys/vm/swappiness": "60\n"}, says="/dev/vda2, swappiness 60"),
+        "unknown": case(),
+    },
+    "memory.huge-pages": {
+        "pass": case(huge("madvise")),
+        "pass not built": case(outputs=config("SMP=y")),
+        "fail": case(huge("always")),
+        "unknown": case(says="kernel-config"),
+        "unknown denied": case(refused={f"{HUGE}/enabled": DENIED}),
+    },
+    "memory.huge-page-defrag": {
+        "pass": case(huge("always", "defer")),
+        "pass not built": case(outputs=config("SMP=y")),
+        "fail": case(huge("madvise", "always")),
+        "unknown": case(huge("madvise"), refused={f"{HUGE}/defrag": DENIED}),
+    },
+    "memory.khugepaged": {
+        "pass": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "0\n"}),
+        "pass never": case(huge("never")),
+        "fail": case({**huge("madvise"), f"{HUGE}/khugepaged/defrag": "1\n"}),
+        "unknown": case(huge("madvise")),
+    },
+    "memory.merging": number("/sys/kernel/mm/ksm/run", 0, 1, "KSM"),
+    "memory.compaction": number("/proc/sys/vm/compaction_proactiveness", 0, 20, "COMPACTION"),
+    "memory.compaction-of-locked": number(
+        "/proc/sys/vm/compact_unevictable_allowed", 0, 1, "COMPACTION"
+    ),
+    "memory.lock-limit": {
+        "pass": case(process("8388608", 1 << 14), says="CAP_IPC_LOCK"),
+        "pass unlimited": case(process("unlimited", 0)),
+        "fail": case(process("8388608", 0), says="8192 kB"),
+        "unknown": case({"/proc/self/status": "CapEff:\t0\n"}),
+        "unknown no line": case({"/proc/self/limits": "", "/proc/self/status": "CapEff:\t0\n"}),
+    },
+    "memory.dirty": {
+        "pass": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "10\n"}),
+        "pass bytes": case({"/proc/sys/vm/dirty_bytes": "9000000\n"}),
+        "fail": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "20\n"}),
+        "unknown": case(),
+    },
+    "memory.zone-reclaim": number("/proc/sys/vm/zone_reclaim_mode", 0, 1, "NUMA"),
+    "memory.reserved-huge-pages": {
+        "pass": case({"/proc/meminfo": "HugePages_Total:       4\nHugePages_Free:        3\n"}),
+        "fail": case({"/proc/meminfo": "HugePages_Total:       4\nHugePages_Free:        0\n"}),
+        "unknown": case({"/proc/meminfo": "MemTotal: 5 kB\n"}),
+    },
+    "memory.balloon": {
+        "pass": case({ONLINE: "0-1\n"}),
+        "fail": case({ONLINE: "0-1\n", BALLOON: ""}, says=BALLOON),
+        "unknown": case(),
+    },
+    "memory.page-reporting": {
+        "pass": case({ONLINE: "0-1\n", FEATURES: "0110000000\n"}, says="not negotiated"),
+        "pass no balloon": case({ONLINE: "0-1\n"}, says="no balloon"),
+        "fail": case({ONLINE: "0-1\n", FEATURES: "0110010000\n"}),
+        "unknown": case({ONLINE: "0-1\n"}, refused={FEATURES: DENIED}),
+    },
+    "memory.hot-plug": {
+        "pass": case({ONLINE: "0-1\n"}),
+        "fail": case({ONLINE: "0-1\n", "/sys/bus/virtio/drivers/virtio_mem/virtio3": ""}),
+        "unknown": case(),
+    },
+    "memory.access-monitor": {
+        "pass": case({DAMON: "off\n"}, outputs=window()),
+        "fail": case(outputs=window(Thread(tid=60, name="kdamond.0", kernel=True)),
+                     says="kdamond.0"),
+        "fail by its state": case({DAMON: "on\n"}, outputs=window()),
+        "unknown": case(outputs=window(visible=False)),
+    },
+    "memory.locked-tasks": {
+        "pass": case(outputs=window(CONTROL), says="control (fifo 80)"),
+        "fail": case(outputs=window(CONTROL, LOOSE), says="loose (rr 40) |"),
+        "unknown": case(outputs=window(), says="start yours"),
+    },
+    "memory.faults": {
+        "pass": case(outputs=window(CONTROL)),
+        "fail": case(outputs=window(CONTROL, LOOSE), says="loose (rr 40): 2"),
+        "unknown": case(outputs=window()),
+    },
+}  # fmt: skip
