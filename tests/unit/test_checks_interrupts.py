@@ -1,0 +1,165 @@
+"""What reaches the real-time CPUs: made-up machines for every check of the family."""
+
+from __future__ import annotations
+
+from helpers.checks import Case, Cases, Thread, case, window
+
+ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
+DENIED = "denied: Permission denied"
+RECEIVE = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+SEND = "/sys/class/net/eth0/queues/tx-0/xps_cpus"
+DISK = "/sys/block/vda/queue/rq_affinity"
+UNHANDLED = "/sys/module/spurious/parameters/noirqdebug"
+NONE = "failed: cat: No such file or directory"
+READ_ONLY = "-r--r--r-- 1 root root 0 Nov 22 /proc/irq/36/smp_affinity\n"
+BOTH = "-rw-r--r-- 1 root root 0 Nov 22 /proc/irq/41/smp_affinity\n"
+ROWS = {
+    "36": ("PCI-MSI 1-edge virtio1-req.0", (5, 5), (5, 7)),
+    "41": ("PCI-MSI 1-edge eth0-rx", (5, 5), (9, 5)),
+    "11": ("GICv3 27 Level arch_timer", (1, 1), (9, 9)),
+    "LOC": ("Local timer interrupts", (0, 0), (10, 4)),
+    "CAL": ("Function call interrupts", (0, 0), (0, 5)),
+}
+QUIET = {**ROWS, "36": ("PCI-MSI 1-edge virtio1-req.0", (5, 5), (5, 5))}
+BUSY = {**ROWS, "LOC": ("Local timer interrupts", (0, 0), (10, 500)),
+        "CAL": ("Function call interrupts", (0, 0), (0, 60))}  # fmt: skip
+BALANCE = Thread(tid=50, name="irqbalance")
+IRQ_THREAD = Thread(tid=51, name="irq/24-acpi", kernel=True, policy=1, priority=50, cpus="0")
+LATE = Thread(tid=52, name="control", policy=1, priority=40)
+KHUGE = Thread(tid=53, name="khugepaged", kernel=True)
+PLACED = {key: text.replace("list:\t0-1", "list:\t0") for key, text in window(KHUGE).items()}
+
+
+def irqs(cpu_of_36: str, cpu_of_41: str, name: str = "effective_affinity_list") -> dict[str, str]:
+    return {
+        **ONLINE,
+        f"/proc/irq/36/{name}": f"{cpu_of_36}\n",
+        f"/proc/irq/41/{name}": f"{cpu_of_41}\n",
+        f"/proc/irq/11/{name}": "0-1\n",
+    }
+
+
+def mask(path: str) -> dict[str, Case]:
+    return {
+        "pass": case({**ONLINE, path: "1\n"}, says="CPU 0"),
+        "fail": case({**ONLINE, path: "00000000,00000003\n"}, says="CPU 0-1 | real-time CPU 1"),
+        "unknown": case(ONLINE),
+        "unknown one CPU": case({"/sys/devices/system/cpu/online": "1\n", path: "2\n"}),
+        "unknown no mask": case({**ONLINE, path: "all\n"}, says="no mask"),
+    }
+
+
+def ksoftirqd(ticks: int) -> Thread:
+    return Thread(tid=19, name="ksoftirqd/1", kernel=True, cpus="1", ticks=(8, ticks))
+
+
+CASES: Cases = {
+    "interrupts.on-rt-cpus": {
+        "pass": case(outputs=window(interrupts=QUIET)),
+        "pass on the other": case(outputs=window(interrupts=BUSY), rt_cpus=()),
+        "fail": case(outputs=window(interrupts=ROWS), says="36 (virtio1-req.0): 2 on CPU 1"),
+        "unknown": case(),
+    },
+    "interrupts.placement": {
+        "pass": case(irqs("0", "0"), outputs=window(interrupts=ROWS)),
+        "fail": case(irqs("1", "0"), outputs=window(interrupts=ROWS), says="36 (virtio1-req.0)"),
+        "fail by what was asked": case(irqs("0-1", "0", "smp_affinity_list"),
+                                       outputs=window(interrupts=ROWS)),
+        "unknown": case(ONLINE, outputs=window(interrupts=ROWS)),
+        "unknown denied": case(ONLINE, refused={"/proc/irq/36/effective_affinity_list": DENIED},
+                               outputs=window(interrupts=ROWS), says="denied"),
+    },
+    "interrupts.managed": {
+        "pass": case(irqs("0", "1"), outputs={**window(interrupts=ROWS),
+                                              "irq-modes": READ_ONLY + BOTH}, says="1 managed"),
+        "fail": case(irqs("1", "1"), outputs={**window(interrupts=ROWS),
+                                              "irq-modes": READ_ONLY + BOTH}, says="36 (virtio1"),
+        "fail by its name": case(irqs("1", "0"), outputs={
+            **window(interrupts=ROWS), "irq-modes": READ_ONLY.replace("-r--", "-rw-") + BOTH}),
+        "unknown": case(irqs("1", "1"), outputs=window(interrupts=ROWS)),
+        "unknown empty": case(irqs("1", "1"), outputs={**window(interrupts=ROWS), "irq-modes": ""}),
+    },
+    "interrupts.balancing": {
+        "pass": case(outputs=window()),
+        "pass banned": case({"/etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="1-2"\n'},
+                            outputs=window(BALANCE)),
+        "pass banned by mask": case({"/etc/sysconfig/irqbalance": "IRQBALANCE_BANNED_CPUS=2\n"},
+                                    outputs=window(BALANCE)),
+        "pass isolated": case({"/sys/devices/system/cpu/isolated": "1\n"}, outputs=window(BALANCE)),
+        "fail": case({"/etc/default/irqbalance": "#IRQBALANCE_BANNED_CPULIST=1\n"},
+                     outputs=window(BALANCE), says="banned: none"),
+        "unknown": case(outputs=window(visible=False)),
+    },
+    "interrupts.default-placement": mask("/proc/irq/default_smp_affinity"),
+    "interrupts.workqueues": mask("/sys/devices/virtual/workqueue/cpumask"),
+    "interrupts.writeback": mask("/sys/devices/virtual/workqueue/writeback/cpumask"),
+    "interrupts.thread-priority": {
+        "pass": case(outputs=window(IRQ_THREAD)),
+        "pass none": case(outputs=window()),
+        "fail": case(outputs=window(IRQ_THREAD, LATE), says="control (fifo 40)"),
+        "fail raised": case(outputs=window(Thread(
+            tid=9, name="irq/9-x", kernel=True, policy=1, priority=90)), says="above the default"),
+        "unknown": case(outputs=window(visible=False)),
+    },
+    "interrupts.kernel-threads": {
+        "pass": case(ONLINE, outputs=PLACED),
+        "fail": case(ONLINE, outputs=window(KHUGE), says="khugepaged"),
+        "unknown": case(ONLINE, outputs={"window": window()["window"]}),
+    },
+    "interrupts.softirqs": {
+        "pass": case(outputs=window(softirqs={"TIMER": ("", (0, 0), (5, 5)),
+                                              "NET_RX": ("", (0, 0), (5, 0))})),
+        "fail": case(outputs=window(softirqs={"NET_RX": ("", (0, 0), (0, 5))}), says="NET_RX: 5"),
+        "unknown": case(),
+    },
+    "interrupts.softirq-threads": {
+        "pass": case(outputs=window(ksoftirqd(8))),
+        "fail": case(outputs=window(ksoftirqd(11)), says="ksoftirqd/1: 3 ticks"),
+        "unknown": case(outputs=window()),
+    },
+    "interrupts.receive-steering": {
+        "pass": case({**ONLINE, RECEIVE: "0\n"}),
+        "fail": case({**ONLINE, RECEIVE: "2\n"}, says="eth0 rx-0"),
+        "unknown": case(ONLINE, refused={RECEIVE: DENIED}),
+    },
+    "interrupts.send-steering": {
+        "pass": case({**ONLINE, SEND: "1\n"}, says="1 queues"),
+        "pass one queue": case(ONLINE, refused={SEND: NONE}, says="0 queues"),
+        "fail": case({**ONLINE, SEND: "3\n"}, says="eth0 tx-0"),
+        "unknown": case(ONLINE, refused={SEND: DENIED}),
+    },
+    "interrupts.packet-threads": {
+        "pass": case({"/sys/class/net/eth0/threaded": "1\n", "/sys/class/net/lo/threaded": "0\n"}),
+        "fail": case({"/sys/class/net/eth0/threaded": "0\n"}, says="eth0 = 0"),
+        "unknown": case(),
+    },
+    "interrupts.network-queues": {
+        "pass": case({**ONLINE, RECEIVE: "0\n"}, says="eth0: 1"),
+        "fail": case({**ONLINE, RECEIVE: "0\n", RECEIVE.replace("rx-0", "rx-1"): "0\n"},
+                     says="eth0: 2"),
+        "unknown": case(ONLINE),
+    },
+    "interrupts.disk-completion": {
+        "pass": case({DISK: "2\n", "/sys/block/loop0/queue/rq_affinity": "1\n"}, says="vda = 2"),
+        "pass no disk": case({"/sys/block/loop0/queue/rq_affinity": "1\n"}, says="no disk"),
+        "fail": case({DISK: "1\n"}, says="vda = 1"),
+        "unknown": case(),
+    },
+    "interrupts.between-cpus": {
+        "pass": case(outputs=window(interrupts=ROWS)),
+        "fail": case(outputs=window(interrupts=BUSY), says="on CPU 1: 120/s"),
+        "unknown": case(),
+    },
+    "interrupts.timer-tick": {
+        "pass": case(outputs=window(interrupts=BUSY), says="recorded"),
+        "pass quiet": case(outputs=window(interrupts={k: v for k, v in ROWS.items() if k != "11"}),
+                           workload="compute", says="CPU 1: 8/s"),
+        "fail": case(outputs=window(interrupts=ROWS), workload="compute", says="CPU 1: 24/s"),
+        "unknown": case(outputs=window()),
+    },
+    "interrupts.unhandled": {
+        "pass": case({UNHANDLED: "Y\n"}),
+        "fail": case({UNHANDLED: "N\n"}),
+        "unknown": case(),
+    },
+}  # fmt: skip
