@@ -60,9 +60,10 @@ struct verb {
     int (*body)(const struct options *options);
 };
 
-static const struct verb verbs[] = {{"serve", serve_sets},    {"calibrate", calibrate},
-                                    {"noise", measure_noise}, {"try", try_fragments},
-                                    {"once", run_once},       {"instrument", measure_instrumentation}};
+static const struct verb verbs[] = {{"serve", serve_sets},      {"calibrate", calibrate},
+                                    {"noise", measure_noise},   {"try", try_fragments},
+                                    {"once", run_once},         {"instrument", measure_instrumentation},
+                                    {"probe", measure_wake_ups}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -123,7 +124,7 @@ static int guard(int coordinator)
 }
 
 static const char usage[] =
-    "usage: %s serve|calibrate|noise|try|instrument --cpus LIST [--key value ...]\n"
+    "usage: %s serve|calibrate|noise|try|instrument|probe --cpus LIST [--key value ...]\n"
     "       %s once [--set INDEX] [--cpus LIST] [--seconds-ns NS] [--policy fifo|other] [--key value ...]\n";
 
 int main(int count, char **words)
@@ -157,6 +158,7 @@ int main(int count, char **words)
         int coordinator = port_fork();
         if (coordinator == 0)
             port_exit(coordinate(verb, &o));
+        port_on_end_asked(NULL, verb->body == measure_wake_ups ? coordinator : 0);
         status = coordinator < 0 ? 1 : guard(coordinator);
     } else if (once && status == EXIT_REFUSED) {
         fprintf(stderr, "without that permission: --policy other, which is not real-time\n");

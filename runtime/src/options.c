@@ -10,6 +10,9 @@
 #define MAX_HOG_NS (100 * DB_MILLISECOND)
 #define MAX_DELAY_NS (10000 * DB_MILLISECOND)
 #define MAX_WARMUP 1000000
+/* A thread that wakes up more often than the least does nothing else. */
+#define MIN_INTERVAL_NS 20000
+#define MAX_INTERVAL_NS (10000 * DB_MILLISECOND)
 #define MAX_SCRUB_BYTES (INT64_C(1) << 40)
 
 static bool parse_cpus(struct options *o, const char *text)
@@ -100,6 +103,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return o->entries = value, true;
     if (strcmp(key, "--out") == 0)
         return o->out = value, true;
+    if (strcmp(key, "--break-file") == 0)
+        return o->break_file = value, true;
     return false;
 }
 
@@ -117,6 +122,12 @@ static const struct number {
     {"--wait-ns", NUMBER, offsetof(struct options, wait_ns), 0, DB_LONGEST_NS},
     {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns), 0, DB_LONGEST_NS},
     {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns), 0, MAX_DELAY_NS},
+    {"--interval-ns", NUMBER, offsetof(struct options, interval_ns), MIN_INTERVAL_NS, MAX_INTERVAL_NS},
+    {"--break-ns", NUMBER, offsetof(struct options, break_ns), 0, DB_LONGEST_NS},
+    {"--priority", SMALL, offsetof(struct options, priority), 0, 99},
+    {"--worst", SMALL, offsetof(struct options, worst), 0, DB_MAX_WORST},
+    {"--dma-latency", FLAG, offsetof(struct options, hold_latency), 0, 1},
+    {"--until-eof", FLAG, offsetof(struct options, until_eof), 0, 1},
     {"--seed", NUMBER, offsetof(struct options, seed), 0, INT64_MAX},
     {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes), 0, MAX_SCRUB_BYTES},
     {"--windows", SMALL, offsetof(struct options, windows), 1, 1000},

@@ -12,6 +12,7 @@
 
 #define DB_MAX_CORES 256
 #define DB_REASON_BYTES 200
+#define DB_MAX_WORST 1024
 #define DB_MILLISECOND INT64_C(1000000)
 /* Eleven days: no time of a run is longer, nor a run itself. What is computed from times cannot overflow. */
 #define DB_LONGEST_NS (INT64_C(1000000000) * DB_MILLISECOND)
@@ -56,7 +57,15 @@ struct options {
     uint64_t seed;
     bool cold;
     size_t scrub_bytes; /* cold: how much memory is read to empty the caches */
-    int32_t owner_pid;  /* set by main: the process that makes all objects */
+    /* probe */
+    int64_t interval_ns;
+    int64_t break_ns;       /* above it, break_file gets a "0"; 0: never */
+    const char *break_file; /* tracing_on of an instance of event tracing, or NULL */
+    uint32_t priority;      /* of the measuring threads */
+    uint32_t worst;         /* so many of the latest wake-ups are kept */
+    bool hold_latency;      /* keep CPUs from idling deeply, as cyclictest does */
+    bool until_eof;         /* the end of standard input ends it early */
+    int32_t owner_pid;      /* set by main: the process that makes all objects */
 };
 
 /* What the guardian enforces; moved on by whoever starts bounded work. ns < 0: no bound. */
@@ -144,6 +153,7 @@ int measure_noise(const struct options *options);
 int try_fragments(const struct options *options);
 int measure_instrumentation(const struct options *options);
 int run_once(const struct options *options);
+int measure_wake_ups(const struct options *options);
 /* The verb `guard`, from the words after it. */
 int run_guarded(int count, char **words);
 /* What `once` takes where no option says otherwise. */

@@ -113,6 +113,16 @@ void port_lead_group(void);
 void port_kill_group(int pid);
 /* Lets the process open as many files as it may: a counter of a task is one. */
 void port_allow_files(void);
+/* Sets *word to 1, and wakes who waits on it, when the process is asked to end (SIGTERM), which then does
+ * not end it; pid > 0: passes that on to it. NULL and 0: no more. */
+void port_on_end_asked(atomic_uint *word, int pid);
+/* Waits until standard input ends, discarding what comes. */
+void port_await_input_end(void);
+/* A file of the system that is written to in passing: opened before, then one short text. */
+int port_control_open(const char *path, int *handle);
+void port_control_write(int handle, const char *text);
+/* Keeps CPUs from idling deeper than costs nothing to leave, until the process ends. */
+int port_hold_wake_up_latency(void);
 /* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
 int port_limit_realtime(int64_t ns);
 /* A bound that processes forked later share: any of them may move it, one waits for it. */

@@ -2,6 +2,7 @@
 #include "deadbeat/port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -130,6 +131,61 @@ void port_allow_files(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit); /* refused: who runs out of them says so */
+}
+
+static atomic_uint *asked_word;
+static int asked_pid;
+
+static void on_end_asked(int signal_number)
+{
+    int saved = errno;
+    if (asked_word) {
+        atomic_store(asked_word, 1);
+        port_wake(asked_word);
+    }
+    if (asked_pid > 0)
+        kill(asked_pid, signal_number);
+    errno = saved;
+}
+
+void port_on_end_asked(atomic_uint *word, int pid)
+{
+    struct sigaction action = {.sa_handler = word || pid ? on_end_asked : SIG_DFL, .sa_flags = SA_RESTART};
+    asked_word = word;
+    asked_pid = pid;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void port_await_input_end(void)
+{
+    char bytes[1024];
+    ssize_t length;
+    do
+        length = read(STDIN_FILENO, bytes, sizeof bytes);
+    while (length > 0 || (length < 0 && errno == EINTR));
+}
+
+int port_control_open(const char *path, int *handle)
+{
+    *handle = open(path, O_WRONLY | O_CLOEXEC);
+    return *handle < 0 ? errno : 0;
+}
+
+void port_control_write(int handle, const char *text)
+{
+    ssize_t done = write(handle, text, strlen(text));
+    (void)done; /* there is nobody to tell, and no time to */
+}
+
+/* Documentation/power/pm_qos_interface.rst: held while the file is open. */
+int port_hold_wake_up_latency(void)
+{
+    const int32_t none_us = 0;
+    int fd = open("/dev/cpu_dma_latency", O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    return write(fd, &none_us, sizeof none_us) == sizeof none_us ? 0 : errno;
 }
 
 int port_bound_open(int *bound)

@@ -216,6 +216,37 @@ void port_allow_files(void)
     abort();
 }
 
+void port_on_end_asked(atomic_uint *word, int pid)
+{
+    (void)word;
+    (void)pid;
+    abort();
+}
+
+void port_await_input_end(void)
+{
+    abort();
+}
+
+int port_control_open(const char *path, int *handle)
+{
+    (void)path;
+    (void)handle;
+    return ENOSYS;
+}
+
+void port_control_write(int handle, const char *text)
+{
+    (void)handle;
+    (void)text;
+    abort();
+}
+
+int port_hold_wake_up_latency(void)
+{
+    return ENOSYS;
+}
+
 int port_limit_realtime(int64_t ns)
 {
     (void)ns;

@@ -1,0 +1,83 @@
+/*
+ * Counts of times without a loss: 1 ns below 2048 ns, 1/1024 above, for every 63-bit value. The
+ * numbering is that of src/deadbeat/model/histogram.py; tests/golden/histogram-buckets.csv ties both.
+ */
+#ifndef DEADBEAT_HISTOGRAM_H
+#define DEADBEAT_HISTOGRAM_H
+
+#include <stdint.h>
+
+/* Buckets of a power of two, as a power of two. */
+#define DB_SUB_BITS 10
+/* So many hold every value up to INT64_MAX. */
+#define DB_BUCKETS ((63 - DB_SUB_BITS + 1) << DB_SUB_BITS)
+
+static inline uint32_t db_bucket_of(int64_t value)
+{
+    int bits = 64 - __builtin_clzll((uint64_t)value | 1);
+    int shift = bits > DB_SUB_BITS + 1 ? bits - DB_SUB_BITS - 1 : 0;
+    return ((uint32_t)shift << DB_SUB_BITS) + (uint32_t)((uint64_t)value >> shift);
+}
+
+static inline int64_t db_bucket_low(uint32_t bucket)
+{
+    uint32_t octave = bucket >> DB_SUB_BITS;
+    uint32_t shift = octave > 1 ? octave - 1 : 0;
+    return (int64_t)((uint64_t)(bucket - (shift << DB_SUB_BITS)) << shift);
+}
+
+static inline int64_t db_bucket_high(uint32_t bucket)
+{
+    return bucket + 1 < DB_BUCKETS ? db_bucket_low(bucket + 1) - 1 : INT64_MAX;
+}
+
+/* Sums of days of nanoseconds, and of what was missed in them, take more than 64 bits. */
+__extension__ typedef unsigned __int128 db_wide;
+
+struct db_histogram {
+    uint64_t counts[DB_BUCKETS];
+    uint64_t total;
+    int64_t min, max; /* of nothing: INT64_MAX and -1 */
+    db_wide sum;
+};
+
+/* Of zeroed memory. */
+static inline void db_histogram_begin(struct db_histogram *h)
+{
+    h->min = INT64_MAX;
+    h->max = -1;
+}
+
+static inline void db_histogram_add(struct db_histogram *h, int64_t value)
+{
+    h->counts[db_bucket_of(value)]++;
+    h->total++;
+    h->sum += (uint64_t)value;
+    if (value < h->min)
+        h->min = value;
+    if (value > h->max)
+        h->max = value;
+}
+
+/* Adds last, last - step, last - 2 step and so on, `count` >= 1 values, none below 0. Takes no longer
+ * than there are buckets between the first and the last, however many values they are. */
+static inline void db_histogram_add_row(struct db_histogram *h, int64_t last, int64_t step, uint64_t count)
+{
+    int64_t first = last - (int64_t)(count - 1) * step;
+    for (uint64_t done = 0; done < count;) {
+        int64_t value = first + (int64_t)done * step;
+        uint32_t bucket = db_bucket_of(value);
+        int64_t high = db_bucket_high(bucket);
+        uint64_t inside = (uint64_t)(((high < last ? high : last) - value) / step) + 1;
+        h->counts[bucket] += inside;
+        done += inside;
+    }
+    h->total += count;
+    h->sum += (db_wide)count * (uint64_t)first + (db_wide)(uint64_t)step * count * (count - 1) / 2;
+    if (first < h->min)
+        h->min = first;
+    if (last > h->max)
+        h->max = last;
+}
+
+#endif
