@@ -398,6 +398,7 @@ int measure_wake_ups(const struct options *o)
     const char *impossible = !all || !probers ? "there is not enough memory" : impossibility(o);
     if (impossible) {
         printf("error probe %s\n", impossible);
+        fflush(stdout);
         return 1;
     }
     all->probers = probers;

@@ -105,6 +105,7 @@ class CpuLatency:
             and None: the engine does not tell.
         switches: Voluntary and involuntary context switches; None: the engine does not tell.
         clock_cost_ps: Of reading the clock once; None: not known.
+        cpu_ns: CPU time that the thread itself took while it measured; None: not known.
     """
 
     cpu: int
@@ -121,6 +122,7 @@ class CpuLatency:
     placed: int | None = None
     switches: tuple[int, int] | None = None
     clock_cost_ps: int | None = None
+    cpu_ns: int | None = None
 
 
 @frozen(kw_only=True)

@@ -1,0 +1,194 @@
+"""The truth is what the machine's own clock and lists say of a short measurement."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.hardware import LOCK_WAIT, POOLS, executor, processes_of
+
+from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.latency.engine import Request
+from deadbeat.latency.engines.prober import ProberEngine, cpu_latency, parsed
+from deadbeat.model.errors import TargetError
+from deadbeat.model.latency import CpuLatency
+from deadbeat.targets.base import Process
+from deadbeat.targets.local import LocalTarget
+
+pytestmark = pytest.mark.hardware
+
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+MS = 1_000_000
+
+
+def started(machine: HardwareExecutor, changes: Mapping[str, str]) -> Process:
+    given = {
+        "--policy": "fifo",
+        "--priority": "70",
+        "--seconds-ns": str(200 * MS),
+        "--interval-ns": str(MS),
+        "--worst": "4",
+        "--out": f"{machine.folder}/wake-ups",
+    }
+    program = link_program(Toolchain.find(), NO_TASK_SETS, fragments_root=POOLS)
+    return machine.start_program(program, "probe", given | changes)
+
+
+@contextmanager
+def measuring(machine: HardwareExecutor, **changes: str) -> Iterator[Process]:
+    """A measurement whose threads are placed."""
+    options = {"--" + key.replace("_", "-"): value for key, value in changes.items()}
+    with started(machine, options) as process:
+        line = process.read_line(LOCK_WAIT)
+        assert line is not None, process.stderr()
+        assert line.startswith("threads 0 "), line
+        yield process
+
+
+def results(machine: HardwareExecutor) -> tuple[dict[str, Any], tuple[CpuLatency, ...]]:
+    plain = parsed(Path(f"{machine.folder}/wake-ups").read_text())
+    return plain, tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"])
+
+
+def check_counts(cpu: CpuLatency) -> None:
+    """Nothing is lost: every period is a wake-up or a missed one, and both are counted."""
+    assert cpu.cycles + cpu.missed == cpu.expected == cpu.raw.total + cpu.missed
+    assert cpu.corrected is not None
+    assert cpu.corrected.total == cpu.expected
+    assert cpu.raw.max_ns == max(cpu.block_maxima) == cpu.worst[0].latency_ns
+    assert sum(late.missed for late in cpu.worst) <= cpu.missed
+
+
+def test_every_period_of_every_cpu_is_accounted_for() -> None:
+    engine = ProberEngine(lock_wait=LOCK_WAIT, worst=5)
+    with LocalTarget() as target:
+        measured = engine.measure(target, Request(cpus=CPUS, seconds=0.3, priority=77))
+        assert processes_of(target.folder) == []
+    assert [cpu.cpu for cpu in measured.cpus] == list(CPUS)
+    for cpu in measured.cpus:
+        check_counts(cpu)
+        assert cpu.expected == 300
+        assert (cpu.policy, cpu.priority, cpu.placed) == ("fifo", 77, cpu.cpu)
+        assert 0 < len(cpu.worst) <= 5
+        assert cpu.switches is not None
+        assert cpu.switches[0] >= cpu.cycles - 1  # it slept before each
+        assert cpu.clock_cost_ps is not None
+        assert 0 < cpu.clock_cost_ps < 10**7
+
+
+def test_what_a_stopped_process_missed_is_counted_as_a_thread_released_then_would_see_it() -> None:
+    stall = 60 * MS
+    with executor() as machine, measuring(machine, seconds_ns=str(400 * MS)) as process:
+        time.sleep(0.05)
+        for number in processes_of(machine.folder):
+            os.kill(number, signal.SIGSTOP)
+        time.sleep(stall / 1e9)
+        for number in processes_of(machine.folder):
+            os.kill(number, signal.SIGCONT)
+        assert (process.read_line(LOCK_WAIT) or "").startswith("done 0 ")
+        process.close()
+        _, cpus = results(machine)
+    for cpu in cpus:
+        check_counts(cpu)
+        worst = cpu.worst[0]
+        assert worst.latency_ns > stall - 2 * MS
+        assert worst.missed == worst.latency_ns // MS
+        assert cpu.missed >= worst.missed >= stall // MS - 2
+        # of a row of latencies 1 ms apart, as many lie above half of it as periods passed then
+        assert cpu.corrected is not None
+        assert cpu.corrected.above(worst.latency_ns // 2) >= worst.missed // 2
+        place = worst.due_ns // cpu.block_ns
+        assert cpu.block_maxima[place] == worst.latency_ns
+        assert cpu.block_maxima[place + 1] == 0  # no wake-up was due there
+
+
+@pytest.mark.parametrize("way", ["signal", "end of input"])
+def test_a_run_that_is_asked_to_end_keeps_what_it_has(way: str) -> None:
+    with (
+        executor() as machine,
+        measuring(machine, seconds_ns=str(3600 * 1000 * MS), until_eof="1") as process,
+    ):
+        time.sleep(0.1)
+        if way == "signal":
+            os.kill(min(processes_of(machine.folder)), signal.SIGTERM)
+            assert (process.read_line(LOCK_WAIT) or "").startswith("done 0 ")
+        process.close(LOCK_WAIT)
+        plain, cpus = results(machine)
+        assert processes_of(machine.folder) == []
+    assert plain["stopped"]
+    for cpu in cpus:
+        check_counts(cpu)
+        assert 0 < cpu.expected < 3600 * 1000
+
+
+def test_a_late_wake_up_is_told_at_once_and_stops_the_trace() -> None:
+    with executor() as machine:
+        switch = Path(machine.folder) / "tracing_on"
+        switch.write_text("1")
+        with measuring(machine, break_ns="1", break_file=str(switch)) as process:
+            line = process.read_line(LOCK_WAIT) or ""
+            word, place, due, latency = line.split()
+            assert switch.read_text() == "0"
+            assert (word, int(place) in range(len(CPUS)), int(latency) > 1) == ("late", True, True)
+            while line.startswith("late "):  # only what was later than all before is told
+                line = process.read_line(LOCK_WAIT) or ""
+                assert not line.startswith("late ") or int(line.split()[3]) > int(latency)
+            process.close()
+        plain, _ = results(machine)
+    first = plain["cpus"][int(place)]["start_ns"]
+    assert (int(due) - first) % MS == 0
+
+
+def test_threads_of_one_process_measure_too() -> None:
+    engine = ProberEngine(lock_wait=LOCK_WAIT, one_process=True)
+    with LocalTarget() as target:
+        request = Request(cpus=CPUS, seconds=0.1, dma_latency="system", interval_ns=500_000)
+        for cpu in engine.measure(target, request).cpus:
+            check_counts(cpu)
+            assert (cpu.expected, cpu.placed) == (200, cpu.cpu)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"--cpus": "4000"}, "could not be placed"),
+        ({"--priority": "0"}, "--priority is 1 to 99 with fifo, and 0 with other"),
+        ({"--policy": "other"}, "--priority is 1 to 99 with fifo, and 0 with other"),
+        ({"--break-file": "/nowhere/tracing_on"}, "/nowhere/tracing_on: No such file"),
+        ({"--out": "/nowhere/out", "--seconds-ns": "1000000"}, "No such file"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(changes: dict[str, str], said: str) -> None:
+    with executor() as machine:
+        process = started(machine, changes)
+        lines = [process.read_line(LOCK_WAIT) or ""]
+        while not lines[-1].startswith("error "):
+            lines.append(process.read_line(LOCK_WAIT) or "error none")
+        process.close(LOCK_WAIT)
+        assert said in str(machine.explain(lines[-1]))
+        assert processes_of(machine.folder) == []
+
+
+def test_nothing_is_left_when_the_guardian_is_killed() -> None:
+    with executor() as machine:
+        with measuring(machine, seconds_ns=str(3600 * 1000 * MS)) as process:
+            assert len(processes_of(machine.folder)) == len(CPUS) + 2
+            process.kill()
+        until = time.monotonic() + 10
+        while processes_of(machine.folder) and time.monotonic() < until:
+            time.sleep(0.005)
+        assert processes_of(machine.folder) == []
+
+
+def test_two_measurements_at_once_are_refused() -> None:
+    with executor() as machine, measuring(machine, until_eof="1", seconds_ns=str(10**13)):
+        engine = ProberEngine(lock_wait=0.1)
+        with LocalTarget() as target, pytest.raises(TargetError, match="has this machine"):
+            engine.measure(target, Request(cpus=CPUS[:1], seconds=0.1))
