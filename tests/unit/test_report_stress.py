@@ -12,7 +12,6 @@ from helpers.pages import HOSTILE, Page
 
 from deadbeat.model.results import Summary
 from deadbeat.report import causes, headline, rows_for_terminal, terminal_columns, write_report
-from deadbeat.report.causes import time_text
 from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import head_facts, noise_floor
 from deadbeat.report.figures import draw_figures
@@ -20,6 +19,7 @@ from deadbeat.report.samples import distribution_charts
 from deadbeat.report.stress_charts import group_samples, interval_curve, stress_charts
 from deadbeat.report.stress_page import render_stress, sets_data
 from deadbeat.report.stress_words import group_answers
+from deadbeat.report.times import time_text
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
 

@@ -91,6 +91,6 @@ def _parts(job: LateJob) -> str:
 
 def _time(job: LateJob, ns: int) -> str:
     """Of a job that never finished: at least."""
-    from deadbeat.report.causes import time_text  # noqa: PLC0415  heavy
+    from deadbeat.report.times import time_text  # noqa: PLC0415  heavy
 
     return ("" if job.finished else "≥ ") + time_text(ns)

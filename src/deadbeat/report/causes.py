@@ -14,6 +14,7 @@ from deadbeat.report import grids
 from deadbeat.report.charts import COLOURS, Bars, Chart, Panel
 from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.samples import Row
+from deadbeat.report.times import time_text
 
 #: Part, its name, what it means.
 PART_NAMES: Mapping[str, str] = {
@@ -247,13 +248,3 @@ def _split(parts: Mapping[str, Any]) -> str:
     )
     texts = ", ".join(f"{PART_NAMES[part]} {time_text(value)}" for _, part, value in known if value)
     return f'{escape(texts)}<span class="split">{bar}</span>'
-
-
-def time_text(value_ns: float | None) -> str:
-    """Nanoseconds as a person writes them: 1234567 -> ``1.23 ms``."""
-    if value_ns is None:
-        return "–"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(value_ns) >= size:
-            return f"{value_ns / size:.3g} {unit}"
-    return f"{value_ns:.0f} ns"

@@ -14,7 +14,8 @@ from deadbeat.report.data import encode
 
 @frozen(kw_only=True)
 class Stamp:
-    """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption."""
+    """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption
+    ("": a kind of page without a noise floor)."""
 
     labels: Sequence[str]
     noise: str
@@ -60,10 +61,10 @@ def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
         for k, panel in enumerate(chart.panels)
     )
     family = f' data-family="{escape(chart.family)}"' if chart.family else ""
-    noise = stamp.noise[:1].upper() + stamp.noise[1:]
+    noise = f"{stamp.noise[:1].upper()}{stamp.noise[1:]}. " if stamp.noise else ""
     return (
         f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'
         f'<h3 class="figure-title" id="chart-{chart.name}-title">{escape(marked)}</h3>'
         f'<div class="panels of-{len(chart.panels)}">{plots}</div>'
-        f"<figcaption>{escape(noise)}. {escape(chart.caption)}</figcaption></figure>"
+        f"<figcaption>{escape(noise)}{escape(chart.caption)}</figcaption></figure>"
     )

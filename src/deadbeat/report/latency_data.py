@@ -1,0 +1,109 @@
+"""What pictures of latencies share: names and order of loads, bins, and curves with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import PROFILES, LoadPoint
+from deadbeat.model.latency_summary import CellSummary, LatencyRow, Quantity
+from deadbeat.report.times import seconds_text, time_text
+
+Integers = NDArray[np.int64]
+
+#: Bins of a histogram over its whole range: more cannot be told apart on paper.
+_BINS = 110
+#: What latencies are drawn in, in ns.
+US = 1_000.0
+LATENCY = "wake-up latency (µs)"
+
+#: Quantities in words.
+QUANTITY_WORDS = {
+    "min": "minimum",
+    "mean": "mean",
+    "p50": "median",
+    "p90": "90 %",
+    "p99": "99 %",
+    "p99.9": "99.9 %",
+    "p99.99": "99.99 %",
+    "max": "maximum",
+    "max_of_a_run": "maximum of one run",
+}
+
+
+def load_words(load: LoadPoint) -> str:
+    """``idle``, ``cpu 25 %``: as it stands on axes and in tables."""
+    return "idle" if load.percent == 0 else f"{load.profile} {load.percent} %"
+
+
+def load_order(load: LoadPoint) -> tuple[int, int]:
+    """Idle first, then CPU load ascending, then the other profiles."""
+    known = PROFILES.index(load.profile) if load.profile in PROFILES else len(PROFILES)
+    return (-1 if load.percent == 0 else known, load.percent)
+
+
+def loads_of(cells: Iterable[CellSummary]) -> list[LoadPoint]:
+    """Loads that occur, in order."""
+    return sorted({cell.load for cell in cells}, key=load_order)
+
+
+def engines_of(cells: Iterable[CellSummary]) -> list[str]:
+    """Engines that occur, by name."""
+    return sorted({cell.engine for cell in cells})
+
+
+def beside(cells: Iterable[CellSummary], load: LoadPoint) -> list[CellSummary]:
+    """The cells of a load that have a valid run, by engine."""
+    own = [cell for cell in cells if cell.load == load and cell.whole.runs]
+    return sorted(own, key=lambda cell: cell.engine)
+
+
+def rests_on(row: LatencyRow) -> str:
+    """How much was measured: ``60,000 wake-ups, 6 runs, 12 s``."""
+    runs = f"{len(row.runs)} run{'' if len(row.runs) == 1 else 's'}"
+    return f"{row.cycles:,} wake-ups, {runs}, {seconds_text(row.hours * 3600)}"
+
+
+def interval_text(quantity: Quantity) -> str:
+    """``31 µs [28 µs, 35 µs]``; an end that is not known says so."""
+    value = time_text(quantity.value_ns)
+    if quantity.low_ns is None and quantity.high_ns is None:
+        return value
+    low = "?" if quantity.low_ns is None else time_text(quantity.low_ns)
+    high = "not bounded" if quantity.high_ns is None else time_text(quantity.high_ns)
+    return f"{value} [{low}, {high}]"
+
+
+def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
+    """Edges around all values, evenly wide on a logarithmic axis, in ns.
+
+    An edge is a whole multiple of the coarsest resolution: a bin that holds two steps of a clock
+    beside one that holds one would be a tooth that nothing in the machine has made.
+    """
+    filled = [item for item in histograms if item.total]
+    if not filled:
+        return np.array([900, 1100], np.int64)
+    step = max(item.resolution_ns for item in filled)
+    low = max(min(item.min_ns or 0 for item in filled), step)
+    high = max(max(item.max_ns or 0 for item in filled) + step, low + 2 * step)
+    wanted = np.geomspace(low // step * step, -(-high // step) * step, bins + 1)
+    return np.unique(np.round(wanted / step).astype(np.int64) * step)
+
+
+def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
+    """Values in each bin, by the least value of their bucket (shape: edges - 1).
+
+    What lies outside counts in the first or last bin; overflow from where it is known to begin.
+    """
+    counts = np.zeros(len(edges_ns) - 1, np.int64)
+    if histogram.buckets.size:
+        place = np.searchsorted(edges_ns, histogram.lows_ns(), side="right") - 1
+        np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
+    if histogram.overflow:
+        start = histogram.overflow_from_ns or 0
+        place = np.searchsorted(edges_ns, start, side="right") - 1
+        counts[int(np.clip(place, 0, len(counts) - 1))] += histogram.overflow
+    return counts

@@ -1,0 +1,120 @@
+"""Latency against load: maxima and percentiles with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deadbeat.model.latency import LoadPoint
+from deadbeat.model.latency_summary import CellSummary, LatencySummary, Quantity
+from deadbeat.report.charts import Chart, Curve, Panel
+from deadbeat.report.latency_data import (
+    LATENCY,
+    QUANTITY_WORDS,
+    US,
+    engines_of,
+    interval_text,
+    load_words,
+    loads_of,
+    rests_on,
+)
+from deadbeat.report.latency_histograms import deadline_marks
+
+_PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
+_MAXIMA = ("max", "max_of_a_run")
+CAPTION = (
+    "All CPUs together, missed periods put in where the engine can tell. Bands and bars: 95 %; an"
+    " end that so few wake-ups cannot bound is left out. The maximum is one sample, however long"
+    " was measured, and has no interval; the maximum of one run has one."
+)
+
+
+def load_charts(summary: LatencySummary) -> list[Chart]:
+    """A chart for each engine: CPU load as a line, other loads as points beside it."""
+    engines = engines_of(summary.cells)
+    return [_chart(summary, engine, alone=len(engines) == 1) for engine in engines]
+
+
+def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
+    own = [cell for cell in summary.cells if cell.engine == engine and cell.whole.runs]
+    marks = deadline_marks(summary.deadlines_ns, axis="y")
+    loads = loads_of(own)
+    panels = tuple(
+        Panel(
+            title=title,
+            x_label="load",
+            y_label=LATENCY,
+            categories=tuple(load_words(load) for load in loads),
+            curves=tuple(
+                curve
+                for look, name in enumerate(names)
+                for curve in quantity_curves(own, loads, name, QUANTITY_WORDS[name], look=look)
+            ),
+            marks=marks,
+            y_log=True,
+            empty="no valid run",
+        )
+        for title, names in (("Maxima", _MAXIMA), ("Mean and percentiles", _PERCENTILES))
+    )
+    return Chart(
+        name=f"latency-load-{engine}",
+        title="Latency against load",
+        option="" if alone else engine,
+        family="" if alone else "latency-load",
+        caption=CAPTION,
+        panels=panels,
+    )
+
+
+def quantity_curves(
+    cells: Sequence[CellSummary],
+    loads: Sequence[LoadPoint],
+    name: str,
+    label: str,
+    *,
+    look: int,
+    aside: float = 0.0,
+) -> tuple[Curve, ...]:
+    """A quantity at each load with its interval; CPU loads, which have an order, are joined.
+
+    Args:
+        loads: Their places are the categories of the panel.
+        aside: How far beside its place a point stands, so that several are all seen.
+    """
+    found = []
+    for place, load in enumerate(loads):
+        cell = next((cell for cell in cells if cell.load == load), None)
+        if cell is not None and (quantity := cell.whole.honest[name]).value_ns is not None:
+            found.append((place + aside, cell, quantity))
+    if not found:
+        return ()
+    points = Curve(
+        label=label,
+        kind="errors",
+        look=look,
+        x=tuple(x for x, _, _ in found),
+        y=tuple((quantity.value_ns or 0.0) / US for _, _, quantity in found),
+        low=tuple(end(quantity, quantity.low_ns) for _, _, quantity in found),
+        high=tuple(end(quantity, quantity.high_ns) for _, _, quantity in found),
+        texts=tuple(
+            f"{load_words(cell.load)}: {interval_text(quantity)}; {rests_on(cell.whole)}"
+            for _, cell, quantity in found
+        ),
+    )
+    joined = [(x, q) for x, cell, q in found if cell.load.profile == "cpu"]
+    if len(joined) < 2:
+        return (points,)
+    line = Curve(
+        label="",
+        kind="plain",
+        look=look,
+        x=tuple(x for x, _ in joined),
+        y=tuple((quantity.value_ns or 0.0) / US for _, quantity in joined),
+        texts=tuple("" for _ in joined),
+    )
+    return (line, points)
+
+
+def end(quantity: Quantity, value_ns: float | None) -> float:
+    """An end of an interval; one that is not known draws no arm."""
+    known = quantity.value_ns if value_ns is None else value_ns
+    return (known or 0.0) / US
