@@ -104,6 +104,6 @@ def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
         np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
     if histogram.overflow:
         start = histogram.overflow_from_ns or 0
-        place = np.searchsorted(edges_ns, start, side="right") - 1
-        counts[int(np.clip(place, 0, len(counts) - 1))] += histogram.overflow
+        at = int(np.searchsorted(edges_ns, start, side="right")) - 1
+        counts[min(max(at, 0), len(counts) - 1)] += histogram.overflow
     return counts

@@ -21,8 +21,10 @@ from deadbeat.report.latency_histograms import deadline_marks
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
+#: A quantity looks the same in every panel.
+_LOOKS = {name: look for look, name in enumerate((*_PERCENTILES, *reversed(_MAXIMA)))}
 CAPTION = (
-    "All CPUs together, missed periods put in where the engine can tell. Bands and bars: 95 %; an"
+    "All CPUs together, missed periods put in where the engine can tell. Bars: 95 %; an"
     " end that so few wake-ups cannot bound is left out. The maximum is one sample, however long"
     " was measured, and has no interval; the maximum of one run has one."
 )
@@ -46,8 +48,10 @@ def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
             categories=tuple(load_words(load) for load in loads),
             curves=tuple(
                 curve
-                for look, name in enumerate(names)
-                for curve in quantity_curves(own, loads, name, QUANTITY_WORDS[name], look=look)
+                for name in names
+                for curve in quantity_curves(
+                    own, loads, name, QUANTITY_WORDS[name], look=_LOOKS[name]
+                )
             ),
             marks=marks,
             y_log=True,

@@ -20,7 +20,6 @@ from deadbeat.report.latency_split import split_charts
 from deadbeat.report.latency_timeline import timeline_charts
 
 
-
 def latency_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Chart]:
     """Every figure that there are numbers for."""
     return [
@@ -108,18 +107,17 @@ def _tail(summary: LatencySummary) -> str:
         '<p class="hint">Bounds hold at 95 % whatever the distribution is. The share counts'
         " wake-ups as if so many were independent; the share of runs assumes nothing about"
         " wake-ups within a run.</p>"
-        f'<div class="scroll" role="region" aria-label="Bounds" tabindex="0">{table}</div>'
+        f"{parts.scrolled(table, 'Bounds')}"
     )
     lines = words.extrapolation_lines(summary)
     if lines:
         gates = words.gate_rows(summary)
         made += f"<h3>Beyond what was seen</h3>{parts.pairs_table(lines)}"
         if gates:
+            looked = parts.cell_table(words.GATE_COLUMNS, gates, id="gates-table", kind="said")
             made += (
                 f"<details><summary>{len(gates)} conditions that were looked at</summary>"
-                '<div class="scroll" role="region" aria-label="Conditions" tabindex="0">'
-                f"{parts.cell_table(words.GATE_COLUMNS, gates, id='gates-table', kind='said')}"
-                "</div></details>"
+                f"{parts.scrolled(looked, 'Conditions')}</details>"
             )
     return made
 
@@ -132,16 +130,10 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     )
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")
-        made += (
-            "<h3>Runs that do not count</h3>"
-            f'<div class="scroll" role="region" aria-label="Invalid runs" tabindex="0">{table}</div>'
-        )
+        made += f"<h3>Runs that do not count</h3>{parts.scrolled(table, 'Invalid runs')}"
     if warnings:
         table = parts.cell_table(words.WARNING_COLUMNS, warnings, id="warning-table", kind="said")
-        made += (
-            "<h3>Runs that count, with a reservation</h3>"
-            f'<div class="scroll" role="region" aria-label="Warnings" tabindex="0">{table}</div>'
-        )
+        made += f"<h3>Runs that count, with a reservation</h3>{parts.scrolled(table, 'Warnings')}"
     return made
 
 

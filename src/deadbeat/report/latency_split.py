@@ -75,9 +75,7 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
     worst = [dict(item.split.worst) if item.worst_ns else {} for item in every]
     panels = (_stacked("Mean", names, means), _stacked("The worst traced", names, worst))
     return [
-        Chart(
-            name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels
-        )
+        Chart(name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels)
     ]
 
 
@@ -134,7 +132,7 @@ def section(cells: Sequence[CellSummary]) -> str:
     made = ""
     if rows:
         table = parts.cell_table(CAUSE_COLUMNS, rows, id="causes-table", kind="said")
-        made = f'<div class="scroll" role="region" aria-label="Causes" tabindex="0">{table}</div>'
+        made = parts.scrolled(table, "Causes")
     if reasons:
         items = "".join(f"<li>{parts.prose(reason)}</li>" for reason in reasons)
         made += f"<p>Not split everywhere:</p><ul>{items}</ul>"

@@ -14,6 +14,8 @@ from deadbeat.report.times import time_text
 #: Beginnings of runs that are marked; more would hide what is drawn.
 _BEGINNINGS = 24
 _POINTS = 1500
+#: Stretches of time whose maxima are drawn.
+_STRETCHES = 200
 _CPUS = 6
 _WORST_LOOK = 6
 
@@ -60,16 +62,15 @@ def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
 
 
 def _chart(load: LoadPoint, by_engine: dict[str, list[LatencyRun]]) -> Chart:
-    kept = max(
-        len(item.worst) for runs in by_engine.values() for run in runs for item in run.cpus
-    )
+    kept = max(len(item.worst) for runs in by_engine.values() for run in runs for item in run.cpus)
     return Chart(
         name=f"latency-timeline-{load.text}",
         title="When the latest wake-ups were",
         option=load_words(load),
         family="latency-timeline",
-        caption=f"The {kept} latest wake-ups of every run and CPU; runs stand one after another as"
-        " if nothing lay between them. Points at even distances have a timer behind them; points"
+        caption=f"Points: the {kept} latest wake-ups of every run and CPU; lines, where the engine"
+        " keeps them: the latest of each stretch of time. Runs stand one after another as if"
+        " nothing lay between them. Points at even distances have a timer behind them; points"
         " of several CPUs at one moment, something that holds them all.",
         panels=tuple(_timeline(engine, by_engine[engine]) for engine in sorted(by_engine)),
     )
@@ -81,7 +82,7 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
     seconds = sum(run.seconds for run in runs)
     unit, size = _time_unit(seconds)
     cpus = sorted({event.cpu for event in events})
-    curves = []
+    curves = [level_curve(runs, cpu, look=look, size=size) for look, cpu in enumerate(cpus[:_CPUS])]
     for look, own in enumerate(_by_cpu(events, cpus)):
         label = f"CPU {cpus[look]}" if look < _CPUS else f"the other {len(cpus) - _CPUS} CPUs"
         curves.append(_points(own, label=label, look=look, size=size))
@@ -99,10 +100,38 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
         title=f"{engine}: the latest is {worst.words}",
         x_label=f"time measured beside this load ({unit})",
         y_label=LATENCY,
-        curves=tuple(curves),
+        curves=tuple(curve for curve in curves if curve.x),
         marks=_beginnings(runs, size),
         y_log=True,
         x_limits=(0.0, max(seconds / size, 1e-9)),
+    )
+
+
+def level_curve(runs: Sequence[LatencyRun], cpu: int, *, look: int, size: float) -> Curve:
+    """The latest wake-up of every stretch of time on a CPU; empty where no engine keeps it."""
+    starts: list[float] = []
+    tops: list[int] = []
+    start = 0.0
+    for run in runs:
+        for item in run.cpus:
+            if item.cpu == cpu and item.block_ns:
+                starts += [
+                    start + place * item.block_ns / 1e9 for place in range(len(item.block_maxima))
+                ]
+                tops += item.block_maxima
+        start += run.seconds
+    if not any(tops):
+        return Curve(label="", kind="steps", x=(), y=())
+    step = -(-len(tops) // _STRETCHES)
+    lowest = min(top for top in tops if top)
+    shown = [max(lowest, *tops[k : k + step]) for k in range(0, len(tops), step)]
+    return Curve(
+        label="",
+        kind="steps",
+        look=look,
+        x=(*(at / size for at in starts[::step]), start / size),
+        y=(*(top / US for top in shown), shown[-1] / US),
+        texts=(*(f"CPU {cpu}: none later than {time_text(top)} here" for top in shown), ""),
     )
 
 

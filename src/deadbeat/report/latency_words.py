@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,11 +28,12 @@ _TABLE = ("min", "mean", *QUANTILES_PPM, "max")
 MATRIX_COLUMNS = (
     *("load", "engine", "CPU", "wake-ups", "missed"),
     *("min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"),
-    *("max on", "runs", "load reached"),
+    *("max on", "valid runs", "load reached"),
 )
 TAIL_COLUMNS = (
-    *("load", "engine", "latency above", "seen", "wake-ups", "as good as independent"),
-    *("share at most", "runs with one", "share of runs at most", "hours for a tenth"),
+    *("load", "engine", "latency", "kind", "wake-ups", "later", "as good as independent"),
+    *("share later at most", "runs with a later one", "share of runs at most"),
+    "more hours for a tenth of the share",
 )
 GATE_COLUMNS = ("load", "method", "condition", "holds", "figures")
 INVALID_COLUMNS = ("run", "problem", "what was seen")
@@ -73,13 +75,18 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
     if not known:
         return ()
     worst = latest(known)
-    made = [f"Beside {load_words(worst.load)}: {worst.whole.tail[0].text}"]
+    made = [_said(worst, 0)]
     for place, _ in enumerate(summary.deadlines_ns, start=1):
         own = [cell for cell in known if len(cell.whole.tail) > place]
         if own:
             cell = max(own, key=lambda cell: cell.whole.tail[place].bound or 0.0)
-            made.append(f"Beside {load_words(cell.load)}: {cell.whole.tail[place].text}")
+            made.append(_said(cell, place))
     return tuple(made)
+
+
+def _said(cell: CellSummary, place: int) -> str:
+    text = re.sub(r"(\d) us\b", r"\1 µs", cell.whole.tail[place].text)
+    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
 
 
 def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
@@ -97,9 +104,10 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
         return f"{who}no valid run ({len(cell.invalid)} invalid)."
     shown = cell.whole.honest
     missed = f", {cell.whole.missed:,} periods missed" if cell.whole.missed else ""
+    median = time_text(shown["p50"].value_ns)
     return (
-        f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu}, 99.9 %"
-        f" within {interval_text(shown['p99.9'])}, median {time_text(shown['p50'].value_ns)}{missed}."
+        f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
+        f" 99.9 % within {interval_text(shown['p99.9'])}, median {median}{missed}."
     )
 
 
@@ -130,7 +138,9 @@ def how(summary: LatencySummary) -> str:
     policy = {"fifo": "SCHED_FIFO", "other": "SCHED_OTHER"}.get(str(meta.get("policy")), "")
     words = (
         f"every {time_text(interval)}" if isinstance(interval, int | float) else "intervals differ",
-        f"{policy} {meta.get('priority')}" if policy == "SCHED_FIFO" else policy or "policy differs",
+        f"{policy} {meta.get('priority')}"
+        if policy == "SCHED_FIFO"
+        else policy or "policy differs",
         f"{seconds_text(seconds)} a run" if isinstance(seconds, int | float) else "lengths differ",
         f"CPUs {', '.join(map(str, cpus))}" if isinstance(cpus, list | tuple) else "",
     )
@@ -190,14 +200,15 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
         (
             load_words(cell.load),
             cell.engine,
-            f"{time_text(item.limit_ns)} ({item.kind})",
-            f"{item.exceeded:,}",
+            time_text(item.limit_ns),
+            item.kind,
             f"{item.wake_ups:,}",
+            f"{item.exceeded:,}",
             f"{item.effective:,.0f}",
             "–" if item.bound is None else f"{item.bound:.2g}",
             f"{item.runs_exceeded} of {item.runs}",
             "–" if item.run_bound is None else percent(item.run_bound),
-            "it was exceeded" if item.hours_for_tenth is None else f"{item.hours_for_tenth:.3g} h",
+            "none: it happens" if item.hours_for_tenth is None else f"{item.hours_for_tenth:.3g}",
         )
         for cell in ordered(summary.cells)
         for item in cell.whole.tail
@@ -229,7 +240,10 @@ def gate_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
     """Every condition that was looked at before anything was extrapolated."""
     says = {True: "yes", False: "no", None: "not looked at"}
     return [
-        (f"{load_words(cell.load)} · {cell.engine}", item.method, gate.name, says[gate.passed], gate.text)
+        (
+            f"{load_words(cell.load)} · {cell.engine}", item.method,
+            gate.name, says[gate.passed], gate.text,
+        )
         for cell in ordered(summary.cells)
         for item in cell.whole.extrapolations
         for gate in item.gates
@@ -266,7 +280,7 @@ def circumstance_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for run in runs:
         for path, text in flatten({"load": run.load, "circumstances": run.circumstances}):
-            found.setdefault(path, []).append(text)
+            found.setdefault(path, []).append(text or "none")
     return [(path, _range(texts, len(runs))) for path, texts in sorted(found.items())]
 
 
@@ -293,5 +307,3 @@ def rests(summary: LatencySummary) -> str:
         f"{summary.name}: {cycles:,} wake-ups, {seconds_text(hours * 3600)} beside a load;"
         f" {how(summary)}"
     )
-
-

@@ -1,4 +1,4 @@
-"""Writes what derives from the runs of a latency matrix: page and figures."""
+"""Writes what derives from the runs of a latency matrix: page, figures, latency.csv."""
 
 from __future__ import annotations
 
@@ -6,15 +6,50 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import asdict, frozen
+
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
 from deadbeat.model.latency import LatencyRun
-from deadbeat.model.latency_summary import LatencySummary
+from deadbeat.model.latency_summary import LATENCY_COLUMNS, LatencySummary
 from deadbeat.report import latency_words as words
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.latency_page import labels_of, latency_charts, render_latency
 from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.summary import csv_text
 
 PAGE_FILE = "report.html"
+CSV_FILE = "latency.csv"
+
+
+@frozen(kw_only=True)
+class LatencyReport:
+    """What was written, and what it says."""
+
+    page: Path
+    summary: LatencySummary
+
+
+def write_latency(
+    store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
+) -> LatencyReport:
+    """``latency.csv``, the figures, and the page, last: everything that derives from the runs.
+
+    Raises:
+        DataError: A run is damaged.
+        DeadbeatError: Something cannot be written.
+    """
+    runs = tuple(store.runs())
+    summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
+    with store.lock():
+        write_latency_csv(summary, store.path)
+        if figures:
+            write_latency_figures(summary, runs, store.path, kernel=store.platform.kernel)
+        page = write_latency_report(
+            summary, runs, store.path, platform=asdict(store.platform), parameters=store.spec
+        )
+    return LatencyReport(page=page, summary=summary)
 
 
 def write_latency_report(
@@ -39,6 +74,19 @@ def write_latency_report(
         path.parent.mkdir(parents=True, exist_ok=True)
     page = render_latency(summary, runs, platform=platform, parameters=parameters)
     atomic_write(path, page.encode("utf-8", "xmlcharrefreplace"))
+    return path
+
+
+def write_latency_csv(summary: LatencySummary, out_dir: Path) -> Path:
+    """Writes ``latency.csv``: a row per load, engine and CPU; what is not known is empty.
+
+    Raises:
+        DeadbeatError: The folder or file cannot be written.
+    """
+    path = Path(out_dir) / CSV_FILE
+    with storing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(path, csv_text(LATENCY_COLUMNS, latency_rows(summary)))
     return path
 
 

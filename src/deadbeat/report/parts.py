@@ -196,6 +196,12 @@ def cell_table(
     return f'<table id="{id}"{named}><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
 
 
+def scrolled(table: str, name: str) -> str:
+    """A table that scrolls by itself where the page is narrow; ``name`` is read aloud."""
+    label = escape(name)
+    return f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">{table}</div>'
+
+
 def circumstances(summary: Summary) -> str:
     """Calibration, environment, failed runs, platform and parameters of a campaign."""
     states = "".join(session(item) for item in facts.sessions(summary)) or missing()

@@ -1,0 +1,365 @@
+"""The page and the figures of a latency matrix. Truth: a made-up machine, and hand-made runs."""
+
+from __future__ import annotations
+
+import csv
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from attrs import evolve
+from helpers.latencies import made_up_runs
+from helpers.pages import HOSTILE, Page
+
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import (
+    IDLE,
+    CpuLatency,
+    Late,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    PathSplit,
+    Problem,
+)
+from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
+from deadbeat.model.platform import Platform
+from deadbeat.report import latency_words as words
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.latency_data import binned, edges_of, interval_text, load_words
+from deadbeat.report.latency_histograms import Named, by_cpu, overlaid, tail_curve
+from deadbeat.report.latency_loads import load_charts
+from deadbeat.report.latency_page import latency_charts, render_latency
+from deadbeat.report.latency_split import cause_rows, split_charts, unavailable
+from deadbeat.report.latency_timeline import events_of, level_curve, timeline_charts
+from deadbeat.report.latency_write import paper_words, write_latency
+from deadbeat.report.times import seconds_text, time_text
+from deadbeat.store.latency import LatencyStore
+
+LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("memory", 100))
+PLATFORM = Platform(
+    name="board", kind="hardware", machine="aarch64", soc="SoC", cpus=(0, 1), kernel="6.18-rt",
+    preemption="rt", governor="performance", toolchain="gcc", flags="", fingerprint="f",
+)  # fmt: skip
+
+
+def run_of(
+    latencies_us: list[int], *, cpus: int = 1, load: LoadPoint = IDLE, repeat: int = 0, **more
+) -> LatencyRun:
+    """A run whose every CPU saw exactly these latencies, a millisecond apart."""
+    times = [value * 1000 for value in latencies_us]
+    late = sorted(enumerate(times), key=lambda item: -item[1])[:3]
+    seen = CpuLatency(
+        cpu=0, expected=len(times), cycles=len(times), missed=0, raw=Histogram.of(times),
+        corrected=Histogram.of(times),
+        worst=tuple(Late(due_ns=i * 1_000_000, latency_ns=value) for i, value in late),
+    )  # fmt: skip
+    given = {"cpus": tuple(evolve(seen, cpu=cpu) for cpu in range(cpus))}
+    return LatencyRun(
+        key=LatencyKey(load, "prober", repeat), started="2026-01-01T00:00:00Z",
+        seconds=len(times) / 1000, interval_ns=1_000_000, priority=90, policy="fifo",
+        **(given | more),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[LatencyRun]:
+    made = made_up_runs(loads=LOADS, repeats=3, seconds=0.5)
+    lost = Problem(name="load-not-reached", seriousness="invalid", text="CPU 1: 61 % of 100 %")
+    stolen = Problem(name="steal", seriousness="warning", text="0.4 % stolen")
+    made[2] = evolve(made[2], problems=(lost,))
+    made[0] = evolve(made[0], problems=(stolen,))
+    return made
+
+
+@pytest.fixture(scope="module")
+def summary(runs):
+    return summarise_latency(runs, name="demo", deadlines_ns=(50_000,))
+
+
+@pytest.fixture(scope="module")
+def page(summary, runs) -> Page:
+    return Page(render_latency(summary, runs, platform={"kernel": "6.18-rt"}))
+
+
+def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, page):
+    valid = [run for run in runs if run.valid]
+    worst = max(
+        ((cpu.raw.max_ns, cpu.cpu, run) for run in valid for cpu in run.cpus), key=lambda x: x[0]
+    )
+    sentence = words.sentence(summary)
+    assert f"the latest was {time_text(worst[0])} late" in sentence
+    assert f"on CPU {worst[1]} beside {load_words(worst[2].key.load)}" in sentence
+    assert f"repeat {worst[2].key.repeat}" in sentence
+    total = sum(cpu.cycles for run in valid for cpu in run.cpus)
+    assert sentence.startswith(f"Of {total:,} wake-ups beside 3 loads")
+    assert sentence.replace(" %", "\xa0%") in page.text.replace(" %", "\xa0%")
+
+
+def test_without_a_valid_run_nothing_is_claimed(runs):
+    lost = Problem(name="died", seriousness="invalid", text="stress-ng died")
+    none = summarise_latency([evolve(run, problems=(lost,)) for run in runs], name="none")
+    assert words.sentence(none).startswith("No run is valid")
+    page = Page(render_latency(none, []))
+    assert "0 of 9 runs count" in page.text
+    assert "no valid run (3 invalid)" in page.text
+    assert "stress-ng died" in page.text
+    assert all(panel.blank for chart in latency_charts(none, []) for panel in chart.panels)
+
+
+def test_every_wake_up_is_in_a_bin_and_none_is_there_twice(runs):
+    histograms = [cpu.raw for run in runs for cpu in run.cpus]
+    edges = edges_of(histograms)
+    for histogram in histograms:
+        assert binned(histogram, edges).sum() == histogram.total
+    rng = np.random.default_rng(3)
+    values = rng.integers(2_000, 3_000_000, 400)
+    edges = edges_of([Histogram.of(values)])
+    expected, _ = np.histogram(values, bins=edges)
+    # A bucket is never wider than a thousandth: at most its own values can lie across an edge.
+    moved = np.abs(np.cumsum(expected) - np.cumsum(binned(Histogram.of(values), edges)))
+    assert moved.max() <= 2
+
+
+def test_bins_of_a_coarse_clock_are_whole_steps_of_it():
+    coarse = Histogram.of([3_000, 4_000, 5_000, 90_000], resolution_ns=1_000)
+    edges = edges_of([coarse])
+    assert (edges % 1_000 == 0).all()
+    assert edges[0] == 3_000
+    assert edges[-1] > 90_000
+    assert binned(coarse, edges)[:3].tolist() == [1, 1, 1]
+
+
+def test_overflow_is_drawn_from_where_it_begins():
+    values = Histogram.of([5_000] * 10)
+    known = Histogram(
+        buckets=values.buckets, counts=values.counts, min_ns=5_000, max_ns=90_000,
+        sum_ns=200_000, overflow=3, overflow_from_ns=50_000,
+    )  # fmt: skip
+    edges = edges_of([known])
+    counts = binned(known, edges)
+    assert counts.sum() == 13
+    (place,) = np.flatnonzero(counts == 3)
+    assert edges[place] <= 50_000 < edges[place + 1]
+
+
+def test_a_histogram_ends_with_the_latest_wake_up():
+    panel = overlaid([Named(label="CPU 0", histogram=Histogram.of([10_000] * 99 + [83_000]))])
+    (curve,) = panel.curves
+    filled = [x for x, y in zip(curve.x, curve.y, strict=True) if y >= 1]
+    assert panel.x_log
+    assert panel.y_log
+    assert 75 < max(filled) <= 83
+    assert max(curve.y) == 99
+    assert curve.y[-1] == panel.y_limits[0] == 0.5
+
+
+def test_very_many_cpus_are_the_latest_ones_and_the_rest():
+    made = [run_of([10, 10, 20 + cpu], cpus=1) for cpu in range(12)]
+    one = evolve(made[0], cpus=tuple(evolve(run.cpus[0], cpu=n) for n, run in enumerate(made)))
+    (cell,) = summarise_latency([one]).cells
+    named = by_cpu(cell)
+    assert [item.label for item in named] == [
+        *(f"CPU {n}" for n in range(6, 12)), "the other 6 CPUs",
+    ]  # fmt: skip
+    assert sum(item.histogram.total for item in named) == 36
+
+
+def test_one_in_n_is_the_value_of_that_rank():
+    curve = tail_curve("x", Histogram.of([v * 1000 for v in range(1, 1001)]), look=0)
+    told = dict(zip(curve.x, curve.y, strict=True))
+    assert told[10] == pytest.approx(900, rel=2e-3)
+    assert told[100] == pytest.approx(990, rel=2e-3)
+    assert told[1000] == 1000
+    assert max(curve.x) == 1000
+
+
+def test_raw_stands_beside_corrected_where_periods_were_missed():
+    short = run_of([10] * 50)
+    raw = short.cpus[0].raw
+    cpu = evolve(
+        short.cpus[0], missed=4, raw=raw + Histogram.of([5_000_000]),
+        corrected=raw + Histogram.of([k * 1_000_000 for k in range(1, 6)]),
+    )  # fmt: skip
+    one = summarise_latency([evolve(short, cpus=(cpu,))])
+    plain, corrected = words.matrix_rows(one, cpus=False)
+    assert plain[0] == "idle"
+    assert corrected[0] == "idle, corrected"
+    assert (plain[3], corrected[3], plain[4]) == ("51", "55", "4")
+    mean = words.MATRIX_COLUMNS.index("mean")
+    assert (plain[mean], corrected[mean]) == ("107.8", "281.8")
+    page = Page(render_latency(one, []))
+    assert "Missed periods here: 4." in page.text
+
+
+def test_figures_against_load_have_the_intervals_of_the_summary(summary):
+    (chart,) = load_charts(summary)
+    maxima, percentiles = chart.panels
+    assert maxima.categories == ("idle", "cpu 50 %", "memory 100 %")
+    (curve,) = [c for c in percentiles.curves if c.label == "99 %"]
+    assert curve.kind == "errors"
+    for place, cell in enumerate(summary.cells):
+        known = cell.whole.honest["p99"]
+        assert curve.y[place] == known.value_ns / 1000
+        assert curve.low[place] == known.low_ns / 1000
+        assert curve.high[place] == known.high_ns / 1000
+    # Only CPU loads have an order: a line joins these alone.
+    lines = [c for c in percentiles.curves if c.kind == "plain"]
+    assert lines
+    assert all(len(line.x) == 2 for line in lines)
+    (largest,) = [c for c in maxima.curves if c.label == "maximum"]
+    assert largest.low == largest.high == largest.y
+
+
+def test_an_end_that_is_not_known_is_said_and_not_drawn():
+    known = Quantity(name="p99.99", value_ns=31_000.0, low_ns=28_000.0)
+    assert interval_text(known) == "31 µs [28 µs, not bounded]"
+    assert interval_text(Quantity(name="max", value_ns=31_000.0)) == "31 µs"
+    assert interval_text(Quantity(name="max", value_ns=None)) == "–"
+
+
+def test_the_timeline_marks_the_latest_wake_up_and_puts_runs_behind_each_other():
+    first, second = run_of([10, 20, 30, 10]), run_of([10, 90, 10, 40], repeat=1)
+    events = events_of([first, second])
+    assert [round(event.at_s * 1000) for event in events] == [0, 1, 2, 4, 5, 7]
+    (chart,) = timeline_charts([second, first])
+    (panel,) = chart.panels
+    assert "the latest is 90 µs on CPU 0, repeat 1" in panel.title
+    (worst,) = [curve for curve in panel.curves if curve.label == "the latest of all"]
+    assert (worst.x, worst.y) == ((0.005,), (90.0,))
+    assert [mark.at for mark in panel.marks] == [0.004]
+
+
+def test_stretches_of_time_keep_their_maxima():
+    run = run_of([10] * 1000)
+    cpu = evolve(run.cpus[0], block_ns=1_000_000, block_maxima=(5_000,) * 999 + (83_000,))
+    curve = level_curve([evolve(run, cpus=(cpu,))], 0, look=0, size=1.0)
+    assert len(curve.x) <= 260
+    assert max(curve.y) == 83.0
+    assert curve.x[-1] == 1.0
+    assert level_curve([run], 0, look=0, size=1.0).x == ()
+
+
+def test_an_invalid_run_is_in_no_picture():
+    bad = Problem(name="throttled", seriousness="invalid", text="hot")
+    good = [run_of([10, 20, 30]), run_of([10, 20, 30], repeat=1)]
+    late = run_of([10, 9_000], repeat=2, problems=(bad,))
+    whole = summarise_latency([*good, late])
+    page = Page(render_latency(whole, [*good, late]))
+    assert "9 ms" not in page.text
+    assert "2 of 3 runs count" in page.text
+    assert "hot" in page.text
+    assert "9000" not in "".join(page.scripts[:1])
+
+
+def split_run() -> LatencyRun:
+    made = {
+        "interrupt": Histogram.of([1_000, 3_000]), "wake_up": Histogram.of([2_000, 2_000]),
+        "switch": Histogram.of([4_000, 8_000]), "exit": Histogram.of([500, 1_500]),
+    }  # fmt: skip
+    worst = {
+        "interrupt": 3_000, "wake_up": 2_000, "switch": 78_000, "exit": 500,
+        "cause": "softirq NET_RX ran 70 us before <it>",
+    }  # fmt: skip
+    return run_of([10, 83], split=(
+        PathSplit(cpu=0, parts=made, worst=worst), PathSplit(cpu=1, unavailable="no tracefs here"),
+    ))  # fmt: skip
+
+
+def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
+    run = split_run()
+    whole = summarise_latency([run])
+    (chart,) = split_charts(whole.cells)
+    mean, worst = chart.panels
+    assert sum(layer.y[0] for layer in mean.bars) == pytest.approx(2 + 2 + 6 + 1)
+    assert sum(layer.y[0] for layer in worst.bars) == pytest.approx(83.5)
+    assert worst.bars[-1].texts == ("83.5 µs",)
+    ((place, *_, cause),) = cause_rows(whole.cells)
+    assert place == "idle, CPU 0"
+    assert cause.startswith("softirq NET_RX")
+    assert unavailable(whole.cells) == ("no tracefs here",)
+    page = Page(render_latency(whole, [run]))
+    assert "no tracefs here" in page.text
+    assert "softirq NET_RX ran 70 us before <it>" in page.text
+
+
+def test_without_traced_runs_the_page_says_how_to_have_them(page):
+    assert "No run was traced" in page.text
+    assert "deadbeat latency --trace" in page.text
+
+
+def test_circumstances_are_one_value_or_a_range():
+    made = [
+        run_of([10], repeat=n, circumstances={"steal": n / 10, "clock": "tsc", "missing": {}})
+        for n in range(3)
+    ]
+    told = dict(words.circumstance_pairs(made))
+    assert told["circumstances.steal"] == "0 to 0.2"
+    assert told["circumstances.clock"] == "tsc"
+    more = evolve(made[0], circumstances={"clock": "hpet", "once": 3})
+    told = dict(words.circumstance_pairs([*made, more]))
+    assert told["circumstances.clock"] == "tsc · hpet"
+    assert told["circumstances.once"] == "3 (in 1 of 4 runs)"
+
+
+def test_names_are_text_and_nothing_comes_from_outside(runs):
+    hostile = summarise_latency(runs, name=HOSTILE)
+    problem = Problem(name=HOSTILE, seriousness="invalid", text=HOSTILE)
+    bad = evolve(
+        hostile, cells=(evolve(hostile.cells[0], invalid=tuple(
+            evolve(invalid, problems=(problem,)) for c in hostile.cells for invalid in c.invalid
+        )), *hostile.cells[1:]),
+    )  # fmt: skip
+    html = render_latency(bad, runs, platform={"kernel": HOSTILE}, parameters={"name": HOSTILE})
+    page = Page(html)
+    assert page.text.count("hacked()") >= 4
+    assert not any("onerror" in attributes for _, attributes in page.elements)
+    assert len(page.scripts) == 3
+    policy = next(a["content"] for tag, a in page.elements if tag == "meta" and "content" in a)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    outside = [v for _, a in page.elements for k, v in a.items() if k in ("src", "href")]
+    assert all(value.startswith("#") for value in outside)
+
+
+def test_the_label_stands_on_every_figure_of_page_and_paper(summary, runs, page):
+    titles = re.findall(r'<h3 class="figure-title"[^>]*>([^<]*)<', render_latency(summary, runs))
+    assert titles
+    assert all("SIMULATED" in title for title in titles)
+    assert "SIMULATED" in page.text
+    drawn = dict(draw_charts(latency_charts(summary, runs), paper_words(summary), ("svg",)))
+    assert {name.removesuffix(".svg") for name in drawn} >= {
+        "latency-load-simulated", "latency-histogram-idle", "latency-timeline-memory-100",
+        "latency-tail-cpu-050",
+    }  # fmt: skip
+    for content in drawn.values():
+        texts = ["".join(e.itertext()) for e in ET.fromstring(content).iter() if "text" in e.tag]
+        assert "SIMULATED" in texts
+
+
+def test_the_same_runs_give_the_same_page(summary, runs):
+    assert render_latency(summary, runs) == render_latency(summary, runs)
+
+
+def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
+    store = LatencyStore.create(tmp_path / "matrix", {"repeats": 3}, PLATFORM)
+    for run in runs:
+        store.commit(run)
+    made = write_latency(store, figures=False)
+    assert made.page == tmp_path / "matrix" / "report.html"
+    page = Page(made.page.read_text())
+    assert "6.18-rt" in page.text
+    assert "matrix" in page.text
+    with (tmp_path / "matrix" / "latency.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert tuple(rows[0]) == LATENCY_COLUMNS
+    assert len(rows) == 3 * 3
+    idle = next(row for row in rows if row["load"] == "idle" and row["cpu"] == "all")
+    assert int(float(idle["raw_max_ns"])) == made.summary.cells[0].whole.raw["max"].value_ns
+
+
+def test_times_are_written_as_people_write_them():
+    assert [seconds_text(s) for s in (12, 119, 120, 7200, 172_800)] == [
+        "12 s", "119 s", "2 min", "2 h", "2 days",
+    ]  # fmt: skip
