@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.facts import Facts, UnreadError
+from deadbeat.readiness.procfs import parse_cpu_list
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
 
 #: Files that `isolated` reads.
@@ -25,6 +26,14 @@ def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
     chosen = sorted(facts.rt_cpus if cpus is None else cpus)
     assumed = "" if facts.asked_cpus else " (assumed)"
     return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
+
+
+def cpu_set(text: str) -> set[int]:
+    """CPUs of the kernel's list format. UnreadError where it is none."""
+    try:
+        return set(parse_cpu_list(text))
+    except ValueError:
+        raise UnreadError(f"{text[:40]!r} is no list of CPUs") from None
 
 
 def from_boot(text: str, last: int) -> set[int]:

@@ -1,0 +1,219 @@
+"""What the processor saves power with, on machines made of files."""
+
+from __future__ import annotations
+
+from helpers.checks import Cases, case
+
+CPU = "/sys/devices/system/cpu"
+ZONE = "/sys/class/thermal/thermal_zone0"
+ASPM = "/sys/module/pcie_aspm/parameters/policy"
+BOOTED = {"/proc/cmdline": "quiet", f"{CPU}/online": "0-1", f"{CPU}/isolated": ""}
+GUEST = {"/proc/cpuinfo": "flags : tsc hypervisor\n"}
+NONE = {"dma-latency": "  2000000000\n"}
+
+
+def each(name: str, *values: str) -> dict[str, str]:
+    """A file of CPU 0, of CPU 1, and so on."""
+    return {f"{CPU}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
+
+
+def states(*exits: int, disabled: str = "0") -> dict[str, str]:
+    """The idle states of CPU 1, deeper ones behind."""
+    return {
+        **{f"{CPU}/cpu1/cpuidle/state{n}/latency": f"{us}" for n, us in enumerate(exits)},
+        **{f"{CPU}/cpu1/cpuidle/state{n}/disable": disabled for n in range(len(exits))},
+    }
+
+
+def caches(near: str, last: str) -> dict[str, str]:
+    """Level 2 and 3 of CPU 1 and who else has them, among four CPUs."""
+    rows = (("2", near), ("3", last))
+    return {
+        f"{CPU}/online": "0-3",
+        **{f"{CPU}/cpu1/cache/index{level}/level": level for level, _ in rows},
+        **{f"{CPU}/cpu1/cache/index{level}/shared_cpu_list": cpus for level, cpus in rows},
+    }
+
+
+def zone(temp: str, kind: str = "passive") -> dict[str, str]:
+    return {
+        f"{ZONE}/temp": temp,
+        f"{ZONE}/trip_point_0_temp": "90000\n",
+        f"{ZONE}/trip_point_0_type": f"{kind}\n",
+        f"{ZONE}/trip_point_1_temp": "-274000\n",
+        f"{ZONE}/trip_point_1_type": "critical\n",
+    }
+
+
+CASES: Cases = {
+    "power.governor": {
+        "pass": case(each("cpufreq/scaling_governor", "performance", "performance")),
+        "fail": case(
+            each("cpufreq/scaling_governor", "performance", "powersave"), says="powersave: CPUs 1"
+        ),
+        "unknown": case(says="no frequency driver"),
+        "unknown refused": case(refused={f"{CPU}/cpu0/cpufreq/scaling_governor": "denied: no"}),
+    },
+    "power.fixed-frequency": {
+        "pass": case(
+            each("cpufreq/scaling_min_freq", "2000000")
+            | each("cpufreq/scaling_max_freq", "2000000"),
+            says="2000 MHz",
+        ),
+        "fail": case(
+            each("cpufreq/scaling_min_freq", "800000")
+            | each("cpufreq/scaling_max_freq", "2000000"),
+            says="800-2000 MHz",
+        ),
+        "unknown": case(),
+    },
+    "power.turbo": {
+        "pass": case({f"{CPU}/intel_pstate/no_turbo": "1"}),
+        "pass boost": case({f"{CPU}/cpufreq/boost": "0"}),
+        "fail": case({f"{CPU}/intel_pstate/no_turbo": "0"}),
+        "fail boost": case({f"{CPU}/cpufreq/boost": "1"}),
+        "unknown": case(),
+    },
+    "power.energy-preference": {
+        "pass": case(each("cpufreq/energy_performance_preference", "performance")),
+        "pass bias": case(each("power/energy_perf_bias", "0", "0")),
+        "fail": case(each("cpufreq/energy_performance_preference", "balance_power")),
+        "fail bias": case(each("power/energy_perf_bias", "0", "6"), says="6: CPUs 1"),
+        "unknown": case(),
+    },
+    "power.idle-states": {
+        "pass": case(states(0, 2), outputs=NONE),
+        "pass disabled": case(states(0, 120, disabled="1"), outputs=NONE),
+        "pass held": case(states(0, 120), outputs={"dma-latency": "0"}, says="ruled out"),
+        "pass limit": case(
+            states(0, 120) | each("power/pm_qos_resume_latency_us", "0", "n/a"), outputs=NONE
+        ),
+        "pass halt": case({f"{CPU}/cpuidle/current_driver": "none"}, outputs=NONE),
+        "pass other": case(states(0, 120), outputs=NONE, rt_cpus=(0,)),
+        "fail": case(states(0, 2, 120), outputs=NONE, says="up to 120 us on CPU 1"),
+        "fail loose": case(
+            states(0, 120) | each("power/pm_qos_resume_latency_us", "0", "500"), outputs=NONE
+        ),
+        "fail guest": case({**states(0, 120), **GUEST}, outputs=NONE),
+        "unknown": case(),
+        "unknown guest": case({**states(0, 1), **GUEST}, outputs=NONE, says="from a guest"),
+        "unknown halt": case({f"{CPU}/cpuidle/current_driver": "none", **GUEST}),
+    },
+    "power.dma-latency": {
+        "pass": case(outputs={"dma-latency": "          0\n"}, says="0 us"),
+        "fail": case(outputs=NONE, says="nobody holds it"),
+        "fail loose": case(outputs={"dma-latency": "100"}, says="100 us"),
+        "unknown": case(),
+        "unknown words": case(outputs={"dma-latency": "*"}),
+    },
+    "power.resume-latency": {
+        "pass": case(each("power/pm_qos_resume_latency_us", "0", "n/a") | states(0, 120)),
+        "pass number": case(each("power/pm_qos_resume_latency_us", "0", "5") | states(0, 120)),
+        "pass shallow": case(each("power/pm_qos_resume_latency_us", "0", "0") | states(0, 1)),
+        "fail": case(each("power/pm_qos_resume_latency_us", "n/a", "0") | states(0, 120)),
+        "unknown": case(),
+        "unknown words": case(each("power/pm_qos_resume_latency_us", "0", "?")),
+    },
+    "power.smt": {
+        "pass": case({f"{CPU}/smt/active": "0", f"{CPU}/smt/control": "off"}, says="off"),
+        "pass arm": case(each("topology/thread_siblings_list", "0", "1")),
+        "fail": case({f"{CPU}/smt/active": "1"}),
+        "fail siblings": case(each("topology/thread_siblings_list", "0-1", "0-1")),
+        "unknown": case(),
+    },
+    "power.smt-siblings": {
+        "pass": case(BOOTED | each("topology/thread_siblings_list", "0", "1")),
+        "pass offline": case(
+            BOOTED | each("topology/thread_siblings_list", "0,2", "1,3"), says="none online"
+        ),
+        "pass idle": case(
+            BOOTED
+            | each("topology/thread_siblings_list", "0-1", "0-1")
+            | {f"{CPU}/isolated": "0-1"},
+            says="keep them idle",
+        ),
+        "fail": case(BOOTED | each("topology/thread_siblings_list", "0-1", "0-1")),
+        "fail both": case(
+            BOOTED
+            | each("topology/thread_siblings_list", "0-1", "0-1")
+            | {f"{CPU}/isolated": "0-1"},
+            rt_cpus=(0, 1),
+            says="another real-time task's",
+        ),
+        "unknown": case(BOOTED),
+        "unknown other": case(
+            BOOTED | each("topology/thread_siblings_list", "0", "1"), rt_cpus=(7,)
+        ),
+    },
+    "power.shared-cache": {
+        "pass": case(caches("1", "1")),
+        "fail": case(caches("0-1", "0-3"), says="also near caches"),
+        "fail last": case(caches("1", "0-3"), says="L3: CPUs 0,2-3"),
+        "unknown": case({f"{CPU}/online": "0-3"}),
+    },
+    "power.numa": {
+        "pass": case({"/sys/devices/system/node/node0/cpulist": "0-3"}),
+        "fail": case(
+            {
+                "/sys/devices/system/node/node0/cpulist": "0-1",
+                "/sys/devices/system/node/node1/cpulist": "2-3",
+            },
+            rt_cpus=(1, 2),
+            says="node0, node1 of 2",
+        ),
+        "unknown": case(),
+    },
+    "power.cache-allocation": {
+        "pass": case({"/proc/filesystems": "\text4\n"}, says="not available"),
+        "pass used": case(
+            {"/proc/filesystems": "nodev\tresctrl\n", "/sys/fs/resctrl/rt/schemata": "L3:0=f\n"}
+        ),
+        "fail": case({"/proc/filesystems": "nodev\tresctrl\n"}),
+        "unknown": case(),
+    },
+    "power.throttling": {
+        "pass": case(each("thermal_throttle/core_throttle_count", "0", "0")),
+        "fail": case(
+            each("thermal_throttle/core_throttle_count", "0", "12"),
+            says="cpu1 core_throttle_count = 12",
+        ),
+        "unknown": case(),
+    },
+    "power.temperature": {
+        "pass": case(zone("45000"), says="45 °C"),
+        "pass cooling": case(zone("89000", kind="active")),
+        "fail": case(zone("87000"), says="thermal_zone0"),
+        "unknown": case(),
+        "unknown refused": case(refused={f"{ZONE}/temp": "failed: Resource unavailable"}),
+    },
+    "power.all-online": {
+        "pass": case({f"{CPU}/present": "0-3", f"{CPU}/online": "0-3"}),
+        "pass smt": case(
+            {f"{CPU}/present": "0-3", f"{CPU}/online": "0-1", f"{CPU}/smt/control": "off"}
+        ),
+        "fail": case({f"{CPU}/present": "0-3", f"{CPU}/online": "0-2"}, says="offline: 3"),
+        "unknown": case(),
+    },
+    "power.capacity": {
+        "pass": case(each("cpu_capacity", "1024", "1024")),
+        "pass kinds": case(each("cpu_capacity", "446", "1024"), says="the others differ"),
+        "fail": case(each("cpu_capacity", "446", "1024"), rt_cpus=(0, 1)),
+        "unknown": case(),
+        "unknown other": case(each("cpu_capacity", "446", "1024"), rt_cpus=(7,)),
+    },
+    "power.processor": {
+        "pass": case(
+            {"/proc/cpuinfo": "model name\t: A\nmicrocode\t: 0x1\n\nmodel name\t: A\n"},
+            says="model name A, microcode 0x1",
+        ),
+        "fail": case({"/proc/cpuinfo": "CPU part\t: 0xd03\n\nCPU part\t: 0xd08\n"}),
+        "unknown": case({"/proc/cpuinfo": "nothing\n"}),
+    },
+    "power.pcie-aspm": {
+        "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),
+        "pass off": case({"/proc/cmdline": "pcie_aspm=off"}),
+        "fail": case({**BOOTED, ASPM: "[default] performance powersave\n"}, says="firmware"),
+        "fail saving": case({**BOOTED, ASPM: "default performance [powersave]\n"}, says="sleep"),
+        "unknown": case(BOOTED),
+    },
+}
