@@ -32,6 +32,7 @@ from deadbeat.readiness.procfs import (
     value,
 )
 from deadbeat.readiness.realtime import Diagnosis, diagnose_realtime
+from deadbeat.readiness.virtual import is_virtual
 
 __all__ = ["Diagnosis", "diagnose_realtime", "platform_from_environment", "read_environment"]
 
@@ -59,17 +60,6 @@ _VULNERABILITIES = (
     "tsx_async_abort",
     "vmscape",
 )
-#: Vendors and products that firmware tables (DMI) give only to virtual machines.
-_VIRTUAL_NAMES = (
-    "qemu",
-    "kvm",
-    "vmware",
-    "virtualbox",
-    "xen",
-    "bochs",
-    "virtual machine",
-    "dummy-virt",
-)
 
 
 def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
@@ -84,7 +74,7 @@ def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
     """
     cpus = online_cpus(read)
     preemption, basis = preemption_model(read)
-    virtual, virtual_basis = _virtual(read)
+    virtual, virtual_basis = is_virtual(read)
     steal, total = _ticks(read, cpus)
     return {
         "time": now.isoformat(timespec="milliseconds"),
@@ -362,33 +352,6 @@ def _mitigations(read: Read) -> dict[str, str] | str:
     texts = {name: stripped(read, f"{folder}/{name}") for name in _VULNERABILITIES}
     known = {name: text for name, text in texts.items() if text is not None}
     return known or unknown(f"{folder} cannot be read")
-
-
-def _virtual(read: Read) -> tuple[bool | str, str]:
-    """Whether this is a virtual machine, and what that answer rests on."""
-    fields = colon_fields(read("/proc/cpuinfo") or "")
-    if "hypervisor" in fields.get("flags", "").split():
-        return True, "hypervisor flag in /proc/cpuinfo"
-    hypervisor = stripped(read, "/sys/hypervisor/type")
-    if hypervisor:
-        return True, f"/sys/hypervisor/type is {hypervisor}"
-    paths = (
-        "/sys/class/dmi/id/sys_vendor",
-        "/sys/class/dmi/id/product_name",
-        "/proc/device-tree/model",
-        "/proc/device-tree/compatible",
-    )
-    names = {path: text.replace("\0", " ") for path in paths if (text := stripped(read, path))}
-    for path, text in names.items():
-        if any(name in text.lower() for name in _VIRTUAL_NAMES):
-            return True, f"{path} is {text}"
-    if "flags" in fields:
-        return False, "no hypervisor flag in /proc/cpuinfo"
-    if names:
-        path, text = next(iter(names.items()))
-        return False, f"{path} is {text}"
-    reason = "no processor flags, firmware tables or device tree"
-    return unknown(reason), reason
 
 
 def _memory(read: Read) -> dict[str, Any]:

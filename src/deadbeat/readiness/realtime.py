@@ -34,7 +34,7 @@ def diagnose_realtime(read: Read, *, priority: int = 90) -> Diagnosis:
     the RT bandwidth of its control group; a seccomp filter is blamed only when both allow it.
     """
     return (
-        _permission(read, priority)
+        permission(read, priority)
         or _bandwidth(read)
         or _seccomp(read)
         or Diagnosis(
@@ -44,7 +44,8 @@ def diagnose_realtime(read: Read, *, priority: int = 90) -> Diagnosis:
     )
 
 
-def _permission(read: Read, priority: int) -> Diagnosis | None:
+def permission(read: Read, priority: int) -> Diagnosis | None:
+    """What of capabilities and limits forbids ``priority``; None: nothing does."""
     capable = int(status_field(read, "CapEff") or "0", 16) >> _CAP_SYS_NICE & 1
     # The kernel asks for the capability in the first user namespace; a nested one does not count.
     nested = (stripped(read, "/proc/self/uid_map") or "0 0 4294967295").split() != [

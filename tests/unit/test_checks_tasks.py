@@ -1,0 +1,129 @@
+"""Who else runs and what is allowed: made-up machines for every check of the family."""
+
+from __future__ import annotations
+
+from helpers.checks import SHELL, Cases, Thread, case, outcome, window
+
+ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
+ALL = (1 << 41) - 1
+CONTROL = Thread(tid=900, name="control", policy=1, priority=80)
+MULTIPATHD = Thread(tid=910, name="multipathd", policy=2, priority=99)
+ELSEWHERE = Thread(tid=911, name="multipathd", policy=2, priority=99, cpus="0")
+EDF = Thread(tid=912, name="edf", policy=6)
+NO_SYSTEMD = "failed: systemd does not run here"
+SERVICES = "state {}\nactive {}\nrunning {}\ntimers {}\n"
+
+
+def limits(rtprio: str = "0", rttime: str = "unlimited") -> dict[str, str]:
+    return {
+        "/proc/self/limits": f"Max realtime priority     {rtprio}    {rtprio}\n"
+        f"Max realtime timeout      {rttime}    {rttime}    us\n"
+    }
+
+
+def status(capabilities: int = ALL, uid: int = 0, seccomp: int = 0) -> dict[str, str]:
+    return {
+        "/proc/self/status": f"Name:\tcat\nUid:\t{uid}\t{uid}\nCapEff:\t{capabilities:016x}\n"
+        f"Seccomp:\t{seccomp}\n",
+        "/proc/self/uid_map": "         0          0 4294967295\n",
+    }
+
+
+def services(state: str = "running", active: int = 9, running: int = 7, timers: int = 0):
+    return {"services": SERVICES.format(state, active, running, timers)}
+
+
+def many(count: int) -> dict[str, str]:
+    return window(*(Thread(tid=1000 + k, name="getty") for k in range(count)))
+
+
+FIRST = Thread(tid=1, name="systemd", cpus="0")
+CASES: Cases = {
+    "tasks.competitors": {
+        "pass": case(outputs=window(CONTROL), says="control (fifo 80)"),
+        "pass elsewhere": case(outputs=window(ELSEWHERE)),
+        "fail": case(outputs=window(CONTROL, MULTIPATHD), says="multipathd (rr 99) |"),
+        "fail deadline": case(outputs=window(EDF), says="edf (deadline)"),
+        "unknown": case(outputs=window(CONTROL, visible=False)),
+    },
+    "tasks.top-priority": {
+        "pass": case(outputs=window(CONTROL)),
+        "fail": case(outputs=window(ELSEWHERE)),
+        "unknown": case(),
+    },
+    "tasks.processes": {
+        "pass": case(outputs=window(), says="2, 1 of them threads of the kernel"),
+        "fail": case(outputs=many(100), says="102"),
+        "unknown": case(outputs={"window": window()["window"]}),
+    },
+    "tasks.services": {
+        "pass": case(outputs=services(), says="7 running, 9 active"),
+        "fail": case(outputs=services(running=16)),
+        "unknown": case(outputs={"services": "state offline\n"}),
+    },
+    "tasks.periodic-jobs": {
+        "pass": case(outputs={**window(), **services()}),
+        "fail": case(outputs={**window(Thread(tid=8, name="cron")), **services(timers=3)},
+                     says="cron, 3 timers"),
+        "unknown": case(outputs=services()),
+        "unknown timers": case(outputs=window(), says="services: no such program"),
+    },
+    "tasks.boot-over": {
+        "pass": case(outputs={**window(), **services()}, says="100 s, running"),
+        "pass without systemd": case(outputs=window()),
+        "fail": case(outputs={**window(), **services("starting")}),
+        "fail early": case(outputs={"window": window()["window"].replace("100.50", "30.50")}),
+        "unknown": case(),
+    },
+    "tasks.realtime-permission": {
+        "pass": case({**limits(), **status()}),
+        "pass by limit": case({**limits("95"), **status(0, 1000)}),
+        "fail": case({**limits(), **status(0, 1000)}, says="RLIMIT_RTPRIO is 0, below 90"),
+        "unknown": case(limits()),
+    },
+    "tasks.time-limit": {
+        "pass": case(limits()),
+        "fail": case(limits(rttime="200000"), says="200000 us"),
+        "unknown": case({"/proc/self/limits": "Limit\n"}, says="no line"),
+    },
+    "tasks.limits-file": {
+        "pass": case({"/etc/security/limits.d/rt.conf": "@realtime   -  rtprio  95\n"}),
+        "fail": case({"/etc/security/limits.conf": "#@realtime - rtprio 95\n* - nofile 9\n"}),
+        "unknown": case(refused={"/etc/security/limits.d/rt.conf": "denied: Permission denied"}),
+    },
+    "tasks.capabilities": {
+        "pass": case(status()),
+        "fail": case(status(ALL & ~(1 << 24)), says="without CAP_SYS_RESOURCE |"),
+        "unknown": case({"/proc/self/status": "Name:\tcat\n"}),
+    },
+    "tasks.first-process": {
+        "pass": case(ONLINE, outputs=window(FIRST), says="systemd: CPU 0"),
+        "fail": case(ONLINE, outputs=window(Thread(tid=1, name="init")), says="init: CPU 0-1"),
+        "unknown": case(ONLINE, outputs=window()),
+    },
+    "tasks.ordinary": {
+        "pass": case(ONLINE, outputs=window(CONTROL)),
+        "fail": case(ONLINE, outputs=window(Thread(tid=8, name="cron")), says="cron |"),
+        "unknown": case(ONLINE, outputs=window(visible=False)),
+    },
+    "tasks.containers": {
+        "pass": case(outputs=window()),
+        "fail": case(outputs=window(Thread(tid=8, name="dockerd")), says="dockerd"),
+        "fail inside": case({"/.dockerenv": ""}, outputs=window(), says="/.dockerenv"),
+        "unknown": case(),
+    },
+    "tasks.system-call-filter": {
+        "pass": case(status()),
+        "fail": case(status(seccomp=2), says="mode 2"),
+        "unknown": case({"/proc/self/status": "Name:\tcat\n"}),
+    },
+}  # fmt: skip
+
+
+def test_a_refused_priority_names_what_to_type() -> None:
+    result = outcome("tasks.realtime-permission", case({**limits(), **status(0, 1000)}))
+    assert "rtprio 90' into /etc/security/limits.d" in result.cure
+
+
+def test_the_reading_shell_itself_is_an_ordinary_task() -> None:
+    assert SHELL.policy == 0 and SHELL.cpus == "0"

@@ -1,0 +1,118 @@
+"""What is below the kernel: made-up machines for every check of the family."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.checks import Cases, case, config, window
+
+from deadbeat.readiness.procfs import is_unknown
+from deadbeat.readiness.virtual import is_virtual
+
+GUEST = {"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : fpu hypervisor lm\n"}
+METAL = {"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : fpu lm\n"}
+BOARD = {"/proc/device-tree/model": "Toradex Apalis iMX6Q\0"}
+POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
+HOST_POLL = "/sys/module/kvm/parameters/halt_poll_ns"
+ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
+CLOCK = "/sys/devices/system/clocksource/clocksource0/{}_clocksource"
+TRACERS = "/sys/kernel/tracing/available_tracers"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+DENIED = "denied: Permission denied"
+MAX = "/sys/fs/cgroup/a/cpu.max"
+
+
+def clocks(now: str) -> dict[str, str]:
+    return {CLOCK.format("current"): f"{now}\n", CLOCK.format("available"): "kvm-clock tsc hpet\n"}
+
+
+CASES: Cases = {
+    "virtualisation.hypervisor": {
+        "pass": case(METAL),
+        "pass board": case(BOARD, says="Toradex"),
+        "fail": case(GUEST, says="hypervisor flag"),
+        "fail by firmware": case({"/sys/class/dmi/id/sys_vendor": "QEMU\n"}),
+        "unknown": case(),
+    },
+    "virtualisation.steal": {
+        "pass": case(outputs=window(steal=(7, 7)), says="since the boot"),
+        "fail": case(outputs=window(steal=(7, 9)), says="CPU 1: 2 ticks"),
+        "unknown": case(outputs={"window": window()["window"].replace("cpu0", "x").replace(
+            "cpu1", "x")}),
+    },
+    "virtualisation.gaps": {
+        "pass": case(outputs={"gaps": "gap 5 4 39000000\nend 30\n"}, says="300 ms"),
+        "fail": case(outputs={"gaps": "gap 5 4 1000000\nend 30\n"}, says="40 ms at 50 ms"),
+        "fail regularly": case(outputs={"gaps": "gap 3 4 0\ngap 13 4 0\ngap 23 5 0\nend 30\n"},
+                               says="every 100 ms: a quota"),
+        "unknown": case(outputs={"gaps": "gap 5 4 0\n"}),
+    },
+    "virtualisation.quota": {
+        "pass": case(outputs={"cpu-quota": f"{MAX} max 100000\n"}, says="no limit"),
+        "pass no group": case(outputs={"cpu-quota": "\n"}),
+        "fail": case(outputs={"cpu-quota": f"{MAX} 50000 100000\n"}, says="50000 of 100000 us"),
+        "unknown": case(),
+    },
+    "virtualisation.guest-polling": {
+        "pass": case({**GUEST, POLL: "200000\n", DRIVER: "haltpoll\n"}),
+        "pass no guest": case(METAL),
+        "pass another driver": case({**GUEST, POLL: "0\n", DRIVER: "intel_idle\n"}),
+        "fail": case({**GUEST, POLL: "0\n", DRIVER: "haltpoll\n"}),
+        "unknown": case(GUEST),
+        "unknown what": case(),
+    },
+    "virtualisation.host-polling": {
+        "pass": case({**ONLINE, HOST_POLL: "200000\n"}),
+        "pass no host": case(ONLINE),
+        "fail": case({**ONLINE, HOST_POLL: "0\n"}),
+        "unknown": case(ONLINE, refused={HOST_POLL: DENIED}),
+    },
+    "virtualisation.clock": {
+        "pass": case(clocks("tsc")),
+        "fail": case(clocks("kvm-clock")),
+        "unknown": case({CLOCK.format("current"): "tsc\n"}),
+    },
+    "virtualisation.smi": {
+        "pass": case(METAL, outputs=window(smi=(4, 4)), says="4 since the boot"),
+        "fail": case(METAL, outputs=window(smi=(4, 6)), says="2 in 0.5 s"),
+        "unknown": case(METAL, outputs=window(), says="msr-tools"),
+        "unknown AMD": case(GUEST, outputs=window(), says="AuthenticAMD"),
+    },
+    "virtualisation.latency-tracer": {
+        "pass": case({TRACERS: "timerlat osnoise hwlat nop\n"}, says="hwlat, osnoise"),
+        "fail": case({TRACERS: "blk function nop\n"}),
+        "fail not built": case(outputs=config("FTRACE=y"), says="not built"),
+        "unknown": case(outputs=config("HWLAT_TRACER=y")),
+    },
+    "virtualisation.firmware": {
+        "pass": case(BOARD, says="no setup program"),
+        "fail": case({**METAL, "/sys/devices/system/cpu/smt/active": "1\n",
+                      "/sys/module/pcie_aspm/parameters/policy": "[default] performance\n"},
+                     says="hyper-threading on, ASPM [default]"),
+        "unknown": case({**METAL, "/sys/class/dmi/id/bios_version": "1.2\n"}, says="C1E"),
+        "unknown guest": case(GUEST, says="from a guest"),
+    },
+    "virtualisation.lockdown": {
+        "pass": case({LOCKDOWN: "[none] integrity confidentiality\n"}),
+        "pass not built": case(outputs=config("SMP=y")),
+        "fail": case({LOCKDOWN: "none [integrity] confidentiality\n"}, says="integrity |"),
+        "fail in the log": case(outputs={"dmesg": "[0.0] Kernel is locked down from Kernel\n"}),
+        "unknown": case(outputs=config("SECURITY_LOCKDOWN_LSM=y"), says="no such file"),
+    },
+    "virtualisation.stalls": {
+        "pass": case(outputs={"dmesg": "[    0.000000] Linux version\n[  1.0] fine\n"}),
+        "fail": case(outputs={"dmesg": "[    0.0] Linux\n[  9.0] sched: DL replenish lagged too"
+                              " much\n"}, says="lagged"),
+        "unknown": case(outputs={"dmesg": "[  901.0] the boot is gone\n"}, says="overwritten"),
+        "unknown no log": case(),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "answer"), [(GUEST, True), (METAL, False), (BOARD, False),
+                          ({"/sys/hypervisor/type": "xen"}, True)],
+)  # fmt: skip
+def test_a_virtual_machine_is_known_by_what_it_shows(files, answer) -> None:
+    assert is_virtual(files.get)[0] is answer
+    assert is_unknown(is_virtual({}.get)[0])
