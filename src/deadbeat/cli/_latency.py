@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import click
 
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say, size
+from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.latency.made_up import MadeUpLoads
 from deadbeat.latency.place import REPORT_FILE, choose, state_of
 from deadbeat.latency.plan import estimate
-from deadbeat.latency.registry import SIMULATED, make_engine
+from deadbeat.latency.registry import SIMULATED, engine_names, make_engine
 from deadbeat.latency.runner import (
     Doubted,
     Event,
@@ -29,7 +31,8 @@ from deadbeat.latency.runner import (
     try_engines,
 )
 from deadbeat.latency.spec import LatencySpec, resolve, spec_dict, specify
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.latency.stress import StressLoads
+from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
@@ -113,7 +116,34 @@ def _fit(
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
         return Machine(target=target, engines=engines, loads=loads), spec, platform
-    raise DeadbeatError("not yet")
+    platform, usable = _look(target)
+    wanted = asked.engines or engine_names()
+    engines = {name: make_engine(name) for name in wanted}
+    why = {name: engine.unavailable(target) for name, engine in engines.items()}
+    spec = resolve(asked, engines=why, cpus=usable, names=names)
+    stress = StressLoads(spec.cpus or ())
+    lacking_loads = {stress.unavailable(target, point) for point in spec.loads} - {""}
+    if lacking_loads:
+        raise TargetError(min(lacking_loads))
+    if asked.engines is None and any(why.values()):
+        for name, reason in why.items():
+            if reason:
+                say(f"without {name}: {reason}")
+    platform = attrs.evolve(platform, cpus=spec.cpus or ())
+    return Machine(target=target, engines=engines, loads=stress), spec, platform
+
+
+def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
+    """The platform, and the CPUs that may be used."""
+    environment = read_environment(target.read_text, now=datetime.now(UTC))
+    online, allowed = environment["cpus_online"], environment["cpus_allowed"]
+    if not isinstance(online, list):
+        raise TargetError(f"the CPUs of {target.name} cannot be told: {online}")
+    usable = [cpu for cpu in online if not isinstance(allowed, list) or cpu in allowed]
+    platform = platform_from_environment(
+        environment, cpus=usable, toolchain="", flags="", kind=target.kind, name=target.name
+    )
+    return platform, tuple(usable)
 
 
 def _begin(

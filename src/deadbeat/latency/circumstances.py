@@ -134,7 +134,7 @@ def parse(readings: Readings) -> Snapshot:
         command("log", "log"),
     )
     return Snapshot(
-        ticks=_ticks(text("/proc/stat", "ticks")),
+        ticks=ticks_of(text("/proc/stat", "ticks")),
         interrupts=_interrupts(text("/proc/interrupts", "interrupts")),
         temperature_mc={
             path.split("/")[-2]: value for path, value in numbers(_ZONES, "temperature").items()
@@ -158,7 +158,7 @@ def _cpu_of(path: str) -> int:
     return int(match[1])
 
 
-def _ticks(text: str) -> dict[int, Ticks]:
+def ticks_of(text: str) -> dict[int, Ticks]:
     """proc_stat(5): user nice system idle iowait irq softirq steal guest guest_nice; the guests'
     time is in user and nice already."""
     found = {}

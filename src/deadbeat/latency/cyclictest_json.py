@@ -71,19 +71,49 @@ def read_cyclictest(text: str, *, name: str) -> CyclictestResult:
         raise DataError(f"{name} is not JSON of cyclictest: {why}", _HINT) from error
 
 
-def expecting(cpu: CpuLatency, expected: int) -> CpuLatency:
-    """``cpu`` with the wake-ups that there should have been: those that lack were missed.
+def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatency:
+    """``cpu`` with what follows from the interval: expected and missed wake-ups, and ``corrected``.
 
-    cyclictest skips the periods that passed while it was late, and does not say so. One at the end
-    is no miss: it may lie beyond the end of the run.
+    cyclictest skips the periods that passed while it was late, and does not say so: after a latency
+    of k periods and a bit, k are skipped (``timerthread`` of cyclictest.c moves on to the next
+    moment in the future). Each would have been served when the late one was. That fewer cycles than
+    ``seconds`` allow are there otherwise only says that a thread began late.
     """
-    lacking = max(expected - cpu.cycles, 0)
+    corrected = with_missed(cpu.raw, interval_ns)
     return CpuLatency(
         cpu=cpu.cpu,
-        expected=expected,
+        expected=int(seconds * 1e9) // interval_ns,
         cycles=cpu.cycles,
-        missed=0 if lacking <= 1 else lacking,
+        missed=corrected.total - cpu.raw.total,
         raw=cpu.raw,
+        corrected=corrected,
+    )
+
+
+def with_missed(raw: Histogram, interval_ns: int) -> Histogram:
+    """``raw`` and a value for every period that was skipped: latency - m x interval for the m-th.
+
+    As HdrHistogram's correction of coordinated omission, for latencies that reach the interval; a
+    latency counts as the least one of its bucket. What overflowed is taken as it is.
+    """
+    buckets = dict(zip(raw.buckets.tolist(), raw.counts.tolist(), strict=True))
+    total, least = raw.sum_ns, raw.min_ns
+    for low, count in zip(raw.lows_ns().tolist(), raw.counts.tolist(), strict=True):
+        for value in range(low - interval_ns, -1, -interval_ns):
+            number = bucket_of(value)
+            buckets[number] = buckets.get(number, 0) + count
+            total += value * count
+            least = value if least is None else min(least, value)
+    numbers = sorted(buckets)
+    return Histogram(
+        buckets=numbers,
+        counts=[buckets[number] for number in numbers],
+        min_ns=least,
+        max_ns=raw.max_ns,
+        sum_ns=total,
+        resolution_ns=raw.resolution_ns,
+        overflow=raw.overflow,
+        overflow_from_ns=raw.overflow_from_ns,
     )
 
 

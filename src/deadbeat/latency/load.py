@@ -6,11 +6,14 @@ be told of it.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from deadbeat.latency import loads
 from deadbeat.model.latency import LoadPoint
 from deadbeat.targets.base import Target
 
@@ -65,3 +68,28 @@ class Loads(Protocol):
         Raises:
             TargetError: It cannot be started, or dies at once.
         """
+
+
+def stress_ng(words: str) -> Commands:
+    """One stress-ng on all CPUs: its options, with N for the processes of each kind.
+
+    N is one a CPU at full strength, its share below, at least one.
+    """
+
+    def commands(
+        percent: int, cpus: tuple[int, ...], seconds: float
+    ) -> tuple[tuple[str, ...], ...]:
+        count = str(max(1, round(len(cpus) * percent / 100)))
+        options = (count if word == "N" else word for word in words.split())
+        return (("stress-ng", "--taskset", ",".join(map(str, cpus)), *options),)
+
+    return commands
+
+
+def profiles() -> dict[str, LoadProfile]:
+    """Every profile by its name."""
+    modules = (
+        import_module(f"{loads.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(loads.__path__)
+    )
+    return {module.LOAD.name: module.LOAD for module in modules}

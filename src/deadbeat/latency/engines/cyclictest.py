@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from weakref import WeakKeyDictionary
@@ -24,12 +25,17 @@ _MARGIN_S = 30.0
 
 
 class CyclictestEngine:
-    """See `deadbeat.latency.engine.Engine`."""
+    """See `deadbeat.latency.engine.Engine`.
+
+    Args:
+        program: Where the runtime's program is on a target; puts it there.
+    """
 
     name = "cyclictest"
     kind = "hardware"
 
-    def __init__(self) -> None:
+    def __init__(self, *, program: Callable[[Target], str] = put_runtime) -> None:
+        self._put = program
         self._programs: WeakKeyDictionary[Target, str] = WeakKeyDictionary()
 
     def unavailable(self, target: Target) -> str:
@@ -50,7 +56,7 @@ class CyclictestEngine:
             TargetError: Permission, it died or wrote something else; a machine that is in use.
         """
         if target not in self._programs:
-            self._programs[target] = put_runtime(target)
+            self._programs[target] = self._put(target)
         out = f"{target.folder}/cyclictest.json"
         target.run(("rm", "-f", out))
         bound = request.seconds * 1.05 + _MARGIN_S
@@ -69,8 +75,11 @@ class CyclictestEngine:
             raise TargetError(
                 error.message, "is it cyclictest of rt-tests 2.0 or later?"
             ) from error
-        expected = int(request.seconds * 1e9) // request.interval_ns
-        return Measured(cpus=tuple(expecting(cpu, expected) for cpu in result.cpus))
+        cpus = (
+            expecting(cpu, seconds=request.seconds, interval_ns=request.interval_ns)
+            for cpu in result.cpus
+        )
+        return Measured(cpus=tuple(cpus))
 
 
 def command(request: Request, out: str) -> tuple[str, ...]:

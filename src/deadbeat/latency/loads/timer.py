@@ -1,0 +1,14 @@
+"""Timers that expire thousands of times a second."""
+
+from __future__ import annotations
+
+from deadbeat.latency.load import LoadProfile, stress_ng
+
+LOAD = LoadProfile(
+    name="timer",
+    title="Timers",
+    stresses="timer interrupts and signals, on the path that the measured task itself takes",
+    program="stress-ng",
+    package="stress-ng",
+    commands=stress_ng("--timer N --timer-freq 5000 --timerfd N --itimer N"),
+)

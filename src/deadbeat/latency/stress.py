@@ -1,0 +1,150 @@
+"""Background loads by stress-ng, each under the runtime's guard: nothing of one outlives it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from deadbeat.latency.circumstances import Snapshot, shares, ticks_of
+from deadbeat.latency.guarded import guarded, put_runtime
+from deadbeat.latency.load import LoadProfile, profiles
+from deadbeat.model.errors import TargetError
+from deadbeat.model.latency import LoadPoint
+from deadbeat.targets.base import Process, Target
+
+#: How long a load runs before it is measured, s: its processes start, and find their pace.
+SETTLE_S = 1.0
+#: How long it may take to end before it is killed, s.
+_END_S = 6.0
+#: Of the guard's own words.
+_GUARD = "deadbeat guard:"
+
+
+class StressLoads:
+    """See `deadbeat.latency.load.Loads`.
+
+    Args:
+        cpus: Where loads run: on each of them, pinned.
+        program: Where the runtime's program is on a target; puts it there.
+        sleep: Waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        cpus: Sequence[int],
+        *,
+        program: Callable[[Target], str] = put_runtime,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cpus = tuple(cpus)
+        self._put = program
+        self._sleep = sleep
+        self._program = ""
+
+    @cached_property
+    def _profiles(self) -> dict[str, LoadProfile]:
+        return profiles()
+
+    def unavailable(self, target: Target, point: LoadPoint) -> str:
+        """Whether its program is installed; the idle machine needs none."""
+        profile = self._profiles[point.profile]
+        if point.percent == 0:
+            return ""
+        if target.run(("sh", "-c", f"command -v {profile.program}")).returncode == 0:
+            return ""
+        package = profile.package
+        return (
+            f"{profile.program} is not installed (Debian: apt-get install {package});"
+            " --loads idle needs nothing"
+        )
+
+    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
+        """Starts its commands and waits until it has settled; see the protocol."""
+        profile = self._profiles[point.profile]
+        commands = profile.commands(point.percent, self._cpus, seconds) if point.percent else ()
+        if commands and not self._program:
+            self._program = self._put(target)
+        running = RunningStress(target, point, profile, commands, self._cpus)
+        try:
+            for argv in commands:
+                running.add(guarded(self._program, argv, bound_s=seconds, until_eof=True))
+            if commands:
+                self._sleep(SETTLE_S)
+            words = running.died()
+            if words:
+                raise TargetError(f"the load {point.text} ended at once: {words}")
+        except BaseException:
+            running.stop()
+            raise
+        return running
+
+
+class RunningStress:
+    """A load that runs; see `deadbeat.latency.load.RunningLoad`."""
+
+    def __init__(
+        self,
+        target: Target,
+        point: LoadPoint,
+        profile: LoadProfile,
+        commands: Sequence[Sequence[str]],
+        cpus: tuple[int, ...],
+    ) -> None:
+        self._target = target
+        self._point = point
+        self._profile = profile
+        self._commands = commands
+        self._cpus = cpus
+        self._processes: list[Process] = []
+        self._before = Snapshot()
+
+    def add(self, argv: Sequence[str]) -> None:
+        """Starts one of its commands."""
+        # Files that a stressor writes go where the target's own do, and are removed with them.
+        files = ("--temp-path", self._target.folder, "--quiet")
+        self._processes.append(self._target.start((*argv, *files)))
+
+    def begin(self) -> None:
+        self._before = self._look()
+
+    def end(self) -> dict[str, Any]:
+        return {
+            "asked": self._point.percent,
+            "judged": self._profile.judged,
+            "achieved": shares(self._before, self._look(), self._cpus),
+            "commands": [" ".join(argv) for argv in self._commands],
+            "throughput": {},
+            "died": self.died(),
+        }
+
+    def stop(self) -> None:
+        processes, self._processes = self._processes, []
+        for process in processes:
+            try:
+                process.close(_END_S)
+            except TargetError:
+                process.kill()
+
+    def died(self) -> str:
+        """Last words of what has ended; "" while all of it runs."""
+        for process in self._processes:
+            if _ended(process):
+                lines = process.stderr().strip().splitlines()
+                said = [line for line in lines if not line.startswith(_GUARD)]
+                return (said or lines or ["it ended without a word"])[-1]
+        return ""
+
+    def _look(self) -> Snapshot:
+        return Snapshot(ticks=ticks_of(self._target.read_text("/proc/stat") or ""))
+
+
+def _ended(process: Process) -> bool:
+    """Whether a command has ended: its output then has an end."""
+    try:
+        while process.read_line(0.0) is not None:
+            pass
+    except TargetError:
+        return False  # nothing to read, and no end
+    return True

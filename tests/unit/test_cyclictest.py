@@ -1,0 +1,168 @@
+"""Truth: what rt-tests writes (the JSON below is of version 2.40), and hand-counted histograms."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deadbeat.latency.cyclictest_json import expecting, read_cyclictest, with_missed
+from deadbeat.latency.engine import Request
+from deadbeat.latency.engines.cyclictest import CyclictestEngine, command
+from deadbeat.model.errors import DataError, TargetError
+from deadbeat.model.histogram import Histogram
+from deadbeat.targets.base import Completed
+from deadbeat.targets.fake import FakeTarget
+
+RUNTIME = "/fake/runtime"
+
+
+def ended(name: str, returncode: int = 0, stderr: str = "") -> Completed:
+    return Completed(argv=(name,), returncode=returncode, stdout="", stderr=stderr)
+
+
+def written(**thread: Any) -> dict[str, Any]:
+    first = {
+        "histogram": {"3": 563, "4": 664, "1139": 1},
+        "cycles": 1228,
+        "min": 3,
+        "max": 1139,
+        "avg": 4.47,
+        "cpu": 0,
+        "node": 0,
+    }
+    return {
+        "file_version": 1,
+        "cmdline:": "cyclictest -q",
+        "rt_test_version:": "2.40",
+        "start_time": "Sun, 22 Nov 2026 09:23:43 +0000",
+        "end_time": "Sun, 22 Nov 2026 09:23:45 +0000",
+        "return_code": 0,
+        "sysinfo": {"sysname": "Linux", "release": "6.1", "version": "#1", "realtime": 0},
+        "num_threads": 1,
+        "resolution_in_ns": 0,
+        "thread": {"0": {**first, **thread}},
+    }
+
+
+def read(plain: dict[str, Any]) -> Any:
+    return read_cyclictest(json.dumps(plain), name="f.json")
+
+
+def test_keys_with_and_without_a_colon_and_microseconds() -> None:
+    result = read(written())
+    assert (result.version, result.command, result.kernel) == ("2.40", "cyclictest -q", "6.1 #1")
+    raw = result.cpus[0].raw
+    assert (raw.total, raw.min_ns, raw.max_ns, raw.resolution_ns) == (1228, 3000, 1_139_000, 1000)
+    assert raw.sum_ns == (3 * 563 + 4 * 664 + 1139) * 1000 and raw.overflow == 0
+    plain = written()
+    plain["rt_test_version"] = plain.pop("rt_test_version:")
+    assert read(plain).version == "2.40"
+
+
+def test_resolution_one_means_nanoseconds() -> None:
+    plain = written() | {"resolution_in_ns": 1}
+    assert read(plain).cpus[0].raw.max_ns == 1139
+
+
+def test_what_overflowed_is_the_rest_of_the_cycles() -> None:
+    raw = read(written(cycles=1230, max=2_000_000, avg=1700.0)).cpus[0].raw
+    assert (raw.overflow, raw.total) == (2, 1230)
+    assert (raw.overflow_from_ns, raw.max_ns) == (1_140_000, 2_000_000_000)
+    assert raw.sum_ns == 1700 * 1230 * 1000
+    assert raw.quantile(999_000) is None or raw.quantile(500_000) is not None
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        json.dumps(written(histogram={"3": 9999})),
+        json.dumps(written(histogram={"x": 1})),
+        json.dumps({**written(), "thread": {"0": {"cycles": 1, "cpu": 0}}}),
+    ],
+)
+def test_what_it_did_not_write_is_refused_in_one_line(plain: str) -> None:
+    with pytest.raises(DataError, match=r"f\.json is not JSON of cyclictest") as error:
+        read_cyclictest(plain, name="f.json")
+    assert "\n" not in str(error.value)
+
+
+def test_skipped_periods_follow_from_the_latencies_that_reached_them() -> None:
+    # 2.5 periods late: two were skipped, they would have been 1.5 and 0.5 late.
+    raw = Histogram.of([100, 2500], resolution_ns=1)
+    corrected = with_missed(raw, 1000)
+    assert corrected.total == 4
+    assert corrected.buckets.tolist() == Histogram.of([100, 500, 1500, 2500]).buckets.tolist()
+    assert corrected.sum_ns == 100 + 2500 + 1500 + 500
+    exactly = with_missed(Histogram.of([2000]), 1000)
+    assert exactly.total == 3 and exactly.min_ns == 0
+
+
+def test_a_thread_that_began_late_has_missed_nothing() -> None:
+    cpu = expecting(read(written()).cpus[0], seconds=2.0, interval_ns=1_000_000)
+    assert (cpu.expected, cpu.cycles, cpu.missed) == (2000, 1228, 1)
+    assert cpu.corrected is not None and cpu.corrected.total == 1229
+
+
+def test_the_command_says_what_is_asked() -> None:
+    words = command(Request(cpus=(0, 2), seconds=3.0, interval_ns=500_000, priority=77), "/o")
+    for word in ("--affinity=0,2", "--threads=2", "--priority=77", "--interval=500", "--mlockall"):
+        assert word in words
+    assert "--duration=3" in words and "--json=/o" in words and "--default-system" not in words
+    other = command(
+        Request(cpus=(0,), seconds=1.0, policy="other", priority=0, dma_latency="system"), "/o"
+    )
+    assert "--policy=other" in other and "--default-system" in other
+    assert not any(word.startswith("--priority") for word in other)
+
+
+def machine(returncode: int = 0, stderr: str = "", wrote: str | None = None) -> FakeTarget:
+    target = FakeTarget(commands={"rm": ended("rm")})
+
+    def run(argv: tuple[str, ...]) -> Completed:
+        if wrote is not None:
+            target.files["/fake/cyclictest.json"] = wrote.encode()
+        return ended(argv[0], returncode, stderr)
+
+    target.commands[RUNTIME] = run
+    return target
+
+
+def measure(target: FakeTarget) -> Any:
+    engine = CyclictestEngine(program=lambda _: RUNTIME)
+    return engine.measure(target, Request(cpus=(0,), seconds=2.0))
+
+
+def test_it_measures_under_the_guard_and_the_lock() -> None:
+    target = machine(wrote=json.dumps(written()))
+    measured = measure(target)
+    assert [cpu.expected for cpu in measured.cpus] == [2000]
+    argv = target.calls[-1]
+    assert argv[:2] == (RUNTIME, "guard") and argv[argv.index("--lock") + 1] == "1"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (machine(1, "Unable to change scheduling policy!\nProbably\n"), "SCHED_FIFO was refused"),
+        (machine(125, "error busy 4711\n"), "another deadbeat measurement"),
+        (machine(127, "guard: cyclictest cannot be started\n"), "rt-tests"),
+        (machine(1, "could not do it\nWARN: distance is ignored\n"), "could not do it"),
+        (machine(0, "", "{}"), "is not JSON of cyclictest"),
+    ],
+)
+def test_a_failure_is_one_line_that_says_what_to_do(target: FakeTarget, words: str) -> None:
+    with pytest.raises(TargetError) as error:
+        measure(target)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_it_says_when_it_is_not_installed() -> None:
+    missing = FakeTarget(commands={"sh": ended("sh", 127)})
+    assert "rt-tests" in CyclictestEngine().unavailable(missing)
+    there = FakeTarget(commands={"sh": ended("sh", 0)})
+    assert CyclictestEngine().unavailable(there) == ""

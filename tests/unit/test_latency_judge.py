@@ -1,0 +1,223 @@
+"""Truth: the files of a machine as proc(5) has them, and a run for each thing that can be wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from deadbeat.latency.circumstances import COMMANDS, compare, parse, realtime_tasks, take
+from deadbeat.latency.engine import Request
+from deadbeat.latency.judge import Evidence, judge
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import CpuLatency
+from deadbeat.targets.fake import FakeTarget
+
+CPU = "/sys/devices/system/cpu"
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+
+def stat(busy: int, idle: int, steal: int) -> str:
+    line = f"{busy} 0 0 {idle} 0 0 0 {steal} 0 0"
+    return f"cpu  {line}\ncpu0 {line}\ncpu1 {line}\nintr 1\n"
+
+
+def interrupts(timer: int, disk: int) -> str:
+    return (
+        "           CPU0       CPU1\n"
+        f"  36:   {disk}   0   PCI-MSIX  virtio1-req.0\n"
+        f" LOC:   {timer}   7   Local timer interrupts\n"
+        " ERR:   0\n"
+    )
+
+
+def machine(*, busy: int = 0, steal: int = 0, later: bool = False, **files: str) -> FakeTarget:
+    moment = int(later)
+    content = {
+        "/proc/stat": stat(100 + busy, 1000 + 100 * moment - busy - steal, 5 + steal),
+        "/proc/interrupts": interrupts(50 + 40 * moment, 3 + 2 * moment),
+        CLOCK: "tsc\n",
+        f"{CPU}/cpu0/cpufreq/scaling_cur_freq": "2000000\n",
+        f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "3\n",
+        f"{CPU}/cpu0/thermal_throttle/package_throttle_count": f"{4 + moment}\n",
+        "/sys/class/thermal/thermal_zone0/temp": f"{45000 + 3000 * moment}\n",
+        "/proc/pressure/cpu": f"some avg10=0.00 avg60=0.00 avg300=0.00 total={70 + moment}\n",
+        **files,
+    }
+    log = "[1.0] boot\n" + "[9.0] sched: DL replenish lagged too much\n" * moment
+    return FakeTarget(files=content, outputs={"log": log, "tasks": TASKS, "dma": " 2000000000\n"})
+
+
+def task(number: int, name: str, priority: int, policy: int) -> str:
+    # proc_pid_stat(5): state is the 3rd field, rt_priority the 40th, policy the 41st.
+    rest = ["S", *["0"] * 36, str(priority), str(policy), "0", "0"]
+    assert len(rest) >= 39
+    return f"{number} ({name}) {' '.join(rest)}\n"
+
+
+TASKS = (
+    task(1, "init", 0, 0)
+    + task(18, "migration/0", 99, 1)
+    + task(700, "odd) (name", 95, 1)
+    + task(701, "below", 50, 2)
+)
+
+
+def test_what_a_machine_did_between_two_looks() -> None:
+    before, after = take(machine(), first=True), take(machine(busy=25, steal=5, later=True))
+    seen = compare(before, after, cpus=(0, 1))
+    assert seen["busy_share"] == {"0": 0.25, "1": 0.25}
+    assert seen["steal_share"] == {"0": 0.05, "1": 0.05}
+    assert seen["temperature_mc"] == {"thermal_zone0": [45000, 48000]}
+    assert seen["frequency_khz"] == {"0": [2000000, 2000000]}
+    assert seen["throttled"] == {"0": 1}
+    assert seen["interrupts"] == {
+        "0": {"LOC Local timer interrupts": 40, "36 PCI-MSIX virtio1-req.0": 2},
+        "1": {},
+    }
+    assert seen["pressure_us"] == {"cpu": 1}
+    assert seen["stalls"] == ["[9.0] sched: DL replenish lagged too much"]
+    assert seen["dma_latency_us"] == 2_000_000_000 and seen["clocksource"] == ["tsc", "tsc"]
+    assert [one["name"] for one in seen["realtime_tasks"]] == ["migration/0", "odd) (name", "below"]
+    assert "pressure io" in seen["missing"] and "ticks" not in seen["missing"]
+
+
+def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
+    before = take(FakeTarget(refused={"/proc/stat": "denied: Permission denied"}), first=True)
+    seen = compare(before, before, cpus=(0,))
+    assert "denied" in seen["missing"]["ticks"] and "program" in seen["missing"]["log"]
+    assert seen["busy_share"] == {} and seen["realtime_tasks"] is None
+    assert seen["dma_latency_us"] is None and seen["throttled"] == {}
+    assert judge(evidence(circumstances=seen)) == ()
+
+
+def test_the_costly_looks_are_taken_once() -> None:
+    assert take(machine()).realtime is None
+    assert set(COMMANDS) == {"log"}
+    assert parse(machine().read_many((), {})).ticks == {}
+
+
+def test_realtime_tasks_are_those_with_a_realtime_policy() -> None:
+    found = realtime_tasks(TASKS + task(9, "dl", 0, 6))
+    assert [(one["task"], one["policy"], one["priority"]) for one in found] == [
+        (18, "fifo", 99),
+        (700, "fifo", 95),
+        (701, "rr", 50),
+        (9, "deadline", 0),
+    ]
+
+
+# --- judging ---
+
+GOOD = CpuLatency(
+    cpu=0,
+    expected=3000,
+    cycles=3000,
+    missed=0,
+    raw=Histogram.of([5000] * 3000),
+    policy="fifo",
+    priority=90,
+    placed=0,
+    clock_cost_ps=30_000,
+)
+ASKED = Request(cpus=(0,), seconds=3.0)
+
+
+def evidence(
+    *,
+    load: dict[str, Any] | None = None,
+    circumstances: dict[str, Any] | None = None,
+    request: dict[str, Any] | None = None,
+    **cpu: Any,
+) -> Evidence:
+    return Evidence(
+        request=attrs.evolve(ASKED, **(request or {})),
+        cpus=(attrs.evolve(GOOD, **cpu),),
+        load=load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""},
+        circumstances=circumstances or {"clocksource": ["tsc", "tsc"]},
+    )
+
+
+def test_a_run_as_it_should_be_has_no_problem() -> None:
+    assert judge(evidence()) == ()
+
+
+def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") -> dict[str, Any]:
+    return {"asked": asked, "judged": judged, "achieved": {"0": achieved}, "died": died}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "seriousness"),
+    [
+        ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
+        ({"load": loaded(50, 0.9)}, "load-exceeded", "warning"),
+        ({"load": loaded(0, 0.3)}, "not-idle", "warning"),
+        ({"load": loaded(50, 0.5, died="killed")}, "load-died", "invalid"),
+        ({"load": {"asked": 50, "judged": True, "achieved": {}}}, "load-unknown", "warning"),
+        ({"circumstances": {"steal_share": {"0": 0.01}}}, "steal", "warning"),
+        ({"circumstances": {"steal_share": {"0": 0.2}}}, "steal", "invalid"),
+        ({"circumstances": {"throttled": {"0": 2}}}, "throttled", "invalid"),
+        ({"circumstances": {"frequency_khz": {"0": [800, 2000]}}}, "frequency-moved", "warning"),
+        ({"circumstances": {"stalls": ["rcu stall"]}}, "stall", "warning"),
+        ({"circumstances": {"clocksource": ["hpet", "hpet"]}}, "slow-clock", "warning"),
+        ({"circumstances": {"clocksource": ["tsc", "hpet"]}}, "clock-changed", "invalid"),
+        ({"policy": "other"}, "wrong-policy", "invalid"),
+        ({"priority": 1}, "wrong-priority", "invalid"),
+        ({"placed": 1}, "wrong-cpu", "invalid"),
+        ({"placed": -1}, "wrong-cpu", "invalid"),
+        ({"cpu": 1, "placed": 1}, "cpu-missing", "invalid"),
+        ({"cycles": 2800}, "too-few-cycles", "warning"),
+        ({"cycles": 1000}, "too-few-cycles", "invalid"),
+        ({"cycles": 2990, "missed": 10}, "missed-periods", "warning"),
+        ({"cycles": 1000, "missed": 2000}, "missed-periods", "invalid"),
+        ({"clock_cost_ps": 3_000_000}, "slow-clock", "warning"),
+        ({"raw": Histogram.of([1000] * 3000, resolution_ns=1000)}, "coarse-clock", "warning"),
+        ({"raw": Histogram(overflow=1, overflow_from_ns=5)}, "overflow", "warning"),
+        ({"request": {"seconds": 0.5}}, "short", "warning"),
+        (
+            {
+                "circumstances": {
+                    "realtime_tasks": [{"name": "a", "policy": "fifo", "priority": 99}]
+                }
+            },
+            "other-realtime-task",
+            "warning",
+        ),
+        (
+            {"circumstances": {"dma_latency_us": 0}, "request": {"dma_latency": "system"}},
+            "dma-latency-held",
+            "warning",
+        ),
+    ],
+)
+def test_each_problem_has_its_name_and_its_weight(
+    given: dict[str, Any], name: str, seriousness: str
+) -> None:
+    (problem,) = judge(evidence(**given))
+    assert (problem.name, problem.seriousness) == (name, seriousness)
+    assert problem.text and "\n" not in problem.text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"load": loaded(100, 0.3, judged=False)},
+        {"policy": "", "priority": None, "placed": None, "clock_cost_ps": None},
+        {"circumstances": {"dma_latency_us": 0}},
+        {"circumstances": {"realtime_tasks": [{"name": "x", "policy": "rr", "priority": 50}]}},
+        {
+            "circumstances": {
+                "realtime_tasks": [{"name": "migration/1", "policy": "fifo", "priority": 99}]
+            }
+        },
+        {"circumstances": {"frequency_khz": {"0": []}, "steal_share": {"0": 0.001}}},
+    ],
+)
+def test_what_is_not_known_or_not_wrong_is_no_problem(given: dict[str, Any]) -> None:
+    assert judge(evidence(**given)) == ()
+
+
+def test_what_invalidates_comes_first() -> None:
+    found = judge(evidence(load=loaded(0, 0.3), priority=1))
+    assert [problem.seriousness for problem in found] == ["invalid", "warning"]

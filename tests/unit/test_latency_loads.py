@@ -1,0 +1,106 @@
+"""Truth: what a load says of itself; scripted programs that run, refuse or die."""
+
+from __future__ import annotations
+
+import pytest
+
+from deadbeat.latency.load import profiles
+from deadbeat.latency.stress import StressLoads
+from deadbeat.model.errors import TargetError
+from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
+from deadbeat.targets.base import Completed
+from deadbeat.targets.fake import Conversation, FakeTarget
+
+STAT = "cpu  0 0 0 0\ncpu0 {0} 0 0 {1} 0 0 0 0 0 0\ncpu1 {0} 0 0 {1} 0 0 0 {2} 0 0\n"
+RUNTIME = "/fake/runtime"
+
+
+def machine(conversation: Conversation | None = None, *, installed: int = 0) -> FakeTarget:
+    there = Completed(argv=("sh",), returncode=installed, stdout="", stderr="")
+    return FakeTarget(
+        files={"/proc/stat": STAT.format(0, 0, 0)},
+        commands={"sh": there},
+        conversations={RUNTIME: conversation or Conversation()},
+    )
+
+
+def loads() -> StressLoads:
+    return StressLoads((0, 1), program=lambda _: RUNTIME, sleep=lambda _: None)
+
+
+def test_every_profile_describes_itself() -> None:
+    assert set(profiles()) == set(PROFILES)
+    for name, profile in profiles().items():
+        commands = profile.commands(100, (0, 3), 5.0)
+        assert commands and all(argv[0] == profile.program for argv in commands), name
+        asked = " ".join(word for argv in commands for word in argv)
+        assert "0,3" in asked or {"0", "3"} <= {argv[2] for argv in commands}, name
+        assert profile.package and profile.stresses and profile.title
+        # Nothing real-time, nothing endless outside its folder.
+        assert "sched" not in asked and "--all" not in asked
+    assert profiles()["cpu"].commands(0, (0, 1), 5.0) == ()
+    assert "--vm 1 " in " ".join(profiles()["memory"].commands(25, (0, 1, 2, 3), 5.0)[0])
+
+
+def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
+    target = machine()
+    load = loads().start(target, LoadPoint("cpu", 50), seconds=9.0)
+    assert len(target.processes) == 2 and all(p.running for p in target.processes)
+    first = target.calls[-2]
+    assert first[:2] == (RUNTIME, "guard") and first[first.index("--bound-ns") + 1] == "9000000000"
+    assert "--temp-path /fake" in " ".join(first) and "--taskset 0" in " ".join(first)
+    load.begin()
+    target.files["/proc/stat"] = STAT.format(60, 40, 100).encode()
+    said = load.end()
+    assert (said["asked"], said["judged"], said["died"]) == (50, True, "")
+    assert said["achieved"] == {"0": 0.6, "1": 0.3}
+    assert said["commands"][1].startswith("stress-ng --taskset 1")
+    load.stop()
+    load.stop()
+    assert not any(process.running for process in target.processes)
+
+
+def test_the_idle_machine_starts_nothing_and_needs_nothing() -> None:
+    target = machine(installed=1)
+    assert loads().unavailable(target, IDLE) == ""
+    load = loads().start(target, IDLE, seconds=1.0)
+    load.begin()
+    assert load.end()["commands"] == [] and not target.processes
+
+
+def test_a_program_that_is_missing_is_named_with_its_package() -> None:
+    assert loads().unavailable(machine(), LoadPoint("io", 100)) == ""
+    why = loads().unavailable(machine(installed=1), LoadPoint("io", 100))
+    assert "stress-ng is not installed" in why and "apt-get install" in why
+
+
+def dying(line: str) -> Conversation:
+    def die(_: str) -> tuple[str, ...]:
+        raise EOFError
+
+    return Conversation(answer=die, stderr=line, returncode=2)
+
+
+def test_a_load_that_dies_says_its_last_words() -> None:
+    said = "stress-ng: error: out of memory\ndeadbeat guard: ended\n"
+    target = machine(dying(said))
+    load = loads().start(target, LoadPoint("memory", 100), seconds=1.0)
+    load.begin()
+    assert load.end()["died"] == ""
+    for process in target.processes:
+        process.write_line("die")
+    assert load.end()["died"] == "stress-ng: error: out of memory"
+    load.stop()
+
+
+def test_a_load_that_ends_at_once_is_refused_and_leaves_nothing() -> None:
+    target = machine(dying("stress-ng: cannot\n"))
+
+    def settle(_: float) -> None:
+        target.processes[0].write_line("die")
+
+    with pytest.raises(TargetError, match="cpu-050 ended at once: stress-ng: cannot"):
+        StressLoads((0, 1), program=lambda _: RUNTIME, sleep=settle).start(
+            target, LoadPoint("cpu", 50), seconds=1.0
+        )
+    assert not any(process.running for process in target.processes)
