@@ -9,6 +9,8 @@ from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.procfs import parse_cpu_list
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
 
+#: File that `cpu_flags` reads.
+CPUINFO = "/proc/cpuinfo"
 #: Files that `isolated` reads.
 ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
 #: Files that `tickless` reads.
@@ -56,6 +58,12 @@ def from_boot(text: str, last: int) -> set[int]:
 
 def _number(text: str, last: int) -> int:
     return last if text == "N" else int(text)
+
+
+def cpu_flags(facts: Facts) -> set[str]:
+    """What the first CPU can do, as /proc/cpuinfo of x86 lists it; none on other processors."""
+    found = re.search(r"^flags\s*:(.*)$", facts.text(CPUINFO), re.M)
+    return set(found[1].split()) if found else set()
 
 
 def argument_cpus(facts: Facts, name: str) -> set[int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from deadbeat.readiness.check import Verdict, failed, passed
-from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.reading_values import absent
 
 
@@ -33,6 +33,16 @@ def lacking(facts: Facts, path: str) -> bool:
     UnreadError where /proc itself is not there, and so nothing says anything."""
     facts.text("/proc/cmdline")
     return absent(facts, path)
+
+
+def numbers(facts: Facts, pattern: str) -> dict[str, int]:
+    """Path -> the number in it. UnreadError where one holds none."""
+    found = {}
+    for path, text in facts.texts(pattern).items():
+        if not re.fullmatch(r"-?\d+", text):
+            raise UnreadError(f"{path} holds {text[:40]!r}, not a number")
+        found[path] = int(text)
+    return found
 
 
 def realtime(facts: Facts) -> bool:

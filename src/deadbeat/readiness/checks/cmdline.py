@@ -8,10 +8,12 @@ from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import DMESG, Facts, UnreadError
 from deadbeat.readiness.reading_cpus import (
+    CPUINFO,
     ISOLATED,
     OFFLOADED,
     TICKLESS,
     argument_cpus,
+    cpu_flags,
     isolated,
     meant,
     offloaded,
@@ -28,7 +30,6 @@ from deadbeat.readiness.reading_values import (
 )
 
 _CMDLINE = "/proc/cmdline"
-_CPUINFO = "/proc/cpuinfo"
 _IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
 _DRIVERS = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_driver"
 _PSTATES = (
@@ -55,12 +56,6 @@ def _said(facts: Facts, name: str) -> str:
 def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
     """CPUs meant for real-time tasks that are not among ``cpus``."""
     return set(facts.rt_cpus) - cpus
-
-
-def _flags(facts: Facts) -> set[str]:
-    """What the first CPU can do (/proc/cpuinfo, x86); none on other processors."""
-    found = re.search(r"^flags\s*:(.*)$", facts.text(_CPUINFO), re.M)
-    return set(found[1].split()) if found else set()
 
 
 @check(
@@ -222,12 +217,12 @@ def skew_tick(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.TUNED_REALTIME} (tsc=reliable); commit b50db7095fe0",
     wanted="tsc=reliable or nowatchdog, or a processor that needs no check",
-    reads=(_CMDLINE, _CPUINFO, VERSION),
+    reads=(_CMDLINE, CPUINFO, VERSION),
     cure="boot with tsc=nowatchdog, if this machine's counters are known to agree",
 )
 def tsc(facts: Facts) -> Verdict:
     """Else a timer compares it with another clock twice a second, and may give it up."""
-    flags = _flags(facts)
+    flags = cpu_flags(facts)
     if "tsc" not in flags:
         return passed("no time stamp counter", "it concerns x86 alone")
     asked = {word for value in facts.arguments("tsc") for word in value.split(",")}
@@ -296,14 +291,14 @@ def max_cstate(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.HARDWARE} (Virtualization); {sources.KERNEL_PARAMETERS} (idle=)",
     wanted="no idle=poll",
-    reads=(_CMDLINE, _CPUINFO),
+    reads=(_CMDLINE, CPUINFO),
     cure="take idle=poll from the command line; cap idle states at C1 instead",
 )
 def idle_poll(facts: Facts) -> Verdict:
     """Spinning heats the package, slows the sibling, and takes a guest's host its CPU for good."""
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle") or "no idle=")
-    if "hypervisor" in _flags(facts):
+    if "hypervisor" in cpu_flags(facts):
         return failed(
             "idle=poll in a guest", "a virtual CPU that never idles starves its host",
             severity="medium",

@@ -7,8 +7,10 @@ import re
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import Facts, UnreadError
-from deadbeat.readiness.reading_cpus import ISOLATED, cpu_set, isolated, meant
+from deadbeat.readiness.reading_cpus import CPUINFO, ISOLATED, cpu_set, isolated, meant
+from deadbeat.readiness.reading_options import numbers
 from deadbeat.readiness.reading_values import ONLINE, chosen, cpus_text, few
+from deadbeat.readiness.virtual import VIRTUAL_FILES, is_virtual
 
 _CPU = "/sys/devices/system/cpu"
 _EACH = f"{_CPU}/cpu[0-9]*"
@@ -35,7 +37,6 @@ _ZONES = "/sys/class/thermal/thermal_zone[0-9]*/temp"
 _TRIPS = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_temp"
 _TRIP_TYPES = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type"
 _CAPACITIES = f"{_EACH}/cpu_capacity"
-_CPUINFO = "/proc/cpuinfo"
 _ASPM = "/sys/module/pcie_aspm/parameters/policy"
 
 COMMANDS = {
@@ -61,16 +62,6 @@ def _cpu(path: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _numbers(facts: Facts, pattern: str) -> dict[str, int]:
-    """Path -> the number in it. UnreadError where one holds none."""
-    found = {}
-    for path, text in facts.texts(pattern).items():
-        if not re.fullmatch(r"-?\d+", text):
-            raise UnreadError(f"{path} holds {text[:40]!r}, not a number")
-        found[path] = int(text)
-    return found
-
-
 def _grouped(values: dict[int, str]) -> str:
     """``performance: CPUs 0-3; powersave: CPUs 4-7``."""
     groups: dict[str, list[int]] = {}
@@ -82,7 +73,7 @@ def _grouped(values: dict[int, str]) -> str:
 
 
 def _guest(facts: Facts) -> bool:
-    return bool(re.search(r"^flags\s*:.*\bhypervisor\b", facts.get(_CPUINFO) or "", re.M))
+    return is_virtual(facts.get)[0] is True
 
 
 @check(
@@ -118,7 +109,7 @@ def fixed_frequency(facts: Facts) -> Verdict:
     """What matters is one frequency, more than which."""
     if not facts.matches(_LOWEST):
         return unknown(_NO_DRIVER)
-    lowest, highest = _numbers(facts, _LOWEST), _numbers(facts, _HIGHEST)
+    lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
     ranges = {
         _cpu(path): f"{low // 1000}-{highest[top] // 1000} MHz"
         for path, low in lowest.items()
@@ -175,7 +166,7 @@ def energy_preference(facts: Facts) -> Verdict:
     severity="medium",
     source=f"{sources.CPU_ISOLATION}; {sources.KERNEL_CONFIGURATION}",
     wanted=f"no state of real-time CPUs that takes more than {BUDGET_US} us to leave",
-    reads=(_EXITS, _DISABLED, _RESUME, _DMA_LATENCY, _IDLE_DRIVER, _CPUINFO),
+    reads=(_EXITS, _DISABLED, _RESUME, _DMA_LATENCY, _IDLE_DRIVER, *VIRTUAL_FILES),
     cure="hold /dev/cpu_dma_latency at 0 while the task runs, or: echo 1 >"
     f" {_CPU}/cpuN/cpuidle/stateK/disable",
 )
@@ -186,7 +177,7 @@ def idle_states(facts: Facts) -> Verdict:
         if _guest(facts):
             return unknown("the host's idle states cannot be seen from a guest", f"driver {driver}")
         return passed(f"driver {driver}", "CPUs only halt")
-    exits, disabled = _numbers(facts, _EXITS), _numbers(facts, _DISABLED)
+    exits, disabled = numbers(facts, _EXITS), numbers(facts, _DISABLED)
     deep = {
         path: us
         for path, us in exits.items()
@@ -259,7 +250,7 @@ def resume_latency(facts: Facts) -> Verdict:
 
 
 def _exits(facts: Facts) -> list[tuple[str, int]]:
-    return list(_numbers(facts, _EXITS).items()) if facts.matches(_EXITS) else []
+    return list(numbers(facts, _EXITS).items()) if facts.matches(_EXITS) else []
 
 
 @check(
@@ -386,7 +377,7 @@ def cache_allocation(facts: Facts) -> Verdict:
 )
 def throttling(facts: Facts) -> Verdict:
     """The firmware slows an overheated CPU down without asking."""
-    counts = _numbers(facts, _THROTTLED)
+    counts = numbers(facts, _THROTTLED)
     hot = {path: count for path, count in counts.items() if count}
     if hot:
         worst = max(hot, key=lambda path: hot[path])
@@ -486,12 +477,12 @@ def capacity(facts: Facts) -> Verdict:
     severity="info",
     source="recorded; Linux Documentation/arch/x86/microcode.rst",
     wanted="recorded; the same on every CPU",
-    reads=(_CPUINFO,),
+    reads=(CPUINFO,),
     cure="install one microcode for all CPUs (Debian: intel-microcode or amd64-microcode)",
 )
 def processor(facts: Facts) -> Verdict:
     """Results of two machines are only compared with this in view."""
-    text = facts.text(_CPUINFO)
+    text = facts.text(CPUINFO)
     fields = ("model name", "microcode", "CPU part", "uarch")
     rows = {
         name: list(dict.fromkeys(re.findall(rf"^{name}\s*:\s*(.*)$", text, re.M)))
