@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from deadbeat.model.platform import Platform
+from deadbeat.readiness.hardening import sight_of, states
 from deadbeat.readiness.preemption import kernel_release, preemption_model
 from deadbeat.readiness.procfs import (
     CPU_FOLDER,
@@ -104,6 +105,7 @@ def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
         "throttle_counts": {str(cpu): _throttle(read, cpu) for cpu in cpus},
         "thermal": _thermal(read),
         "mitigations": _mitigations(read),
+        "hardening": states(sight_of(read)),
         "virtual": virtual,
         "virtual_basis": virtual_basis,
         "memory": _memory(read),

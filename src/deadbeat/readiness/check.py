@@ -93,6 +93,24 @@ class Check:
 _PENDING = "deadbeat_checks"
 
 
+def check_of(
+    body: Body,
+    *,
+    id: str,
+    title: str,
+    severity: Severity,
+    source: str,
+    wanted: str,
+    reads: Sequence[str],
+    cure: str = "",
+) -> Check:
+    """As `check`, for a family that makes its checks of a table and keeps them as ``CHECKS``."""
+    return Check(
+        id=id, title=title, severity=severity, source=source, wanted=wanted, cure=cure,
+        reads=tuple(reads), body=body,
+    )  # fmt: skip
+
+
 def check(
     id: str,
     title: str,
@@ -109,9 +127,9 @@ def check(
     """
 
     def keep(body: Body) -> Body:
-        made = Check(
-            id=id, title=title, severity=severity, source=source, wanted=wanted, cure=cure,
-            reads=tuple(reads), body=body,
+        made = check_of(
+            body, id=id, title=title, severity=severity, source=source, wanted=wanted, cure=cure,
+            reads=reads,
         )  # fmt: skip
         setattr(body, _PENDING, made)
         return body
@@ -141,4 +159,5 @@ def all_checks() -> tuple[Check, ...]:
             made = getattr(value, _PENDING, None)
             if isinstance(made, Check) and value.__module__ == family.__name__:
                 found.append(made)
+        found += getattr(family, "CHECKS", ())
     return tuple(found)

@@ -1,0 +1,139 @@
+"""Hardening: what is on is told, and what it may cost; switching it off is never a cure."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.checks import Case, Cases, case, config, outcome
+
+from deadbeat.readiness.hardening import (
+    OPTIONS,
+    READS,
+    differences,
+    sight_of,
+    states,
+)
+
+WEAK = "/sys/devices/system/cpu/vulnerabilities/{}"
+KFENCE = "/sys/module/kfence/parameters/sample_interval"
+DENIED = "denied: Permission denied"
+
+
+def booted(words: str, *options: str, says: str = "") -> Case:
+    return case({"/proc/cmdline": f"quiet {words}\n"}, outputs=config("SMP=y", *options), says=says)
+
+
+def weakness(name: str, good: str, bad: str) -> dict[str, Case]:
+    return {
+        "pass": case({WEAK.format(name): f"{good}\n"}),
+        "fail": case({WEAK.format(name): f"{bad}\n"}, says=bad),
+        "unknown": case(says="cannot be read"),
+    }
+
+
+CASES: Cases = {
+    "hardening.init-on-alloc": {
+        "pass": booted("", says="CONFIG_INIT_ON_ALLOC_DEFAULT_ON is not set"),
+        "pass switched off": booted("init_on_alloc=0", "INIT_ON_ALLOC_DEFAULT_ON=y"),
+        "fail": booted("", "INIT_ON_ALLOC_DEFAULT_ON=y", says="every allocation"),
+        "fail switched on": booted("init_on_alloc=1", says="on: init_on_alloc=1"),
+        "unknown": case({"/proc/cmdline": "quiet\n"}, says="how it was built"),
+    },
+    "hardening.init-on-free": {
+        "pass": booted("init_on_free=1 init_on_free=0"),
+        "fail": booted("init_on_free=on"),
+        "unknown": case(outputs=config("SMP=y"), says="/proc/cmdline is not shown"),
+    },
+    "hardening.page-poisoning": {
+        "pass": booted("", "PAGE_POISONING=y", says="not on the command line"),
+        "pass not built": booted("page_poison=1"),
+        "fail": booted("page_poison=1", "PAGE_POISONING=y"),
+        "unknown": case(),
+    },
+    "hardening.slab-debug": {
+        "pass": booted(""),
+        "pass switched off": booted("slab_debug=-", "SLUB_DEBUG_ON=y"),
+        "fail": booted("slub_debug=FZP"),
+        "unknown": case(),
+    },
+    "hardening.page-table-isolation": weakness("meltdown", "Not affected", "Mitigation: PTI"),
+    "hardening.store-bypass": weakness(
+        "spec_store_bypass",
+        "Mitigation: Speculative Store Bypass disabled via prctl",
+        "Mitigation: Speculative Store Bypass disabled",
+    ),
+    "hardening.stack-offset": {
+        "pass": booted("randomize_kstack_offset=off", "RANDOMIZE_KSTACK_OFFSET=y"),
+        "fail": booted("", "RANDOMIZE_KSTACK_OFFSET=y", "RANDOMIZE_KSTACK_OFFSET_DEFAULT=y"),
+        "unknown": case(),
+    },
+    "hardening.stack-erase": {
+        "pass": booted(""),
+        "fail": booted("", "GCC_PLUGIN_STACKLEAK=y"),
+        "unknown": case(),
+    },
+    "hardening.slab-unmerged": {
+        "pass": booted("", "SLAB_MERGE_DEFAULT=y"),
+        "fail": booted("slab_nomerge", "SLAB_MERGE_DEFAULT=y"),
+        "fail not built": booted(""),
+        "unknown": case({"/proc/cmdline": "quiet\n"}),
+    },
+    "hardening.kfence": {
+        "pass": case({KFENCE: "0\n"}),
+        "pass not built": booted(""),
+        "fail": case({KFENCE: "100\n"}, says="sample_interval is 100 ms"),
+        "unknown": case(outputs=config("KFENCE=y"), refused={KFENCE: DENIED}),
+    },
+    "hardening.iommu-strict": {
+        "pass": booted("iommu=pt iommu.strict=1"),
+        "pass lazy": booted("", "IOMMU_DEFAULT_DMA_LAZY=y"),
+        "fail": booted("iommu.strict=1"),
+        "unknown": case(),
+    },
+}
+
+MACHINE = {
+    "/proc/cmdline": "quiet init_on_free=1\n",
+    "/proc/config.gz": "CONFIG_SMP=y\nCONFIG_AUDIT=y\n",
+    WEAK.format("spectre_v2"): "Mitigation: Retpolines\n",
+    "/sys/kernel/security/lockdown": "none [integrity] confidentiality\n",
+    "/sys/devices/system/cpu/smt/control": "forceoff\n",
+}
+
+
+def test_every_option_has_a_state_and_a_reason() -> None:
+    told = states(sight_of(MACHINE.get))
+    assert {*told} == {option.name for option in OPTIONS}
+    assert all(text.partition(": ")[0] in ("on", "off", "unknown") for text in told.values())
+    assert told["init-on-free"] == "on: init_on_free=1"
+    assert told["mitigations"] == "on: spectre_v2"
+    assert told["lockdown"] == "on: integrity"
+    assert told["no-hyper-threads"] == "on: control is forceoff"
+    assert told["audit"].startswith("unknown: built in")
+    assert told["bpf-jit"].startswith("unknown: /proc/sys")
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_an_option_reads_what_it_says_and_no_more(option) -> None:
+    seen: list[str] = []
+    option.state(sight_of(seen.append))
+    general = {"/proc/cmdline", "/proc/config.gz", "/proc/sys/kernel/osrelease"}
+    own = {p for p in seen if p not in general and not p.startswith(("/boot/", "/lib/"))}
+    assert own == {*option.reads}
+    assert {*option.reads} <= {*READS}
+
+
+def test_the_cure_measures_before_it_switches_off() -> None:
+    result = outcome("hardening.init-on-free", CASES["hardening.init-on-free"]["fail"])
+    assert result.cure.startswith("keep it unless")
+    assert "--hardening-cost" in result.cure
+
+
+def test_only_what_is_known_on_both_sides_differs() -> None:
+    with_it = states(sight_of(MACHINE.get))
+    without = states(sight_of({**MACHINE, "/proc/cmdline": "quiet\n"}.get))
+    found = differences(without, with_it)
+    assert [each.option.name for each in found.known] == ["init-on-free"]
+    assert found.known[0].states[1] == "on: init_on_free=1"
+    assert "audit" in found.unknown and "init-on-alloc" not in found.unknown
+    old = differences({}, with_it)
+    assert old.known == () and len(old.unknown) == len(OPTIONS)
