@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import seed_of
-from deadbeat.analysis.compare_words import NO_REPEATS, needs, overall
+from deadbeat.analysis.compare_words import needs, overall
 from deadbeat.analysis.gate import Gate, gate_of
 from deadbeat.analysis.permutation import (
     SIGN_FLIP,
@@ -35,9 +35,11 @@ from deadbeat.analysis.permutation import (
     sign_flip,
     smallest_effect,
     student,
+    student_of_units,
 )
-from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, pair_up
+from deadbeat.analysis.sides import DIFFERENCES, Cell, Floats, Pairs, Side, pair_up
 from deadbeat.analysis.survivors import Hidden, Lost, hidden_of, lost_of
+from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 from deadbeat.model.comparison import (
     METRICS,
     CellComparison,
@@ -67,6 +69,10 @@ class Options:
         ungated: Give verdicts on measured campaigns without repeats of the baseline, too: only
             right where sessions do not differ, which nothing shows.
         gate_off: The gate is 0: of experiments on the tests themselves (bench/bench_compare.py).
+        few_blocks: Over all cells Student's t decides where there are too few blocks for sign
+            flips, as it always does for a single cell: of latency matrices, whose blocks are
+            repeats and few, each of them many wake-ups.
+        words: For what is compared.
     """
 
     metrics: tuple[str, ...] = METRICS
@@ -78,14 +84,16 @@ class Options:
     simulated: bool = False
     ungated: bool = False
     gate_off: bool = False
+    few_blocks: bool = False
+    words: Vocabulary = CAMPAIGNS
 
     def minimum(self, metric: str) -> float:
-        return self.minimum_miss if metric == "deadline_miss_ratio" else self.minimum_effect
+        return self.minimum_miss if metric in DIFFERENCES else self.minimum_effect
 
     def margin(self, metric: str) -> float:
         """The minimum in the scale of the differences."""
         found = self.minimum(metric)
-        return found if metric == "deadline_miss_ratio" else math.log1p(found)
+        return found if metric in DIFFERENCES else math.log1p(found)
 
     @property
     def cell_level(self) -> float:
@@ -110,7 +118,8 @@ def compare_sides(
     both = {baseline.runs[key].cell for key in baseline.runs.keys() & other.runs.keys()}
     empty = [cell for cell in planned if cell not in both]
     known = bool(repeats) or options.simulated or options.ungated or options.gate_off
-    drift = Hidden() if known else Hidden(worse=(NO_REPEATS,), better=(NO_REPEATS,))
+    reasons = () if known else (options.words.no_repeats,)
+    drift = Hidden(worse=reasons, better=reasons)
     parts = [
         _part(
             pair_up(baseline, other, metric),
@@ -123,6 +132,7 @@ def compare_sides(
                 margin=options.margin(metric),
                 same_machine=options.same_machine,
                 simulated=options.simulated,
+                words=options.words,
             ),
             drift,
             options,
@@ -134,14 +144,18 @@ def compare_sides(
         _with_empty(_metric(part, p, options), empty)
         for part, p in zip(parts, corrected, strict=True)
     )
-    found = overall(metrics, harm=[line for part in parts for line in part.hidden.worse])
+    found = overall(
+        metrics,
+        harm=[line for part in parts for line in part.hidden.worse],
+        words=options.words,
+    )
     return Comparison(
         baseline=baseline.name,
         other=other.name,
         metrics=metrics,
         verdict=found.verdict,
         reason=found.reason,
-        needs=needs(metrics),
+        needs=needs(metrics, options.words),
         rests_on=found.rests_on,
         undecided=tuple(metric.metric for metric in metrics if metric.verdict == "undecided"),
     )
@@ -200,27 +214,20 @@ class _Part:
     cells: tuple[Estimate, ...] = ()
     methods: tuple[str, ...] = ()
 
-    def hidden_in(self, cell: Cell, *, tolerance: float) -> Hidden:
+    def hidden_in(self, cell: Cell, options: Options) -> Hidden:
         """What the pairs of ``cell`` do not show."""
         mine = [each for each in self.programs if each.cell == cell]
-        return self.drift.joined(hidden_of(mine, self.pairs.metric, tolerance=tolerance))
+        return self.drift.joined(_hidden(mine, self.pairs.metric, options))
 
 
 def _part(
     pairs: Pairs, programs: tuple[Lost, ...], gate: Gate, drift: Hidden, options: Options
 ) -> _Part:
-    lost = hidden_of(programs, pairs.metric, tolerance=options.minimum_miss)
+    lost = _hidden(programs, pairs.metric, options)
     empty = _Part(pairs=pairs, programs=programs, hidden=drift.joined(lost), drift=drift, gate=gate)
     if not len(pairs.difference):
         return empty
-    _, unit = np.unique(pairs.block, return_inverse=True)
-    whole = sign_flip(
-        pairs.difference,
-        pairs.weights,
-        unit,
-        resamples=options.resamples,
-        seed=seed_of(options.seed, pairs.metric),
-    )
+    whole = _over_all(pairs, options)
     values = [pairs.difference[pairs.cell == index] for index in range(len(pairs.cells))]
     spread = common_spread(values)
     found = [
@@ -233,6 +240,22 @@ def _part(
         cells=tuple(estimate for estimate, _ in found),
         methods=tuple(method for _, method in found),
     )
+
+
+def _hidden(programs: Sequence[Lost], metric: str, options: Options) -> Hidden:
+    return hidden_of(programs, metric, tolerance=options.minimum_miss, words=options.words)
+
+
+def _over_all(pairs: Pairs, options: Options) -> Estimate:
+    """By sign flips of whole blocks; by Student's t where few blocks are asked for."""
+    _, unit = np.unique(pairs.block, return_inverse=True)
+    level, metrics = FALSE_ALARMS / 2, len(options.metrics)
+    units = int(unit.max()) + 1
+    method = cell_method(units, metrics, level=level, resamples=options.resamples)
+    if options.few_blocks and method != SIGN_FLIP:
+        return student_of_units(pairs.difference, pairs.weights, unit)
+    seed = seed_of(options.seed, pairs.metric)
+    return sign_flip(pairs.difference, pairs.weights, unit, resamples=options.resamples, seed=seed)
 
 
 def _cell_estimate(
@@ -319,7 +342,7 @@ def _cell(
 ) -> CellComparison:
     pairs, estimate = part.pairs, part.cells[index]
     place, mine = pairs.cells[index], pairs.cell == index
-    judge = evolve(judge, hidden=part.hidden_in(place, tolerance=options.minimum_miss))
+    judge = evolve(judge, hidden=part.hidden_in(place, options))
     values = pairs.difference[mine]
     told = pairs.is_ratio or int(np.count_nonzero(values)) >= DIFFERING_MIN
     if not told:

@@ -7,23 +7,16 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from deadbeat.analysis.sides import Cell
+from deadbeat.analysis.sides import RATIOS, Cell
+from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 from deadbeat.model.comparison import CellComparison, MetricComparison
 
-#: Why two sessions alone decide nothing.
-NO_REPEATS = (
-    "no A/A repeats: a drift of the machine between sessions cannot be told from an effect or"
-    " its absence; repeat the baseline with --programs-from and give it as --aa"
-)
-_ONCE_MORE = "run the baseline's programs once more where it ran and name the repeat with --aa"
-_FIND_THE_LOST = (
-    "see what was lost and why (deadbeat show), repeat what failed with --retry-failed; a task that"
-    " never finishes shows in the misses"
-)
+NO_REPEATS = CAMPAIGNS.no_repeats
 _METRIC_TEXT = {
     "slowdown": "slowdown",
     "delay_ratio": "delay ratio",
     "deadline_miss_ratio": "miss ratio",
+    "missed_ratio": "missed periods",
 }
 
 
@@ -46,11 +39,17 @@ class Overall:
     rests_on: tuple[str, ...]
 
 
-def overall(metrics: Sequence[MetricComparison], *, harm: Sequence[str] = ()) -> Overall:
+def overall(
+    metrics: Sequence[MetricComparison],
+    *,
+    harm: Sequence[str] = (),
+    words: Vocabulary = CAMPAIGNS,
+) -> Overall:
     """Worst first; a metric in which next to nothing happened has no vote for ``equal``.
 
     Args:
         harm: Why the other may be worse than the pairs show.
+        words: For what is compared.
     """
     leaning = [metric for metric in metrics if _leans_worse(metric)]
     empty = _without_data(metrics)
@@ -62,7 +61,7 @@ def overall(metrics: Sequence[MetricComparison], *, harm: Sequence[str] = ()) ->
             return Overall(
                 verdict=verdict,
                 reason="; ".join(filter(None, [*found.values(), empty])),
-                rests_on=tuple(metric for metric, words in found.items() if words),
+                rests_on=tuple(metric for metric, told in found.items() if told),
             )
     capped = {metric.metric: metric.capped for metric in metrics if metric.capped}
     if capped:
@@ -70,7 +69,7 @@ def overall(metrics: Sequence[MetricComparison], *, harm: Sequence[str] = ()) ->
         reason = "; ".join(filter(None, [*lines, empty]))
         return Overall(verdict="undecided", reason=reason, rests_on=tuple(capped))
     against_better = leaning if any(found.values()) else ()
-    return _without_difference(metrics, against_better, empty)
+    return _without_difference(metrics, against_better, empty, words)
 
 
 def _leans_worse(metric: MetricComparison) -> bool:
@@ -79,13 +78,16 @@ def _leans_worse(metric: MetricComparison) -> bool:
 
 
 def _without_difference(
-    metrics: Sequence[MetricComparison], leaning: Sequence[MetricComparison], empty: str
+    metrics: Sequence[MetricComparison],
+    leaning: Sequence[MetricComparison],
+    empty: str,
+    words: Vocabulary,
 ) -> Overall:
     silent = [metric.metric for metric in metrics if not metric.vote]
     voting = [metric for metric in metrics if metric.vote]
     open_ = [metric.metric for metric in voting if metric.verdict != "equal"]
     open_ = [metric.metric for metric in leaning] or open_
-    rest = [f"{_list(silent)} undecided: too few programs differ"] if silent else []
+    rest = [f"{_list(silent)} undecided: too few {words.units} differ"] if silent else []
     rest += [empty] if empty else []
     if open_ or empty or not voting:
         shown = open_ or ([] if voting else silent)
@@ -148,8 +150,7 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
 
 def effect_text(metric: str, effect: float) -> str:
     """``+4.1 %``, or ``+0.41 points`` of a miss ratio in per cent."""
-    unit = "points" if metric == "deadline_miss_ratio" else "%"
-    digits = 2 if metric == "deadline_miss_ratio" else 1
+    unit, digits = ("%", 1) if metric in RATIOS else ("points", 2)
     rounded = round(100 * effect, digits) + 0.0  # no -0.0
     return f"{rounded:+.{digits}f} {unit}"
 
@@ -192,60 +193,57 @@ def count_text(metric: MetricComparison) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
 
 
-def needs(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
+def needs(metrics: Sequence[MetricComparison], words: Vocabulary = CAMPAIGNS) -> tuple[str, ...]:
     """A line for all metrics that are undecided and need the same."""
     found: dict[str, list[str]] = {}
     for metric in metrics:
         if metric.verdict == "undecided":
-            found.setdefault(_need(metric), []).append(metric_text(metric.metric))
+            found.setdefault(_need(metric, words), []).append(metric_text(metric.metric))
     return tuple(f"{words_list(names)}: {need}" for need, names in found.items())
 
 
-def _need(metric: MetricComparison) -> str:
-    if NO_REPEATS in metric.capped:
-        return _ONCE_MORE
+def _need(metric: MetricComparison, words: Vocabulary) -> str:
+    if words.no_repeats in metric.capped:
+        return words.once_more
     pairs = sum(cell.pairs for cell in metric.cells)
     if any(cell.verdict in ("worse", "better") for cell in metric.cells):
         return "single cells differ, which the mean over all cells hides: look at the cells"
     if not pairs:
-        return "no program has it on both sides: repeat the campaigns with --retry-failed"
+        return f"none of the {words.units} has it on both sides: {words.finish}"
     if empty := _empty(metric):
         return (
-            f"{empty} of {len(metric.cells)} cells have no program with a result on both sides:"
-            " finish the campaigns, or repeat their commands with --retry-failed"
+            f"{empty} of {len(metric.cells)} cells have no {words.units} with a result on both"
+            f" sides: {words.finish}"
         )
     if not metric.told:
-        return (
-            f"hardly a program of {pairs} differs: a shorter deadline (--deadline-factor 2) or more"
-            " task sets would show more"
-        )
-    return _need_of_precision(metric, pairs)
+        return f"hardly any of {pairs} {words.units} differs: {words.rare}"
+    return _need_of_precision(metric, pairs, words)
 
 
-def _need_of_precision(metric: MetricComparison, pairs: int) -> str:
+def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) -> str:
     if metric.capped:
-        return _FIND_THE_LOST
+        return words.find_lost
     if metric.gate is None:
-        return _ONCE_MORE
+        return words.once_more
     if metric.gate >= metric.minimum:
         gate, minimum = (size_text(metric.metric, size) for size in (metric.gate, metric.minimum))
         return (
-            f"campaigns that differ in nothing may differ by {gate} here, the minimum effect is"
-            f" {minimum}: {_narrower_gate(metric)}"
+            f"{words.results} that differ in nothing may differ by {gate} here, the minimum effect"
+            f" is {minimum}: {_narrower_gate(metric, words)}"
         )
     if metric.smallest_effect is not None and metric.smallest_effect > metric.minimum:
         times = (metric.smallest_effect / metric.minimum) ** 2
-        return f"about {math.ceil(times * pairs)} task sets instead of {pairs} (more --replicas)"
+        return f"about {math.ceil(times * pairs)} {words.more} instead of {pairs}"
     return (
-        "the effect lies too near the minimum effect to be told from it: more --replicas, or"
+        f"the effect lies too near the minimum effect to be told from it: more {words.more}, or"
         " another --minimum-effect"
     )
 
 
-def _narrower_gate(metric: MetricComparison) -> str:
+def _narrower_gate(metric: MetricComparison, words: Vocabulary) -> str:
     if metric.gate_basis.startswith("A/A: 1 repeat"):
         return (
             "a second repeat of the baseline (--aa): from one alone the bound is 12.7 times the"
             " difference that was seen"
         )
-    return "a quieter machine, more task sets, or repeats of the baseline (--aa)"
+    return f"a quieter machine, more {words.more}, or repeats of the baseline (--aa)"

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from deadbeat.analysis.bootstrap import t_quantile
 from deadbeat.analysis.sides import Floats, Pairs, Side, common, log_yardstick_shift, pair_up
+from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 
 #: Stretches of time that two campaigns are cut into, and the runs each needs at least.
 STRETCHES, STRETCH_RUNS = 8, 3
@@ -44,6 +45,7 @@ def gate_of(
     margin: float = math.inf,
     same_machine: bool = True,
     simulated: bool = False,
+    words: Vocabulary = CAMPAIGNS,
 ) -> Gate:
     """The gate for ``metric``: from ``repeats`` of the baseline where there are any.
 
@@ -53,9 +55,10 @@ def gate_of(
         same_machine: Then a yardstick that differs is a state of the host, and moves every delay
             ratio by as much; between machines it is a part of what is compared.
         simulated: No side ran on a machine, so that only single runs scatter.
+        words: For what is compared.
     """
     if repeats:
-        return gate_from_repeats(baseline, repeats, metric)
+        return gate_from_repeats(baseline, repeats, metric, words=words)
     if simulated:
         size = _Z95 * _noise(pair_up(baseline, other, metric))
         return Gate(size=size, basis="simulated: there is no host that could drift")
@@ -73,7 +76,9 @@ def gate_of(
     return Gate(size=gate.size + abs(shift), basis=f"{gate.basis}; and {told}")
 
 
-def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> Gate:
+def gate_from_repeats(
+    baseline: Side, repeats: Sequence[Side], metric: str, *, words: Vocabulary = CAMPAIGNS
+) -> Gate:
     """Prediction bound of the difference of two further campaigns that differ in nothing.
 
     With m campaigns of standard deviation s, the next two differ by less than
@@ -93,7 +98,7 @@ def gate_from_repeats(baseline: Side, repeats: Sequence[Side], metric: str) -> G
     many = f"{len(repeats)} repeat{'s' if len(repeats) != 1 else ''}"
     return Gate(
         size=max(between, _Z95 * floor),
-        basis=f"A/A: {many} of the baseline ({names}), {len(sides[0].runs)} programs each",
+        basis=f"A/A: {many} of the baseline ({names}), {len(sides[0].runs)} {words.units} each",
     )
 
 

@@ -208,6 +208,31 @@ def student(values: Floats, spread: Spread | None = None, *, most: int = 1000) -
     )
 
 
+def student_of_units(values: Floats, weights: Floats, unit: NDArray[np.int64]) -> Estimate:
+    """The weighted mean of ``values`` against 0 by Student's t of whole units.
+
+    For fewer units than sign flips can decide with; arguments as of `sign_flip`.
+    """
+    weights = weights / weights.sum()
+    sums = np.bincount(unit, weights=weights * values).astype(np.float64)
+    masses = np.bincount(unit, weights=weights).astype(np.float64)
+    mean, degrees = float(sums.sum()), len(sums) - 1
+    error = _error(sums, masses, mean)
+    half, half90 = (
+        t_quantile(level, degrees) * error if degrees else math.inf for level in (0.975, 0.95)
+    )
+    return Estimate(
+        mean=mean,
+        p=_student_p(mean, error, degrees) if degrees else 1.0,
+        low=mean - half,
+        high=mean + half,
+        low90=mean - half90,
+        high90=mean + half90,
+        error=error,
+        degrees=degrees,
+    )
+
+
 def _moderated(
     variance: float, degrees: int, spread: Spread | None, most: int
 ) -> tuple[float, int]:

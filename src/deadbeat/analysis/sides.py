@@ -9,13 +9,14 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.comparison import METRICS
+from deadbeat.model.comparison import LATENCY_METRICS, METRICS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: Metrics that are compared as ratios, by their logarithms; the miss ratio as a difference.
-RATIOS = ("slowdown", "delay_ratio")
+#: Metrics that are compared as differences; all others as ratios, by their logarithms.
+DIFFERENCES = ("deadline_miss_ratio", "missed_ratio")
+RATIOS = tuple(name for name in (*METRICS, *LATENCY_METRICS) if name not in DIFFERENCES)
 
 
 @frozen(order=True)
@@ -73,7 +74,7 @@ class Pairs:
         cells: The cells that have a pair, in order.
         cell, block: Per pair, number of its cell and of its block.
         before, after: Values of the baseline and of the other side.
-        difference: Logarithm of after / before, or after - before for the miss ratio.
+        difference: Logarithm of after / before, or after - before of DIFFERENCES.
         at_ns: When the pair was measured, mean of both sides; NaN where not known.
     """
 
@@ -107,7 +108,7 @@ def value_of(run: RunFigure, metric: str) -> float | None:
 
 def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
     """Pairs of ``metric``: runs that have a value on both sides (`value_of`)."""
-    if metric not in METRICS:
+    if metric not in (*METRICS, *LATENCY_METRICS):
         raise ValueError(f"no such metric: {metric}")
     found = []
     for key in sorted(baseline.runs.keys() & other.runs.keys()):

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from deadbeat.analysis.compare_words import metric_text, place_text
 from deadbeat.analysis.sides import RATIOS, Cell, Side, value_of
+from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 
 #: Share of the baseline's runs that the other side may lack.
 LACKING_MAX = 0.2
@@ -81,16 +82,20 @@ def lost_of(baseline: Side, other: Side, metric: str) -> tuple[Lost, ...]:
     return tuple(found)
 
 
-def hidden_of(programs: Sequence[Lost], metric: str, *, tolerance: float) -> Hidden:
+def hidden_of(
+    programs: Sequence[Lost], metric: str, *, tolerance: float, words: Vocabulary = CAMPAIGNS
+) -> Hidden:
     """Of all ``programs`` together: those of a campaign, or of one cell.
 
     Args:
         tolerance: Difference of the shares of lost jobs that does not matter.
+        words: For what is compared.
     """
-    return _unpaired(programs).joined(_unequal(programs, metric, tolerance=tolerance))
+    unequal = _unequal(programs, metric, tolerance=tolerance, words=words)
+    return _unpaired(programs, words).joined(unequal)
 
 
-def _unpaired(programs: Sequence[Lost]) -> Hidden:
+def _unpaired(programs: Sequence[Lost], words: Vocabulary) -> Hidden:
     """Runs that the baseline has and the other lacks."""
     had = [each for each in programs if each.before]
     lacking = [each for each in had if not each.after]
@@ -106,12 +111,14 @@ def _unpaired(programs: Sequence[Lost]) -> Hidden:
         )
     elif len(lacking) > LACKING_MAX * len(had):
         lines.append(
-            f"{len(lacking)} of the baseline's {len(had)} programs have no result in the other"
+            f"{len(lacking)} of the baseline's {len(had)} {words.units} have no result in the other"
         )
     return Hidden(worse=tuple(lines))
 
 
-def _unequal(programs: Sequence[Lost], metric: str, *, tolerance: float) -> Hidden:
+def _unequal(
+    programs: Sequence[Lost], metric: str, *, tolerance: float, words: Vocabulary
+) -> Hidden:
     """Runs on both sides, with more jobs, tasks or ratios lost on one of them.
 
     A lost job is a miss, and counts among the misses: only ratios lose sight of it.
@@ -130,14 +137,14 @@ def _unequal(programs: Sequence[Lost], metric: str, *, tolerance: float) -> Hidd
         without = sum(1 for each in both if sign * (each.before - each.after) > 0)
         if without:
             lines.append(
-                f"{without} program{'s have' if without != 1 else ' has'} no"
-                f" {metric_text(metric)} in {side}"
+                f"{without} {words.units if without != 1 else words.units.removesuffix('s')}"
+                f" {'have' if without != 1 else 'has'} no {metric_text(metric)} in {side}"
                 " alone"
             )
     more = _mean_of_cells(both)
     if more is not None and abs(more) > tolerance:
         side = "the other" if more > 0 else "the baseline"
-        line = f"{abs(more):.1%} more of the jobs never finished in {side}"
+        line = f"{abs(more):.1%} more {words.lost} in {side}"
         (worse if more > 0 else better).append(line)
     return Hidden(worse=tuple(worse), better=tuple(better))
 
