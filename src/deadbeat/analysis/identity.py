@@ -284,7 +284,11 @@ def platform_of(view: CampaignView) -> Mapping[str, Any]:
 
 def platform_differences(baseline: CampaignView, other: CampaignView) -> list[str]:
     """``what: A's value | B's value`` for what the machines and kernels differ in."""
-    one, two = platform_of(baseline), platform_of(other)
+    return differing_platforms(platform_of(baseline), platform_of(other))
+
+
+def differing_platforms(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+    """The same of two platforms as JSON values."""
     rows = [(key, one.get(key), two.get(key)) for key in _PLATFORM]
     details = [side.get("details") or {} for side in (one, two)]
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]

@@ -20,11 +20,18 @@ from deadbeat.analysis.compare_words import (
     words_list,
 )
 from deadbeat.analysis.identity import name_of
-from deadbeat.analysis.view import CampaignView
+from deadbeat.analysis.latency_compare import (
+    MINIMUM_EFFECT,
+    MINIMUM_MISS,
+    compare_latency,
+    read_matrix,
+)
 from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.latency.place import is_matrix
 from deadbeat.model.comparison import (
+    LATENCY_METRICS,
     METRICS,
     CellComparison,
     Comparison,
@@ -32,6 +39,7 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.errors import UsageError
+from deadbeat.model.results import Summary
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
@@ -49,8 +57,15 @@ _NAME_MAX = 120
 
 def compare(options: Mapping[str, Any]) -> int:
     """Compares the campaigns the command line names; returns the exit status."""
-    asked, failing = _asked(options), _failing(options["fail_on"])
     names = options["campaigns"]
+    if any_matrix(options["runs"], [*names, *options["aa"]]):
+        return compare_matrices(options)
+    if options["per_cpu"]:
+        raise UsageError(
+            "--per-cpu is of latency matrices", "campaigns are compared per point or group"
+        )
+    asked = asked_options(options, METRICS, minimum_effect=0.02, minimum_miss=0.005)
+    failing = failing_verdicts(options["fail_on"])
     if len(names) < 2:
         raise UsageError(
             "two campaigns are needed: the baseline, and what is compared with it"
@@ -59,7 +74,7 @@ def compare(options: Mapping[str, Any]) -> int:
             "deadbeat compare A B; deadbeat runs lists them",
         )
     views = [open_view(find_campaign(options["runs"], name)) for name in names]
-    folder = _folder(options["out"], options["runs"], views)
+    folder = new_folder(options["out"], options["runs"], [name_of(view) for view in views])
     repeats = [open_view(find_campaign(options["runs"], name)) for name in options["aa"]]
     result = compare_campaigns(
         views,
@@ -68,8 +83,62 @@ def compare(options: Mapping[str, Any]) -> int:
         allow_mixed=options["allow_mixed"],
         partial=options["partial"],
     )
-    page = _write(result, views, folder, figures=options["figures"])
-    if options["as_json"]:
+    summaries = [view.summary for view in views]
+    page = _write(result, summaries, folder, figures=options["figures"])
+    return _conclude(result, page, failing, as_json=options["as_json"])
+
+
+def compare_matrices(options: Mapping[str, Any]) -> int:
+    """The same of latency matrices."""
+    asked = asked_options(
+        options, LATENCY_METRICS, minimum_effect=MINIMUM_EFFECT, minimum_miss=MINIMUM_MISS
+    )
+    failing = failing_verdicts(options["fail_on"])
+    names = options["campaigns"]
+    if len(names) < 2:
+        raise UsageError(
+            "two matrices are needed: the baseline, and what is compared with it",
+            "deadbeat compare A B; deadbeat runs lists them",
+        )
+    matrices, repeats = (
+        [read_matrix(find_matrix(options["runs"], name)) for name in group]
+        for group in (names, options["aa"])
+    )
+    folder = new_folder(options["out"], options["runs"], [matrix.name for matrix in matrices])
+    result = compare_latency(
+        matrices,
+        repeats,
+        options=asked,
+        per_cpu=options["per_cpu"],
+        allow_mixed=options["allow_mixed"],
+        partial=options["partial"],
+    )
+    # Their figures are those of effects alone: distributions are on the matrices' own pages.
+    summaries = [Summary(mode="latency", rows=(), sets=()) for _ in matrices]
+    page = _write(result, summaries, folder, figures=options["figures"])
+    return _conclude(result, page, failing, as_json=options["as_json"])
+
+
+def any_matrix(runs: Path, names: Sequence[str]) -> bool:
+    """Whether any of ``names`` is a latency matrix."""
+    return any(is_matrix(path) for name in names for path in (runs / name, Path(name)))
+
+
+def find_matrix(runs: Path, name: str) -> Path:
+    """The folder of the matrix ``name``; UsageError where it is none."""
+    for path in (runs / name, Path(name)):
+        if is_matrix(path):
+            return path
+    find_campaign(runs, name)  # which says what there is instead
+    raise UsageError(
+        f"{name} is a campaign, beside it a latency matrix is named: they have nothing in common",
+        "compare matrices with matrices (deadbeat latency), campaigns with campaigns",
+    )
+
+
+def _conclude(result: ComparisonResult, page: Path, failing: set[str], *, as_json: bool) -> int:
+    """Tells the result; returns the exit status."""
+    if as_json:
         print_json({**attrs.asdict(result), "report": str(page)})
     else:
         _tell(result)
@@ -91,17 +160,22 @@ def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
             yield f"{name} is undecided in {open_}"
 
 
-def _asked(options: Mapping[str, Any]) -> Options:
-    """The options of the statistics; every wrong one is named."""
+def asked_options(options: Mapping[str, Any], known: Sequence[str], **defaults: float) -> Options:
+    """The options of the statistics; every wrong one is named.
+
+    Args:
+        known: The metrics there are.
+        defaults: ``minimum_effect`` and ``minimum_miss`` where they are not asked for.
+    """
     wrong = []
-    metrics = tuple(dict.fromkeys(options["metric"])) or METRICS
+    metrics = tuple(dict.fromkeys(options["metric"])) or tuple(known)
     for metric in metrics:
-        if metric not in METRICS:
-            wrong.append(f"--metric: {shown(metric)} is not a metric: {nearest(metric, METRICS)}")
+        if metric not in known:
+            wrong.append(f"--metric: {shown(metric)} is not a metric: {nearest(metric, known)}")
     bounds = {}
-    for option in ("minimum_effect", "minimum_miss"):
+    for option, default in defaults.items():
         try:
-            bounds[option] = float(options[option])
+            bounds[option] = default if options[option] is None else float(options[option])
         except ValueError:
             bounds[option] = -1.0
         if not 0 < bounds[option] <= 1:
@@ -112,9 +186,9 @@ def _asked(options: Mapping[str, Any]) -> Options:
             wrong[0] if len(wrong) == 1 else f"{len(wrong)} problems:",
             details=tuple(wrong) if len(wrong) > 1 else (),
         )
-    # In the order of METRICS, however they were named.
+    # In the order of what is known, however they were named.
     return Options(
-        metrics=tuple(metric for metric in METRICS if metric in metrics),
+        metrics=tuple(metric for metric in known if metric in metrics),
         minimum_effect=bounds["minimum_effect"],
         minimum_miss=bounds["minimum_miss"],
         resamples=options["resamples"],
@@ -123,7 +197,7 @@ def _asked(options: Mapping[str, Any]) -> Options:
     )
 
 
-def _failing(words: Sequence[str]) -> set[str]:
+def failing_verdicts(words: Sequence[str]) -> set[str]:
     unknown = [word for word in words if word not in FAIL_ON]
     if unknown:
         raise UsageError(
@@ -133,25 +207,24 @@ def _failing(words: Sequence[str]) -> set[str]:
 
 
 def _write(
-    result: ComparisonResult, views: Sequence[CampaignView], folder: Path, *, figures: bool
+    result: ComparisonResult, summaries: Sequence[Summary], folder: Path, *, figures: bool
 ) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
     from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
     from deadbeat.report.comparison import write_comparison  # noqa: PLC0415  heavy
 
-    summaries = [view.summary for view in views]
     page = write_comparison(result, summaries, folder, formats=FORMATS if figures else ())
     write_json(folder / "comparison.json", attrs.asdict(result))
     return page
 
 
-def _folder(out: Path | None, runs: Path, views: Sequence[CampaignView]) -> Path:
+def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
     """A folder that is not there yet, or an empty one."""
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"--out: {out} is not an empty folder", "name a new one")
         return out
-    name = "-".join(["compare", *(name_of(view) for view in views)])[:_NAME_MAX]
+    name = "-".join(["compare", *names])[:_NAME_MAX]
     number = 1
     while (runs / numbered(name, number)).exists():
         number += 1

@@ -1,4 +1,4 @@
-"""``deadbeat compare``: campaigns of the identical programs beside each other."""
+"""``deadbeat compare``: campaigns of the identical programs, or latencies, beside each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from deadbeat.cli._options import figures_option, json_option, runs_option
 
 
-@click.command(short_help="Compare campaigns of the identical programs: two kernels, two machines.")
+@click.command(short_help="Compare campaigns of the identical programs, or latencies: two kernels.")
 @click.argument("campaigns", nargs=-1, metavar="A B [C...]")
 @click.option(
     "--aa",
@@ -22,21 +22,18 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     "--metric",
     multiple=True,
     metavar="NAME",
-    help="slowdown, delay_ratio or deadline_miss_ratio; may be repeated.  [all three]",
+    help="slowdown, delay_ratio or deadline_miss_ratio; of latencies mean, p99, p99.9, max or"
+    " missed_ratio; may be repeated.  [all]",
 )
 @click.option(
     "--minimum-effect",
-    default="0.02",
-    show_default=True,
     metavar="X",
-    help="Smallest relative difference of slowdown and delay ratio that matters.",
+    help="Smallest relative difference of ratios or latencies that matters.  [0.02; latencies 0.1]",
 )
 @click.option(
     "--minimum-miss",
-    default="0.005",
-    show_default=True,
     metavar="X",
-    help="Smallest difference of miss ratios that matters.",
+    help="Smallest difference of miss ratios that matters.  [0.005; latencies 0.001]",
 )
 @click.option(
     "--fail-on",
@@ -60,6 +57,7 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     is_flag=True,
     help="Decide measured campaigns without --aa: how far sessions drift is guessed; labelled.",
 )
+@click.option("--per-cpu", is_flag=True, help="Latencies: each CPU is a cell of its own.")
 @click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
 @click.option(
     "--partial", is_flag=True, help="Also unfinished campaigns: what is there so far; labelled."
@@ -74,11 +72,12 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
 @runs_option
 @json_option
 def command(**options: Any) -> int:
-    """Compare campaigns of the identical programs; A is the baseline.
+    """Compare campaigns of the identical programs, or latency matrices; A is the baseline.
 
     Each is a path, or a name under the folder of campaigns. B must have run A's own programs
     (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a stress
-    campaign): anything else is refused, with what differs.
+    campaign): anything else is refused, with what differs. Latency matrices must have been measured
+    alike (interval, priority, policy, length); a cell is a load measured by an engine.
 
     The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
     and overall. A difference is called one when chance, the smallest effect that matters, and what

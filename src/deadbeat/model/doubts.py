@@ -489,6 +489,13 @@ DOUBTS: tuple[Doubt, ...] = (
         hold to see what idle states contribute.""",
     ),
     _doubt(
+        "latency-cells-alone",
+        "Some loads were measured on one side of a comparison only",
+        """What is not measured on both sides is not compared, and the verdict does not speak of
+        it: a kernel may be worse just there.""",
+        """Measure both with the same loads and engines.""",
+    ),
+    _doubt(
         "latency-cpus-differ",
         "One CPU is later than another",
         """Interrupts, kernel threads and neighbours on the same chip are not spread evenly. A

@@ -11,6 +11,7 @@ from deadbeat.analysis.compare_words import (
     count_text,
     metric_text,
     size_text,
+    value_text,
     words_list,
 )
 from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
@@ -125,6 +126,8 @@ def _labels(result: ComparisonResult) -> tuple[str, ...]:
 
 def _noise(result: ComparisonResult, summaries: Sequence[Summary]) -> str:
     """The smallest effect of each campaign by itself."""
+    if any(summary.mode == "latency" for summary in summaries):
+        return "smallest effect visible: column “could have shown” of the verdict"
     prefix = "smallest effect visible here: "
     floors = [
         f"{campaign.get('name', '?')} {facts.noise_floor(summary).text.removeprefix(prefix)}"
@@ -251,9 +254,8 @@ def _cells(comparison: Comparison, result: ComparisonResult) -> str:
     found.sort(key=lambda cell: -abs(cell.effect or 0.0))
     rows = []
     for cell in found[:_CELLS_SHOWN]:
-        scale, unit = (100, " %") if cell.metric == "deadline_miss_ratio" else (1, "")
         sides = (
-            "–" if side is None else f"{scale * side:.3f}{unit}"
+            "–" if side is None else value_text(cell.metric, side)
             for side in (cell.baseline, cell.other)
         )
         factor = f", D/C = {cell.deadline_factor:g}" if cell.deadline_factor else ""

@@ -8,8 +8,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.analysis.compare_words import effect_text
+from deadbeat.analysis.compare_words import effect_text, value_text
+from deadbeat.analysis.sides import RATIOS
 from deadbeat.model.comparison import (
+    LATENCY_METRICS,
     VERDICTS,
     CellComparison,
     Comparison,
@@ -37,6 +39,11 @@ NAMES: Mapping[str, str] = {
     "slowdown": "Slowdown",
     "delay_ratio": "Delay ratio",
     "deadline_miss_ratio": "Deadline miss ratio",
+    "mean": "Mean latency",
+    "p99": "99 % quantile",
+    "p99.9": "99.9 % quantile",
+    "max": "Maximum of a run",
+    "missed_ratio": "Missed periods",
 }
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}
@@ -80,9 +87,8 @@ def _spans(result: ComparisonResult) -> dict[str, float]:
 
 def effect_axis(metric: str) -> str:
     """What an effect is measured in."""
-    if metric == "deadline_miss_ratio":
-        return "difference of the miss ratio (% points)"
-    return f"difference of the {NAMES.get(metric, metric).lower()} (%)"
+    name = NAMES.get(metric, metric).lower().removeprefix("deadline ")
+    return f"difference of the {name} ({'%' if metric in RATIOS else '% points'})"
 
 
 # ---------- effects ----------
@@ -249,8 +255,8 @@ def _group_panels(metric: MetricComparison, cells: Sequence[CellComparison]) -> 
     points = [_point(place, cell, _cell_hover(cell)) for place, cell in enumerate(cells)]
     return (
         Panel(
-            title="By group",
-            x_label="task sets of",
+            title="By load" if metric.metric in LATENCY_METRICS else "By group",
+            x_label="cell" if metric.metric in LATENCY_METRICS else "task sets of",
             y_label=effect_axis(metric.metric),
             categories=tuple(cell.group for cell in cells),
             curves=_by_verdict(points),
@@ -322,8 +328,8 @@ def _cell_hover(cell: CellComparison | None) -> str:
     holm = "" if cell.p_holm is None else f", p (Holm) {cell.p_holm:.2g}"
     sides = ""
     if cell.baseline is not None and cell.other is not None:
-        scale, unit = (100, " %") if cell.metric == "deadline_miss_ratio" else (1, "")
-        sides = f"\n{scale * cell.baseline:.3f}{unit} → {scale * cell.other:.3f}{unit}"
+        before, after = (value_text(cell.metric, side) for side in (cell.baseline, cell.other))
+        sides = f"\n{before} → {after}"
     visible = ""
     if cell.smallest_effect is not None:
         smallest = effect_text(cell.metric, cell.smallest_effect).removeprefix("+")

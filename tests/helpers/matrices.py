@@ -1,0 +1,41 @@
+"""Latency matrices made up, as a comparison reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.analysis.latency_compare import Matrix
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
+from helpers.latencies import made_up_runs
+
+LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("cpu", 100))
+SETTINGS = {"interval": 1_000_000, "priority": 90, "policy": "fifo", "seconds": 1.0}
+PLATFORM = {"kernel": "6.1", "fingerprint": "f", "preemption": "full", "name": "here"}
+
+
+def matrix(
+    name: str, seed: int, *, measured: bool = False, repeats: int = 6, **changes: Any
+) -> Matrix:
+    """A matrix of three loads; ``changes`` are those of `made_up_runs`.
+
+    Args:
+        measured: Whether it claims to be of a machine.
+    """
+    runs = made_up_runs(**{"loads": LOADS, "seconds": 1.0, **changes}, repeats=repeats, seed=seed)
+    kind = "hardware" if measured else "simulated"
+    return of_runs(name, [evolve(run, kind=kind) for run in runs])
+
+
+def of_runs(name: str, runs: Sequence[LatencyRun]) -> Matrix:
+    """A finished matrix of these runs."""
+    return Matrix(
+        name=name,
+        path=f"made-up/{name}",
+        runs=tuple(runs),
+        settings=SETTINGS,
+        platform=PLATFORM,
+        planned=tuple(run.key for run in runs),
+    )

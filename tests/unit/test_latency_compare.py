@@ -1,0 +1,261 @@
+"""Comparisons of made-up matrices whose true difference is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from helpers.matrices import LOADS, matrix, of_runs
+
+from deadbeat.analysis.latency_compare import Matrix, compare_latency, latency_options, side_of
+from deadbeat.cli.main import main
+from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
+from deadbeat.model.errors import UsageError
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import LatencyRun, Problem
+from deadbeat.model.results import Summary
+from deadbeat.report.comparison import render_comparison
+
+OPTIONS = latency_options(resamples=999)
+INVALID = (Problem(name="throttled", seriousness="invalid", text="3"),)
+
+
+def compared(*matrices: Matrix, aa: tuple[Matrix, ...] = (), **options: object) -> ComparisonResult:
+    return compare_latency(matrices, aa, options=OPTIONS, **options)  # type: ignore[arg-type]
+
+
+def verdicts(result: ComparisonResult) -> dict[str, str]:
+    return {metric.metric: metric.verdict for metric in result.comparisons[0].metrics}
+
+
+def test_a_slower_kernel_is_worse_and_a_faster_one_better() -> None:
+    ordinary = matrix("a", 1)
+    slow, fast = matrix("b", 2, scale=1.3), matrix("c", 3, scale=0.75)
+    result = compared(ordinary, slow)
+    assert result.verdict == "worse"
+    assert {verdicts(result)[name] for name in ("mean", "p99")} == {"worse"}
+    mean = result.comparisons[0].metrics[0]
+    assert mean.effect == pytest.approx(0.3, abs=0.05)
+    assert mean.low is not None and mean.high is not None and mean.low < 0.3 < mean.high
+    assert compared(ordinary, fast).verdict == "better"
+    assert compared(ordinary, slow, fast).verdict == "worse"
+
+
+def test_means_that_are_alike_are_shown_equal_and_maxima_are_not() -> None:
+    found = verdicts(compared(matrix("a", 1), matrix("b", 2)))
+    assert found["mean"] == found["p99"] == "equal"
+    assert found["max"] == "undecided"
+
+
+def test_cells_are_loads_by_engine_and_each_cpu_where_asked() -> None:
+    a, b = matrix("a", 1, repeats=3), matrix("b", 2, repeats=3)
+    groups = [cell.group for cell in compared(a, b).comparisons[0].metrics[0].cells]
+    assert groups == ["cpu-050 simulated", "cpu-100 simulated", "idle simulated"]
+    cells = compared(a, b, per_cpu=True).comparisons[0].metrics[0].cells
+    assert [cell.group for cell in cells[:2]] == [
+        "cpu-050 simulated CPU 0",
+        "cpu-050 simulated CPU 1",
+    ]
+    assert {cell.pairs for cell in cells} == {3}
+
+
+def test_a_run_has_the_quantiles_of_all_its_cpus() -> None:
+    one = matrix("a", 1, repeats=1)
+    run = one.runs[0]
+    figure = side_of(one).runs[run.key.text]
+    pooled = run.cpus[0].raw + run.cpus[1].raw
+    assert figure.values["p99"] == pooled.quantile(990_000)
+    assert figure.values["max"] == pooled.max_ns
+    assert figure.values["missed_ratio"] == 0.0
+
+
+def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
+    a, b = matrix("a", 1, measured=True), matrix("b", 2, measured=True, scale=2.0)
+    result = compared(a, b)
+    assert result.verdict == "undecided"
+    assert "another --name" in result.comparisons[0].reason
+    assert "no-aa-repeat" in {finding.id for finding in result.findings}
+    repeats = (matrix("a2", 3, measured=True), matrix("a3", 4, measured=True))
+    gated = compared(a, b, aa=repeats)
+    assert gated.verdict == "worse"
+    assert gated.comparisons[0].metrics[0].gate_basis.startswith("A/A: 2 repeats")
+    assert gated.comparisons[0].metrics[0].gate_basis.endswith("18 runs each")
+    ungated = compare_latency([a, b], options=latency_options(ungated=True, resamples=999))
+    assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
+
+
+def with_settings(one: Matrix, **changes: object) -> Matrix:
+    return evolve(one, settings={**one.settings, **changes})
+
+
+REFUSED: dict[str, tuple[Callable[[], tuple[Matrix, ...]], str]] = {
+    "interval": (
+        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), interval=5)),
+        "measured in different ways",
+    ),
+    "priority": (
+        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), priority=1)),
+        "measured in different ways",
+    ),
+    "length": (
+        lambda: (matrix("a", 1, repeats=1), with_settings(matrix("b", 2, repeats=1), seconds=9.0)),
+        "measured in different ways",
+    ),
+    "loads": (
+        lambda: (
+            matrix("a", 1, repeats=1, loads=LOADS[:1]),
+            matrix("b", 2, repeats=1, loads=LOADS[1:]),
+        ),
+        "no load in common",
+    ),
+    "cpus": (
+        lambda: (matrix("a", 1, repeats=1), matrix("b", 2, repeats=1, cpus=(0,))),
+        "measured on 2 CPUs",
+    ),
+    "twice": (lambda: (matrix("a", 1, repeats=1),) * 2, "named twice"),
+    "kind": (
+        lambda: (matrix("a", 1, repeats=1), matrix("b", 2, repeats=1, measured=True)),
+        "a is simulated",
+    ),
+    "unfinished": (
+        lambda: (
+            matrix("a", 1, repeats=2),
+            evolve(matrix("b", 2, repeats=1), planned=matrix("a", 1, repeats=2).planned),
+        ),
+        "b is unfinished: 3 of 6 runs",
+    ),
+    "empty": (
+        lambda: (
+            matrix("a", 1, repeats=1),
+            of_runs("b", [evolve(r, problems=INVALID) for r in matrix("b", 2, repeats=1).runs]),
+        ),
+        "no run that counts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_compared_is_refused(name: str) -> None:
+    make, words = REFUSED[name]
+    with pytest.raises(UsageError, match=words):
+        compared(*make())
+
+
+def test_a_repeat_elsewhere_is_no_repeat() -> None:
+    other = evolve(matrix("c", 3), platform={"kernel": "6.2", "fingerprint": "f"})
+    with pytest.raises(UsageError, match="another kernel, another preemption"):
+        compared(matrix("a", 1), matrix("b", 2), aa=(other,))
+
+
+def test_unfinished_and_mixed_are_labelled_where_they_are_allowed() -> None:
+    a = matrix("a", 1)
+    half = evolve(matrix("b", 2, repeats=3), planned=a.planned)
+    assert "partial: b unfinished" in compared(a, half, partial=True).labels
+    mixed = compared(a, matrix("c", 2, measured=True), allow_mixed=True)
+    assert "simulated beside measured" in mixed.labels
+
+
+def test_loads_of_one_side_only_are_told_and_left_out() -> None:
+    result = compared(matrix("a", 1), matrix("b", 2, loads=LOADS[:2]))
+    assert "latency-cells-alone" in {finding.id for finding in result.findings}
+    assert len(result.comparisons[0].metrics[0].cells) == 2
+
+
+def invalid_at(one: Matrix, load: str) -> Matrix:
+    runs = [evolve(r, problems=INVALID) if r.key.load.text == load else r for r in one.runs]
+    return of_runs(one.name, runs)
+
+
+def test_a_load_that_the_other_never_bore_is_not_hidden() -> None:
+    """Where every run of the heaviest load is invalid the rest may look better: it is no proof."""
+    result = compared(matrix("a", 1), invalid_at(matrix("b", 2, scale=0.7), "cpu-100"))
+    assert result.verdict == "undecided"
+    assert "cells of the baseline have no result" in result.comparisons[0].reason
+    assert "latency-invalid-runs" in {finding.id for finding in result.findings}
+
+
+def blind(run: LatencyRun, missed: int) -> LatencyRun:
+    """As cyclictest sees it: no correction, missed periods counted."""
+    cpus = (
+        evolve(cpu, corrected=None, missed=missed, expected=cpu.cycles + missed) for cpu in run.cpus
+    )
+    return evolve(run, cpus=tuple(cpus))
+
+
+def test_who_misses_more_periods_is_not_better_by_what_is_left() -> None:
+    a = of_runs("a", [blind(r, 0) for r in matrix("a", 1).runs])
+    b = of_runs("b", [blind(r, 100) for r in matrix("b", 2, scale=0.7).runs])
+    result = compared(a, b)
+    assert verdicts(result)["missed_ratio"] == "worse"
+    assert verdicts(result)["p99"] == "undecided"
+    assert result.verdict == "worse"
+    assert result.parameters["wake_ups"] == "raw"
+    assert any("of the periods had no wake-up" in finding.message for finding in result.findings)
+
+
+def test_corrected_latencies_count_where_all_engines_have_them() -> None:
+    a = matrix("a", 1, repeats=3)
+    slow = Histogram.of([9_000_000] * 1000)
+    b = of_runs(
+        "b",
+        [
+            evolve(r, cpus=tuple(evolve(cpu, corrected=slow) for cpu in r.cpus))
+            for r in matrix("b", 2, repeats=3).runs
+        ],
+    )
+    result = compared(a, b)
+    assert result.parameters["wake_ups"] == "corrected for missed periods"
+    assert verdicts(result)["p99"] == "worse"
+
+
+def test_the_page_shows_microseconds_and_the_loads() -> None:
+    result = compared(matrix("a", 1), matrix("b", 2, scale=1.3))
+    page = render_comparison(result, [Summary(mode="latency", rows=(), sets=())] * 2)
+    assert "SIMULATED" in page and " us" in page and "By load" in page
+    assert "D/C = " not in page and "task sets of" not in page
+    json.dumps(result.parameters)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("runs")
+    for seed, name in enumerate(("a", "b")):
+        arguments = ["latency", "--simulated", "--loads", "idle,50", "--repeats", "4"]
+        arguments += ["--duration", "500ms", "--name", name, "--seed", str(seed)]
+        assert main([*arguments, "--runs", str(runs), "--json"]) == 0
+    return runs
+
+
+def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    options = ["--runs", str(folders), "--json", "--no-figures"]
+    assert main(["compare", "a", "b", *options]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [m["metric"] for m in answer["comparisons"][0]["metrics"]] == list(LATENCY_METRICS)
+    assert Path(answer["report"]).is_file()
+    assert answer["parameters"]["minimum_effect"] == 0.1
+    failing = ["--fail-on", "undecided", "--metric", "max"]
+    assert main(["compare", "a", "b", *options, *failing]) == 1
+    assert "b against a is undecided" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a"], "two matrices are needed"),
+        (["a", "a"], "named twice"),
+        (["a", "nix"], "there is no campaign nix"),
+        (["a", "b", "--metric", "slowdown"], "is not a metric"),
+        (["a", "b", "--minimum-effect", "2"], "not in (0, 1]"),
+    ],
+)
+def test_a_wrong_command_is_one_line(
+    folders: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    capsys.readouterr()
+    assert main(["compare", *arguments, "--runs", str(folders)]) == 2
+    told = capsys.readouterr().err
+    assert words in told and len(told.splitlines()) == 1
