@@ -12,11 +12,12 @@ from typing import Any
 import attrs
 import click
 
+from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix
 from deadbeat.cli._options import choice
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say, size
+from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.place import REPORT_FILE, choose, state_of
+from deadbeat.latency.place import choose, state_of
 from deadbeat.latency.plan import estimate
 from deadbeat.latency.registry import SIMULATED, engine_names, make_engine
 from deadbeat.latency.runner import (
@@ -30,13 +31,13 @@ from deadbeat.latency.runner import (
     run_matrix,
     try_engines,
 )
-from deadbeat.latency.spec import LatencySpec, resolve, spec_dict, specify
+from deadbeat.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
 from deadbeat.latency.stress import StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
+from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
+from deadbeat.report.latency_write import write_latency
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.latest import point_latest
@@ -72,12 +73,10 @@ def run_latency(
             machine, spec, platform = _fit(asked, target, options, names)
             store = _begin(spec, machine, platform, options)
             result = _measure(spec, store, machine, options)
-            _answer(store, result, options, again)
+            summary = _answer(store, result, options, again)
         except KeyboardInterrupt:
             return _interrupted(store, again)
-    if not result.done:
-        return 1
-    return 1 if fail_on and _invalid(store) else 0
+    return 1 if not result.done or (fail_on and summary.invalid_runs) else 0
 
 
 def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, str]) -> LatencySpec:
@@ -210,11 +209,14 @@ def _measure(
 
 def _answer(
     store: LatencyStore, result: MatrixResult, options: Mapping[str, Any], again: str
-) -> None:
+) -> LatencySummary:
+    say("summarise and draw")
+    deadlines = read_spec(store.spec).deadlines
+    report = write_latency(store, deadlines_ns=deadlines, figures=options["figures"])
     if options["as_json"]:
-        print_json(answer_dict(store))
-        return
-    print_matrix(store)
+        print_json(answer_dict(store, report.summary))
+        return report.summary
+    print_matrix(report.summary)
     if result.failed:
         key, reason = min((key.text, reason) for key, reason in result.failed.items())
         click.echo(
@@ -222,6 +224,9 @@ def _answer(
             f" {reason}"
         )
         click.echo(f"measure them again: {again} --retry-failed")
+    click.echo(f"findings: {finding_counts(report.summary)}")
+    click.echo(f"report: {report.page}")
+    return report.summary
 
 
 def _interrupted(store: LatencyStore | None, again: str) -> int:
@@ -234,90 +239,3 @@ def _interrupted(store: LatencyStore | None, again: str) -> int:
         f" continue with: {again}"
     )
     return _INTERRUPTED
-
-
-def _invalid(store: LatencyStore) -> int:
-    return sum(not run.valid for run in store.runs())
-
-
-# --- a plain table of what was measured -----------------------------------------------------------
-
-_COLUMNS = ("load", "engine", "cpu", "runs", "wake-ups", "missed", "min", *QUANTILES_PPM, "max")
-
-
-def print_matrix(store: LatencyStore) -> None:
-    """A line per load, engine and CPU, over all valid runs; microseconds."""
-    runs = list(store.runs())
-    marks = "   SIMULATED" if any(run.kind == "simulated" for run in runs) else ""
-    print_table(
-        _COLUMNS,
-        (list(map(str, row.values())) for row in matrix_rows(runs)),
-        title=f"{store.path.name}   wake-up latency, us{marks}",
-        numeric=_COLUMNS[2:],
-    )
-    invalid = [run for run in runs if not run.valid]
-    for run in invalid[:5]:
-        worst = next(problem for problem in run.problems if problem.seriousness == "invalid")
-        click.echo(f"invalid, counted nowhere: {run.key.text}: {worst.text}")
-    if len(invalid) > 5:
-        click.echo(f"{len(invalid)} of {len(runs)} runs are invalid in all")
-
-
-def matrix_rows(runs: Sequence[LatencyRun]) -> list[dict[str, Any]]:
-    """Per load, engine and CPU: raw figures over all valid runs, us."""
-    cells: dict[tuple[Any, str, int], list[Any]] = {}
-    for run in runs:
-        for cpu in run.cpus:
-            cell = cells.setdefault((run.key.load, run.key.engine, cpu.cpu), [0, 0, Histogram()])
-            if run.valid:
-                cell[0] += 1
-                cell[1] += cpu.missed
-                cell[2] += cpu.raw
-    rows = []
-    for (load, engine, number), (count, missed, raw) in sorted(cells.items(), key=_order):
-        quantiles = {name: _us(raw.quantile(ppm)) for name, ppm in QUANTILES_PPM.items()}
-        rows.append(
-            {
-                "load": load.text,
-                "engine": engine,
-                "cpu": number,
-                "runs": count,
-                "wake-ups": raw.total,
-                "missed": missed,
-                "min": _us(raw.min_ns),
-                **quantiles,
-                "max": _us(raw.max_ns),
-            }
-        )
-    return rows
-
-
-def _order(item: tuple[tuple[Any, str, int], Any]) -> tuple[Any, str, int]:
-    return item[0]
-
-
-def _us(value_ns: int | None) -> str:
-    return "" if value_ns is None else f"{value_ns / 1000:.1f}"
-
-
-def answer_dict(store: LatencyStore) -> dict[str, Any]:
-    """What ``--json`` prints of a matrix."""
-    state = state_of(store.path)
-    runs = list(store.runs())
-    report = store.path / REPORT_FILE
-    return {
-        "name": store.path.name,
-        "path": str(store.path),
-        "state": state.state,
-        "planned": state.planned,
-        "done": state.done,
-        "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],
-        "invalid": [
-            {"run": run.key.text, "problems": [attrs.asdict(p) for p in run.problems]}
-            for run in runs
-            if not run.valid
-        ],
-        "simulated": any(run.kind == "simulated" for run in runs),
-        "rows": matrix_rows(runs),
-        "report": str(report) if report.is_file() else None,
-    }

@@ -36,6 +36,7 @@ _VALUES = (
         "hold|system",
         "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
     ),
+    ("--deadline", "deadlines", "LIST", "Say of these latencies how often they occur: 100us,1ms."),
     ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
 )
 

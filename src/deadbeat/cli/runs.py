@@ -14,15 +14,22 @@ from deadbeat.cli._options import json_option, runs_option
 @runs_option
 @json_option
 def command(runs: Path, as_json: bool) -> None:
-    """List campaigns: finished, measured (report missing), unfinished (resumable) or damaged."""
+    """List campaigns and latency matrices.
+
+    Each is finished, measured (report missing), unfinished (resumable) or damaged.
+    """
     from deadbeat.campaign.place import LATEST, CampaignState, survey  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
+    from deadbeat.latency.place import MatrixState, state_of  # noqa: PLC0415  heavy
+    from deadbeat.latency.place import matrices as find_matrices  # noqa: PLC0415  heavy
 
     states = survey(runs)
+    matrices = [state_of(path) for path in find_matrices(runs)]
     latest = (runs / LATEST).resolve().name
 
     def plain(state: CampaignState) -> dict[str, Any]:
         return {
+            "kind": "campaign",
             "name": state.name,
             "path": str(state.path),
             "state": state.state,
@@ -36,24 +43,52 @@ def command(runs: Path, as_json: bool) -> None:
             "latest": state.name == latest,
         }
 
+    def plain_matrix(state: MatrixState) -> dict[str, Any]:
+        return {
+            "kind": "latency",
+            "name": state.name,
+            "path": str(state.path),
+            "state": state.state,
+            "preset": state.preset,
+            "planned": state.planned,
+            "done": state.done,
+            "failed": state.failed,
+            "problem": state.problem,
+            "latest": state.name == latest,
+        }
+
     if as_json:
-        print_json([plain(state) for state in states])
+        print_json([*map(plain, states), *map(plain_matrix, matrices)])
         return
-    if not states:
+    if not states and not matrices:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
         return
+    rows = [
+        _row(
+            state,
+            state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
+            rejected=str(state.rejected),
+            latest=latest,
+        )
+        for state in states
+    ]
+    rows += [
+        _row(state, f"latency {state.preset}".rstrip(), rejected="", latest=latest)
+        for state in matrices
+    ]
     print_table(
         ["name", "state", "preset", "runs", "failed", "rejected"],
-        (
-            [
-                state.name + (" (latest)" if state.name == latest else ""),
-                state.state + (f": {state.problem}" if state.problem else ""),
-                state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
-                f"{state.done} of {state.planned}",
-                str(state.failed),
-                str(state.rejected),
-            ]
-            for state in states
-        ),
+        rows,
         numeric=["runs", "failed", "rejected"],
     )
+
+
+def _row(state: Any, preset: str, *, rejected: str, latest: str) -> list[str]:
+    return [
+        state.name + (" (latest)" if state.name == latest else ""),
+        state.state + (f": {state.problem}" if state.problem else ""),
+        preset,
+        f"{state.done} of {state.planned}",
+        str(state.failed),
+        rejected,
+    ]

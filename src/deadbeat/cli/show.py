@@ -9,12 +9,12 @@ import click
 from deadbeat.cli._options import json_option, runs_option
 
 
-@click.command(short_help="Show the points and findings of a campaign.")
+@click.command(short_help="Show the results and findings of a campaign or latency matrix.")
 @click.argument("run", default="latest", metavar="[RUN]")
 @runs_option
 @json_option
 def command(run: str, *, runs: Path, as_json: bool) -> None:
-    """Show the points of a campaign, and what makes them doubtful.
+    """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.
     """
@@ -27,7 +27,14 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         print_findings,
         print_points,
     )
+    from deadbeat.latency.place import find_matrix  # noqa: PLC0415  heavy
 
+    matrix = find_matrix(runs, run)
+    if matrix is not None:
+        from deadbeat.cli._latency_results import show_matrix  # noqa: PLC0415  heavy
+
+        show_matrix(matrix, as_json=as_json)
+        return
     path = find_campaign(runs, run)
     summary = open_view(path).summary
     if as_json:

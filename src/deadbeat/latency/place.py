@@ -58,6 +58,15 @@ def matrices(runs: Path) -> list[Path]:
     return sorted(found, key=lambda path: ((path / LATENCY_FILE).stat().st_mtime_ns, path.name))
 
 
+def find_matrix(runs: Path, text: str) -> Path | None:
+    """The folder of the matrix that ``text`` names, a path or a name under ``runs``; None: it names
+    none."""
+    for path in (runs / text, Path(text)):
+        if is_matrix(path):
+            return path.resolve() if path.is_symlink() else path
+    return None
+
+
 def state_of(path: Path) -> MatrixState:
     """State of the matrix in ``path``; damage is a state, not an error."""
     try:

@@ -119,11 +119,22 @@ class Engines:
         return tuple(names)
 
 
+@frozen
+class Deadlines:
+    """Lengths of time with their unit: ``100us,1ms``."""
+
+    def parse(self, value: Any) -> tuple[int, ...]:
+        if value in ("", [], ()):
+            return ()
+        listed = rules.items(value, "a list of times", "100us,1ms")
+        return tuple(sorted(set(rules.each(listed, rules.DurationNs(1, 10**12).parse))))
+
+
 #: What a preset changes. On two CPUs, with both engines: default 10 loads x 4 repeats x 2 x 3 s and
-#: 40 times the settling of a load, about five minutes; quick 3 x 3 x 2 x 2 s, under one.
+#: 40 times the settling of a load, about five minutes; quick 3 x 3 x 2 x 1 s, under one.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    "quick": {"loads": ["idle", "cpu:50", "cpu:100"], "repeats": 3, "duration": "2s"},
+    "quick": {"loads": ["idle", "cpu:50", "cpu:100"], "repeats": 3, "duration": "1s"},
 }
 
 
@@ -146,6 +157,7 @@ class LatencySpec:
         dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest does
             unasked; ``system``: left as an application would find it.
         trace: Whether the path of wake-ups is split by the kernel's events.
+        deadlines: Latencies, ns, of which the report shall say how often they are exceeded.
     """
 
     name: Annotated[str, rules.Name()]
@@ -162,6 +174,7 @@ class LatencySpec:
     policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
     dma_latency: Annotated[Literal["hold", "system"], rules.Choice(("hold", "system"))]
     trace: Annotated[bool, rules.Flag()]
+    deadlines: Annotated[tuple[int, ...], Deadlines()] = ()
 
     @property
     def segments(self) -> int:
@@ -229,6 +242,7 @@ _DEFAULT: dict[str, Any] = {
     "policy": "fifo",
     "dma_latency": "hold",
     "trace": False,
+    "deadlines": [],
 }
 
 
@@ -264,6 +278,7 @@ def spec_dict(spec: LatencySpec) -> dict[str, Any]:
     plain = attrs.asdict(spec, recurse=False)
     plain["loads"] = [load_word(point) for point in spec.loads]
     plain["interval"] = f"{spec.interval}ns"
+    plain["deadlines"] = [f"{deadline}ns" for deadline in spec.deadlines]
     for key in ("engines", "cpus"):
         plain[key] = None if plain[key] is None else list(plain[key])
     return plain

@@ -187,3 +187,8 @@ def problems_of(plain: Mapping[str, Any]) -> list[Problem]:
         text = "it was asked to end before its time"
         found.append(Problem(name="ended-early", seriousness="warning", text=text))
     return found
+
+
+def make() -> ProberEngine:
+    """The engine as campaigns use it."""
+    return ProberEngine()

@@ -1,0 +1,119 @@
+"""What ``latency``, ``report`` and ``show`` share: a matrix in the terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.latency.place import REPORT_FILE, state_of
+from deadbeat.latency.spec import read_spec
+from deadbeat.model.latency_summary import LatencySummary
+from deadbeat.report import latency_words as words
+from deadbeat.report.latency_page import labels_of
+from deadbeat.report.latency_write import write_latency
+from deadbeat.store.latency import LatencyStore
+
+_SEVERITIES = ("serious", "warning", "info")
+#: Invalid runs that are named; all of them are in the report.
+_TOLD = 5
+
+
+#: Columns of the page's table that a terminal has no room for; ``--json`` has them.
+_LEFT_OUT = ("min", "p90", "p99.99", "max on")
+
+
+def print_matrix(summary: LatencySummary) -> None:
+    """A line per load, engine and CPU, in microseconds, and the answer in words."""
+    marks = "   ".join(labels_of(summary))
+    kept = [i for i, name in enumerate(words.MATRIX_COLUMNS) if name not in _LEFT_OUT]
+    columns = [words.MATRIX_COLUMNS[i] for i in kept]
+    print_table(
+        columns,
+        ([row[i] for i in kept] for row in words.matrix_rows(summary, cpus=True)),
+        title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
+        numeric=columns[2:-2],
+        whole=columns[:2],
+    )
+    click.echo(words.sentence(summary))
+    for text in words.tail_sentences(summary):
+        click.echo(text)
+    invalid = words.invalid_rows(summary)
+    for run, _, text in invalid[:_TOLD]:
+        click.echo(f"invalid, counted nowhere: {run}: {text}")
+    if len(invalid) > _TOLD:
+        click.echo(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
+
+
+def finding_counts(summary: LatencySummary) -> str:
+    """``2 serious, 1 warning`` or ``none``."""
+    counts = Counter(finding.severity for finding in summary.findings)
+    return ", ".join(f"{counts[s]} {s}" for s in _SEVERITIES if counts[s]) or "none"
+
+
+def print_findings(summary: LatencySummary) -> None:
+    """Every finding but the mere remarks, the serious ones first."""
+    for severity in _SEVERITIES[:2]:
+        for finding in summary.findings:
+            if finding.severity == severity:
+                cure = f" ({finding.cure})" if finding.cure else ""
+                click.echo(f"{severity}: {finding.message}{cure}")
+
+
+def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
+    """What ``--json`` prints of a matrix."""
+    state = state_of(store.path)
+    report = store.path / REPORT_FILE
+    return {
+        "kind": "latency",
+        "name": store.path.name,
+        "path": str(store.path),
+        "state": state.state,
+        "planned": state.planned,
+        "done": state.done,
+        "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],
+        "invalid": [
+            {"run": run, "problem": name, "text": text}
+            for run, name, text in words.invalid_rows(summary)
+        ],
+        "labels": list(labels_of(summary)),
+        "headline": words.sentence(summary),
+        "tail": list(words.tail_sentences(summary)),
+        "rows": list(latency_rows(summary)),
+        "findings": [attrs.asdict(finding) for finding in summary.findings],
+        "report": str(report) if report.is_file() else None,
+    }
+
+
+def show_matrix(path: Path, *, as_json: bool) -> None:
+    """What ``deadbeat show`` says of a matrix."""
+    store = LatencyStore.open(path)
+    deadlines = read_spec(store.spec).deadlines
+    summary = summarise_latency(store.runs(), name=path.name, deadlines_ns=deadlines)
+    if as_json:
+        print_json(answer_dict(store, summary))
+        return
+    print_matrix(summary)
+    print_findings(summary)
+    state = state_of(path)
+    click.echo(
+        f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
+        f" {summary.invalid_runs} invalid   findings: {finding_counts(summary)}"
+    )
+
+
+def report_matrix(path: Path, *, figures: bool, as_json: bool) -> None:
+    """What ``deadbeat report`` does with a matrix."""
+    store = LatencyStore.open(path)
+    deadlines = read_spec(store.spec).deadlines
+    report = write_latency(store, deadlines_ns=deadlines, figures=figures)
+    if as_json:
+        print_json(answer_dict(store, report.summary))
+        return
+    click.echo(f"findings: {finding_counts(report.summary)}")
+    click.echo(f"report: {report.page}")
