@@ -242,6 +242,7 @@ def test_other_verbs_know_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "measured" in capsys.readouterr().out
     assert main(["report", "latency", "--no-figures", *where]) == 0
     assert (tmp_path / "latency" / "report.html").is_file()
+    capsys.readouterr()
     assert main(["show", "--json", *where]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "latency"
 
