@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from attrs import field, frozen, validators
@@ -9,8 +10,8 @@ from attrs import field, frozen, validators
 #: How a file shows its value: as it was written; the chosen word of a line in brackets
 #: (``always [madvise] never``); a mask of CPUs with commas and leading zeros.
 Form = Literal["plain", "selected", "mask"]
-#: What became of a setting that was to be applied.
-Outcome = Literal["applied", "already", "skipped", "refused"]
+#: What became of a setting that was to be applied; ``planned``: nothing yet.
+Outcome = Literal["applied", "already", "skipped", "refused", "planned"]
 #: How a journalled change stands: ``pending`` was journalled and perhaps applied, ``covered`` lies
 #: below a later change, ``back`` holds its old value, ``reset`` was undone by a restart,
 #: ``changed`` holds what somebody else wrote since.
@@ -42,6 +43,19 @@ class Setting:
     path: str = field(validator=(_one_line, validators.matches_re(r"/.*")))
     value: str = field(validator=_one_line)
     form: Form = field(default="plain", validator=validators.in_(("plain", "selected", "mask")))
+
+    def holds(self, text: str) -> bool:
+        """Whether a file that shows ``text`` holds the value."""
+        return _meaning(self.form, text) == _meaning(self.form, self.value)
+
+
+def _meaning(form: Form, text: str) -> str:
+    """What journal.sh takes ``text`` for."""
+    found = re.search(r"\[(.*?)\]|\((.*?)\)", text) if form == "selected" else None
+    if found:
+        return str(found[1] or found[2])
+    plain = " ".join(text.split())
+    return re.sub(r"^0+(?=.)", "", plain.replace(",", "")) if form == "mask" else plain
 
 
 @frozen(kw_only=True)

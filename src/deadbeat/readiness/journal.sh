@@ -174,7 +174,9 @@ keep_snapshot() {
     snapshots=''
     [ -n "$patterns" ] || return
     snapshots=snapshot.$session
+    set -f # below the root they are matched, not here
     for each in $patterns; do
+        set +f
         for one in "$root"$each; do
             [ -f "$one" ] && fetch "$one" && tell "$one" "$now"
         done

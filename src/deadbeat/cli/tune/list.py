@@ -1,0 +1,47 @@
+"""``deadbeat tune list``: the profiles and the knobs."""
+
+from __future__ import annotations
+
+import click
+
+from deadbeat.cli._options import json_option
+
+
+@click.command(short_help="List the profiles and the knobs.")
+@json_option
+def command(*, as_json: bool) -> int:
+    """List the profiles and the knobs: what each does, who advises it, and what it costs."""
+    import attrs  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.cli._output import print_json  # noqa: PLC0415
+    from deadbeat.readiness.knob import all_knobs  # noqa: PLC0415
+    from deadbeat.readiness.profile import all_profiles  # noqa: PLC0415
+
+    profiles, knobs = all_profiles().values(), all_knobs().values()
+    if as_json:
+        rows = [
+            {
+                "name": knob.name,
+                "title": knob.title,
+                "why": knob.why,
+                "source": knob.source,
+                "values": knob.values.words,
+                "default": knob.default,
+                "at_boot": knob.boot is not None,
+                "irreversible": knob.irreversible,
+                "note": knob.note,
+            }
+            for knob in knobs
+        ]
+        print_json({"profiles": [attrs.asdict(each) for each in profiles], "knobs": rows})
+        return 0
+    for profile in profiles:
+        click.echo(f"profile {profile.name}: {profile.title}\n    {', '.join(profile.words)}")
+    for knob in knobs:
+        takes = f"  [{knob.default}; {knob.values.words}]" if knob.default else ""
+        click.echo(f"{knob.name}: {knob.title}{takes}\n    {knob.why} ({knob.source})")
+        if knob.note:
+            click.echo(f"    note: {knob.note}")
+        if knob.irreversible:
+            click.echo(f"    needs --accept-irreversible: {knob.irreversible}")
+    return 0

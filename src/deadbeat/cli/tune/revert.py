@@ -1,0 +1,55 @@
+"""``deadbeat tune revert``: everything as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deadbeat.cli._options import json_option
+from deadbeat.cli.tune._machine import opened, root_option
+
+_COLUMNS = ("file", "before", "now", "result")
+
+
+@click.command(short_help="Put back every setting, last first.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also what somebody else has changed since, or a restart; forget what no longer exists.",
+)
+@root_option
+@json_option
+def command(*, force: bool, root: Path | None, as_json: bool) -> int:
+    """Put back every setting that deadbeat changed, last first, to exactly what it was.
+
+    What a restart has reset already is left as the restart made it; what somebody else has changed
+    since is left alone and reported.
+
+    Exit status 1: something is not back.
+    """
+    import attrs  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
+
+    with opened(root) as (_, journal):
+        returned = journal.revert(force=force)
+    status = int(any(not each.settled and each.result != "moved" for each in returned))
+    if as_json:
+        print_json({"changes": [attrs.asdict(each) for each in returned]})
+        return status
+    if returned:
+        rows = [
+            (
+                each.path,
+                each.old,
+                each.now,
+                f"{each.result}: {each.reason}" if each.reason else each.result,
+            )
+            for each in returned
+        ]
+        print_table(_COLUMNS, rows, whole=("file",))
+    results = [each.result for each in returned]
+    words = ", ".join(f"{results.count(each)} {each}" for each in dict.fromkeys(results))
+    say(words or "nothing was changed: there is nothing to put back")
+    return status

@@ -1,0 +1,36 @@
+"""``deadbeat tune status``: what is changed right now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deadbeat.cli._options import json_option
+from deadbeat.cli.tune._machine import opened, root_option
+
+_COLUMNS = ("file", "before", "now", "state", "since", "by")
+
+
+@click.command(short_help="Show what is changed and not yet put back.")
+@root_option
+@json_option
+def command(*, root: Path | None, as_json: bool) -> int:
+    """Show what is changed and not yet put back, and whether somebody else changed it since."""
+    import attrs  # noqa: PLC0415  --help must not import any of these
+
+    from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
+
+    with opened(root) as (_, journal):
+        standing = journal.status()
+    if as_json:
+        changes = [attrs.asdict(each) for each in standing]
+        print_json({"journal": journal.folder, "changes": changes})
+        return 0
+    if standing:
+        rows = [
+            (each.path, each.old, each.now, each.stand, each.time, each.reason) for each in standing
+        ]
+        print_table(_COLUMNS, rows, whole=("file",))
+    say(f"{len(standing)} changes in the journal {journal.folder}")
+    return 0

@@ -1,0 +1,14 @@
+"""No watchdogs from the boot on."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import Knob
+
+KNOB = Knob(
+    name="boot-no-watchdogs",
+    title="no watchdogs of stuck CPUs from the boot on",
+    why="each runs a thread of the highest priority on every CPU",
+    source="TR, ECI",
+    boot=lambda facts, value: ["nowatchdog", "nosoftlockup"],
+    note="watchdogs does it for now",
+)

@@ -1,0 +1,14 @@
+"""Ticks of CPUs not all at once."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import Knob
+
+KNOB = Knob(
+    name="boot-skew-tick",
+    title="ticks of CPUs at different times",
+    why="ticks that come together contend for the kernel's locks",
+    source="TR (network-latency)",
+    boot=lambda facts, value: ["skew_tick=1"],
+    note="costs some power",
+)

@@ -1,0 +1,40 @@
+"""Interrupts away from the CPUs meant for real-time tasks."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.facts import Facts, UnreadError
+from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
+from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_values import cpus_text, housekeeping
+
+_LISTS = "/proc/irq/[0-9]*/smp_affinity_list"
+
+
+def _settings(facts: Facts, _value: str) -> list[Setting]:
+    left = set(housekeeping(facts))
+    made = []
+    for path in present(facts, _LISTS):
+        try:
+            now = set(parse_cpu_list(facts.text(path)))
+        except (UnreadError, ValueError):
+            continue  # of an interrupt that has gone meanwhile
+        if now & set(facts.rt_cpus):
+            made.append(Setting(path, cpus_text(now & left or left)))
+    if not made:
+        raise NotHereError("no interrupt may go to the CPUs for real-time tasks")
+    return made
+
+
+KNOB = Knob(
+    name="irq-affinity",
+    title="interrupts of devices go to the other CPUs",
+    why="an interrupt of a device takes its time from whatever runs on its CPU",
+    source="CI, RH, ECI",
+    reads=(_LISTS, ONLINE),
+    settings=_settings,
+    irreversible="the masks come back exactly, but an interrupt may stay on the CPU it moved to:"
+    " that is chosen anew only when it is next delivered, or not at all",
+    keep=("/proc/irq/*/effective_affinity_list",),
+    note="managed interrupts (of disks and network cards) refuse it; isolcpus=managed_irq"
+    " (boot-isolation) moves them; irqbalance, where it runs, undoes it",
+)

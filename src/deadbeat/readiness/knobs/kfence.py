@@ -1,0 +1,29 @@
+"""The sampling detector of memory errors."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.knob import Knob, NotHereError, Setting, present
+from deadbeat.readiness.reading_values import VERSION, release
+
+_PATH = "/sys/module/kfence/parameters/sample_interval"
+
+
+def _settings(facts: Facts, _value: str) -> list[Setting]:
+    (path,) = present(facts, _PATH)
+    if facts.integer(path) != 0 and release(facts) < (5, 18):
+        raise NotHereError(
+            "before Linux 5.18 it cannot be turned on again: boot with kfence.sample_interval=0"
+        )
+    return [Setting(path, "0")]
+
+
+KNOB = Knob(
+    name="kfence",
+    title="no sampling for memory errors",
+    why="each sample flips a static key, which interrupts every CPU, ten times a second by default",
+    source="kernel documentation, dev-tools/kfence",
+    reads=(_PATH, VERSION),
+    settings=_settings,
+    note="a safety net of the kernel's own memory is gone meanwhile",
+)

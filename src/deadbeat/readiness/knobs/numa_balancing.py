@@ -1,0 +1,15 @@
+"""Memory follows its task between nodes."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import file_knob, one_of
+
+KNOB = file_knob(
+    "numa-balancing",
+    "/proc/sys/kernel/numa_balancing",
+    title="memory follows its task between nodes",
+    why="it unmaps pages on purpose to see who touches them: each touch is a page fault",
+    source="TR",
+    values=one_of("0", "1"),
+    default="0",
+)

@@ -1,0 +1,37 @@
+"""On which CPUs received packets are processed, where that is chosen in software."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.facts import Facts, UnreadError
+from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
+from deadbeat.readiness.reading_values import housekeeping, mask_cpus
+
+_RECEIVE = "/sys/class/net/*/queues/rx-*/rps_cpus"
+_SEND = "/sys/class/net/*/queues/tx-*/xps_cpus"
+
+
+def _settings(facts: Facts, _value: str) -> list[Setting]:
+    left = set(housekeeping(facts))
+    made = []
+    for path in [*present(facts, _RECEIVE), *sorted(facts.matches(_SEND))]:
+        try:
+            now = set(mask_cpus(facts.text(path)))
+        except UnreadError:
+            continue  # a device without queues of its own refuses to tell
+        if now & set(facts.rt_cpus):
+            mask = sum(1 << cpu for cpu in now & left or left)
+            made.append(Setting(path, f"{mask:x}", "mask"))
+    if not made:
+        raise NotHereError("no queue of a network device steers to the CPUs for real-time tasks")
+    return made
+
+
+KNOB = Knob(
+    name="packet-steering",
+    title="packets that are steered in software go to the other CPUs",
+    why="processing packets, the kernel holds the CPU in softirq for milliseconds",
+    source="TR, kernel documentation, networking/scaling",
+    reads=(_RECEIVE, _SEND, ONLINE),
+    settings=_settings,
+    note="where steering is off it stays off: packets are processed where their interrupt arrives",
+)

@@ -1,0 +1,16 @@
+"""Power saving of PCI Express links."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import file_knob, one_of
+
+KNOB = file_knob(
+    "pcie-aspm",
+    "/sys/module/pcie_aspm/parameters/policy",
+    form="selected",
+    title="power saving of PCI Express links",
+    why="a link that sleeps adds its wake-up to a device's access",
+    source="HW, C40",
+    values=one_of("default", "performance", "powersave", "powersupersave"),
+    default="performance",
+)

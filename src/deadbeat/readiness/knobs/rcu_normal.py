@@ -1,0 +1,16 @@
+"""Normal RCU grace periods only."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import file_knob, one_of
+
+KNOB = file_knob(
+    "rcu-normal",
+    "/sys/kernel/rcu_normal",
+    title="expedited RCU grace periods become normal ones",
+    why="an expedited grace period sends an interrupt to every CPU",
+    source="TR, kernel documentation, rcu",
+    values=one_of("0", "1"),
+    default="1",
+    note="what waits for a grace period waits longer",
+)

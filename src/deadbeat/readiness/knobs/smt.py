@@ -1,0 +1,53 @@
+"""The hardware threads beside the CPUs meant for real-time tasks."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, one_of
+from deadbeat.readiness.procfs import parse_cpu_list
+
+_SIBLINGS = "/sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list"
+_CONTROL = "/sys/devices/system/cpu/smt/control"
+
+
+def _settings(facts: Facts, value: str) -> list[Setting]:
+    if value == "off":
+        return _off(facts)
+    online = set(facts.cpu_list(ONLINE))
+    beside: set[int] = set()
+    for path, text in facts.texts(_SIBLINGS).items():
+        threads = set(parse_cpu_list(text))
+        chosen = threads & set(facts.rt_cpus)
+        if f"/cpu{min(threads)}/" in path and chosen:
+            # Where several threads of a core are meant for real-time tasks the first of them stays.
+            beside |= (threads & online) - {min(chosen)}
+    if not beside:
+        raise NotHereError("no hardware thread is beside the CPUs for real-time tasks")
+    if 0 in beside:
+        raise NotHereError("CPU 0 is a sibling and cannot go offline; choose others with --rt-cpus")
+    return [Setting(f"/sys/devices/system/cpu/cpu{cpu}/online", "0") for cpu in sorted(beside)]
+
+
+def _off(facts: Facts) -> list[Setting]:
+    state = facts.get(_CONTROL)
+    if state not in ("on", "off"):
+        raise NotHereError(f"{_CONTROL}: {state or facts.reading(_CONTROL).reason}")
+    return [Setting(_CONTROL, "off")]
+
+
+KNOB = Knob(
+    name="smt",
+    title="hardware threads beside the CPUs for real-time tasks offline, or SMT off altogether",
+    why="two threads of a core share its execution units and its first caches",
+    source="CI, RH",
+    reads=(_SIBLINGS, _CONTROL, ONLINE),
+    values=one_of("siblings", "off"),
+    default="siblings",
+    settings=_settings,
+    irreversible="interrupts move away from a CPU that goes offline, and do not all move back"
+    " when it"
+    " returns: managed ones (of disks and network cards) stay until the next boot; so do shrunken"
+    " affinities of tasks and cpusets",
+    keep=("/proc/irq/*/effective_affinity_list", "/proc/irq/*/smp_affinity_list"),
+    note="nosmt on the kernel's command line (boot-nosmt) has no such remains",
+)

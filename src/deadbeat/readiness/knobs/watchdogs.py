@@ -1,0 +1,28 @@
+"""The watchdogs of CPUs that are stuck."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.knob import Knob, NotHereError, Setting
+
+_SOFT, _HARD = "/proc/sys/kernel/soft_watchdog", "/proc/sys/kernel/nmi_watchdog"
+
+
+# Not kernel.watchdog, which is both at once: 1 written back to it turns on one that was off before.
+def _settings(facts: Facts, _value: str) -> list[Setting]:
+    found = {path: facts.get(path) for path in (_SOFT, _HARD)}
+    made = [Setting(path, "0") for path, text in found.items() if text not in (None, "0")]
+    if not made:
+        raise NotHereError("no watchdog is on")
+    return made
+
+
+KNOB = Knob(
+    name="watchdogs",
+    title="watchdogs of stuck CPUs off",
+    why="each runs a thread of the highest priority, and a timer, on every CPU every few seconds",
+    source="KC, TR, ECI",
+    reads=(_SOFT, _HARD),
+    settings=_settings,
+    note="a CPU that hangs is then not reported; watchdog-cpus only takes it off some CPUs",
+)

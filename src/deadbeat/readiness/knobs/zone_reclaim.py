@@ -1,0 +1,15 @@
+"""Reclaim of memory near by."""
+
+from __future__ import annotations
+
+from deadbeat.readiness.knob import file_knob, one_of
+
+KNOB = file_knob(
+    "zone-reclaim",
+    "/proc/sys/vm/zone_reclaim_mode",
+    title="reclaim memory of the own node before another's is used",
+    why="an allocation reclaims memory on the spot where another node has some free",
+    source="TR",
+    values=one_of("0", "1"),
+    default="0",
+)

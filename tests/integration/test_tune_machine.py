@@ -1,0 +1,99 @@
+"""Settings of this machine that harm nobody: odd values first, and they come back.
+
+Truth: what the kernel's files show before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.trees import killed_after, moments
+
+from deadbeat.model.tuning import Setting
+from deadbeat.readiness.journal import Journal
+from deadbeat.readiness.tune import applied
+from deadbeat.targets.local import LocalTarget
+
+VM = Path("/proc/sys/vm")
+THP = Path("/sys/kernel/mm/transparent_hugepage")
+PRINTK = Path("/proc/sys/kernel/printk")
+#: Value that is set first, no default of any kernel, and what is wanted then.
+ODD = {
+    VM / "swappiness": ("61", Setting(f"{VM}/swappiness", "7")),
+    VM / "stat_interval": ("3", Setting(f"{VM}/stat_interval", "11")),
+    PRINTK: ("5 4 1 6", Setting(str(PRINTK), "6 4 1 7")),
+    THP / "khugepaged/defrag": ("0", Setting(f"{THP}/khugepaged/defrag", "1")),
+    THP / "defrag": ("defer", Setting(f"{THP}/defrag", "never", "selected")),
+}
+THERE = {path: row for path, row in ODD.items() if os.access(path, os.W_OK)}
+WANTED = [setting for _, setting in THERE.values()]
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not THERE, reason="settings of the kernel can be written by root alone"
+)
+
+
+def _chosen(text: str) -> str:
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    before = {path: path.read_text() for path in THERE}
+    try:
+        for path, (odd, _) in THERE.items():
+            path.write_text(odd)
+        with LocalTarget() as target:
+            yield Journal(target, folder=str(tmp_path / "state"))
+    finally:
+        for path, text in before.items():
+            path.write_text(_chosen(text))
+        assert {path: path.read_text() for path in THERE} == before
+
+
+def _state() -> dict[Path, str]:
+    return {path: path.read_text() for path in THERE}
+
+
+def test_odd_values_come_back(journal: Journal) -> None:
+    odd = _state()
+    done = journal.apply(WANTED, reason="test")
+    assert [each.outcome for each in done.changes] == ["applied"] * len(WANTED)
+    assert all(setting.holds(Path(setting.path).read_text()) for setting in WANTED)
+    assert {each.result for each in journal.revert()} == {"restored"}
+    assert _state() == odd
+
+
+def test_odd_values_come_back_after_a_block(journal: Journal) -> None:
+    odd = _state()
+    with applied(journal._target, WANTED, reason="test", journal=journal):
+        assert _state() != odd
+    assert _state() == odd
+
+
+def test_a_value_that_the_kernel_refuses_changes_nothing(journal: Journal) -> None:
+    odd = _state()
+    wanted = [Setting(f"{VM}/swappiness", "99999"), Setting(f"{VM}/stat_interval", "12")]
+    done = journal.apply(wanted, reason="test")
+    assert [(each.outcome, each.reason) for each in done.changes] == [
+        ("refused", "Invalid argument"),
+        ("applied", ""),
+    ]
+    journal.revert()
+    assert _state() == odd
+
+
+def test_odd_values_come_back_after_kills(journal: Journal) -> None:
+    odd = _state()
+    journal.apply(WANTED[:1], reason="leaves the script there")
+    journal.revert()
+    script = Path(journal.folder, "journal.sh")
+    words = [word for each in WANTED for word in (each.path, each.form, each.value)]
+    apply = ["sh", str(script), "apply", journal.folder, script.read_text(), "s", "test", "", ""]
+    for moment in moments(8, 0.04, seed=8):
+        killed_after([*apply, *words], moment, {})
+        journal.revert()
+        assert _state() == odd, moment

@@ -1,0 +1,230 @@
+"""``deadbeat tune`` on a made-up tree of the kernel's files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.trees import BOOT_ID, grow, held
+
+from deadbeat.cli.main import main
+from deadbeat.model.tuning import Setting
+
+VM = "/proc/sys/vm"
+TREE = {
+    BOOT_ID: "one\n",
+    "/proc/cmdline": "quiet nosmt\n",
+    "/sys/devices/system/cpu/online": "0-3\n",
+    f"{VM}/swappiness": "61\n",
+    f"{VM}/stat_interval": "1\n",
+    "/sys/kernel/mm/ksm/run": "0\n",
+    "/sys/devices/virtual/workqueue/cpumask": "f\n",
+    "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list": "2-3\n",
+    "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list": "2-3\n",
+    "/sys/devices/system/cpu/cpu3/online": "1\n",
+    "/proc/irq/9/effective_affinity_list": "3\n",
+}
+KNOBS = [f"--knob={name}" for name in ("swappiness", "stat-interval=7", "ksm", "workqueues")]
+
+
+class Tool:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = grow(folder / "tree", TREE)
+        self._capsys = capsys
+
+    def __call__(self, verb: str, *words: str) -> tuple[int, str, str]:
+        status = main(["tune", verb, "--root", str(self.root), *words])
+        told = self._capsys.readouterr()
+        return status, told.out, told.err
+
+    def json(self, verb: str, *words: str) -> tuple[int, Any]:
+        status, out, err = self(verb, "--json", *words)
+        assert err == ""
+        return status, json.loads(out)
+
+    def kernel(self) -> dict[str, bytes]:
+        return {path: text for path, text in held(self.root).items() if path in TREE}
+
+
+@pytest.fixture
+def tune(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Tool:
+    monkeypatch.delenv("DEADBEAT_STATE", raising=False)
+    return Tool(tmp_path, capsys)
+
+
+def test_apply_status_and_revert(tune: Tool) -> None:
+    before = tune.kernel()
+    status, out, err = tune("apply", *KNOBS, "--rt-cpus", "2-3")
+    assert (status, err) == (
+        0,
+        "deadbeat: 3 applied, 1 already; deadbeat tune revert puts everything back\n",
+    )
+    assert "CPUs for real-time tasks: 2, 3\n" in out
+    assert tune.kernel()["/sys/devices/virtual/workqueue/cpumask"] == b"3\n"
+    status, out, err = tune("status")
+    assert (status, out.count("applied")) == (0, 3)
+    assert f"3 changes in the journal {tune.root}/var/lib/deadbeat/tune" in err
+    status, out, err = tune("revert")
+    assert (status, err) == (0, "deadbeat: 3 restored\n")
+    assert tune.kernel() == before
+    assert tune("revert") == (
+        0,
+        "",
+        "deadbeat: nothing was changed: there is nothing to put back\n",
+    )
+
+
+def test_a_dry_run_changes_nothing_and_says_what_would_be(tune: Tool) -> None:
+    before = held(tune.root)
+    status, answer = tune.json("apply", "--dry-run", *KNOBS, "--knob=boot-skew-tick")
+    assert (status, answer["session"], answer["rt_cpus"]) == (0, None, [1, 2, 3])
+    assert {c["path"]: (c["old"], c["wanted"], c["outcome"]) for c in answer["changes"]} == {
+        f"{VM}/swappiness": ("61", "10", "planned"),
+        f"{VM}/stat_interval": ("1", "7", "planned"),
+        "/sys/kernel/mm/ksm/run": ("0", "0", "already"),
+        "/sys/devices/virtual/workqueue/cpumask": ("f", "1", "planned"),
+    }
+    assert answer["boot"]["whole"] == "quiet nosmt skew_tick=1"
+    assert held(tune.root) == before
+
+
+def test_words_for_the_boot_are_printed_and_never_applied(tune: Tool) -> None:
+    before = held(tune.root)
+    status, out, _ = tune("apply", "--knob=boot-isolation", "--knob=boot-nosmt", "--rt-cpus=3")
+    assert status == 0
+    assert "  isolcpus=managed_irq,domain,3 rcu_nocbs=3 irqaffinity=0-2\n" in out
+    assert "  quiet nosmt isolcpus=managed_irq,domain,3 rcu_nocbs=3 irqaffinity=0-2\n" in out
+    assert {path: text for path, text in held(tune.root).items() if path in before} == before
+
+
+def test_a_profile_turns_what_there_is(tune: Tool) -> None:
+    status, answer = tune.json("apply", "realtime")
+    assert status == 0
+    changed = [row["knob"] for row in answer["changes"] if row["outcome"] == "applied"]
+    assert changed == ["workqueues", "stat-interval", "swappiness"]
+    assert "governor" in {row["knob"] for row in answer["not_here"]}
+    status, answer = tune.json("status")
+    assert {row["reason"] for row in answer["changes"]} == {"deadbeat tune apply realtime"}
+
+
+def test_a_knob_that_was_asked_for_and_is_not_there_is_a_failure(tune: Tool) -> None:
+    status, out, _ = tune("apply", "--knob=governor", "--knob=swappiness")
+    assert status == 1
+    assert "not here: governor: nothing is called" in out
+    assert tune.kernel()[f"{VM}/swappiness"] == b"10\n"
+
+
+def test_what_cannot_be_put_back_needs_a_word_and_is_told(tune: Tool) -> None:
+    before = held(tune.root)
+    words = ["--knob=smt", "--knob=swappiness", "--rt-cpus=2"]
+    status, out, err = tune("apply", *words)
+    assert (status, out, held(tune.root)) == (2, "", before)
+    assert "not everything of this can be put back (nothing was changed" in err
+    assert "smt: interrupts move away from a CPU that goes offline" in err
+    status, out, _ = tune("apply", *words, "--accept-irreversible")
+    assert status == 0
+    assert "cannot be put back: smt: interrupts move away" in out
+    assert tune.kernel()["/sys/devices/system/cpu/cpu3/online"] == b"0\n"
+    (tune.root / "proc/irq/9/effective_affinity_list").write_text("0\n")
+    status, out, err = tune("revert")
+    assert (status, err) == (0, "deadbeat: 2 restored, 1 moved\n")
+    assert "/proc/irq/9/effective_affinity_list" in out
+    assert tune.kernel()["/sys/devices/system/cpu/cpu3/online"] == b"1\n"
+
+
+def test_what_somebody_else_changed_is_a_failure_of_revert(tune: Tool) -> None:
+    tune("apply", *KNOBS)
+    (tune.root / "proc/sys/vm/swappiness").write_text("33\n")
+    status, answer = tune.json("revert")
+    assert status == 1
+    assert [row["path"] for row in answer["changes"] if row["result"] == "changed"] == [
+        f"{VM}/swappiness"
+    ]
+    assert tune.kernel()[f"{VM}/swappiness"] == b"33\n"
+    assert tune("revert", "--force")[0] == 0
+    assert tune.kernel()[f"{VM}/swappiness"] == b"61\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "neither a profile nor a knob is given (profiles: compute, low-latency-network"),
+        (["--knob", "ksn"], 'there is no knob "ksn": did you mean ksm?'),
+        (["--knob", "ksm=x"], 'ksm: "x" is not possible: 0 or 1'),
+        (["--knob", "ksm="], 'ksm: "" is not possible'),
+        (["realtme"], "did you mean realtime?"),
+        (["--knob", "ksm", "--rt-cpus", "9"], "--rt-cpus: there is no CPU 9 online (0, 1, 2, 3"),
+        (["--knob", "ksm", "--rt-cpus", "a"], "--rt-cpus: "),
+        (["--knob", "ksm", "--rt-cpus", "1,1"], "--rt-cpus: "),
+    ],
+)
+def test_what_cannot_be_understood_is_one_line(tune: Tool, words: list[str], message: str) -> None:
+    before = held(tune.root)
+    status, out, err = tune("apply", *words)
+    assert (status, out, held(tune.root)) == (2, "", before)
+    assert message in err
+
+
+def test_a_root_that_is_no_folder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tune", "status", "--root", str(tmp_path / "none")]) == 2
+    assert "is no folder that can be used" in capsys.readouterr().err
+
+
+def test_a_journal_that_cannot_be_written_is_one_line(
+    tune: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = held(tune.root)
+    monkeypatch.setenv("DEADBEAT_STATE", f"{tune.root}/proc/cmdline/state")
+    status, out, err = tune("apply", *KNOBS)
+    assert (status, out, len(err.splitlines())) == (1, "", 1)
+    assert "the journal in " in err
+    assert "cannot be written (as root? DEADBEAT_STATE names another folder" in err
+    assert held(tune.root) == before
+
+
+def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "list", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {profile["name"] for profile in answer["profiles"]} >= {"realtime", "compute"}
+    assert {knob["name"] for knob in answer["knobs"] if knob["irreversible"]} == {
+        "irq-affinity",
+        "smt",
+    }
+    assert main(["tune", "list"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"{knob['name']}: {knob['title']}" in told for knob in answer["knobs"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "same"),
+    [
+        (Setting("/a", "3 4 1 7"), "3\t4\t1\t7\n", True),
+        (Setting("/a", "10"), "100\n", False),
+        (Setting("/a", "never", "selected"), "always madvise [never]\n", True),
+        (Setting("/a", "never", "selected"), "[always] madvise never\n", False),
+        (Setting("/a", "full", "selected"), "none (full)\n", True),
+        (Setting("/a", "never", "selected"), "never\n", True),
+        (Setting("/a", "3", "mask"), "00000000,00000003\n", True),
+        (Setting("/a", "100000003", "mask"), "1,00000003\n", True),
+        (Setting("/a", "0", "mask"), "000\n", True),
+        (Setting("/a", "3", "mask"), "30\n", False),
+    ],
+)
+def test_what_a_file_shows_means_the_same_here_and_to_the_shell(
+    tune: Tool, setting: Setting, text: str, same: bool
+) -> None:
+    from deadbeat.readiness.journal import Journal  # noqa: PLC0415
+    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
+
+    grow(tune.root, {"/a": text})
+    with LocalTarget() as target:
+        journal = Journal(target, folder=f"{tune.root}/state", root=str(tune.root))
+        (change,) = journal.apply([setting], reason="test").changes
+    assert setting.holds(text) == same
+    assert (change.outcome == "already") == same

@@ -1,0 +1,396 @@
+"""Knobs on made-up machines: which files shall hold what, and why there is nothing to turn."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from deadbeat.model.errors import UsageError
+from deadbeat.readiness.knob import all_knobs
+from deadbeat.readiness.profile import all_profiles, find_profile, turns
+from deadbeat.readiness.tuning_plan import plan
+from deadbeat.targets.fake import FakeTarget
+
+CPU = "/sys/devices/system/cpu"
+ONLINE = {f"{CPU}/online": "0-3\n", "/proc/cmdline": "root=/dev/sda1 ro quiet\n"}
+FREQ = {c: f"{CPU}/cpu{c}/cpufreq" for c in (0, 1, 2, 10)}
+THP = "/sys/kernel/mm/transparent_hugepage"
+VM = "/proc/sys/vm"
+KERNEL = "/proc/sys/kernel"
+MODULE = "/sys/module"
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
+CHECK = "/sys/devices/system/machinecheck"
+FAIR = "/sys/kernel/debug/sched/fair_server"
+NET = "/sys/class/net/eth0"
+
+Case = tuple[str, dict[str, str], list[tuple[str, str]]]
+#: What is given, what the machine has, and what comes of it with CPUs 2 and 3 for real-time tasks.
+CASES: list[Case] = [
+    ("autogroup", {f"{KERNEL}/sched_autogroup_enabled": "1"}, [("", "0")]),
+    ("busy-poll", {"/proc/sys/net/core/busy_read": "0"}, []),
+    (
+        "busy-poll=20",
+        {"/proc/sys/net/core/busy_read": "0", "/proc/sys/net/core/busy_poll": "0"},
+        [("/proc/sys/net/core/busy_read", "20"), ("/proc/sys/net/core/busy_poll", "20")],
+    ),
+    (
+        "clocksource",
+        {f"{CLOCK}/current_clocksource": "hpet", f"{CLOCK}/available_clocksource": "tsc hpet"},
+        [(f"{CLOCK}/current_clocksource", "tsc")],
+    ),
+    (
+        "clocksource",
+        {f"{CLOCK}/current_clocksource": "hpet", f"{CLOCK}/available_clocksource": "hpet"},
+        [],
+    ),
+    (
+        "compaction",
+        {f"{VM}/compaction_proactiveness": "20"},
+        [(f"{VM}/compaction_proactiveness", "0")],
+    ),
+    ("console", {f"{KERNEL}/printk": "7\t4\t1\t7"}, [(f"{KERNEL}/printk", "3 4 1 7")]),
+    ("console", {f"{KERNEL}/printk": "1\t4\t1\t7"}, []),
+    ("console=5", {f"{KERNEL}/printk": "1\t4\t1\t7"}, [(f"{KERNEL}/printk", "5 4 1 7")]),
+    ("default-irq-affinity", {"/proc/irq/default_smp_affinity": "f"}, [("", "3")]),
+    (
+        "dirty-pages",
+        {
+            f"{VM}/dirty_ratio": "20",
+            f"{VM}/dirty_background_ratio": "10",
+            f"{VM}/dirty_bytes": "0",
+        },
+        [(f"{VM}/dirty_background_ratio", "3"), (f"{VM}/dirty_ratio", "10")],
+    ),
+    (
+        "dirty-pages",
+        {
+            f"{VM}/dirty_ratio": "0",
+            f"{VM}/dirty_background_ratio": "10",
+            f"{VM}/dirty_bytes": "1048576",
+        },
+        [],
+    ),
+    ("energy-bias", {f"{CPU}/cpu1/power/energy_perf_bias": "6"}, [("", "0")]),
+    (
+        "energy-preference",
+        {f"{FREQ[1]}/energy_performance_preference": "balance_power"},
+        [("", "performance")],
+    ),
+    (
+        "fair-server",
+        {f"{FAIR}/cpu{c}/runtime": "50000000" for c in range(4)},
+        [(f"{FAIR}/cpu2/runtime", "0"), (f"{FAIR}/cpu3/runtime", "0")],
+    ),
+    (
+        "fixed-frequency",
+        {
+            f"{FREQ[c]}/scaling_{end}_freq": f"{khz}"
+            for c in (2, 10)
+            for end, khz in (("min", 800000), ("max", 3000000 + c))
+        },
+        [
+            (f"{FREQ[2]}/scaling_min_freq", "3000002"),
+            (f"{FREQ[10]}/scaling_min_freq", "3000010"),
+        ],
+    ),
+    (
+        "governor",
+        {
+            f"{FREQ[c]}/scaling_{name}": text
+            for c in (0, 1)
+            for name, text in (
+                ("governor", "powersave"),
+                ("available_governors", "performance powersave"),
+            )
+        },
+        [(f"{FREQ[c]}/scaling_governor", "performance") for c in (0, 1)],
+    ),
+    (
+        "governor=schedutil",
+        {
+            f"{FREQ[0]}/scaling_governor": "powersave",
+            f"{FREQ[0]}/scaling_available_governors": "powersave",
+        },
+        [],
+    ),
+    ("governor", {f"{FREQ[0]}/scaling_governor": "userspace"}, []),
+    (
+        "huge-pages",
+        {
+            f"{THP}/enabled": "[always] madvise never",
+            f"{THP}/defrag": "[always] never",
+            f"{THP}/khugepaged/defrag": "1",
+        },
+        [
+            (f"{THP}/enabled", "never"),
+            (f"{THP}/defrag", "never"),
+            (f"{THP}/khugepaged/defrag", "0"),
+        ],
+    ),
+    ("hung-task", {f"{KERNEL}/hung_task_timeout_secs": "120"}, [("", "600")]),
+    ("hung-task", {f"{KERNEL}/hung_task_timeout_secs": "0"}, []),
+    (
+        "idle-states",
+        {
+            f"{CPU}/cpu{c}/cpuidle/state{s}/{name}": text
+            for c in (1, 2)
+            for s, latency in enumerate(("0", "2", "133"))
+            for name, text in (("latency", latency), ("disable", "0"))
+        },
+        [(f"{CPU}/cpu2/cpuidle/state2/disable", "1")],
+    ),
+    (
+        "idle-states=1000",
+        {
+            f"{CPU}/cpu2/cpuidle/state0/latency": "0",
+            f"{CPU}/cpu2/cpuidle/state0/disable": "0",
+        },
+        [],
+    ),
+    (
+        "irq-affinity",
+        {
+            "/proc/irq/1/smp_affinity_list": "0-3",
+            "/proc/irq/2/smp_affinity_list": "1",
+            "/proc/irq/10/smp_affinity_list": "3",
+        },
+        [("/proc/irq/1/smp_affinity_list", "0-1"), ("/proc/irq/10/smp_affinity_list", "0-1")],
+    ),
+    ("irq-affinity", {"/proc/irq/2/smp_affinity_list": "1"}, []),
+    (
+        "kfence",
+        {f"{MODULE}/kfence/parameters/sample_interval": "100", "/proc/version": "Linux 6.1.0"},
+        [(f"{MODULE}/kfence/parameters/sample_interval", "0")],
+    ),
+    (
+        "kfence",
+        {f"{MODULE}/kfence/parameters/sample_interval": "100", "/proc/version": "Linux 5.15.0"},
+        [],
+    ),
+    ("ksm", {"/sys/kernel/mm/ksm/run": "1"}, [("", "0")]),
+    (
+        "machine-checks",
+        {f"{CHECK}/machinecheck0/check_interval": "300", f"{CHECK}/machinecheck0/ignore_ce": "0"},
+        [(f"{CHECK}/machinecheck0/check_interval", "0"), (f"{CHECK}/machinecheck0/ignore_ce", "1")],
+    ),
+    ("min-performance", {f"{CPU}/intel_pstate/min_perf_pct": "20"}, [("", "100")]),
+    ("napi-threads", {f"{NET}/threaded": "0"}, [("", "1")]),
+    ("numa-balancing", {f"{KERNEL}/numa_balancing": "1"}, [("", "0")]),
+    (
+        "packet-steering",
+        {
+            f"{NET}/queues/rx-0/rps_cpus": "f",
+            f"{NET}/queues/rx-1/rps_cpus": "00,00000000",
+            f"{NET}/queues/tx-0/xps_cpus": "4",
+        },
+        [(f"{NET}/queues/rx-0/rps_cpus", "3"), (f"{NET}/queues/tx-0/xps_cpus", "3")],
+    ),
+    (
+        "pcie-aspm",
+        {f"{MODULE}/pcie_aspm/parameters/policy": "[default] performance"},
+        [("", "performance")],
+    ),
+    (
+        "preemption",
+        {"/sys/kernel/debug/sched/preempt": "none (voluntary) full"},
+        [("/sys/kernel/debug/sched/preempt", "full")],
+    ),
+    ("preemption=lazy", {"/sys/kernel/debug/sched/preempt": "none (voluntary) full"}, []),
+    ("rcu-normal", {"/sys/kernel/rcu_normal": "0"}, [("", "1")]),
+    ("rcu-stall", {f"{MODULE}/rcupdate/parameters/rcu_cpu_stall_suppress": "0"}, [("", "1")]),
+    (
+        "resume-latency",
+        {f"{CPU}/cpu{c}/power/pm_qos_resume_latency_us": "0" for c in range(4)},
+        [(f"{CPU}/cpu{c}/power/pm_qos_resume_latency_us", "n/a") for c in (2, 3)],
+    ),
+    (
+        "rt-bandwidth",
+        {f"{KERNEL}/sched_rt_runtime_us": "950000", f"{KERNEL}/sched_rt_period_us": "1000000"},
+        [(f"{KERNEL}/sched_rt_runtime_us", "-1")],
+    ),
+    (
+        "rt-bandwidth=2000000",
+        {f"{KERNEL}/sched_rt_runtime_us": "950000", f"{KERNEL}/sched_rt_period_us": "1000000"},
+        [],
+    ),
+    ("slab-partial", {"/sys/kernel/slab/kmalloc-32/cpu_partial": "120"}, [("", "0")]),
+    (
+        "smt",
+        {
+            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
+            for c, text in enumerate(("0,3", "1-2", "1-2", "0,3"))
+        },
+        [],
+    ),
+    (
+        "smt=off",
+        {f"{CPU}/smt/control": "on", f"{CPU}/cpu0/topology/thread_siblings_list": "0"},
+        [(f"{CPU}/smt/control", "off")],
+    ),
+    (
+        "smt",
+        {
+            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
+            for c, text in enumerate(("0-1", "0-1", "2-3", "2-3"))
+        },
+        [(f"{CPU}/cpu3/online", "0")],
+    ),
+    ("stat-interval", {f"{VM}/stat_interval": "1"}, [("", "10")]),
+    ("stat-interval", {f"{VM}/stat_interval": "60"}, []),
+    ("stat-interval=10", {f"{VM}/stat_interval": "60"}, [("", "10")]),
+    ("swappiness", {f"{VM}/swappiness": "60"}, [("", "10")]),
+    ("timer-migration", {f"{KERNEL}/timer_migration": "1"}, [("", "0")]),
+    ("tracing", {"/sys/kernel/tracing/tracing_on": "1"}, [("", "0")]),
+    ("turbo", {f"{CPU}/intel_pstate/no_turbo": "0"}, [("", "1")]),
+    ("turbo", {f"{CPU}/cpufreq/boost": "1"}, [("", "0")]),
+    ("watchdog-cpus", {f"{KERNEL}/watchdog_cpumask": "0-3"}, [("", "0-1")]),
+    (
+        "watchdogs",
+        {
+            f"{KERNEL}/watchdog": "1",
+            f"{KERNEL}/soft_watchdog": "1",
+            f"{KERNEL}/nmi_watchdog": "0",
+        },
+        [(f"{KERNEL}/soft_watchdog", "0")],
+    ),
+    (
+        "workqueues",
+        {"/sys/devices/virtual/workqueue/cpumask": "f"},
+        [("/sys/devices/virtual/workqueue/cpumask", "3")],
+    ),
+    ("zone-reclaim", {f"{VM}/zone_reclaim_mode": "1"}, [("", "0")]),
+]
+BOOT = {
+    "boot-c-states": ["processor.max_cstate=1", "intel_idle.max_cstate=1"],
+    "boot-efi": ["efi=noruntime"],
+    "boot-isolation": ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1"],
+    "boot-no-tick": ["nohz_full=2-3"],
+    "boot-no-watchdogs": ["nowatchdog", "nosoftlockup"],
+    "boot-nosmt": ["nosmt"],
+    "boot-preempt": ["preempt=full"],
+    "boot-rcu-normal": ["rcupdate.rcu_normal_after_boot=1"],
+    "boot-skew-tick": ["skew_tick=1"],
+    "boot-thread-irqs": ["threadirqs"],
+    "boot-tsc": ["tsc=reliable"],
+}
+
+
+@pytest.mark.parametrize(("word", "machine", "wanted"), CASES)
+def test_a_knob_writes_what_it_should(
+    word: str, machine: dict[str, str], wanted: list[tuple[str, str]]
+) -> None:
+    target = FakeTarget(files=ONLINE | {path: f"{text}\n" for path, text in machine.items()})
+    (item,) = plan(target, turns((), [word]), rt_cpus=(2, 3)).items
+    # "" stands for the one file that the machine has.
+    expected = [(path or next(iter(machine)), value) for path, value in wanted]
+    assert [(each.path, each.value) for each in item.settings] == expected
+    assert bool(item.missing) == (not expected)
+    assert len(item.missing.splitlines()) < 2
+
+
+@pytest.mark.parametrize("name", BOOT)
+def test_a_knob_of_the_boot_gives_words(name: str) -> None:
+    planned = plan(FakeTarget(files=ONLINE), turns([name]), rt_cpus=(2, 3))
+    assert (planned.settings, planned.boot is not None) == ((), True)
+    assert planned.boot is not None
+    assert list(planned.boot.add) == BOOT[name]
+    assert planned.boot.whole == " ".join(["root=/dev/sda1 ro quiet", *BOOT[name]])
+
+
+def test_every_knob_is_tried_and_says_what_it_is() -> None:
+    tried = {word.partition("=")[0] for word, _, wanted in CASES if wanted} | set(BOOT)
+    assert tried == set(all_knobs())
+    folder = files("deadbeat.readiness").joinpath("knobs")
+    names = {each.name.removesuffix(".py") for each in folder.iterdir() if each.name[0] != "_"}
+    assert {name.replace("-", "_") for name in all_knobs()} == names
+    for knob in all_knobs().values():
+        assert (knob.settings is None) == (knob.boot is not None), knob.name
+        assert knob.title and knob.why and knob.source, knob.name
+        assert not knob.default or knob.values.allows(knob.default), knob.name
+        assert not knob.values.allows("\n"), knob.name
+
+
+def test_a_machine_that_has_nothing_misses_every_knob_for_a_reason() -> None:
+    planned = plan(FakeTarget(files=ONLINE), turns(list(all_knobs())), rt_cpus=(2,))
+    runtime = [item for item in planned.items if item.knob.settings]
+    assert [item.knob.name for item in runtime if not item.missing or item.good] == []
+    assert planned.settings == ()
+
+
+def test_without_a_cpu_left_nothing_is_sent_to_the_others() -> None:
+    machine = ONLINE | {"/proc/irq/default_smp_affinity": "f\n"}
+    names = ["default-irq-affinity", "boot-isolation", "boot-no-tick"]
+    planned = plan(FakeTarget(files=machine), turns(names), rt_cpus=(0, 1, 2, 3))
+    assert (planned.settings, planned.boot) == ((), None)
+    assert all("none is left" in item.missing for item in planned.items)
+
+
+def test_a_cpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no CPU 4 online"):
+        plan(FakeTarget(files=ONLINE), turns(["ksm"]), rt_cpus=(3, 4))
+
+
+def test_two_knobs_do_not_fight_over_a_file() -> None:
+    machine = ONLINE | {f"{CPU}/smt/control": "on\n", f"{CPU}/intel_pstate/no_turbo": "0\n"}
+    same = turns((), ["turbo=off"])
+    assert len(plan(FakeTarget(files=machine), [*same, *same]).settings) == 1
+    with pytest.raises(UsageError, match=r"turbo wants .*no_turbo to hold 1, turbo 0"):
+        plan(FakeTarget(files=machine), [*same, *turns((), ["turbo=on"])])
+
+
+def test_profiles_are_whole_and_all_of_them_can_be_put_back() -> None:
+    assert set(all_profiles()) == {"compute", "low-latency-network", "realtime"}
+    risky = {"rt-bandwidth", "fair-server", "turbo", "tracing", "rcu-stall"}
+    for profile in all_profiles().values():
+        knobs = [turn.knob for turn in turns(profile.words)]
+        assert len(knobs) == len(profile.words)
+        assert [knob.name for knob in knobs if knob.irreversible] == []
+        assert not risky & {knob.name for knob in knobs}
+        names = [knob.name for knob in knobs]
+        assert names.index("energy-preference") < names.index("governor")
+        assert profile.title and profile.why
+
+
+def test_a_word_of_a_person_comes_after_the_profile(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('title = "mine"\nknobs = ["swappiness=20", "ksm"]\n')
+    profile = find_profile(str(file))
+    found = turns(profile.words, ["swappiness=5", "stat-interval"])
+    assert [(t.knob.name, t.value, t.exact) for t in found] == [
+        ("ksm", "0", False),
+        ("swappiness", "5", True),
+        ("stat-interval", "10", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("knobs = [", "not TOML"),
+        ("knobs = []", "knobs is no list"),
+        ("", "knobs is no list"),
+        ("knobs = [1]", "knobs is no list"),
+        ('knobs = ["ksn"]\n', 'there is no knob "ksn": did you mean ksm?'),
+        ('knobs = ["ksm"]\ntitel = "x"', '"titel" is unknown: did you mean title?'),
+        ('knobs = ["ksm=7", "swappiness=x"]', 'swappiness: "x" is not possible: 0 to 200'),
+        ('knobs = ["workqueues=3"]', 'workqueues: "3" is not possible: no value'),
+        ('knobs = ["ksm"]\ntitle = 3', "title is not text"),
+    ],
+)
+def test_a_profile_that_is_wrong_says_where(tmp_path, text: str, message: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        find_profile(str(file))
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_a_profile_that_is_not_there_names_the_near_one(tmp_path) -> None:
+    with pytest.raises(UsageError, match="did you mean realtime"):
+        find_profile("real-time")
+    with pytest.raises(UsageError, match="No such file"):
+        find_profile(str(tmp_path / "none.toml"))
+    with pytest.raises(UsageError, match="directory"):
+        find_profile(f"{tmp_path}/")
