@@ -105,6 +105,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return o->out = value, true;
     if (strcmp(key, "--break-file") == 0)
         return o->break_file = value, true;
+    if (strcmp(key, "--mark-file") == 0)
+        return o->mark_file = value, true;
     return false;
 }
 

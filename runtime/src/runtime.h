@@ -61,6 +61,7 @@ struct options {
     int64_t interval_ns;
     int64_t break_ns;       /* above it, break_file gets a "0"; 0: never */
     const char *break_file; /* tracing_on of an instance of event tracing, or NULL */
+    const char *mark_file;  /* gets a line for every wake-up: trace_marker of such an instance, or NULL */
     uint32_t priority;      /* of the measuring threads */
     uint32_t worst;         /* so many of the latest wake-ups are kept */
     bool hold_latency;      /* keep CPUs from idling deeply, as cyclictest does */

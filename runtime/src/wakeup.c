@@ -62,7 +62,7 @@ struct wake_ups {
     atomic_uint placed, go, finished, leave;
     struct failure failure;
     int64_t start_ns;
-    int control; /* break_file, or -1 */
+    int control, marker; /* break_file and mark_file, or -1 */
     struct prober *probers;
 };
 
@@ -100,12 +100,36 @@ static void add_missed(struct prober *p, int64_t latency, uint64_t missed)
     db_histogram_add_row(&p->omitted, latency - interval, interval, missed);
 }
 
+static char *put_number(char *at, int64_t value)
+{
+    char digits[24];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (count)
+        *at++ = digits[--count];
+    return at;
+}
+
+/* Into the trace, for whoever splits the path of the wake-up: what this thread saw of it. */
+static void put_mark(const struct prober *p, int64_t due, int64_t latency)
+{
+    char text[80];
+    char *at = put_number(stpcpy(text, "due="), due);
+    at = put_number(stpcpy(at, " latency="), latency);
+    stpcpy(at, "\n");
+    port_control_write(p->all->marker, text);
+}
+
 /* The trace is stopped before anything else: its end is what is wanted. */
 static void sound_alarm(struct prober *p, int64_t due, int64_t latency)
 {
     if (p->all->control >= 0)
         port_control_write(p->all->control, "0");
-    atomic_store(&p->all->alarm_ns, latency);
+    int64_t known = atomic_load(&p->all->alarm_ns);
+    while (known < latency && !atomic_compare_exchange_weak(&p->all->alarm_ns, &known, latency))
+        ;
     atomic_store(&p->told_due_ns, due);
     atomic_store(&p->told_latency_ns, latency);
     atomic_fetch_add(&p->told, 1);
@@ -128,6 +152,8 @@ static void measure(struct prober *p)
     uint64_t index = 0;
     while (index < p->expected && !atomic_load_explicit(&p->all->stop, memory_order_relaxed)) {
         int64_t due = p->start_ns + (int64_t)index * interval, latency = wake_up_at(p, due);
+        if (p->all->marker >= 0)
+            put_mark(p, due, latency);
         if (latency > atomic_load_explicit(&p->all->alarm_ns, memory_order_relaxed))
             sound_alarm(p, due, latency);
         uint64_t missed = latency < interval ? 0 : (uint64_t)(latency / interval);
@@ -358,11 +384,14 @@ static int put_result(const struct wake_ups *all, const struct options *o, const
 
 static const char *prepare(struct wake_ups *all, const struct options *o, char *why, size_t bytes)
 {
-    all->control = -1;
+    all->control = all->marker = -1;
     atomic_store(&all->alarm_ns, o->break_ns > 0 ? o->break_ns : INT64_MAX);
     int error = o->break_file ? port_control_open(o->break_file, &all->control) : 0;
     if (error)
         fail_errno(&all->failure, o->break_file, error);
+    error = o->mark_file ? port_control_open(o->mark_file, &all->marker) : 0;
+    if (error)
+        fail_errno(&all->failure, o->mark_file, error);
     for (uint32_t i = 0; i < o->cpu_count; i++) {
         struct prober *p = &all->probers[i];
         p->options = o;

@@ -1,53 +1,51 @@
-"""Runs made from plain series of latencies, with rings and block maxima as an engine keeps them."""
+"""What the runtime's prober writes, made by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
-import numpy as np
-
-from deadbeat.analysis.tail import Part
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, Late, LatencyKey, LatencyRun, LoadPoint
-
-MS = 1_000_000
+from deadbeat.model.histogram import bucket_of
 
 
-def cpu_of(
-    values: Sequence[int], *, cpu: int = 0, ring: int = 50, block: int = 1, missed: int = 0
-) -> CpuLatency:
-    """What a CPU saw whose n-th wake-up, due after n ms, was so late."""
-    times = np.asarray(values, np.int64)
-    worst = np.argsort(-times, kind="stable")[:ring]
-    return CpuLatency(
-        cpu=cpu,
-        expected=len(times) + missed,
-        cycles=len(times),
-        missed=missed,
-        raw=Histogram.of(times),
-        worst=tuple(Late(due_ns=int(at) * MS, latency_ns=int(times[at])) for at in worst),
-        block_ns=block * MS,
-        block_maxima=tuple(
-            int(each) for each in np.maximum.reduceat(times, np.arange(0, len(times), block))
-        ),
-    )
+def counted(values: Iterable[int]) -> dict[str, Any]:
+    seen = list(values)
+    buckets = sorted({bucket_of(value) for value in seen})
+    return {
+        "min_ns": min(seen, default=-1),
+        "max_ns": max(seen, default=-1),
+        "sum_ns": sum(seen),
+        "counts": [[b, sum(bucket_of(value) == b for value in seen)] for b in buckets],
+    }
 
 
-def run_of(
-    *cpus: CpuLatency, repeat: int = 0, load: LoadPoint = IDLE, engine: str = "prober"
-) -> LatencyRun:
-    """A run of these CPUs at an interval of 1 ms."""
-    return LatencyRun(
-        key=LatencyKey(load, engine, repeat),
-        started="2026-01-01T00:00:00Z",
-        seconds=max((cpu.expected for cpu in cpus), default=0) / 1000,
-        interval_ns=MS,
-        priority=90,
-        policy="fifo",
-        cpus=tuple(cpus),
-    )
+def cpu(**changes: Any) -> dict[str, Any]:
+    """Four wake-ups a millisecond apart; the third was 2.5 ms late, and two were missed."""
+    plain = {
+        "cpu": 3,
+        "thread": 77,
+        "expected": 6,
+        "cycles": 4,
+        "missed": 2,
+        "early": 0,
+        "start_ns": 10**9,
+        "end_ns": 10**9 + 5 * 10**6,
+        "policy": "fifo",
+        "priority": 90,
+        "placed": 3,
+        "voluntary": 4,
+        "involuntary": 1,
+        "cpu_ns": 12_000,
+        "clock_cost_ps": 20_000,
+        "raw": counted([2000, 3000, 2_500_000, 2500]),
+        "omitted": counted([1_500_000, 500_000]),
+        "worst": [[2_000_000, 2_500_000, 2], [1_000_000, 3000, 0]],
+        "block_periods": 1,
+        "blocks": [2000, 3000, 2_500_000, 0, 0, 2500],
+    }
+    return plain | changes
 
 
-def part_of(*cpus: CpuLatency, repeat: int = 0) -> Part:
-    """The same as a statement on the tail looks at it."""
-    return Part(run=run_of(*cpus, repeat=repeat), cpus=tuple(cpus))
+def result(*cpus: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    plain = {"version": 1, "interval_ns": 10**6, "stopped": False, "held": "held"}
+    return plain | {"cpus": list(cpus)} | changes

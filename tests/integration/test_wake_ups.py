@@ -18,7 +18,7 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.latency.engine import Request
 from deadbeat.latency.engines.prober import ProberEngine, cpu_latency, parsed
 from deadbeat.model.errors import TargetError
-from deadbeat.model.latency import CpuLatency
+from deadbeat.model.latency import PATH_PARTS, CpuLatency
 from deadbeat.targets.base import Process
 from deadbeat.targets.local import LocalTarget
 
@@ -192,3 +192,27 @@ def test_two_measurements_at_once_are_refused() -> None:
         engine = ProberEngine(lock_wait=0.1)
         with LocalTarget() as target, pytest.raises(TargetError, match="has this machine"):
             engine.measure(target, Request(cpus=CPUS[:1], seconds=0.1))
+
+
+def test_traced_wake_ups_split_into_parts_that_sum_to_what_the_threads_saw() -> None:
+    engine = ProberEngine(lock_wait=LOCK_WAIT)
+    with LocalTarget() as target:
+        request = Request(cpus=CPUS, seconds=0.2, trace=True, break_ns=1)
+        measured = engine.measure(target, request)
+    for cpu in measured.cpus:
+        check_counts(cpu)
+    if measured.problems == ():  # tracefs is refused here: it says why
+        assert all(split.unavailable and not split.parts for split in measured.split)
+        return
+    worst = max(measured.cpus, key=lambda cpu: cpu.worst[0].latency_ns)
+    for split in measured.split:
+        assert split.latency is not None
+        assert split.latency.total == split.left_out + split.parts["interrupt"].total
+        assert split.left_out < split.latency.total
+        known = [split.parts[name].sum_ns for name in PATH_PARTS]
+        assert sum(known) <= split.latency.sum_ns
+        assert split.left_out or sum(known) == split.latency.sum_ns
+        if split.cpu == worst.cpu:
+            assert split.worst["latency_ns"] == worst.worst[0].latency_ns
+            assert split.worst["due_ns"] == worst.worst[0].due_ns
+        assert len(split.worst["cause"]) > 20

@@ -54,6 +54,14 @@ def parse_line(line: str, *, epoch_ns: int) -> TraceEvent | None:
     return next(iter(_Text(line, epoch_ns).events(0, len(line))), None)
 
 
+def events_between(text: str, first_ns: int, last_ns: int) -> list[TraceEvent]:
+    """The events of a ``trace`` file from one moment of its clock to another, in order of time;
+    first of all the last switch before on each CPU that has any: who had it."""
+    trace = _Text(text, 0)
+    inside = trace.within([(first_ns, last_ns)])
+    return [*trace.standing(trace.offset(first_ns), {event.cpu for event in inside}), *inside]
+
+
 def _nanoseconds(seconds: str, fraction: str) -> int:
     return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
 

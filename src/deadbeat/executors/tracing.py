@@ -83,7 +83,7 @@ for event in $needed; do
     set_to 1 "$i/events/$event/enable" || give_up "event $event is refused"
 done
 for event in $others; do set_to 1 "$i/events/$event/enable"; done
-say ready
+say "ready /proc/$$/root$i"  # whoever else writes there may not see what is mounted here alone
 while read -r word path; do
     case $word in
     on) { : > "$i/trace"; } 2>/dev/null && set_to 1 "$i/tracing_on" && say ok || say "no tracing could not be switched on" ;;
@@ -118,18 +118,32 @@ class Tracer:
     Args:
         cpus: CPUs whose events are wanted.
         place: Where tracefs is, or where it is mounted if need be.
+        more: Events that are recorded besides EVENTS, where the kernel has them.
+        buffer_kb: Ring buffer of each CPU; what does not fit in it is the oldest.
+
+    Attributes:
+        folder: The instance, as any process of the target may open it; "" where there is none.
     """
 
-    def __init__(self, target: Target, *, cpus: Sequence[int], place: str = PLACE) -> None:
+    def __init__(
+        self,
+        target: Target,
+        *,
+        cpus: Sequence[int],
+        place: str = PLACE,
+        more: Sequence[str] = (),
+        buffer_kb: int = BUFFER_KB,
+    ) -> None:
         self.unavailable = ""
+        self.folder = ""
         self.lost = 0
         self.lost_cpus: tuple[int, ...] = ()
         self._place = place
         self._target = target
         self._process: Process | None = None
         try:
-            self._process = target.start(_command(place, cpus))
-            self._hear("ready")
+            self._process = target.start(_command(place, cpus, more, buffer_kb))
+            self.folder = self._hear("ready").partition(" ")[2]
         except TargetError as error:
             self._give_up(str(error))
         except BaseException:  # an interrupt: nobody else could close it
@@ -212,10 +226,12 @@ class Tracer:
                 self._target.run(_command(self._place, ()), timeout=_SWEEP_S)
 
 
-def _command(place: str, cpus: Sequence[int]) -> tuple[str, ...]:
+def _command(
+    place: str, cpus: Sequence[int], more: Sequence[str] = (), buffer_kb: int = BUFFER_KB
+) -> tuple[str, ...]:
     """The script for ``cpus``; without any it only removes what others left."""
-    kb = min(BUFFER_KB, BUFFERS_KB // max(len(cpus), 1))
-    others = " ".join(event for event in EVENTS if event not in _NEEDED)
+    kb = min(buffer_kb, BUFFERS_KB // max(len(cpus), 1))
+    others = " ".join(event for event in (*EVENTS, *more) if event not in _NEEDED)
     words = (place, str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED), others)
     return ("sh", "-c", _SCRIPT, _SCRIPT, "0", *words, cpu_mask(cpus) if cpus else "")
 

@@ -22,7 +22,11 @@ class Request:
         policy: ``fifo`` or ``other``.
         dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest
             does; ``system``: left as an application would find it.
-        trace: Whether the kernel's events are recorded too, and the path is split.
+        trace: Whether a short run with the kernel's events recorded follows the one that counts,
+            and its wake-ups' path is split.
+        break_ns: The kernel's events are recorded in the run that counts, and kept around every
+            wake-up that is later than this and than all before: the very worst of a long run
+            has its cause. What recording them costs is in its figures then. 0: they are not.
         load: What runs beside it; engines that measure do not look at it.
         seed: Of engines that make their figures up.
     """
@@ -34,6 +38,7 @@ class Request:
     policy: Literal["fifo", "other"] = "fifo"
     dma_latency: Literal["hold", "system"] = "hold"
     trace: bool = False
+    break_ns: int = 0
     load: LoadPoint = IDLE
     seed: int = 0
 

@@ -151,13 +151,21 @@ class PathSplit:
     Attributes:
         cpu: Which.
         parts: Name of a part -> its times.
-        worst: The latest traced wake-up: part -> ns, and ``cause`` in words.
+        worst: The latest traced wake-up: part -> ns, ``due_ns`` (as of `Late`), ``latency_ns``, and
+            ``cause`` in words. Without the parts where its events are incomplete.
+        latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
+            which is not traced, it shows what tracing costs. None: not recorded.
+        left_out: Traced wake-ups whose events are incomplete, and are in no part.
+        lost: Events that the kernel's buffers could not hold, of all CPUs together.
         unavailable: Why there is none; "" where there is.
     """
 
     cpu: int
     parts: dict[str, Histogram] = field(factory=dict)
     worst: dict[str, Any] = field(factory=dict)
+    latency: Histogram | None = None
+    left_out: int = 0
+    lost: int = 0
     unavailable: str = ""
 
 

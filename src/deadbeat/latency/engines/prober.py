@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.tracing import Tracer
 from deadbeat.latency.engine import Measured, Request
+from deadbeat.latency.path import EVENTS, Traced, split_path, told_worst
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, Late, Problem
+from deadbeat.model.latency import CpuLatency, Late, PathSplit, Problem
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 
@@ -23,6 +26,10 @@ from deadbeat.targets.base import Process, Target
 WORST = 20
 #: Beyond the guardian's own bound of a minute, so that it has the first word.
 PATIENCE_S = 90.0
+#: A traced run lasts no longer: beyond it the oldest events would be lost.
+TRACE_S = 10.0
+#: Buffer of each CPU for a traced run, and for the trace of one wake-up.
+TRACE_KB, KEPT_KB = 8192, 1024
 _VERSION = 1
 _HINT = "a defect: the runtime wrote it"
 
@@ -70,25 +77,64 @@ class ProberEngine:
         return f"deadbeat {tool_version()} ({self._program().name})"
 
     def measure(self, target: Target, request: Request) -> Measured:
-        """Measures once; see the protocol."""
-        plain = self._run(target, request)
+        """Measures once; see the protocol. With ``trace`` a short traced run comes after it."""
+        kept = None
+        if request.break_ns:
+            plain, kept = self._kept(target, request)
+        else:
+            plain = self._run(target, request)
+        split = self._split(target, request) if request.trace else ()
         return Measured(
             cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
+            split=split if kept is None else with_worst(split, request.cpus, kept),
             problems=tuple(problems_of(plain)),
         )
+
+    def _split(self, target: Target, request: Request) -> tuple[PathSplit, ...]:
+        """A run of its own with the kernel's events, for no longer than its buffers can hold."""
+        short = evolve(request, seconds=min(request.seconds, TRACE_S))
+        with Tracer(target, cpus=request.cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
+            tracer.start()
+            plain = self._run(target, short, _marks(tracer)) if not tracer.unavailable else {}
+            tracer.stop()
+            text = tracer.text()
+            if tracer.unavailable:
+                return _untraced(request.cpus, tracer.unavailable)
+            return split_path(text, traced_threads(plain), lost=tracer.lost)
+
+    def _kept(self, target: Target, request: Request) -> tuple[dict[str, Any], PathSplit]:
+        """The run that counts, with the kernel's events, and why its worst wake-up was late."""
+        with Tracer(target, cpus=request.cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
+            tracer.start()
+            if tracer.unavailable:
+                (why,) = _untraced(request.cpus[:1], tracer.unavailable)
+                return self._run(target, request), why
+            keeper = _Keeper(tracer)
+            options = _marks(tracer) | {
+                "--break-ns": str(request.break_ns),
+                "--break-file": f"{tracer.folder}/tracing_on",
+            }
+            plain = self._run(target, request, options, keeper.hear)
+        return plain | {"traced": True}, keeper.told(plain, request)
 
     def _program(self) -> Path:
         return link_program(self._toolchain or Toolchain.find(), NO_TASK_SETS)
 
-    def _run(self, target: Target, request: Request) -> dict[str, Any]:
-        """What the program wrote."""
+    def _run(
+        self,
+        target: Target,
+        request: Request,
+        more: Mapping[str, str] | None = None,
+        hear: Callable[[str], None] = lambda line: None,
+    ) -> dict[str, Any]:
+        """What the program wrote; ``hear`` gets what it says meanwhile."""
         machine = HardwareExecutor(
             target=target, cpus=request.cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
         )
         out = f"{target.folder}/wake-ups"
-        options = self._options(request, out)
+        options = self._options(request, out) | dict(more or {})
         with machine.start_program(self._program(), "probe", options) as process:
-            self._listen(machine, process, request.seconds + self._lock_wait + PATIENCE_S)
+            _listen(machine, process, request.seconds + self._lock_wait + PATIENCE_S, hear)
         with TemporaryDirectory() as folder:
             target.get(out, Path(folder) / "wake-ups")
             text = (Path(folder) / "wake-ups").read_text()
@@ -107,18 +153,91 @@ class ProberEngine:
             "--out": out,
         }
 
-    def _listen(self, machine: HardwareExecutor, process: Process, patience: float) -> None:
-        """Sleeps until the program is done."""
-        while (line := process.read_line(patience)) is not None:
-            if line.startswith("error "):
-                raise machine.explain(line)
-            if line.startswith("done "):
-                process.close(PATIENCE_S)
-                return
-        words = process.stderr().strip().splitlines()
-        raise TargetError(
-            "the measuring program ended in the middle of a run", words[-1] if words else ""
-        )
+
+def _listen(
+    machine: HardwareExecutor, process: Process, patience: float, hear: Callable[[str], None]
+) -> None:
+    """Sleeps until the program is done."""
+    while (line := process.read_line(patience)) is not None:
+        if line.startswith("error "):
+            raise machine.explain(line)
+        if line.startswith("done "):
+            process.close(PATIENCE_S)
+            return
+        hear(line)
+    words = process.stderr().strip().splitlines()
+    raise TargetError(
+        "the measuring program ended in the middle of a run", words[-1] if words else ""
+    )
+
+
+# --- traced runs --------------------------------------------------------------------------------
+
+
+def _marks(tracer: Tracer) -> dict[str, str]:
+    return {"--mark-file": f"{tracer.folder}/trace_marker"}
+
+
+def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
+    return tuple(PathSplit(cpu=cpu, unavailable=why) for cpu in cpus)
+
+
+def traced_threads(plain: Mapping[str, Any]) -> list[Traced]:
+    """The measuring threads of a result."""
+    return [
+        Traced(cpu=cpu["cpu"], thread=cpu["thread"], start_ns=cpu["start_ns"])
+        for cpu in plain["cpus"]
+    ]
+
+
+class _Keeper:
+    """Keeps the trace that the program stopped, and lets the next one begin.
+
+    It is kept unread: to parse it would keep the machine busy that is being measured.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._last: tuple[int, int, int] | None = None
+        self._text = ""
+
+    def hear(self, line: str) -> None:
+        """``late PLACE DUE_NS LATENCY_NS``."""
+        word, *rest = line.split()
+        if word == "late":
+            place, due_ns, latency_ns = map(int, rest)
+            if self._last is None or latency_ns > self._last[2]:  # two at once come in any order
+                self._tracer.stop()
+                self._last, self._text = (place, due_ns, latency_ns), self._tracer.text()
+            self._tracer.start()
+
+    def told(self, plain: Mapping[str, Any], request: Request) -> PathSplit:
+        """The worst wake-up with its cause."""
+        if self._last is None:
+            why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
+            return PathSplit(cpu=request.cpus[0], unavailable=why)
+        place, due_ns, latency_ns = self._last
+        thread = traced_threads(plain)[place]
+        return PathSplit(cpu=thread.cpu, worst=told_worst(self._text, thread, due_ns, latency_ns))
+
+
+def with_worst(
+    split: Sequence[PathSplit], cpus: Sequence[int], kept: PathSplit
+) -> tuple[PathSplit, ...]:
+    """What is known of every CPU, with the worst wake-up of the run that counts where ``kept`` has
+    it."""
+    every = {cpu: PathSplit(cpu=cpu, unavailable="not traced") for cpu in cpus}
+    every |= {one.cpu: one for one in split}
+    known = every[kept.cpu]
+    if kept.worst:
+        why = known.unavailable if known.parts else ""
+        every[kept.cpu] = evolve(known, worst=kept.worst, unavailable=why)
+    elif not split:
+        every = {cpu: PathSplit(cpu=cpu, unavailable=kept.unavailable) for cpu in cpus}
+    return tuple(every[cpu] for cpu in cpus)
+
+
+# --- what the program wrote ---------------------------------------------------------------------
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -183,6 +302,9 @@ def problems_of(plain: Mapping[str, Any]) -> list[Problem]:
         if cpu["early"]:
             text = f"CPU {cpu['cpu']}: {cpu['early']} wake-ups before their time, counted as 0 ns"
             found.append(Problem(name="clock-behind", seriousness="warning", text=text))
+    if plain.get("traced"):
+        text = "the kernel's events were recorded while it measured, which takes time of its own"
+        found.append(Problem(name="traced", seriousness="warning", text=text))
     if plain.get("stopped"):
         text = "it was asked to end before its time"
         found.append(Problem(name="ended-early", seriousness="warning", text=text))
