@@ -1,0 +1,95 @@
+"""How sides differ, with the interval between runs."""
+
+from __future__ import annotations
+
+from deadbeat.analysis.run_ratio import RUNS_MIN, Ratio, run_ratio
+from deadbeat.model.latency import LoadPoint
+from deadbeat.report.latency_data import load_words
+from deadbeat.report.latency_sides import Question, Side, Table
+from deadbeat.report.times import time_text
+
+#: A maximum of a run grows with its length: lengths must be alike to this.
+_ALIKE = 1.02
+
+
+def ratio(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str) -> Ratio:
+    """Of a quantity of a run, beside one load; without an interval where runs differ in length."""
+    one, two = over.cell(load, asked.engine), under.cell(load, asked.engine)
+    if one is None or two is None:
+        return run_ratio((), ())
+    found = run_ratio(one.whole.honest[quantity].runs_ns, two.whole.honest[quantity].runs_ns)
+    if quantity.startswith("max") and not same_length(over, under):
+        return Ratio(value=found.value, low=None, high=None, runs=found.runs)
+    return found
+
+
+def same_length(over: Side, under: Side) -> bool:
+    """Whether runs of both sides are equally long."""
+    lengths = [side.summary.meta.get("seconds") for side in (over, under)]
+    known = [value for value in lengths if isinstance(value, int | float) and value > 0]
+    return len(known) == 2 and max(known) / min(known) <= _ALIKE
+
+
+def ratio_text(found: Ratio) -> str:
+    """``1.32 [1.10, 1.58]``, or that there is no interval."""
+    if found.value is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.value:.3g} (no interval)"
+    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+
+
+def ratio_table(asked: Question, quantities: tuple[tuple[str, str], ...]) -> Table:
+    """For every load both sides' figures and their ratio, second over first."""
+    base, other = asked.sides
+    rows = []
+    for load in asked.loads:
+        for quantity, name in quantities:
+            cells = [side.cell(load, asked.engine) for side in asked.sides]
+            rows.append(
+                (
+                    load_words(load),
+                    name,
+                    *(
+                        "–" if c is None else time_text(c.whole.honest[quantity].value_ns)
+                        for c in cells
+                    ),
+                    _of(asked, other, base, load, quantity),
+                )
+            )
+    return Table(
+        title=f"{other.name} against {base.name}",
+        columns=("load", "latency", base.name, other.name, "times as large [95 %]"),
+        rows=tuple(rows),
+    )
+
+
+def _of(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str) -> str:
+    if quantity == "max":
+        cells = (over.cell(load, asked.engine), under.cell(load, asked.engine))
+        one, two = (c.whole.honest["max"].value_ns if c else None for c in cells)
+        return f"{one / two:.3g} (one sample of each)" if one and two else "–"
+    return ratio_text(ratio(asked, over, under, load, quantity))
+
+
+def effect_sentence(asked: Question, quantity: str, name: str) -> str:
+    """At how many loads the second side is larger or smaller for sure, and how much at most."""
+    base, other = asked.sides
+    found = [(load, ratio(asked, other, base, load, quantity)) for load in asked.loads]
+    sure = [(load, r) for load, r in found if r.low is not None and r.high is not None]
+    if not sure:
+        why = (
+            "runs of different lengths have maxima that cannot be compared"
+            if quantity.startswith("max") and not same_length(other, base)
+            else f"fewer than {RUNS_MIN} runs a side beside a load"
+        )
+        return f"{name}: whether {other.name} differs from {base.name} is not known: {why}."
+    larger = sum(r.differs and (r.value or 0) > 1 for _, r in sure)
+    smaller = sum(r.differs and (r.value or 0) < 1 for _, r in sure)
+    worst_load, worst = max(sure, key=lambda item: item[1].high or 0)
+    alone = len(sure)
+    return (
+        f"{name}: {other.name} is larger beside {larger} and smaller beside {smaller} of {alone}"
+        f" {'load' if alone == 1 else 'loads'} (95 % each, not allowing for their number); nowhere"
+        f" is it more than {worst.high:.3g} times as large ({load_words(worst_load)})."
+    )

@@ -1,0 +1,52 @@
+"""Maximum latency of a hardened kernel and of the same one not hardened."""
+
+from __future__ import annotations
+
+from deadbeat.report.charts import Chart
+from deadbeat.report.latency_sides import (
+    Drawn,
+    Question,
+    caveats,
+    how,
+    sides_panel,
+    systems_table,
+)
+from deadbeat.report.presets import Preset
+from deadbeat.report.presets._ratios import effect_sentence, ratio_table
+from deadbeat.report.presets._sources import SAVOIR_FAIRE
+
+
+def draw(asked: Question) -> Drawn:
+    """Both maxima, and how many times as large the second's is."""
+    chart = Chart(
+        name="hardening",
+        title="Maximum latency with and without hardening",
+        caption=f"{how(asked)}; all CPUs together. Left: the latest wake-up of all, one sample: a"
+        " point that sticks out there and not on the right is an outlier. Right: the maximum of"
+        " one run, geometric mean over the runs; bars: 95 %.",
+        panels=(
+            sides_panel(asked, "max", "Maximum"),
+            sides_panel(asked, "max_of_a_run", "Maximum of one run"),
+        ),
+    )
+    return Drawn(
+        charts=(chart,),
+        sentences=(effect_sentence(asked, "max_of_a_run", "Maximum of one run"),),
+        tables=(
+            ratio_table(asked, (("max", "maximum"), ("max_of_a_run", "of one run"))),
+            systems_table(asked),
+        ),
+        caveats=caveats(asked),
+    )
+
+
+PRESET = Preset(
+    name="hardening",
+    title="Maximum latency with and without hardening",
+    about="Maximum latency against load of one kernel without and with hardening options, and how"
+    " many times as large it becomes, with the interval.",
+    source=f"{SAVOIR_FAIRE} 4",
+    takes="PLAIN HARDENED",
+    draw=draw,
+    most=2,
+)

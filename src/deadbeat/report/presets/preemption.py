@@ -1,0 +1,124 @@
+"""Maximum latency of several kernels against load."""
+
+from __future__ import annotations
+
+import math
+
+from deadbeat.model.latency import LoadPoint
+from deadbeat.report.charts import Chart
+from deadbeat.report.latency_data import interval_text, load_words
+from deadbeat.report.latency_sides import (
+    Drawn,
+    Question,
+    Side,
+    Table,
+    caveats,
+    how,
+    sides_panel,
+    systems_table,
+)
+from deadbeat.report.presets import Preset
+from deadbeat.report.presets._sources import SAVOIR_FAIRE
+from deadbeat.report.times import time_text
+
+
+def draw(asked: Question) -> Drawn:
+    """The latest of all, and beside it what a single run shows, with its interval."""
+    chart = Chart(
+        name="preemption",
+        title="Maximum latency by kernel and load",
+        caption=f"{how(asked)}; all CPUs together. Left: the latest wake-up of all, one sample"
+        " however long was measured. Right: the maximum of one run, geometric mean over the runs;"
+        " bars: 95 %.",
+        panels=(
+            sides_panel(asked, "max", "Maximum"),
+            sides_panel(asked, "max_of_a_run", "Maximum of one run"),
+        ),
+    )
+    return Drawn(
+        charts=(chart,),
+        sentences=_sentences(asked),
+        tables=(_table(asked), systems_table(asked)),
+        caveats=caveats(asked),
+    )
+
+
+def _table(asked: Question) -> Table:
+    rows = []
+    for side in asked.sides:
+        for cell in asked.cells(side):
+            shown = cell.whole.honest
+            rows.append(
+                (
+                    side.name,
+                    load_words(cell.load),
+                    time_text(shown["max"].value_ns),
+                    f"CPU {cell.whole.max_cpu}",
+                    interval_text(shown["max_of_a_run"]),
+                    time_text(shown["mean"].value_ns),
+                )
+            )
+    return Table(
+        title="Maxima",
+        columns=("system", "load", "maximum", "on", "of one run [95 %]", "mean"),
+        rows=tuple(rows),
+    )
+
+
+def _sentences(asked: Question) -> tuple[str, ...]:
+    found = []
+    best = {
+        load: min(asked.sides, key=lambda side: _value(asked, side, load)) for load in asked.loads
+    }
+    for side in asked.sides:
+        own = [load for load, least in best.items() if least is side]
+        if own:
+            where = (
+                "beside every load" if len(own) == len(asked.loads)
+                else f"beside {', '.join(map(load_words, own))}"
+            )  # fmt: skip
+            sure = [load for load in own if _apart(asked, side, load)]
+            found.append(
+                f"{side.name} has the lowest maximum of one run {where}; its interval lies below"
+                f" all others' beside {len(sure)} of {len(own)}."
+            )
+    worst = max(
+        (cell for side in asked.sides for cell in asked.cells(side)),
+        key=lambda cell: cell.whole.honest["max"].value_ns or 0,
+    )
+    owner = next(side for side in asked.sides if worst in asked.cells(side))
+    found.append(
+        f"The latest wake-up of all: {time_text(worst.whole.honest['max'].value_ns)}, on"
+        f" {owner.name} beside {load_words(worst.load)}."
+    )
+    return tuple(found)
+
+
+def _value(asked: Question, side: Side, load: LoadPoint) -> float:
+    cell = side.cell(load, asked.engine)
+    value = cell.whole.honest["max_of_a_run"].value_ns if cell else None
+    return math.inf if value is None else value
+
+
+def _apart(asked: Question, side: Side, load: LoadPoint) -> bool:
+    """Whether the interval of ``side`` ends below where those of all others begin."""
+    ends = {}
+    for other in asked.sides:
+        cell = other.cell(load, asked.engine)
+        known = cell.whole.honest["max_of_a_run"] if cell else None
+        if known is None or known.low_ns is None or known.high_ns is None:
+            return False
+        ends[other.name] = (known.low_ns, known.high_ns)
+    own = ends.pop(side.name)[1]
+    return all(own < low for low, _ in ends.values())
+
+
+PRESET = Preset(
+    name="preemption",
+    title="Maximum latency of several kernels against load",
+    about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened): the"
+    " latest wake-up, and the maximum of one run with its interval.",
+    source=f"{SAVOIR_FAIRE} 2",
+    takes="KERNEL-A KERNEL-B [KERNEL-C...]",
+    draw=draw,
+)

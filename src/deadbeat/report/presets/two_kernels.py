@@ -1,0 +1,125 @@
+"""Logarithmic histograms of two kernels over each other, and the ratio of their worst cases."""
+
+from __future__ import annotations
+
+from deadbeat.model.latency import LoadPoint
+from deadbeat.report.charts import Chart
+from deadbeat.report.latency_data import load_words
+from deadbeat.report.latency_histograms import HISTOGRAM_CAPTION, Named, overlaid
+from deadbeat.report.latency_sides import (
+    Drawn,
+    Question,
+    Side,
+    Table,
+    caveats,
+    how,
+    systems_table,
+)
+from deadbeat.report.presets import Preset
+from deadbeat.report.presets._ratios import ratio, ratio_text, same_length
+from deadbeat.report.presets._sources import HEDERA
+from deadbeat.report.times import time_text
+
+
+def draw(asked: Question) -> Drawn:
+    """Both histograms as shares, the ratio of the maxima, and how sure it is."""
+    load = asked.load or _heaviest(asked)
+    named = [
+        Named(label=side.name, histogram=cell.whole.honest.histogram)
+        for side in asked.sides
+        if (cell := side.cell(load, asked.engine))
+    ]
+    chart = Chart(
+        name="two-kernels",
+        title=f"Latency of two kernels beside {load_words(load)}",
+        caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
+        panels=(overlaid(named, per_million=True),),
+    )
+    return Drawn(
+        charts=(chart,),
+        sentences=_sentences(asked, load),
+        tables=(_table(asked, load), systems_table(asked)),
+        caveats=caveats(asked, (load,)),
+    )
+
+
+def _heaviest(asked: Question) -> LoadPoint:
+    """The mixed load where it was measured, else the one with the latest wake-up of all."""
+    mixed = [load for load in asked.loads if load.profile == "mixed" and load.percent]
+    if mixed:
+        return mixed[-1]
+
+    def worst(load: LoadPoint) -> float:
+        cells = [side.cell(load, asked.engine) for side in asked.sides]
+        return max(c.whole.honest["max"].value_ns or 0 for c in cells if c is not None)
+
+    return max(asked.loads, key=worst)
+
+
+def _tops(asked: Question, load: LoadPoint) -> list[tuple[float, Side]]:
+    """Maxima, the larger first."""
+    found = []
+    for side in asked.sides:
+        cell = side.cell(load, asked.engine)
+        value = cell.whole.honest["max"].value_ns if cell else None
+        found.append((value or 0.0, side))
+    return sorted(found, key=lambda item: -item[0])
+
+
+def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
+    (high, over), (low, under) = _tops(asked, load)
+    if not low:
+        return ("No wake-up was measured on one side: nothing can be compared.",)
+    found = ratio(asked, over, under, load, "max_of_a_run")
+    first = (
+        f"The latest wake-up was {time_text(high)} on {over.name} and {time_text(low)} on"
+        f" {under.name}: {high / low:.3g} times as late. That is one sample of each: it has no"
+        " interval, and grows with the time measured."
+    )
+    if found.low is None:
+        why = (
+            "too few runs on a side"
+            if same_length(over, under)
+            else "runs of different lengths have maxima that cannot be compared"
+        )
+        return (first, f"How sure that is cannot be said: {why}.")
+    return (
+        first,
+        f"The maximum of one run is {ratio_text(found)} times as large on {over.name} (geometric"
+        f" mean of {found.runs[0]} and {found.runs[1]} runs, 95 %)"
+        + ("." if found.differs else ": the two may as well be equal."),
+    )
+
+
+def _table(asked: Question, load: LoadPoint) -> Table:
+    (_, over), (_, under) = _tops(asked, load)
+    rows = []
+    for quantity, name in (
+        ("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum"),
+        ("max_of_a_run", "maximum of one run"),
+    ):  # fmt: skip
+        cells = [side.cell(load, asked.engine) for side in (over, under)]
+        one, two = (c.whole.honest[quantity].value_ns if c else None for c in cells)
+        if quantity == "max":
+            text = f"{one / two:.3g} (one sample of each)" if one and two else "–"
+        else:
+            text = ratio_text(ratio(asked, over, under, load, quantity))
+        rows.append((name, time_text(one), time_text(two), text))
+    return Table(
+        title=f"{over.name} against {under.name}",
+        columns=("latency", over.name, under.name, "times as large [95 %, between runs]"),
+        rows=tuple(rows),
+    )
+
+
+PRESET = Preset(
+    name="two-kernels",
+    title="Latency histograms of two kernels and the ratio of their worst cases",
+    about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio of"
+    " the maxima, which are one sample each, and that of the maxima of single runs, which has an"
+    " interval.",
+    source=HEDERA,
+    takes="KERNEL-A KERNEL-B",
+    draw=draw,
+    most=2,
+)
