@@ -45,7 +45,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
 
     Args:
         name: In the picture; "": that of the folder.
-        inventory: Answer of ``deadbeat doctor --json``; None: ``doctor.json`` in the folder, if any.
+        inventory: Answer of ``deadbeat doctor --json``; None: ``doctor.json`` there, if any.
 
     Raises:
         DataError: A file of it is missing or damaged.

@@ -73,7 +73,7 @@ def _of(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str
 
 
 def effect_sentence(asked: Question, quantity: str, name: str) -> str:
-    """At how many loads the second side is larger or smaller for sure, and how much at most."""
+    """Beside how many loads the second side is larger or smaller, and how much at most."""
     base, other = asked.sides
     found = [(load, ratio(asked, other, base, load, quantity)) for load in asked.loads]
     sure = [(load, r) for load, r in found if r.low is not None and r.high is not None]
@@ -84,12 +84,21 @@ def effect_sentence(asked: Question, quantity: str, name: str) -> str:
             else f"fewer than {RUNS_MIN} runs a side beside a load"
         )
         return f"{name}: whether {other.name} differs from {base.name} is not known: {why}."
-    larger = sum(r.differs and (r.value or 0) > 1 for _, r in sure)
-    smaller = sum(r.differs and (r.value or 0) < 1 for _, r in sure)
-    worst_load, worst = max(sure, key=lambda item: item[1].high or 0)
-    alone = len(sure)
+    larger = [load for load, r in sure if r.differs and (r.value or 0) > 1]
+    smaller = [load for load, r in sure if r.differs and (r.value or 0) < 1]
+    where, worst = max(sure, key=lambda item: item[1].high or 0)
+    of = f"of {len(sure)} {'load' if len(sure) == 1 else 'loads'}"
+    told = [
+        f"{word} beside {len(loads)} {of}"
+        for word, loads in (("larger", larger), ("smaller", smaller))
+        if loads
+    ]
+    first = (
+        f"{other.name} is {' and '.join(told)} than {base.name}"
+        if told
+        else f"no difference of {other.name} from {base.name} shows beside any {of}"
+    )
     return (
-        f"{name}: {other.name} is larger beside {larger} and smaller beside {smaller} of {alone}"
-        f" {'load' if alone == 1 else 'loads'} (95 % each, not allowing for their number); nowhere"
-        f" is it more than {worst.high:.3g} times as large ({load_words(worst_load)})."
+        f"{name}: {first} (95 % each, not allowing for their number). It may be"
+        f" {worst.high:.3g} times as large at most ({load_words(where)})."
     )

@@ -17,7 +17,7 @@ from deadbeat.report.presets import Preset
 from deadbeat.report.presets._ratios import effect_sentence, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 
-_QUANTITIES = (("max", "maximum"), ("max_of_a_run", "of one run"), ("mean", "mean"))
+_QUANTITIES = (("max", "maximum"), ("max_of_a_run", "maximum of one run"), ("mean", "mean"))
 _NOT_RECORDED = "not recorded"
 
 

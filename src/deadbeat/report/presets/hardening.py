@@ -33,7 +33,7 @@ def draw(asked: Question) -> Drawn:
         charts=(chart,),
         sentences=(effect_sentence(asked, "max_of_a_run", "Maximum of one run"),),
         tables=(
-            ratio_table(asked, (("max", "maximum"), ("max_of_a_run", "of one run"))),
+            ratio_table(asked, (("max", "maximum"), ("max_of_a_run", "maximum of one run"))),
             systems_table(asked),
         ),
         caveats=caveats(asked),

@@ -41,7 +41,8 @@ def draw(asked: Question) -> Drawn:
         ),
         tables=(
             ratio_table(
-                asked, (("max", "maximum"), ("max_of_a_run", "of one run"), ("mean", "average"))
+                asked,
+                (("max", "maximum"), ("max_of_a_run", "maximum of one run"), ("mean", "average")),
             ),
             systems_table(asked),
         ),

@@ -18,6 +18,7 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
+from deadbeat.report.presets._ratios import ratio
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 from deadbeat.report.times import time_text
 
@@ -77,10 +78,10 @@ def _sentences(asked: Question) -> tuple[str, ...]:
                 "beside every load" if len(own) == len(asked.loads)
                 else f"beside {', '.join(map(load_words, own))}"
             )  # fmt: skip
-            sure = [load for load in own if _apart(asked, side, load)]
+            sure = sum(_below_all(asked, side, load) for load in own)
             found.append(
-                f"{side.name} has the lowest maximum of one run {where}; its interval lies below"
-                f" all others' beside {len(sure)} of {len(own)}."
+                f"{side.name} has the lowest maximum of one run {where}; beside {sure} of"
+                f" {len(own)} it is lower than that of each other by more than chance (95 % each)."
             )
     worst = max(
         (cell for side in asked.sides for cell in asked.cells(side)),
@@ -100,17 +101,14 @@ def _value(asked: Question, side: Side, load: LoadPoint) -> float:
     return math.inf if value is None else value
 
 
-def _apart(asked: Question, side: Side, load: LoadPoint) -> bool:
-    """Whether the interval of ``side`` ends below where those of all others begin."""
-    ends = {}
-    for other in asked.sides:
-        cell = other.cell(load, asked.engine)
-        known = cell.whole.honest["max_of_a_run"] if cell else None
-        if known is None or known.low_ns is None or known.high_ns is None:
-            return False
-        ends[other.name] = (known.low_ns, known.high_ns)
-    own = ends.pop(side.name)[1]
-    return all(own < low for low, _ in ends.values())
+def _below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
+    """Whether the intervals of its ratios to all others end below 1."""
+    found = [
+        ratio(asked, side, other, load, "max_of_a_run")
+        for other in asked.sides
+        if other is not side
+    ]
+    return all(each.high is not None and each.high < 1 for each in found)
 
 
 PRESET = Preset(

@@ -1,0 +1,293 @@
+"""``deadbeat plot``: presets on made-up machines whose ratio is known, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+from helpers.latencies import made_up_runs
+from helpers.pages import HOSTILE, Page
+
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.cli.main import main
+from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import IDLE, LoadPoint, Problem
+from deadbeat.report.latency_data import loads_of
+from deadbeat.report.latency_sides import Side, question
+from deadbeat.report.plot import labels_of, render_plot
+from deadbeat.report.presets import preset_of, presets
+from deadbeat.report.presets.bsp import inventory_words
+from deadbeat.store.latency import LatencyStore
+
+HALF, MIXED = LoadPoint("cpu", 50), LoadPoint("mixed", 100)
+LOADS = (IDLE, HALF, MIXED)
+
+
+def side(name: str, *, scale: float = 1.0, seed: int = 1, **more) -> Side:
+    given = {"loads": LOADS, "repeats": 4, "seconds": 0.25} | more
+    runs = made_up_runs(scale=scale, seed=seed, **given)
+    platform = {"name": "board", "soc": "x", "kernel": f"6.1 {name}", "preemption": "rt"}
+    return Side(name=name, summary=summarise_latency(runs, name=name), platform=platform)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Side:
+    return side("standard", scale=10.0)
+
+
+@pytest.fixture(scope="module")
+def fast() -> Side:
+    return side("rt", seed=2)
+
+
+def words(drawn) -> str:
+    return " ".join((*drawn.sentences, *drawn.caveats))
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_every_preset_describes_itself_and_draws(name, slow, fast):
+    preset = preset_of(name)
+    assert preset.name == name
+    assert preset.title
+    assert preset.about.endswith(".")
+    assert preset.source
+    assert 1 <= preset.least <= preset.most
+    sides = [fast] if preset.least == 1 else [slow, fast]
+    asked = question(sides)
+    drawn = preset.draw(asked)
+    assert drawn.charts[0].name == name
+    assert not any(panel.blank for chart in drawn.charts for panel in chart.panels)
+    page = Page(render_plot(preset, asked, drawn))
+    assert page.text.count("SIMULATED") >= 2
+    for sentence in drawn.sentences:
+        assert sentence.replace(" %", "\xa0%").split()[0] in page.text
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_a_wrong_number_of_results_is_refused_with_what_it_takes(name):
+    preset = preset_of(name)
+    for count in (preset.least - 1, preset.most + 1):
+        with pytest.raises(UsageError) as error:
+            preset.check(["x"] * count)
+        assert f"{count} " in error.value.message
+        assert preset.takes in error.value.hint
+
+
+def test_the_worst_case_ratio_is_that_of_the_two_machines(slow, fast):
+    asked = question([fast, slow])
+    drawn = preset_of("two-kernels").draw(asked)
+    one, two = (s.cell(MIXED, "simulated").whole.honest["max"].value_ns for s in (slow, fast))
+    first = drawn.sentences[0]
+    assert f"{one / two:.3g} times as late" in first
+    assert "one sample of each" in first
+    (chart,) = drawn.charts
+    (panel,) = chart.panels
+    # Shares: both curves have the area of all wake-ups.
+    for curve in panel.curves:
+        heights = np.array(curve.y[1:-1])
+        assert heights[heights > min(curve.y)].sum() == pytest.approx(1e6, rel=1e-6)
+    table = {row[0]: row for row in drawn.tables[0].rows}
+    assert drawn.tables[0].columns[1:3] == ("standard", "rt")
+    value, _, ends = table["median"][3].partition(" ")
+    low, high = (float(end) for end in ends.strip("[]").split(","))
+    assert low <= 10 <= high
+    assert float(value) == pytest.approx(10, rel=0.1)
+
+
+def test_maxima_of_runs_of_different_lengths_have_no_interval(fast):
+    long = side("standard", scale=3.0, seconds=0.5)
+    drawn = preset_of("two-kernels").draw(question([long, fast]))
+    assert "runs of different lengths" in words(drawn)
+    assert "Measured for different times (standard 2 s, rt 1 s beside mixed 100 %)" in words(drawn)
+
+
+def test_one_run_a_side_says_that_it_cannot_be_sure(slow):
+    once = side("rt", repeats=1)
+    drawn = preset_of("hardening").draw(question([once, slow]))
+    assert "is not known: fewer than 3 runs" in words(drawn)
+    assert "rt: a single run beside a load has no interval" in words(drawn)
+
+
+def test_the_lowest_kernel_is_named_and_whether_it_is_so_for_sure(fast):
+    slower = [side(name, scale=200.0, seed=k) for k, name in enumerate(("standard", "other"), 5)]
+    drawn = preset_of("preemption").draw(question([*slower, fast]))
+    assert "rt has the lowest maximum of one run beside every load" in words(drawn)
+    assert "beside 3 of 3 it is lower than that of each other" in words(drawn)
+    alike = preset_of("preemption").draw(question([fast, side("twin", seed=9)]))
+    assert "beside 0 of" in words(alike)
+    left, right = drawn.charts[0].panels
+    for panel in (left, right):
+        names = [curve.label for curve in panel.curves if curve.label]
+        assert names == ["standard", "other", "rt"]
+        places = [curve.x[0] for curve in panel.curves if curve.label]
+        assert len(set(places)) == 3
+
+
+def test_hardening_that_costs_nothing_is_not_called_a_cost(fast):
+    drawn = preset_of("hardening-average").draw(question([fast, side("hardened", seed=8)]))
+    assert "the source of this figure took 6 h" in words(drawn)
+    average = next(text for text in drawn.sentences if text.startswith("Average"))
+    assert "no difference" in average or "beside 1 of 3" in average
+    costly = preset_of("hardening-average").draw(question([fast, side("hard", scale=1.5)]))
+    assert "hard is larger beside 3 of 3 loads" in words(costly)
+
+
+def test_inventories_stand_side_by_side_or_are_asked_for(slow, fast):
+    known = evolve(slow, inventory={"packages": 549, "boot_time": "20 s"})
+    drawn = preset_of("bsp").draw(question([known, fast]))
+    table = drawn.tables[0]
+    assert table.columns == ("", "standard", "rt")
+    assert ("packages", "549", "not recorded") in table.rows
+    assert ("boot time", "20 s", "not recorded") in table.rows
+    assert "No inventory of rt" in words(drawn)
+    assert "doctor --json" in words(drawn)
+    assert inventory_words({}) == {}
+
+
+def test_the_cpus_of_the_nearest_load_are_drawn_and_that_is_said(fast):
+    quarter = side("q", loads=(IDLE, LoadPoint("cpu", 75)))
+    drawn = preset_of("per-cpu").draw(question([quarter]))
+    assert "beside cpu 75 %" in drawn.charts[0].title
+    assert "cpu 50 % was not measured" in words(drawn)
+    asked = question([fast], load=MIXED)
+    drawn = preset_of("per-cpu").draw(asked)
+    assert "mixed 100 %" in drawn.charts[0].title
+    assert [curve.label for curve in drawn.charts[0].panels[0].curves] == ["CPU 0", "CPU 1"]
+
+
+def test_what_must_not_differ_is_refused_all_at_once(fast):
+    meta = {**fast.summary.meta, "interval_ns": 500_000, "priority": 50}
+    other = evolve(fast, name="b", summary=evolve(fast.summary, meta=meta))
+    with pytest.raises(UsageError) as error:
+        question([fast, other])
+    assert error.value.details == (
+        "interval differs: rt: 1 ms; b: 500 µs", "priority differs: rt: 90; b: 50",
+    )  # fmt: skip
+
+
+def test_sides_without_a_common_engine_or_load_are_refused(fast):
+    cells = tuple(evolve(cell, engine="prober") for cell in fast.summary.cells)
+    other = evolve(fast, name="b", summary=evolve(fast.summary, cells=cells))
+    with pytest.raises(UsageError, match="no engine measured on every side"):
+        question([fast, other])
+    with pytest.raises(UsageError, match="no load was measured"):
+        question([side("a", loads=(IDLE,)), side("b", loads=(HALF,))])
+    with pytest.raises(UsageError, match="--load: memory 100 % was not measured"):
+        question([fast], load=LoadPoint("memory", 100))
+    with pytest.raises(UsageError, match="--engine: prober did not measure"):
+        question([fast], engine="prober")
+
+
+def test_loads_of_one_side_alone_and_invalid_runs_are_told(fast):
+    runs = made_up_runs(loads=(IDLE, HALF), repeats=4, seconds=0.25)
+    bad = Problem(name="died", seriousness="invalid", text="x")
+    runs[0] = evolve(runs[0], problems=(bad,))
+    less = Side(name="less", summary=summarise_latency(runs))
+    asked = question([fast, less])
+    assert [load.text for load in asked.loads] == ["idle", "cpu-050"]
+    told = words(preset_of("hardening").draw(asked))
+    assert "left out: mixed 100 %" in told
+    assert "not shown: less: 1" in told
+
+
+def test_a_label_of_one_side_alone_names_it(fast):
+    measured = evolve(fast, name="board", summary=evolve(fast.summary, labels=()))
+    assert labels_of([fast, fast]) == ("SIMULATED",)
+    assert labels_of([fast, measured]) == ("SIMULATED: rt",)
+
+
+def test_names_are_text(fast):
+    preset = preset_of("per-cpu")
+    hostile = evolve(fast, name=HOSTILE)
+    asked = question([hostile])
+    page = Page(render_plot(preset, asked, preset.draw(asked)))
+    assert len(page.scripts) == 3
+    assert "hacked()" in page.text
+    assert not any("onerror" in attributes for _, attributes in page.elements)
+
+
+# ---------- the command ----------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("results")
+    for name, scale in (("standard", 5.0), ("rt", 1.0)):
+        store = LatencyStore.create(root / name, {"name": name}, example_platform())
+        for run in made_up_runs(loads=(IDLE, HALF), scale=scale, repeats=3, seconds=0.3):
+            store.commit(run)
+    (root / "rt" / "doctor.json").write_text(json.dumps({"inventory": {"packages": 64}}))
+    return root
+
+
+def test_the_command_draws_and_says_where(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["plot", "bsp", "standard", "rt", "--runs", str(folder), "--out", str(out)]
+    assert main([*arguments, "--format", "svg"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("SIMULATED")
+    assert f"page: {out / 'bsp.html'}" in told
+    assert "64" in told
+    assert sorted(path.name for path in out.iterdir()) == ["bsp.html", "bsp.svg"]
+    assert "SIMULATED" in (out / "bsp.svg").read_text()
+
+
+def test_its_json_has_everything_that_was_said(folder, tmp_path, capsys):
+    arguments = ["plot", "two-kernels", str(folder / "standard"), str(folder / "rt"), "--json"]
+    more = ["--out", str(tmp_path), "--format", "none", "--names", "old,new", "--load", "cpu:50"]
+    assert main([*arguments, *more]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["results"] == ["old", "new"]
+    assert told["labels"] == ["SIMULATED"]
+    assert told["files"] == []
+    assert "cpu 50 %" not in told["caveats"]
+    assert told["tables"][0]["columns"][1:3] == ["old", "new"]
+
+
+def test_without_a_preset_it_lists_them(capsys):
+    assert main(["plot"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in presets())
+    assert main(["plot", "--json"]) == 0
+    assert {item["name"] for item in json.loads(capsys.readouterr().out)} == set(presets())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["preemtion", "rt"], "did you mean preemption?"),
+        (["hardening", "rt"], "plot hardening takes 2 results, 1 is named"),
+        (["per-cpu", "tr"], "did you mean rt?"),
+        (["per-cpu", "rt", "--format", "gif"], "--format"),
+        (["per-cpu", "rt", "--load", "cpu:150"], "--load: "),
+        (["per-cpu", "rt", "--load", "idle,50"], "names 2 loads"),
+        (["per-cpu", "rt", "--load", "memory"], "was not measured on every side"),
+        (["per-cpu", "rt", "--names", "a,b"], "2 names for 1 results"),
+        (["hardening", "rt", "rt"], "tell them apart with --names"),
+        (["bsp", "rt", "standard", "--inventory", "x.json"], "given 1 times for 2 results"),
+        (["per-cpu", "rt", "--inventory", "missing.json"], "cannot read inventory"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_the_cure(arguments, told, folder, tmp_path, capsys):
+    given = ["plot", *arguments, "--runs", str(folder), "--out", str(tmp_path / "out")]
+    assert main(given) in (1, 2)
+    error = capsys.readouterr().err
+    assert told in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_preset_is_in_the_reference():
+    page = (Path(__file__).parents[2] / "docs/reference/plots.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `([a-z-]+)` \| (\d) ?t?o? ?(\d?) \|", page, flags=re.M)
+    found = {p.name: (p.least, p.most) for p in presets().values()}
+    assert {name: (int(a), int(b or a)) for name, a, b in told} == found
+
+
+def test_loads_are_in_the_order_of_every_table(fast):
+    assert [load.text for load in loads_of(fast.summary.cells)] == ["idle", "cpu-050", "mixed-100"]
