@@ -60,10 +60,10 @@ struct verb {
     int (*body)(const struct options *options);
 };
 
-static const struct verb verbs[] = {{"serve", serve_sets},      {"calibrate", calibrate},
-                                    {"noise", measure_noise},   {"try", try_fragments},
-                                    {"once", run_once},         {"instrument", measure_instrumentation},
-                                    {"probe", measure_wake_ups}};
+static const struct verb verbs[] = {
+    {"serve", serve_sets},       {"calibrate", calibrate},   {"noise", measure_noise},
+    {"try", try_fragments},      {"once", run_once},         {"instrument", measure_instrumentation},
+    {"probe", measure_wake_ups}, {"rounds", measure_rounds}, {"unit", measure_unit}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -82,7 +82,9 @@ static int prepare_machine(struct options *o)
         say("error", error == EBUSY ? "busy" : "lock", error == EBUSY ? text : strerror(error));
         return EXIT_BUSY;
     }
-    if (o->policy == DB_POLICY_FIFO && (error = port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_GUARDIAN)) != 0) {
+    int priority = (int)o->priority; /* what it guards may stand above its band */
+    priority = priority > DB_PRIORITY_GUARDIAN ? priority : DB_PRIORITY_GUARDIAN;
+    if (o->policy == DB_POLICY_FIFO && (error = port_set_policy(DB_POLICY_FIFO, priority)) != 0) {
         say("error", "realtime-refused", strerror(error));
         return EXIT_REFUSED;
     }
@@ -134,6 +136,7 @@ int main(int count, char **words)
         .warmup = 1,
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
+        .rounds = {.real_time = true, .pin = -1, .unit_ps = 1000000, .gap_ns = DB_MILLISECOND / 10},
         .inject = {.delay_task = -1, .hog_core = -1, .move_task = -1, .fair_core = -1},
     };
     if (count > 1 && strcmp(words[1], "guard") == 0)

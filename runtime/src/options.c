@@ -15,16 +15,16 @@
 #define MAX_INTERVAL_NS (10000 * DB_MILLISECOND)
 #define MAX_SCRUB_BYTES (INT64_C(1) << 40)
 
-static bool parse_cpus(struct options *o, const char *text)
+static bool parse_cpus(int *cpus, uint32_t *count, const char *text)
 {
-    o->cpu_count = 0;
+    *count = 0;
     for (char *end; *text; text = *end == ',' ? end + 1 : end) {
         long cpu = strtol(text, &end, 10);
-        if (end == text || cpu < 0 || cpu > 4095 || o->cpu_count == DB_MAX_CORES || (*end && *end != ','))
+        if (end == text || cpu < 0 || cpu > 4095 || *count == DB_MAX_CORES || (*end && *end != ','))
             return false;
-        o->cpus[o->cpu_count++] = (int)cpu;
+        cpus[(*count)++] = (int)cpu;
     }
-    return o->cpu_count > 0;
+    return *count > 0;
 }
 
 static bool parse_number(const char *text, int64_t *value)
@@ -88,7 +88,9 @@ static bool parse_move(struct injection *inject, const char *text)
 static bool parse_text_option(struct options *o, const char *key, const char *value)
 {
     if (strcmp(key, "--cpus") == 0)
-        return parse_cpus(o, value);
+        return parse_cpus(o->cpus, &o->cpu_count, value);
+    if (strcmp(key, "--normal-cpus") == 0)
+        return parse_cpus(o->rounds.normal_cpus, &o->rounds.normal_cpu_count, value);
     if (strcmp(key, "--policy") == 0) {
         o->policy = strcmp(value, "fifo") == 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER;
         return o->policy == DB_POLICY_FIFO || strcmp(value, "other") == 0;
@@ -139,6 +141,13 @@ static const struct number {
     {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},
     {"--inject-task", INDEX, offsetof(struct options, inject.delay_task), -1, UINT16_MAX},
     {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},
+    {"--normal", SMALL, offsetof(struct options, rounds.normal), 0, 1024},
+    {"--pin", INDEX, offsetof(struct options, rounds.pin), -1, 4095},
+    {"--units", NUMBER, offsetof(struct options, rounds.units), 1, INT64_C(1) << 40},
+    {"--unit-ps", NUMBER, offsetof(struct options, rounds.unit_ps), 1, INT64_C(1) << 40},
+    {"--gap-ns", NUMBER, offsetof(struct options, rounds.gap_ns), 1000, DB_LONGEST_NS},
+    {"--period-ns", NUMBER, offsetof(struct options, rounds.period_ns), 0, DB_LONGEST_NS},
+    {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},
     {"--late", FLAG, offsetof(struct options, late), 0, 1},
     {"--split", FLAG, offsetof(struct options, split), 0, 1},
     {"--causes", FLAG, offsetof(struct options, causes), 0, 1},

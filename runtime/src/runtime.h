@@ -28,6 +28,19 @@ struct injection {
     int32_t fair_core; /* -1: none; a best-effort thread spins there */
 };
 
+/* A real-time thread in rounds, among ordinary ones. */
+struct rounds_options {
+    int normal_cpus[DB_MAX_CORES]; /* where the ordinary ones may run; none: on all of --cpus */
+    uint32_t normal_cpu_count;
+    uint32_t normal;   /* ordinary threads */
+    bool real_time;    /* false: without it, for what the ordinary ones do then */
+    int32_t pin;       /* CPU it is bound to; -1: any of --cpus */
+    int64_t units;     /* work of a round, in thousands of additions */
+    int64_t unit_ps;   /* what one takes when nobody disturbs it */
+    int64_t gap_ns;    /* so much longer than it should is worth a note */
+    int64_t period_ns; /* 0: back to back */
+};
+
 struct options {
     int cpus[DB_MAX_CORES];
     uint32_t cpu_count;
@@ -51,6 +64,7 @@ struct options {
     bool counters;                   /* count perf events of every task in every window */
     struct injection inject;
     uint32_t set_index; /* once: which task set */
+    struct rounds_options rounds;
     /* calibration and noise */
     const char *entries; /* file with one "name size" a line */
     const char *out;
@@ -62,7 +76,7 @@ struct options {
     int64_t break_ns;       /* above it, break_file gets a "0"; 0: never */
     const char *break_file; /* tracing_on of an instance of event tracing, or NULL */
     const char *mark_file;  /* gets a line for every wake-up: trace_marker of such an instance, or NULL */
-    uint32_t priority;      /* of the measuring threads */
+    uint32_t priority;      /* of the measuring threads, or of the one in rounds */
     uint32_t worst;         /* so many of the latest wake-ups are kept */
     bool hold_latency;      /* keep CPUs from idling deeply, as cyclictest does */
     bool until_eof;         /* the end of standard input ends it early */
@@ -157,6 +171,8 @@ int run_once(const struct options *options);
 int measure_wake_ups(const struct options *options);
 /* The verb `guard`, from the words after it. */
 int run_guarded(int count, char **words);
+int measure_rounds(const struct options *options);
+int measure_unit(const struct options *options);
 /* What `once` takes where no option says otherwise. */
 void once_defaults(struct options *options);
 bool once_possible(const struct options *options);

@@ -34,6 +34,8 @@ void port_sleep_until_ns(int64_t at);
 int port_set_policy(enum db_policy policy, int priority);
 /* Binds the calling thread to one CPU. */
 int port_set_cpu(int cpu);
+/* Lets the calling thread run on these CPUs only. */
+int port_set_cpus(const int *cpus, size_t count);
 /* What the calling thread really has: policy, priority and the one CPU it is bound to (-1: many). */
 int port_get_placement(int *policy, int *priority, int *cpu);
 /* Starts a thread that has policy, priority and CPU before its first instruction. */
@@ -125,6 +127,9 @@ void port_control_write(int handle, const char *text);
 int port_hold_wake_up_latency(void);
 /* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
 int port_limit_realtime(int64_t ns);
+/* The calling process is killed `ns` from now, by an interrupt: also where no CPU is left to
+ * anybody else. */
+int port_die_after(int64_t ns);
 /* A bound that processes forked later share: any of them may move it, one waits for it. */
 int port_bound_open(int *bound);
 /* The bound lies `ns` from now; ns < 0: there is none. */

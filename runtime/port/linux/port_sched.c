@@ -29,6 +29,16 @@ int port_set_cpu(int cpu)
     return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : errno;
 }
 
+int port_set_cpus(const int *cpus, size_t count)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (size_t i = 0; i < count; i++)
+        if (cpus[i] >= 0 && cpus[i] < CPU_SETSIZE)
+            CPU_SET((size_t)cpus[i], &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : errno;
+}
+
 int port_get_placement(int *policy, int *priority, int *cpu)
 {
     struct sched_param p;

@@ -38,6 +38,13 @@ int port_set_cpu(int cpu)
     return ENOSYS;
 }
 
+int port_set_cpus(const int *cpus, size_t count)
+{
+    (void)cpus;
+    (void)count;
+    return ENOSYS;
+}
+
 int port_get_placement(int *policy, int *priority, int *cpu)
 {
     (void)policy;
@@ -248,6 +255,12 @@ int port_hold_wake_up_latency(void)
 }
 
 int port_limit_realtime(int64_t ns)
+{
+    (void)ns;
+    return ENOSYS;
+}
+
+int port_die_after(int64_t ns)
 {
     (void)ns;
     return ENOSYS;

@@ -286,6 +286,20 @@ class HardwareExecutor:
             argv += [key, value]
         return self._target.start(argv)
 
+    def converse(
+        self, verb: str, policy: str, options: Mapping[str, str], *, timeout: float
+    ) -> Iterator[str]:
+        """The lines of a verb of the runtime that needs no task sets, run to its end.
+
+        Args:
+            options: Beyond those of every verb; the last of a kind counts.
+
+        Raises:
+            TargetError: It reports an error, or fails.
+        """
+        with self._start(verb, policy, options) as process:
+            yield from self._lines(process, timeout=timeout)
+
     def explain(self, line: str) -> TargetError:
         """The error behind an ``error CODE TEXT`` line of the program."""
         _, _, rest = line.partition(" ")

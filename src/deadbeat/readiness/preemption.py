@@ -16,7 +16,12 @@ def preemption_model(read: Read) -> Answer:
 
 def kernel_release(read: Read) -> tuple[int, int]:
     """Major and minor number of the kernel; (0, 0) when not known."""
-    found = re.search(r"\b(\d+)\.(\d+)", read("/proc/version") or "")
+    return release_of(read("/proc/version") or "")
+
+
+def release_of(text: str) -> tuple[int, int]:
+    """Major and minor number in a text that names a kernel; (0, 0) when there is none."""
+    found = re.search(r"\b(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

@@ -1,0 +1,381 @@
+/*
+ * Rounds of one real-time thread among ordinary, computing ones: how long each took, and who had the
+ * CPU meanwhile. Every thread is a process of its own. The real-time one may have any priority up to
+ * the highest and never suspend itself, so nothing that needs a CPU may be needed to end it: it ends
+ * itself at the end of the window, RLIMIT_RTTIME ends it from the tick, a timer from its interrupt,
+ * and the death of its parent by a signal.
+ */
+#include "runtime.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_NORMAL 1024
+#define MAX_GAPS 8192
+/* Of the window, before it and after it: start-up, and the round that is running at its end. */
+#define MARGIN_NS (3000 * DB_MILLISECOND)
+#define WARMUP_NS (50 * DB_MILLISECOND)
+/* A stretch of so many units, about 20 us, lies between two looks at the clock. */
+#define STRETCH_UNITS 64
+
+struct round {
+    int64_t release_ns, start_ns, finish_ns;
+    int64_t cpu_ns, delay_ns;
+    uint32_t voluntary, involuntary, moves;
+    int32_t cpu_start, cpu_finish;
+    uint32_t skipped; /* releases that passed while the round before ran */
+};
+
+/* A stretch that took longer than it should. */
+struct gap {
+    int64_t at_ns, length_ns, delay_ns;
+    uint32_t involuntary;
+    int32_t cpu_before, cpu_after;
+};
+
+struct normal {
+    alignas(DB_CACHE_LINE) atomic_ullong units;
+    uint64_t first, last;
+};
+
+struct rounds {
+    struct rendezvous meeting;
+    const struct options *options;
+    int64_t base_ns, start_ns, end_ns; /* the window; rounds begin at base */
+    int64_t sampled_first_ns, sampled_last_ns;
+    int policy, priority, cpu; /* of the real-time thread, read back */
+    uint64_t unit_ps;
+    uint64_t stretch_ns; /* what STRETCH_UNITS should take */
+    uint64_t round_count, round_capacity, gap_count, gaps_lost;
+    struct round *rounds;
+    struct gap *gaps;
+    struct normal normals[MAX_NORMAL];
+};
+
+/* --- work ---------------------------------------------------------------------------------------------- */
+
+/* The additions of the paper this goes back to (docs/reference/load.md), a thousand of them. */
+static void one_unit(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        sum += i;
+        __asm__ volatile("" : "+r"(sum));
+    }
+}
+
+static void units(uint64_t count)
+{
+    for (; count; count--)
+        one_unit();
+}
+
+/* The fastest of many stretches: what a unit costs when nobody disturbs it. */
+static uint64_t calibrate_unit_ps(int64_t for_ns)
+{
+    int64_t end = port_now_ns() + for_ns, best = INT64_MAX;
+    while (port_now_ns() < end) {
+        int64_t start = port_now_ns();
+        units(STRETCH_UNITS);
+        int64_t took = port_now_ns() - start;
+        best = took < best ? took : best;
+    }
+    return (uint64_t)best * 1000 / STRETCH_UNITS;
+}
+
+/* --- ordinary threads --------------------------------------------------------------------------------- */
+
+static _Noreturn void normal_body(struct rounds *run, uint32_t number)
+{
+    const struct options *o = run->options;
+    const struct rounds_options *r = &o->rounds;
+    int error = r->normal_cpu_count ? port_set_cpus(r->normal_cpus, r->normal_cpu_count)
+                                    : port_set_cpus(o->cpus, o->cpu_count);
+    if (!error)
+        error = port_set_policy(DB_POLICY_OTHER, 0);
+    name_thread("normal", number);
+    if (error)
+        fail_errno(&run->meeting.failure, "an ordinary thread could not be placed", error);
+    say_done(&run->meeting);
+    while (!error) {
+        units(STRETCH_UNITS / 4);
+        atomic_fetch_add_explicit(&run->normals[number].units, STRETCH_UNITS / 4, memory_order_relaxed);
+    }
+    port_exit(1);
+}
+
+/* --- the real-time thread ----------------------------------------------------------------------------- */
+
+struct progress {
+    int handle;
+    struct db_usage before; /* at the end of the round before */
+    struct db_usage seen;   /* at the last gap */
+    int cpu;
+};
+
+static void note_gap(struct rounds *run, struct progress *p, int64_t at, int64_t length, int cpu_before)
+{
+    struct db_usage now;
+    port_usage(p->handle, &now, 1);
+    if (run->gap_count < MAX_GAPS)
+        run->gaps[run->gap_count++] = (struct gap){
+            .at_ns = at,
+            .length_ns = length,
+            .delay_ns = now.run_delay_ns - p->seen.run_delay_ns,
+            .involuntary = now.involuntary - p->seen.involuntary,
+            .cpu_before = cpu_before,
+            .cpu_after = p->cpu,
+        };
+    else
+        run->gaps_lost++;
+    p->seen = now;
+}
+
+/* The work of one round, in stretches; how often it found itself on another CPU. */
+static uint32_t work(struct rounds *run, struct progress *p)
+{
+    uint64_t left = run->options->rounds.units;
+    uint32_t moves = 0;
+    int64_t last = port_now_ns();
+    while (left) {
+        uint64_t count = left < STRETCH_UNITS ? left : STRETCH_UNITS;
+        units(count);
+        left -= count;
+        int before = p->cpu;
+        int64_t now = port_now_ns();
+        p->cpu = port_current_cpu();
+        moves += p->cpu != before;
+        int64_t excess = now - last - (int64_t)(run->stretch_ns * count / STRETCH_UNITS);
+        if (excess > run->options->rounds.gap_ns)
+            note_gap(run, p, last, excess, before);
+        last = now;
+    }
+    return moves;
+}
+
+static void one_round(struct rounds *run, struct progress *p, int64_t release)
+{
+    struct round *r = &run->rounds[run->round_count];
+    struct db_usage after;
+    r->release_ns = release;
+    r->start_ns = port_now_ns();
+    r->cpu_start = port_current_cpu();
+    r->moves = r->cpu_start != p->cpu && run->round_count > 0;
+    p->cpu = r->cpu_start;
+    r->moves += work(run, p);
+    r->finish_ns = port_now_ns();
+    r->cpu_finish = p->cpu;
+    port_usage(p->handle, &after, 1);
+    r->cpu_ns = after.cpu_ns - p->before.cpu_ns;
+    r->delay_ns = after.run_delay_ns - p->before.run_delay_ns;
+    r->voluntary = after.voluntary - p->before.voluntary;
+    r->involuntary = after.involuntary - p->before.involuntary;
+    p->before = p->seen = after;
+    run->round_count++;
+}
+
+/* Back to back: a round is due when the one before has finished, so what comes between them counts. */
+static void rounds_back_to_back(struct rounds *run, struct progress *p)
+{
+    int64_t due = port_now_ns();
+    while (due < run->end_ns && run->round_count < run->round_capacity) {
+        one_round(run, p, due);
+        due = run->rounds[run->round_count - 1].finish_ns;
+    }
+}
+
+/* A release that passes while its predecessor runs is skipped; it has missed its deadline. */
+static void rounds_periodic(struct rounds *run, struct progress *p)
+{
+    int64_t period = run->options->rounds.period_ns, release = run->base_ns;
+    while (release < run->end_ns && run->round_count < run->round_capacity) {
+        port_sleep_until_ns(release);
+        uint32_t skipped = 0;
+        one_round(run, p, release);
+        int64_t finish = run->rounds[run->round_count - 1].finish_ns;
+        for (release += period; release < finish; release += period)
+            skipped++;
+        run->rounds[run->round_count - 1].skipped = skipped;
+    }
+}
+
+static int place_realtime(struct rounds *run)
+{
+    const struct options *o = run->options;
+    int64_t bound = WARMUP_NS + o->seconds_ns + MARGIN_NS;
+    int error = o->rounds.pin < 0 ? port_set_cpus(o->cpus, o->cpu_count) : port_set_cpu(o->rounds.pin);
+    name_thread("rounds", 0);
+    if (!error)
+        error = port_die_after(bound);
+    if (!error && o->policy == DB_POLICY_FIFO)
+        error = port_limit_realtime(bound);
+    if (!error && o->lock_memory)
+        error = port_lock_memory();
+    if (!error)
+        error = port_set_policy(o->policy, (int)o->priority);
+    return error ? error : port_get_placement(&run->policy, &run->priority, &run->cpu);
+}
+
+static _Noreturn void realtime_body(struct rounds *run)
+{
+    struct progress p = {.cpu = -1};
+    int error = place_realtime(run);
+    if (!error)
+        error = port_usage_open(&p.handle);
+    if (error)
+        fail_errno(&run->meeting.failure, "the real-time thread could not be placed", error);
+    else
+        run->unit_ps = calibrate_unit_ps(20 * DB_MILLISECOND);
+    say_done(&run->meeting);
+    while (!error && atomic_load(&run->meeting.ball) == 0)
+        port_wait(&run->meeting.ball, 0, -1);
+    if (!error) {
+        port_sleep_until_ns(run->base_ns);
+        port_usage(p.handle, &p.before, 1);
+        p.seen = p.before;
+        if (run->options->rounds.period_ns > 0)
+            rounds_periodic(run, &p);
+        else
+            rounds_back_to_back(run, &p);
+    }
+    say_done(&run->meeting);
+    for (;;) /* until it is killed: a child that ends tells of a failure */
+        port_wait(&run->meeting.ball, 1, -1);
+}
+
+/* --- the coordinator ----------------------------------------------------------------------------------- */
+
+static void sample(struct rounds *run, int64_t at, bool last)
+{
+    port_sleep_until_ns(at);
+    for (uint32_t i = 0; i < run->options->rounds.normal; i++) {
+        uint64_t units_now = atomic_load(&run->normals[i].units);
+        *(last ? &run->normals[i].last : &run->normals[i].first) = units_now;
+    }
+    *(last ? &run->sampled_last_ns : &run->sampled_first_ns) = port_now_ns();
+}
+
+static void print_rounds(const struct rounds *run, FILE *out)
+{
+    const struct options *o = run->options;
+    fprintf(out, "rounds 1\nwindow %" PRId64 " %" PRId64 "\n", run->start_ns - run->base_ns,
+            run->end_ns - run->base_ns);
+    fprintf(out, "sampled %" PRId64 " %" PRId64 "\n", run->sampled_first_ns - run->base_ns,
+            run->sampled_last_ns - run->base_ns);
+    if (o->rounds.real_time)
+        fprintf(out, "placed %s %d %d\nunit %" PRIu64 "\n", run->policy == DB_POLICY_FIFO ? "fifo" : "other",
+                run->priority, run->cpu, run->unit_ps);
+    for (uint64_t i = 0; i < run->round_count; i++) {
+        const struct round *r = &run->rounds[i];
+        fprintf(out, "round %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                r->release_ns - run->base_ns, r->start_ns - run->base_ns, r->finish_ns - run->base_ns,
+                r->cpu_ns, r->delay_ns);
+        fprintf(out, " %u %u %d %d %u %u\n", r->voluntary, r->involuntary, r->cpu_start, r->cpu_finish,
+                r->moves, r->skipped);
+    }
+    for (uint64_t i = 0; i < run->gap_count; i++) {
+        const struct gap *g = &run->gaps[i];
+        fprintf(out, "gap %" PRId64 " %" PRId64 " %" PRId64 " %u %d %d\n", g->at_ns - run->base_ns,
+                g->length_ns, g->delay_ns, g->involuntary, g->cpu_before, g->cpu_after);
+    }
+    for (uint32_t i = 0; i < o->rounds.normal; i++)
+        fprintf(out, "normal %u %" PRIu64 "\n", i, run->normals[i].last - run->normals[i].first);
+    fprintf(out, "lost %" PRIu64 "\nend %" PRIu64 "\n", run->gaps_lost, run->round_count);
+}
+
+static bool start_threads(struct rounds *run, int *pids)
+{
+    const struct options *o = run->options;
+    uint32_t count = 0;
+    for (; count < o->rounds.normal; count++)
+        if ((pids[count] = port_fork()) == 0)
+            normal_body(run, count);
+        else if (pids[count] < 0)
+            return fail_with(&run->meeting.failure, "an ordinary thread", "could not be started"), false;
+    if (count && !wait_done(&run->meeting, count))
+        return false;
+    if (!o->rounds.real_time)
+        return true;
+    if ((pids[count] = port_fork()) == 0)
+        realtime_body(run);
+    return wait_done(&run->meeting, 1);
+}
+
+static bool window(struct rounds *run)
+{
+    const struct options *o = run->options;
+    run->base_ns = port_now_ns() + 10 * DB_MILLISECOND;
+    run->start_ns = run->base_ns + WARMUP_NS;
+    run->end_ns = run->start_ns + o->seconds_ns;
+    atomic_store(&run->meeting.ball, 1);
+    port_wake(&run->meeting.ball);
+    sample(run, run->start_ns, false);
+    sample(run, run->end_ns, true);
+    return !o->rounds.real_time || wait_done(&run->meeting, 1);
+}
+
+static bool make_room(struct rounds *run, const struct options *o)
+{
+    /* half of what it should take: a clock that was raised meanwhile must not run out of records */
+    int64_t fastest_ns =
+        o->rounds.period_ns ? o->rounds.period_ns : o->rounds.units * o->rounds.unit_ps / 2000;
+    run->options = o;
+    run->stretch_ns = STRETCH_UNITS * (uint64_t)o->rounds.unit_ps / 1000;
+    run->round_capacity = (uint64_t)((o->seconds_ns + WARMUP_NS) / (fastest_ns ? fastest_ns : 1) + 16);
+    if (run->round_capacity > 4000000)
+        return fail_with(&run->meeting.failure, "too many rounds", "longer rounds, or a shorter window"),
+               false;
+    run->rounds = port_map(run->round_capacity * sizeof *run->rounds, 1);
+    run->gaps = port_map(MAX_GAPS * sizeof *run->gaps, 1);
+    if (!run->rounds || !run->gaps)
+        return fail_with(&run->meeting.failure, "the records", "no memory"), false;
+    return true;
+}
+
+static int write_rounds(const struct rounds *run)
+{
+    FILE *out = fopen(run->options->out, "w");
+    if (!out)
+        return 1;
+    print_rounds(run, out);
+    return fclose(out) != 0;
+}
+
+int measure_rounds(const struct options *o)
+{
+    struct rounds *run = port_map(sizeof *run, 1);
+    int pids[MAX_NORMAL + 1] = {0};
+    if (!run || !o->out || o->rounds.units == 0)
+        return 2;
+    guard_allow(WARMUP_NS + o->seconds_ns + 2 * MARGIN_NS);
+    watch_children(&run->meeting);
+    bool ok = make_room(run, o) && start_threads(run, pids) && window(run);
+    watch_children(NULL);
+    for (uint32_t i = 0; i <= o->rounds.normal; i++)
+        if (pids[i] > 0) {
+            port_kill(pids[i]);
+            port_reap(pids[i]);
+        }
+    if (!ok || write_rounds(run) != 0) {
+        printf("error rounds %s\n", has_failed(&run->meeting.failure) ? run->meeting.failure.reason
+                                    : ok                              ? "its result cannot be written"
+                                                                      : "a thread ended too early");
+        fflush(stdout);
+        return 1;
+    }
+    return 0;
+}
+
+/* What one unit costs here, undisturbed: the length of a round is told in units. */
+int measure_unit(const struct options *o)
+{
+    int error = port_set_cpus(o->cpus, o->cpu_count);
+    guard_allow(o->seconds_ns + MARGIN_NS);
+    if (!error)
+        printf("unit %" PRIu64 "\n", calibrate_unit_ps(o->seconds_ns));
+    else
+        printf("error rounds the CPUs: %s\n", strerror(error));
+    fflush(stdout);
+    return error != 0;
+}

@@ -1,0 +1,74 @@
+"""A load test's folder -> its summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deadbeat.analysis.load import summarise_load
+from deadbeat.analysis.load_causes import Machine
+from deadbeat.loadtest.plan import plan
+from deadbeat.loadtest.remedy import Change
+from deadbeat.loadtest.spec import read_spec, spec_dict
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.model.platform import Platform
+from deadbeat.readiness.preemption import release_of
+from deadbeat.store.load import LoadStore
+
+
+def machine_of(platform: Platform) -> Machine:
+    """What causes are inferred from; what was not recorded is not known."""
+    details = platform.details
+    servers = details.get("fair_server_runtime_ns")
+    read = [n for n in servers.values() if isinstance(n, int)] if isinstance(servers, dict) else []
+    topology = details.get("topology")
+    siblings = {
+        cpu: len(each["siblings"])
+        for cpu, each in (topology.items() if isinstance(topology, dict) else ())
+        if isinstance(each, dict) and isinstance(each.get("siblings"), list)
+    }
+    virtual = details.get("virtual")
+    return Machine(
+        kernel=release_of(platform.kernel),
+        fair_server=max(read) / 1e9 if read else None,
+        siblings=siblings,
+        scaling=None if platform.governor == "unknown" else platform.governor != "none",
+        virtual=virtual if isinstance(virtual, bool) else None,
+    )
+
+
+def summary_of(store: LoadStore) -> LoadSummary:
+    """Everything there is of it so far.
+
+    Raises:
+        DataError: A file of it is damaged.
+    """
+    spec = read_spec(store.spec)
+    assert spec.round is not None
+    assert spec.deadline is not None
+    changes = {name: Change(words=words) for name, words in store.changes.items()}
+    return summarise_load(
+        store.runs(),
+        name=store.path.resolve().name,
+        spec=spec_dict(spec),
+        machine=machine_of(store.platform),
+        platform=_facts(store.platform),
+        deadline_ns=spec.deadline,
+        period_ns=spec.period,
+        round_ns=spec.round,
+        changes=store.changes,
+        impossible=store.impossible,
+        planned=len(plan(spec, changes)),
+    )
+
+
+def _facts(platform: Platform) -> dict[str, str]:
+    details: dict[str, Any] = platform.details
+    return {
+        "machine": platform.name,
+        "processor": platform.soc,
+        "kernel": platform.kernel,
+        "preemption model": platform.preemption,
+        "governor": platform.governor,
+        "CPUs": ", ".join(map(str, platform.cpus)),
+        "virtual": str(details.get("virtual", "unknown")),
+    }

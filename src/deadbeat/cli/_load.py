@@ -1,0 +1,184 @@
+"""What ``deadbeat load`` does; apart from its options: ``--help`` imports none of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.analysis.load_view import summary_of
+from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
+from deadbeat.loadtest.engine import LoadEngine
+from deadbeat.loadtest.place import Place, choose, lacking
+from deadbeat.loadtest.plan import plan, seconds_of
+from deadbeat.loadtest.runner import Possible, Progress, look, run_load
+from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
+from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.load import LoadKey
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.report.load_words import (
+    SHORT_COLUMNS,
+    SHORT_EFFECTS,
+    label_of,
+    sentences,
+    short_effects,
+    short_rows,
+)
+from deadbeat.report.load_write import summary_dict, write_load
+from deadbeat.store.latest import point_latest
+from deadbeat.store.load import LoadStore
+
+_INTERRUPTED = 130
+
+
+def run(
+    options: Mapping[str, Any],
+    *,
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    """Runs the load test the command line asks for; returns the exit status.
+
+    Args:
+        options: Those that are no part of the specification.
+        layer, names: Those that are, and what they are called.
+        words: The command as typed, to be named where it can be repeated.
+    """
+    asked = specify(layer, names)
+    again = shlex.join(["deadbeat", *(word for word in words if word != "--fresh")])
+    with closing(_engine(simulated=options["simulated"])) as engine, interruptible():
+        spec = resolve(asked, engine.cpus())
+        possible = look(spec, engine)
+        place = _place(options, spec, engine, possible)
+        store = None
+        try:
+            store = _begin(place, spec, engine, possible)
+            failed = _measure(spec, engine, store, possible)
+        except KeyboardInterrupt:
+            return _interrupted(store, again)
+    return _answer(store, failed, again, options)
+
+
+def _engine(*, simulated: bool) -> LoadEngine:
+    if simulated:
+        from deadbeat.loadtest.simulated import SimulatedLoad  # noqa: PLC0415  not for hardware
+
+        return SimulatedLoad()
+    from deadbeat.loadtest.hardware import HardwareLoad  # noqa: PLC0415  not for the simulation
+
+    return HardwareLoad()
+
+
+def _place(
+    options: Mapping[str, Any], spec: LoadSpec, engine: LoadEngine, possible: Possible
+) -> Place:
+    words = {name: change.words for name, change in possible.changes.items()}
+    return choose(options["runs"], spec, engine.describe(), words, fresh=options["fresh"])
+
+
+def _begin(place: Place, spec: LoadSpec, engine: LoadEngine, possible: Possible) -> LoadStore:
+    """Says what will happen, and makes the folder unless it is there."""
+    if engine.kind == "simulated":
+        say("SIMULATED: a made-up machine; nothing here says anything about this one")
+    for name, reason in possible.impossible.items():
+        say(f"remedy {name} is not possible here: {reason}")
+    runs = len(plan(spec, possible.changes))
+
+    def ahead(count: int) -> str:
+        return "" if engine.kind == "simulated" else f": {_time(spec, count)}"
+
+    if place.store is not None:
+        left = lacking(place.store)
+        say(f"continue {place.path}, {runs - left} of {runs} runs done{ahead(left)}")
+        store = place.store
+    else:
+        say(f"begin {place.path}, {runs} runs{ahead(runs)}")
+        store = LoadStore.create(
+            place.path,
+            spec_dict(spec),
+            engine.describe(),
+            unit_ps=engine.unit_ps(spec.cpus or engine.cpus()),
+            changes={name: change.words for name, change in possible.changes.items()},
+            impossible=possible.impossible,
+        )
+    point_latest(place.path.parent, place.path.name)
+    return store
+
+
+def _time(spec: LoadSpec, runs: int) -> str:
+    return f"about {duration(seconds_of(spec, runs))}"
+
+
+def _measure(
+    spec: LoadSpec, engine: LoadEngine, store: LoadStore, possible: Possible
+) -> dict[LoadKey, str]:
+    with Watch(store.path.name) as watch:
+
+        def tell(progress: Progress) -> None:
+            watch.count(progress.done, progress.total, progress.eta_s, unit="runs")
+
+        return run_load(spec, engine, store, possible.changes, on_progress=tell)
+
+
+def _answer(
+    store: LoadStore, failed: Mapping[LoadKey, str], again: str, options: Mapping[str, Any]
+) -> int:
+    if not store.committed():
+        key, reason = min(failed.items())
+        raise DeadbeatError(f"no run has a result, for example {key.text}: {reason}", "")
+    summary, page = write_load(store, summary_of(store), figures=options["figures"])
+    if options["as_json"]:
+        print_json(summary_dict(summary, path=str(store.path), failed=_texts(failed)))
+    else:
+        print_load(summary, page)
+        if failed:
+            key, reason = min(failed.items())
+            click.echo(
+                f"{len(failed)} runs have no result, for example {key.text}: {reason};"
+                f" measure them with: {again}"
+            )
+    return 0
+
+
+def _texts(failed: Mapping[LoadKey, str]) -> dict[str, str]:
+    return {key.text: reason for key, reason in failed.items()}
+
+
+def print_load(summary: LoadSummary, page: Path) -> None:
+    """The table, the remedies and the causes on stdout."""
+    print_table(
+        SHORT_COLUMNS,
+        short_rows(summary),
+        title=f"{summary.name}   {label_of(summary)}",
+        numeric=SHORT_COLUMNS[1:],
+    )
+    if summary.effects:
+        print_table(
+            SHORT_EFFECTS,
+            short_effects(summary),
+            title=f"remedies, at {summary.most} ordinary threads",
+            numeric=SHORT_EFFECTS[1:-1],
+        )
+    for line in sentences(summary):
+        click.echo(line)
+    click.echo(f"report: {os.path.relpath(page) if not page.is_absolute() else page}")
+
+
+def _interrupted(store: LoadStore | None, again: str) -> int:
+    if store is None:
+        say("interrupted before anything was begun")
+        return _INTERRUPTED
+    left = lacking(store)
+    planned = left + len(store.committed())
+    spec = read_spec(store.spec)
+    say(
+        f"interrupted: {planned - left} of {planned} runs are kept in {store.path};"
+        f" continue with ({_time(spec, left)}): {again}"
+    )
+    return _INTERRUPTED

@@ -1,0 +1,91 @@
+"""``deadbeat load``: how many deadlines a real-time thread misses among ordinary ones, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from deadbeat.cli._options import figures_option, json_option, runs_option
+
+#: Option, key of the specification, metavar, help. The rules of the values are in loadtest.spec.
+_VALUES = (
+    (
+        "--form",
+        "form",
+        "NAME",
+        "back-to-back (near 100 % of a CPU) or periodic (a budget every period).  [back-to-back]",
+    ),
+    (
+        "--normal",
+        "normal",
+        "LIST",
+        "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
+    ),
+    ("--cpus", "cpus", "LIST", "CPUs that all threads may use: 0-3.  [all]"),
+    ("--seconds", "seconds", "S", "Length of a run.  [2]"),
+    ("--round", "round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
+    ("--budget", "round", "TIME", "The same of the periodic form."),
+    ("--deadline", "deadline", "TIME", "Time a round may take.  [1.5 rounds, or the period]"),
+    ("--period", "period", "TIME", "Of the periodic form.  [twice the budget]"),
+    ("--priority", "priority", "N", "Of the real-time thread, 1 to 99.  [99]"),
+    ("--policy", "policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
+    (
+        "--remedies",
+        "remedies",
+        "LIST",
+        "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
+    ),
+    ("--repeats", "repeats", "N", "Runs of every cell, all in random order.  [5]"),
+    ("--name", "name", "NAME", "Name of the folder.  [load]"),
+    ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
+)
+#: What --quick sets where no option says otherwise.
+_QUICK = {"normal": "few", "repeats": "3", "name": "load-quick"}
+
+
+def _value_options(function: Any) -> Any:
+    for option, _, metavar, text in reversed(_VALUES):
+        function = click.option(option, metavar=metavar, help=text)(function)
+    return function
+
+
+@click.command(short_help="Count missed deadlines of a real-time thread among ordinary threads.")
+@click.option("--quick", is_flag=True, help="Fewer counts and repeats: about a minute.")
+@_value_options
+@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
+@figures_option
+@click.option(
+    "--simulated",
+    is_flag=True,
+    help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
+)
+@runs_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Count missed deadlines of a real-time thread among k ordinary, computing threads.
+
+    The real-time thread computes in rounds, SCHED_FIFO 99 by default; a round that takes longer
+    than its deadline is a failure. Shown are failures per second, response times, context switches,
+    moves between CPUs, the work that the ordinary threads lose, and what took the real-time
+    thread's time.
+
+    Remedies are then tried one at a time and all together: each is applied, verified, measured in
+    turn with runs without it, and put back (deadbeat tune status shows what a kill left behind).
+
+    Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
+    (NAME-2, ...) once all is finished.
+    """
+    from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
+
+    layer: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for option, key, _, _ in _VALUES:
+        value = options[option.removeprefix("--")]
+        if value is not None:
+            layer[key], names[key] = value, option
+    if options["quick"]:
+        layer = {**_QUICK, **layer}
+    words = ctx.find_root().obj or ["load"]
+    return run(options, layer=layer, names=names, words=words)

@@ -1,0 +1,56 @@
+"""Whether a run is what it says it is; pure."""
+
+from __future__ import annotations
+
+from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.model.latency import Problem
+
+#: Rounds that a window must hold to count.
+_ROUNDS_MIN = 2
+#: Share of the window that the host may have taken.
+_STEAL_MAX = 0.01
+
+
+def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
+    """Everything wrong with a run."""
+    found = [*_placed(ask, seen)] if ask.real_time else []
+    if seen.gaps_lost:
+        text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
+        found.append(Problem(name="gaps-lost", seriousness="warning", text=text))
+    stolen = machine.get("steal_share")
+    if isinstance(stolen, float) and stolen > _STEAL_MAX:
+        text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"
+        found.append(Problem(name="steal", seriousness="warning", text=text))
+    return tuple(found)
+
+
+def _placed(ask: Ask, seen: Seen) -> list[Problem]:
+    wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
+    found = []
+    if (seen.policy, seen.priority) != wanted:
+        found.append(
+            Problem(
+                name="wrong-priority",
+                seriousness="invalid",
+                text=f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}",
+            )
+        )
+    if ask.pin is not None and seen.cpu != ask.pin:
+        found.append(
+            Problem(
+                name="wrong-placement",
+                seriousness="invalid",
+                text=f"the thread was bound to CPU {seen.cpu}, not {ask.pin}",
+            )
+        )
+    low, high = seen.window_ns
+    inside = int(((seen.rounds.release_ns >= low) & (seen.rounds.release_ns < high)).sum())
+    if inside < _ROUNDS_MIN:
+        found.append(
+            Problem(
+                name="too-few-rounds",
+                seriousness="invalid",
+                text=f"the window holds {inside} rounds",
+            )
+        )
+    return found

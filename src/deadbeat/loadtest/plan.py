@@ -1,0 +1,83 @@
+"""Which runs a load test has, in which order, and what each asks for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from deadbeat.loadtest.engine import Ask
+from deadbeat.loadtest.remedy import Change
+from deadbeat.loadtest.spec import LoadSpec
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, LoadKey
+
+#: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
+OVERHEAD_S = 0.4
+
+
+@frozen(order=True)
+class Cell:
+    """Runs that differ in nothing but their repeat."""
+
+    normal: int
+    condition: str
+
+
+def cells(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[Cell, ...]:
+    """The cells of a resolved specification.
+
+    Without a remedy, and with all that are possible, at every number of ordinary threads; each
+    alone at the highest; and the ordinary threads without the real-time one.
+    """
+    counts = spec.normal or ()
+    found = [Cell(count, PLAIN) for count in counts]
+    if len(possible) > 1:
+        found += [Cell(count, ALL) for count in counts]
+    elif possible:
+        found += [Cell(count, name) for count in counts[:-1] for name in possible]
+    found += [Cell(max(counts), name) for name in possible]
+    found += [Cell(count, REFERENCE) for count in counts if count]
+    return tuple(found)
+
+
+def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
+    """All runs in order: every repeat visits all cells, each time in a random order of its own."""
+    everything = cells(spec, possible)
+    keys = []
+    for repeat in range(1, spec.repeats + 1):
+        block = list(everything)
+        random.Random(f"{spec.seed} {repeat}").shuffle(block)
+        keys += [LoadKey(cell.normal, cell.condition, repeat) for cell in block]
+    return tuple(keys)
+
+
+def seconds_of(spec: LoadSpec, runs: int) -> float:
+    """About how long so many runs take."""
+    return runs * (spec.seconds + OVERHEAD_S)
+
+
+def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -> Ask:
+    """What the run ``key`` asks an engine for.
+
+    Args:
+        change: What its condition does; None: nothing.
+        unit_ps: What a unit of work takes undisturbed.
+    """
+    assert spec.round is not None
+    assert spec.cpus is not None
+    return Ask(
+        key=key,
+        normal=key.normal,
+        real_time=key.condition != REFERENCE,
+        seconds=spec.seconds,
+        units=max(spec.round * 1000 // unit_ps, 1),
+        unit_ps=unit_ps,
+        period_ns=spec.period or 0,
+        policy=spec.policy,
+        priority=spec.priority,
+        cpus=spec.cpus,
+        pin=change.pin if change else None,
+        normal_cpus=change.normal_cpus if change else None,
+        seed=spec.seed,
+    )

@@ -1,0 +1,215 @@
+"""A load test in words and rows: for the terminal and the page alike."""
+
+from __future__ import annotations
+
+from deadbeat.model.load import ALL, PLAIN, REFERENCE
+from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
+
+TABLE_COLUMNS = (
+    "condition", "ordinary threads", "all threads", "rounds", "failures", "failures/s", "p50 ms",
+    "p99 ms", "max ms", "involuntary/s", "voluntary/s", "moves/s", "work lost",
+)  # fmt: skip
+#: Columns that a terminal has room for; the rest is on the page and in summary.csv.
+SHORT_COLUMNS = (
+    "condition", "ordinary", "failures/s", "p50 ms", "p99 ms", "max ms", "involuntary/s", "moves/s",
+    "work lost",
+)  # fmt: skip
+SHORT_EFFECTS = (
+    "remedy", "failures/s", "with it", "difference", "p99 difference ms", "verdict",
+)  # fmt: skip
+EFFECT_COLUMNS = (
+    "remedy", "verdict", "ordinary threads", "failures/s before", "after", "difference/s",
+    "p99 difference ms", "pairs", "what was done",
+)  # fmt: skip
+_NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
+
+
+def condition_words(condition: str) -> str:
+    return _NAMES.get(condition, condition)
+
+
+def label_of(summary: LoadSummary) -> str:
+    """What holds for every figure: the form, the deadline, and whether it is made up."""
+    every = f" every {_ms(summary.period_ns)} ms" if summary.period_ns else " back to back"
+    spec = summary.spec
+    policy = f"SCHED_FIFO {spec['priority']}" if spec["policy"] == "fifo" else "SCHED_OTHER"
+    text = (
+        f"rounds of {_ms(summary.round_ns)} ms{every}, deadline {_ms(summary.deadline_ns)} ms,"
+        f" {policy}"
+    )
+    notes = labels(summary)
+    return f"{text}   {' · '.join(notes)}" if notes else text
+
+
+def labels(summary: LoadSummary) -> tuple[str, ...]:
+    """Marks of every figure."""
+    found = []
+    if summary.kind == "simulated":
+        found.append("SIMULATED: a made-up machine")
+    elif summary.kind != "hardware":
+        found.append(f"{summary.kind}: no figure is a real one")
+    if summary.spec["policy"] != "fifo":
+        found.append("not real-time: SCHED_OTHER")
+    return tuple(found)
+
+
+def _ms(ns: float | None) -> str:
+    return "-" if ns is None else f"{ns / 1e6:.6g}"
+
+
+def ranged(estimate: Estimate | None, digits: int = 2, *, scale: float = 1.0) -> str:
+    """A value and its interval: ``0.95 [0.90, 1.00]``; "-" of nothing."""
+    if estimate is None:
+        return "-"
+    text = f"{_zeroless(estimate.value * scale, digits)}"
+    if estimate.low is None or estimate.high is None:
+        return text
+    low, high = (_zeroless(end * scale, digits) for end in (estimate.low, estimate.high))
+    return f"{text} [{low}, {high}]"
+
+
+def _zeroless(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def _percent(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    text = ranged(estimate, 1, scale=100)
+    return f"{text} %"
+
+
+def _quantile(cell: LoadCell, ppm: int) -> str:
+    value = cell.response.quantile(ppm) if cell.response else None
+    return "-" if value is None else f"{value / 1e6:.3f}"
+
+
+def _most(cell: LoadCell) -> str:
+    highest = cell.response.max_ns if cell.response else None
+    return "-" if highest is None else f"{highest / 1e6:.3f}"
+
+
+def table_rows(summary: LoadSummary) -> list[list[str]]:
+    """A row per cell with a real-time thread."""
+    return [
+        [
+            condition_words(cell.condition),
+            str(cell.normal),
+            str(cell.normal + 1),
+            str(cell.released),
+            str(cell.failures),
+            ranged(cell.failures_per_s),
+            _quantile(cell, 500_000),
+            _quantile(cell, 990_000),
+            _most(cell),
+            ranged(cell.involuntary_per_s, 1) if cell.runs else "-",
+            _plain(cell.voluntary_per_s),
+            _plain(cell.moves_per_s),
+            _percent(cell.work_lost),
+        ]
+        for cell in summary.cells
+        if cell.condition != REFERENCE
+    ]
+
+
+def short_rows(summary: LoadSummary) -> list[list[str]]:
+    """The rows of SHORT_COLUMNS."""
+    return [
+        [
+            condition_words(cell.condition),
+            str(cell.normal),
+            ranged(cell.failures_per_s),
+            _quantile(cell, 500_000),
+            _quantile(cell, 990_000),
+            _most(cell),
+            _plain(cell.involuntary_per_s),
+            _plain(cell.moves_per_s),
+            "-" if cell.work_lost is None else f"{_zeroless(cell.work_lost.value * 100, 1)} %",
+        ]
+        for cell in summary.cells
+        if cell.condition != REFERENCE
+    ]
+
+
+def _plain(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else _zeroless(estimate.value, 2)
+
+
+def effect_rows(summary: LoadSummary) -> list[list[str]]:
+    """A row per remedy and number of ordinary threads."""
+    return [
+        [
+            condition_words(effect.condition),
+            effect.verdict,
+            str(effect.normal),
+            f"{effect.failures_before:.2f}",
+            f"{effect.failures_after:.2f}",
+            ranged(effect.failures),
+            ranged(effect.p99_ns, 3, scale=1e-6),
+            str(effect.pairs),
+            summary.changes.get(effect.condition, "all of the others together"),
+        ]
+        for effect in summary.effects
+    ]
+
+
+def short_effects(summary: LoadSummary) -> list[list[str]]:
+    """The rows of SHORT_EFFECTS: at the most ordinary threads only."""
+    return [
+        [
+            condition_words(effect.condition),
+            f"{effect.failures_before:.2f}",
+            f"{effect.failures_after:.2f}",
+            ranged(effect.failures),
+            ranged(effect.p99_ns, 2, scale=1e-6),
+            effect.verdict,
+        ]
+        for effect in summary.effects
+        if effect.normal == summary.most
+    ]
+
+
+def headline(summary: LoadSummary) -> str:
+    """The answer in a sentence or two."""
+    plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
+    if not plain:
+        return "No run without a remedy counts yet."
+    failing = [cell for cell in plain if cell.failures]
+    most = max(plain, key=lambda cell: cell.normal)
+    if not failing:
+        bound = max(c.failures_per_s.high or 0.0 for c in plain if c.failures_per_s)
+        return (
+            f"No deadline was missed with up to {most.normal} ordinary threads; with 95 %"
+            f" confidence each number of them has fewer than {bound:.2f} failures per second."
+        )
+    first = min(cell.normal for cell in failing)
+    text = (
+        f"Deadlines are missed from {first} ordinary threads on; with {most.normal} of them"
+        f" {ranged(most.failures_per_s)} failures per second."
+    )
+    after = summary.cell(most.normal, ALL)
+    if after is not None and after.runs:
+        text += f" With all remedies possible here: {ranged(after.failures_per_s)}."
+    return text
+
+
+def sentences(summary: LoadSummary) -> list[str]:
+    """Headline, causes, what was not possible, what is wrong with runs."""
+    lines = [headline(summary)]
+    lines += [f"cause, {cause_line}" for cause_line in cause_lines(summary)]
+    lines += [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
+    lines += list(summary.problems)
+    if summary.done < summary.planned:
+        lines.append(f"unfinished: {summary.done} of {summary.planned} runs")
+    return lines
+
+
+def cause_lines(summary: LoadSummary) -> list[str]:
+    """A line per cause, the greatest first."""
+    return [
+        f"{cause.certainty}: {cause.title}"
+        + (f" ({cause.share:.0%} of the lost time)" if cause.share is not None else "")
+        + f": {cause.evidence}"
+        for cause in summary.causes
+    ]
