@@ -10,15 +10,21 @@ Everything is drawn run by run from a recorded pool of repeats of identical prog
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from common import report
+from pools import POOLS, compact, share
 
-from deadbeat.analysis.aa import Pool, draw_sessions, pool_to_plain, read_pool, verdicts
+from deadbeat.analysis.aa import (
+    LATENCY_POOL,
+    Pool,
+    draw_sessions,
+    pool_to_plain,
+    read_pool,
+    verdicts,
+)
 from deadbeat.analysis.compare import side_of
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.identity import platform_of, require_identical
@@ -26,9 +32,7 @@ from deadbeat.analysis.sides import Cell
 from deadbeat.analysis.view import open_campaign
 from deadbeat.model.comparison import METRICS
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
-from deadbeat.studies.statistics import wilson
 
-POOLS = Path(__file__).parents[1] / "tests/pools/aa"
 EFFECTS = (0.05, 0.1, 0.2)
 
 
@@ -54,20 +58,6 @@ def record(file: Path, paths: Sequence[Path], note: str) -> None:
     pool = Pool(sides=tuple(side_of(view) for view in views), circumstances=circumstances)
     file.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(file, compact({**pool_to_plain(pool), "format": FORMAT, "tool": tool_version()}))
-
-
-def compact(plain: dict[str, Any]) -> str:
-    """JSON with a line for each session: a pool has thousands of numbers."""
-    sides = plain.pop("sides")
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in sorted(plain.items())]
-    rows = [f"  {json.dumps(name)}: {json.dumps(runs)}" for name, runs in sides.items()]
-    return "{\n" + "\n".join(lines) + '\n"sides": {\n' + ",\n".join(rows) + "\n}\n}\n"
-
-
-def share(name: str, goal: str, yes: int, total: int, **extra: object) -> None:
-    low, high = wilson(yes, total)
-    interval = [round(low, 4), round(high, 4)]
-    report(name, goal, round(yes / total, 4), "share", {"interval": interval, "n": total, **extra})
 
 
 def measure(path: Path, comparisons: int) -> None:
@@ -135,7 +125,8 @@ def main() -> None:
         record(options.record, options.runs, options.note)
         return
     for path in sorted(POOLS.glob("*.json")):
-        measure(path, options.comparisons)
+        if not path.stem.startswith(LATENCY_POOL):
+            measure(path, options.comparisons)
 
 
 if __name__ == "__main__":

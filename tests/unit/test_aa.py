@@ -11,6 +11,7 @@ from attrs import evolve
 from helpers.sides import made_up
 
 from deadbeat.analysis.aa import (
+    LATENCY_POOL,
     Pool,
     draw,
     draw_sessions,
@@ -25,7 +26,11 @@ from deadbeat.model.errors import DataError
 from deadbeat.store.files import write_json
 
 #: Recorded on machines: see `circumstances` in each.
-POOLS = sorted((Path(__file__).parents[1] / "pools/aa").glob("*.json"))
+POOLS = [
+    path
+    for path in sorted((Path(__file__).parents[1] / "pools/aa").glob("*.json"))
+    if not path.stem.startswith(LATENCY_POOL)
+]
 OPTIONS = Options(resamples=1999, ungated=True)
 
 

@@ -20,7 +20,9 @@ from deadbeat.model.comparison import METRICS
 from deadbeat.model.errors import DataError
 from deadbeat.store.files import read_json
 
-_HINT = "record it again: bench/bench_compare.py --record FILE RUN RUN..."
+_HINT = "record it again: --record of bench/bench_compare.py or bench/bench_latency_compare.py"
+#: Names of pools of latency matrices begin so; all others are of campaigns.
+LATENCY_POOL = "latency-"
 
 
 @frozen(kw_only=True)
@@ -30,10 +32,12 @@ class Pool:
     Attributes:
         sides: One per repeat, oldest first.
         circumstances: Machine, kernel, when, and what else was going on.
+        metrics: Of its runs.
     """
 
     sides: tuple[Side, ...]
     circumstances: Mapping[str, Any]
+    metrics: tuple[str, ...] = METRICS
 
 
 @frozen(kw_only=True)
@@ -135,11 +139,12 @@ def pool_to_plain(pool: Pool) -> dict[str, Any]:
             ]
     return {
         "circumstances": dict(pool.circumstances),
+        "metrics": list(pool.metrics),
         "programs": {key: places[key] for key in sorted(places)},
         "sides": {
             side.name: {
                 key: [
-                    *(_rounded(run.values.get(metric)) for metric in METRICS),
+                    *(_rounded(run.values.get(metric)) for metric in pool.metrics),
                     # To the microsecond: only the order matters.
                     None if run.at_ns is None else run.at_ns // 1000,
                     run.yardstick_ps,
@@ -162,26 +167,31 @@ def read_pool(path: Path) -> Pool:
         DataError: Unreadable, damaged or of another format.
     """
     plain = read_json(path, what="pool", hint=_HINT)
+    # Pools of before there were several kinds do not say which they are.
+    metrics = tuple(plain.get("metrics", METRICS))
     try:
         return Pool(
             sides=tuple(
-                Side(name=name, runs=_runs(runs, plain["programs"]))
+                Side(name=name, runs=_runs(runs, plain["programs"], metrics))
                 for name, runs in plain["sides"].items()
             ),
             circumstances=plain["circumstances"],
+            metrics=metrics,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"pool {path} is damaged: {error!r}", _HINT) from None
 
 
-def _runs(rows: Mapping[str, Sequence[Any]], places: Mapping[str, Any]) -> dict[str, RunFigure]:
+def _runs(
+    rows: Mapping[str, Sequence[Any]], places: Mapping[str, Any], metrics: Sequence[str]
+) -> dict[str, RunFigure]:
     found = {}
     for key, (*values, at_us, yardstick_ps) in rows.items():
         *place, block = places[key]
         found[key] = RunFigure(
             cell=Cell(*place),
             block=block,
-            values=dict(zip(METRICS, values, strict=True)),
+            values=dict(zip(metrics, values, strict=True)),
             at_ns=None if at_us is None else at_us * 1000,
             yardstick_ps=yardstick_ps,
         )

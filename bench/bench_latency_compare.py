@@ -1,0 +1,198 @@
+"""Comparing latency matrices: false alarms where nothing differs, power where something does.
+
+Everything is drawn run by run from pools of repeats of one command. Record one on a quiet machine:
+
+    deadbeat latency --loads idle,50,100 --repeats 6 --name aa-1      (and aa-2, aa-3, ... as often)
+    bench/bench_latency_compare.py --record tests/pools/aa/latency-NAME.json runs/aa-*
+
+``--made-up`` writes a pool of the simulated engine: every run has a scale of its own (2 %), and so
+has every session (3 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from common import report
+from pools import POOLS, compact, share
+
+from deadbeat.analysis.aa import (
+    LATENCY_POOL,
+    Pool,
+    draw,
+    draw_sessions,
+    pool_to_plain,
+    read_pool,
+    verdicts,
+)
+from deadbeat.analysis.latency_compare import Matrix, latency_options, read_matrix, side_of
+from deadbeat.latency.engine import Request
+from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.model.comparison import LATENCY_METRICS
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.store.files import FORMAT, atomic_write, tool_version
+from deadbeat.targets.fake import FakeTarget
+
+EFFECTS = (0.1, 0.2, 0.5)
+#: Of what is made up: sessions, repeats, length of a run in seconds, deviation of a session.
+_SESSIONS, _REPEATS, _SECONDS, _SESSION = 10, 6, 3.0, 0.03
+_LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("cpu", 100))
+
+
+def record(file: Path, paths: Sequence[Path], note: str) -> None:
+    """Writes the pool of the matrices in ``paths``."""
+    matrices = [read_matrix(path) for path in paths]
+    first = matrices[0]
+    known = ("soc", "kernel", "preemption", "governor")
+    circumstances = {key: first.platform.get(key) for key in known} | {
+        "cpus": list(first.cpus),
+        "settings": dict(first.settings),
+        "created_at": [min(run.started for run in matrix.runs) for matrix in matrices],
+        "invalid": [sum(not run.valid for run in matrix.runs) for matrix in matrices],
+        "note": note,
+    }
+    write(file, matrices, circumstances)
+
+
+def write(file: Path, matrices: Sequence[Matrix], circumstances: dict[str, object]) -> None:
+    corrected = all(
+        cpu.corrected is not None
+        for matrix in matrices
+        for run in matrix.runs
+        if run.valid
+        for cpu in run.cpus
+    )
+    pool = Pool(
+        sides=tuple(side_of(matrix, corrected=corrected) for matrix in matrices),
+        circumstances=circumstances,
+        metrics=LATENCY_METRICS,
+    )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(file, compact({**pool_to_plain(pool), "format": FORMAT, "tool": tool_version()}))
+
+
+def make_up(file: Path) -> None:
+    """Sessions of a made-up machine that drifts from one to the next."""
+    random = np.random.default_rng(20261122)
+    matrices = []
+    for session in range(_SESSIONS):
+        engine = SimulatedEngine(scale=float(random.lognormal(0, _SESSION)), drift=0.02)
+        runs = [
+            _made_up_run(engine, load, repeat, seed=session * 1000 + repeat * 10 + place)
+            for repeat in range(_REPEATS)
+            for place, load in enumerate(_LOADS)
+        ]
+        matrices.append(
+            Matrix(
+                name=f"made-up-{session + 1:02d}",
+                path="",
+                runs=tuple(runs),
+                settings={},
+                platform={},
+                planned=tuple(run.key for run in runs),
+            )
+        )
+    write(
+        file,
+        matrices,
+        {
+            "soc": "made up",
+            "kernel": "none",
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "note": f"simulated engine: a run's scale varies by 2 %, a session's by {_SESSION:.0%}",
+        },
+    )
+
+
+def _made_up_run(engine: SimulatedEngine, load: LoadPoint, repeat: int, *, seed: int) -> LatencyRun:
+    request = Request(cpus=(0, 1), seconds=_SECONDS, load=load, seed=seed)
+    return LatencyRun(
+        key=LatencyKey(load, engine.name, repeat),
+        started=f"2026-01-01T00:{repeat:02d}:00Z",
+        seconds=_SECONDS,
+        interval_ns=request.interval_ns,
+        priority=request.priority,
+        policy=request.policy,
+        cpus=engine.measure(FakeTarget(), request).cpus,
+        kind=engine.kind,
+    )
+
+
+def measure(path: Path, comparisons: int) -> None:
+    # Ungated: without --aa a measured comparison decides nothing, and so raises no alarm either.
+    pool, label = read_pool(path), path.stem
+    options = latency_options(ungated=True)
+    about = {"sessions": len(pool.sides), "note": pool.circumstances["note"]}
+    began = time.perf_counter()
+    found = verdicts(pool, comparisons=comparisons, seed=1, options=options)
+    report(f"{label}: one comparison", "<= 1 s",
+           round((time.perf_counter() - began) / comparisons, 4), "s", about)  # fmt: skip
+    share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
+          verdicts=dict(found.verdicts))  # fmt: skip
+    for metric in LATENCY_METRICS[:4]:
+        alone = latency_options(metrics=(metric,), ungated=True)
+        found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
+        share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
+    bare = latency_options(gate_off=True, minimum_effect=1e-9, minimum_miss=1e-9)
+    found = verdicts(pool, comparisons=comparisons, seed=3, options=bare)
+    share(f"{label}: false alarms, by run, gate and minimum off", "<= 0.05", found.different,
+          comparisons)  # fmt: skip
+    for drawing, words in ((draw, "by run"), (draw_sessions, "whole sessions")):
+        for repeats in range(min(4, len(pool.sides) - 1)):
+            found = verdicts(
+                pool,
+                comparisons=comparisons,
+                seed=4,
+                options=options,
+                repeats=repeats,
+                drawing=drawing,
+            )
+            share(
+                f"{label}: false alarms, {words}, {repeats} --aa",
+                "<= 0.05",
+                found.different,
+                comparisons,
+                ordered_pairs=len(pool.sides) * (len(pool.sides) - 1),
+            )
+    for effect in EFFECTS:
+        for repeats in (0, 2):
+            worse = verdicts(
+                pool,
+                comparisons=comparisons // 4,
+                seed=5,
+                options=options,
+                effect=lambda cell, e=effect: e,
+                repeats=repeats,
+            )
+            share(
+                f"{label}: power, every latency {effect:.0%} later, {repeats} --aa",
+                "reported",
+                worse.verdicts.get("worse", 0),
+                comparisons // 4,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--comparisons", type=int, default=400)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write a pool and stop")
+    parser.add_argument("--made-up", type=Path, metavar="FILE", help="write a made-up pool, stop")
+    parser.add_argument("--note", default="", help="what else was going on while it was recorded")
+    parser.add_argument("runs", type=Path, nargs="*", help="matrices of a pool (--record)")
+    options = parser.parse_args()
+    if options.record:
+        record(options.record, options.runs, options.note)
+    elif options.made_up:
+        make_up(options.made_up)
+    else:
+        for path in sorted(POOLS.glob(f"{LATENCY_POOL}*.json")):
+            measure(path, options.comparisons)
+
+
+if __name__ == "__main__":
+    main()
