@@ -11,6 +11,7 @@ TSC = {"/proc/cpuinfo": "flags\t: fpu tsc constant_tsc nonstop_tsc\n"}
 ARM = {"/proc/cpuinfo": "Features\t: fp asimd\n"}
 CHRONYD = window(Thread(tid=900, name="chronyd"))
 STAMPED = {CHRONY: "pool a iburst\nhwtimestamp *\nmakestep 1 3\n"}
+LOG = {"dmesg": "[0.1] clocksource: Switched to clocksource kvm-clock"}
 UNSTABLE = (
     "[  12.5] clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable"
 )
@@ -36,12 +37,15 @@ CASES: Cases = {
     },
     "clock.stable": {
         "pass": case({**clocks("tsc"), **TSC}),
-        "pass arm": case({**clocks("arch_sys_counter"), **ARM}, outputs={"dmesg": "[0.0] Booting"}),
-        "pass guest": case({**clocks("kvm-clock"), **TSC}, outputs={"dmesg": "[0.0] Booting"}),
+        "pass arm": case({**clocks("arch_sys_counter"), **ARM}, outputs=LOG),
+        "pass guest": case({**clocks("kvm-clock"), **TSC}, outputs=LOG),
         "fail": case({**clocks("hpet"), **TSC}, outputs={"dmesg": UNSTABLE}, says="Marking"),
         "fail gone": case({**clocks("hpet"), **TSC}, says="gave the CPU's counter up"),
         "unknown": case(),
         "unknown arm": case({**clocks("arch_sys_counter"), **ARM}, says="dmesg"),
+        "unknown gone": case(
+            {**clocks("arch_sys_counter"), **ARM}, outputs={"dmesg": "[99.0] eth0: up"}
+        ),
     },
     "clock.user-space": {
         "pass": case(clocks("tsc")),
@@ -55,6 +59,7 @@ CASES: Cases = {
             {f"{EVENT}0/current_device": "hpet\n", f"{EVENT}1/current_device": "dummy_timer\n"}
         ),
         "unknown": case(),
+        "unknown name": case({f"{EVENT}0/current_device": "sundial\n"}),
     },
     "clock.constant-rate": {
         "pass": case(TSC),

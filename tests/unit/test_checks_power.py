@@ -164,11 +164,14 @@ CASES: Cases = {
         "unknown": case(),
     },
     "power.cache-allocation": {
-        "pass": case({"/proc/filesystems": "\text4\n"}, says="not available"),
+        "pass": case({"/proc/filesystems": "nodev\tproc\n\text4\n"}, says="not available"),
         "pass used": case(
-            {"/proc/filesystems": "nodev\tresctrl\n", "/sys/fs/resctrl/rt/schemata": "L3:0=f\n"}
+            {
+                "/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n",
+                "/sys/fs/resctrl/rt/schemata": "L3:0=f\n",
+            }
         ),
-        "fail": case({"/proc/filesystems": "nodev\tresctrl\n"}),
+        "fail": case({"/proc/filesystems": "nodev\tproc\nnodev\tresctrl\n"}),
         "unknown": case(),
     },
     "power.throttling": {

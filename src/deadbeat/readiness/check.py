@@ -80,14 +80,19 @@ class Check:
             id=self.id,
             title=self.title,
             status=verdict.status,
-            reason=reason,
-            found=verdict.found,
+            reason=_line(reason),
+            found=_line(verdict.found),
             wanted=self.wanted,
             severity=verdict.severity or self.severity,
             source=self.source,
             cure="" if verdict.status == "pass" else cure,
             read=", ".join(each.removeprefix("command:") for each in self.reads),
         )
+
+
+def _line(text: str) -> str:
+    """On one line: what a file holds may have many."""
+    return " ".join(text.split())
 
 
 _PENDING = "deadbeat_checks"

@@ -62,13 +62,24 @@ def _number(text: str, last: int) -> int:
 
 def cpu_flags(facts: Facts) -> set[str]:
     """What the first CPU can do, as /proc/cpuinfo of x86 lists it; none on other processors."""
-    found = re.search(r"^flags\s*:(.*)$", facts.text(CPUINFO), re.M)
+    text = facts.text(CPUINFO)
+    if not re.search(r"^(processor|vendor_id|flags|Features|isa|cpu)\b.*:", text, re.M):
+        raise UnreadError(f"{CPUINFO} describes no processor")
+    found = re.search(r"^flags\s*:(.*)$", text, re.M)
     return set(found[1].split()) if found else set()
+
+
+def online(facts: Facts) -> set[int]:
+    """CPUs that are online. UnreadError where none is: then nothing was read."""
+    found = set(facts.cpu_list(ONLINE))
+    if not found:
+        raise UnreadError(f"{ONLINE} names no CPU")
+    return found
 
 
 def argument_cpus(facts: Facts, name: str) -> set[int]:
     """CPUs that a word of the command line names; none where it is not there."""
-    last = max(facts.cpu_list(ONLINE), default=0)
+    last = max(online(facts))
     return from_boot(facts.argument(name) or "", last)
 
 
@@ -84,8 +95,8 @@ def isolated(facts: Facts) -> set[int]:
 def tickless(facts: Facts) -> set[int]:
     """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
     if facts.get(TICKLESS[0]) is None:
-        facts.text("/proc/cmdline")  # without sysfs nothing is known
-        facts.cpu_list(ONLINE)
+        facts.text("/proc/cmdline")
+        online(facts)  # without sysfs nothing is known
         return set()
     return set(facts.cpu_list(TICKLESS[0]))
 

@@ -17,6 +17,7 @@ from deadbeat.readiness.reading_cpus import (
     isolated,
     meant,
     offloaded,
+    online,
     tickless,
 )
 from deadbeat.readiness.reading_options import REALTIME, lacking, realtime
@@ -204,7 +205,7 @@ def irqaffinity(facts: Facts) -> Verdict:
 )
 def skew_tick(facts: Facts) -> Verdict:
     """Ticks at the same instant make all CPUs want the same locks at once."""
-    if len(facts.cpu_list(ONLINE)) == 1:
+    if len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
     if facts.argument("skew_tick") == "1":
         return passed("skew_tick=1")
@@ -271,6 +272,8 @@ def watchdogs(facts: Facts) -> Verdict:
 def max_cstate(facts: Facts) -> Verdict:
     """A CPU wakes from a deep state tens to hundreds of microseconds late."""
     driver = facts.text(_IDLE_DRIVER)
+    if not re.fullmatch(r"[\w-]+", driver):
+        raise UnreadError(f"{_IDLE_DRIVER} holds {driver[:20]!r}")
     if driver not in ("acpi_idle", "intel_idle"):
         return passed(f"driver {driver}", "these words concern acpi_idle and intel_idle")
     if facts.argument("idle") in ("poll", "halt") or facts.argument("cpuidle.off") == "1":
@@ -319,7 +322,7 @@ def pstate(facts: Facts) -> Verdict:
     """In active mode the processor's own algorithm moves the clock."""
     for path in _PSTATES:
         status = facts.get(path)
-        if status is not None and status not in ("off", "passive", "disable"):
+        if status in ("active", "guided"):
             name = path.split("/")[-2]
             return failed(f"{name} {status}", "the processor itself chooses the clock")
     asked = _said(facts, "intel_pstate") or _said(facts, "amd_pstate")
@@ -384,12 +387,12 @@ def rcu_expedited(facts: Facts) -> Verdict:
     """An expedited grace period interrupts every CPU at once."""
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
-    values = {path.rpartition("/")[2]: facts.text(path) for path in _RCU_NORMAL}
+    values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
     found = ", ".join(f"{name}={value}" for name, value in values.items())
     normal = [values["rcu_normal_after_boot"], values["rcu_normal"]]
     return (
         passed(found)
-        if "1" in normal
+        if 1 in normal
         else failed(found, "whoever asks for haste interrupts every CPU at once")
     )
 
@@ -554,7 +557,7 @@ def lists_agree(facts: Facts) -> Verdict:
 def keeps_house(facts: Facts) -> Verdict:
     """The boot CPU does what nobody else does: it cannot be kept quiet."""
     away = isolated(facts) | tickless(facts)
-    left = set(facts.cpu_list(ONLINE)) - away
+    left = online(facts) - away
     if not left:
         return failed(f"isolated: {cpus_text(away)}", "no CPU is left for the rest of the system")
     if 0 in away:

@@ -7,7 +7,7 @@ import re
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import Facts, UnreadError
-from deadbeat.readiness.reading_cpus import CPUINFO, ISOLATED, cpu_set, isolated, meant
+from deadbeat.readiness.reading_cpus import CPUINFO, ISOLATED, cpu_set, isolated, meant, online
 from deadbeat.readiness.reading_options import numbers
 from deadbeat.readiness.reading_values import ONLINE, chosen, cpus_text, few
 from deadbeat.readiness.virtual import VIRTUAL_FILES, is_virtual
@@ -131,10 +131,9 @@ def fixed_frequency(facts: Facts) -> Verdict:
 )
 def turbo(facts: Facts) -> Verdict:
     """How long it lasts depends on temperature, and on what the other CPUs do."""
-    off, boost = facts.get(_TURBO[0]), facts.get(_TURBO[1])
-    if off is None and boost is None:
-        raise UnreadError(f"{_TURBO[0]} and {_TURBO[1]}: {facts.reading(_TURBO[1]).reason}")
-    if off == "1" or (off is None and boost == "0"):
+    switched = facts.get(_TURBO[0])
+    off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
+    if off:
         return passed("off")
     return failed("on", "the frequency depends on heat and on the other CPUs")
 
@@ -264,11 +263,11 @@ def _exits(facts: Facts) -> list[tuple[str, int]]:
 )
 def smt(facts: Facts) -> Verdict:
     """Two hardware threads share one core's units and first caches."""
-    state = facts.get(_SMT[0])
-    if state is None:
-        cores = _by_cpu(facts, _SIBLINGS)
-        state = str(int(any(len(cpu_set(text)) > 1 for text in cores.values())))
-    if state == "0":
+    if facts.get(_SMT[0]) is None:
+        active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
+    else:
+        active = facts.integer(_SMT[0]) != 0
+    if not active:
         return passed(facts.get(_SMT[1]) or "no two CPUs share a core")
     return failed("active", "what runs on a sibling slows a real-time task down")
 
@@ -285,12 +284,12 @@ def smt(facts: Facts) -> Verdict:
 )
 def smt_siblings(facts: Facts) -> Verdict:
     """A sibling takes execution units and cache from a task that believes to be alone."""
-    online, away = set(facts.cpu_list(ONLINE)), isolated(facts)
+    there, away = online(facts), isolated(facts)
     cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
     rt = set(facts.rt_cpus)
-    if not rt & set(cores):
+    if not all(cpu in cores.get(cpu, ()) for cpu in rt):
         raise UnreadError(f"no topology of {meant(facts)}")
-    siblings = {s for cpu in rt & set(cores) for s in cores[cpu] if s != cpu} & online
+    siblings = {s for cpu in rt for s in cores[cpu] if s != cpu} & there
     busy = siblings - (away - rt)
     if busy:
         words = "another real-time task's" if busy <= rt else "other tasks'"
@@ -312,7 +311,7 @@ def smt_siblings(facts: Facts) -> Verdict:
 def shared_cache(facts: Facts) -> Verdict:
     """What other CPUs read and write displaces a real-time task's data."""
     levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
-    others = set(facts.cpu_list(ONLINE)) - set(facts.rt_cpus)
+    others = online(facts) - set(facts.rt_cpus)
     shared: dict[str, set[int]] = {}
     for path, level in levels.items():
         there = cpu_set(sharing.get(path.replace("/level", "/shared_cpu_list"), ""))
@@ -344,6 +343,8 @@ def numa(facts: Facts) -> Verdict:
     nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
+    if not used:
+        raise UnreadError(f"no node has {meant(facts)}")
     return passed(found) if len(used) == 1 else failed(found, "they share memory across nodes")
 
 
@@ -358,7 +359,10 @@ def numa(facts: Facts) -> Verdict:
 )
 def cache_allocation(facts: Facts) -> Verdict:
     """They keep others' data out of the part of a cache that real-time tasks use."""
-    if "resctrl" not in facts.text(_FILESYSTEMS).split():
+    known = facts.text(_FILESYSTEMS).split()
+    if "proc" not in known:
+        raise UnreadError(f"{_FILESYSTEMS} names no file systems")
+    if "resctrl" not in known:
         return passed("not available", "neither processor nor kernel can divide the cache")
     groups = [path.split("/")[-2] for path in facts.matches(_CACHE_GROUPS)]
     if groups:
@@ -441,7 +445,7 @@ def _trips(facts: Facts, zone: str) -> list[int]:
 )
 def all_online(facts: Facts) -> Verdict:
     """A CPU that was offline and came back serves other interrupts than before."""
-    away = set(facts.cpu_list(f"{_CPU}/present")) - set(facts.cpu_list(ONLINE))
+    away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
     if not away:
         return passed(facts.text(ONLINE))
     if (facts.get(_SMT[1]) or "") in ("off", "forceoff"):
@@ -460,7 +464,7 @@ def all_online(facts: Facts) -> Verdict:
 )
 def capacity(facts: Facts) -> Verdict:
     """On a machine with big and little cores the same task takes longer on some CPUs."""
-    every = _by_cpu(facts, _CAPACITIES)
+    every = {_cpu(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
         raise UnreadError(f"no capacity of {meant(facts)}")
@@ -512,5 +516,7 @@ def pcie_aspm(facts: Facts) -> Verdict:
     policy = chosen(facts.text(_ASPM))
     if policy == "performance":
         return passed(policy)
+    if policy not in ("default", "powersave", "powersupersave"):
+        raise UnreadError(f"{_ASPM} holds {policy[:20]!r}")
     why = "the firmware decides" if policy == "default" else "links sleep"
     return failed(policy, f"{why}: access of a device may wait for its link")

@@ -9,7 +9,7 @@ from deadbeat.readiness.check import Verdict, check, failed, passed
 from deadbeat.readiness.facts import CONFIG, Facts, UnreadError
 from deadbeat.readiness.reading_cpus import meant
 from deadbeat.readiness.reading_options import lacking, numbers, without
-from deadbeat.readiness.reading_values import cpus_text, few
+from deadbeat.readiness.reading_values import cpus_text, few, judged
 from deadbeat.readiness.reading_window import WINDOW, tasks
 
 _KERNEL = "/proc/sys/kernel"
@@ -413,7 +413,7 @@ def schedstats(facts: Facts) -> Verdict:
 )
 def latencytop(facts: Facts) -> Verdict:
     """It takes a stack trace whenever a task waited."""
-    state = facts.get("/proc/sys/kernel/latencytop")
-    if state is not None:
-        return passed("0") if state == "0" else failed(state, "each wait costs a stack trace")
+    path = "/proc/sys/kernel/latencytop"
+    if facts.get(path) is not None:
+        return judged(facts, path, lambda on: on == 0, why="each wait costs a stack trace")
     return without(facts, ("LATENCYTOP",), "each wait costs a stack trace once it is switched on")

@@ -1,0 +1,77 @@
+"""What no check may do, whatever it reads: pass on what nobody saw, or break."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from deadbeat.model.readiness import WORKLOADS, CheckResult
+from deadbeat.readiness.check import Check, all_checks, all_commands
+from deadbeat.readiness.facts import gather, is_pattern
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.readings import Reading
+
+#: What a broken, foreign or strange machine may hold in place of a value.
+STRANGE = (
+    "",
+    "\n",
+    "?",
+    "-1",
+    "0",
+    "1",
+    "9" * 30,
+    "1-0",
+    "0-1,x",
+    "[a] b",
+    "N/A\n",
+    "a b c d e f g h i j k l",
+    "1:\n2: 3\n==x\n",
+    "\0\0",
+    "é\t",
+)
+ALWAYS = {"/sys/devices/system/cpu/online": "0-3", "/proc/cmdline": "quiet"}
+
+
+def concrete(path: str) -> str:
+    """A path that a pattern matches."""
+    return re.sub(r"\[0-9\]\*|\*", "1", path)
+
+
+def asked(check: Check, target: FakeTarget, workload: str = "mixed") -> CheckResult:
+    facts = gather(target, check.reads, rt_cpus=(1, 2), workload=workload, commands=all_commands())
+    return check.run(facts)
+
+
+def reads(check: Check) -> tuple[list[str], list[str]]:
+    """Paths and names of commands that a check reads."""
+    commands = [each.removeprefix("command:") for each in check.reads if each[:8] == "command:"]
+    paths = [each for each in check.reads if each[:8] != "command:"]
+    return [concrete(each) if is_pattern(each) else each for each in paths], commands
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_nothing_passes_where_everything_is_refused(check: Check) -> None:
+    paths, commands = reads(check)
+    denied = dict.fromkeys([*paths, *ALWAYS], "denied: Permission denied")
+    outputs = {name: Reading(None, "failed: Permission denied") for name in commands}
+    result = asked(check, FakeTarget(refused=denied, outputs=outputs))
+    assert result.status == "unknown", result
+    assert result.reason
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_nothing_passes_where_nothing_is(check: Check) -> None:
+    assert asked(check, FakeTarget()).status != "pass"
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_nothing_breaks_on_strange_values(check: Check) -> None:
+    paths, commands = reads(check)
+    for text in STRANGE:
+        files = {**ALWAYS, **dict.fromkeys(paths, text)}
+        target = FakeTarget(files=files, outputs=dict.fromkeys(commands, text))
+        for workload in WORKLOADS:
+            result = asked(check, target, workload)
+            assert result.status in ("pass", "fail", "unknown")
+            assert "\n" not in result.reason + result.found + result.cure, result
