@@ -46,7 +46,8 @@ class Machine:
         self.add("python3", PYTHON)
         self.add("venv-python")
         self.add("id", "echo 0")
-        for name in ("gcc", "g++", "make", "apt-get", "chromium", "chromedriver"):
+        programs = ("gcc", "g++", "make", "apt-get", "chromium", "chromedriver")
+        for name in (*programs, "cyclictest", "stress-ng"):
             self.add(name)
 
     def add(self, name: str, body: str = "") -> None:
@@ -266,6 +267,25 @@ def test_a_machine_without_apt_is_told_what_is_missing(machine):
     status, said, _ = machine.setup()
     assert status == 1
     assert "this machine lacks: gcc libc6-dev" in said
+
+
+def test_what_latencies_are_measured_with_is_installed_too(machine):
+    machine.remove("cyclictest", "stress-ng")
+    status, _, calls = machine.setup()
+    assert (status, calls) == (0, [f"{INSTALL} rt-tests stress-ng", *FIRST_RUN])
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_without_it_the_rest_is_set_up(machine, root):
+    machine.remove("stress-ng")
+    machine.add("apt-get", "exit 1")
+    if not root:
+        machine.add("id", "echo 1000")
+    status, said, calls = machine.setup()
+    assert status == 0
+    assert calls[-len(FIRST_RUN) :] == FIRST_RUN
+    assert "going on without stress-ng" in said
+    assert ("sudo apt-get install" in said) is not root
 
 
 def test_an_unknown_kind_is_a_usage_error(machine):

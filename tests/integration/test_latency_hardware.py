@@ -1,0 +1,116 @@
+"""Truth: the processes of this machine. Matrices that are killed, stopped, or lose their load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deadbeat.store.latency import LatencyStore
+
+pytestmark = [
+    pytest.mark.hardware,
+    pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed"),
+]
+PATIENCE_S = 60.0
+WORDS = ("--loads", "cpu:50", "--engine", "prober", "--repeats", "1", "--no-figures")
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    runs = ("--runs", str(folder / "runs"))
+    return [sys.executable, "-m", "deadbeat", "latency", *WORDS, *words, *runs]
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """A matrix in a session of its own; all that it puts on the machine lies below ``folder``."""
+    return subprocess.Popen(
+        command(folder, *words),
+        env={**os.environ, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def started_below(folder: Path, *, name: str = "") -> list[int]:
+    """Living processes that name ``folder`` and ``name`` in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_text() if entry.name.isdigit() else ""
+        except OSError:
+            continue
+        ours = str(folder) in words and f"--runs\0{folder}" not in words
+        if ours and name in words and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
+    return found
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """What ``condition`` gives once it gives something."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("nothing came of it")
+
+
+def measuring(folder: Path) -> bool:
+    """Whether a run is being measured beside its load."""
+    begun = (folder / "runs/latency/latency.json").is_file()
+    return begun and bool(started_below(folder, name="\0probe\0"))
+
+
+def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    with start(tmp_path, "--duration", "1s") as killed:
+        until(lambda: measuring(tmp_path))
+        assert started_below(tmp_path, name="stress-ng")
+        killed.kill()
+        killed.communicate()
+    until(lambda: not started_below(tmp_path))
+    assert not LatencyStore.open(tmp_path / "runs/latency").committed()
+    again = subprocess.run(
+        command(tmp_path, "--duration", "1s", "--json"), capture_output=True, text=True, check=True
+    )
+    answer = json.loads(again.stdout)
+    assert (answer["planned"], answer["done"], answer["failed"]) == (1, 1, [])
+    (run,) = LatencyStore.open(tmp_path / "runs/latency").runs()
+    assert run.kind == "hardware" and all(cpu.cycles > 500 for cpu in run.cpus)
+    assert set(run.load["achieved"]) == {str(cpu.cpu) for cpu in run.cpus}
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with start(tmp_path, "--duration", "60s") as stopped:
+        until(lambda: measuring(tmp_path))
+        # As a terminal does with Ctrl-C: the whole group.
+        os.killpg(stopped.pid, number)
+        _, said = stopped.communicate(timeout=PATIENCE_S)
+    assert stopped.returncode == 130
+    assert "interrupted: 0 of 1 runs are kept" in said and "Traceback" not in said
+    until(lambda: not started_below(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_load_that_is_killed_makes_its_run_invalid(tmp_path: Path) -> None:
+    with start(tmp_path, "--duration", "3s", "--fail-on", "invalid") as running:
+        until(lambda: measuring(tmp_path))
+        for number in started_below(tmp_path, name="stress-ng"):
+            os.kill(number, signal.SIGKILL)
+        _, said = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 1
+    assert "is invalid: the load ended before its time" in said
+    until(lambda: not started_below(tmp_path))
