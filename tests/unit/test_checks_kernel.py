@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from helpers.checks import Case, Cases, case, config
+import pytest
+from helpers.checks import Case, Cases, case, check_called, config, outcome
 
 BOOTED = {"/proc/cmdline": "root=/dev/vda quiet", "/sys/devices/system/cpu/online": "0-1"}
 DYNAMIC = {
@@ -169,3 +170,26 @@ CASES: Cases = {
         "unknown words": case({"/proc/version": "something else"}),
     },
 }
+
+
+#: Linux Documentation/core-api/real-time/kernel-configuration.rst, "Severity" of each option.
+DOCUMENTED = {
+    "kernel.cpu-freq": "high",
+    "kernel.default-governor": "high",
+    "kernel.other-governors": "medium",
+    "kernel.cpu-idle": "info",
+    "kernel.drm": "info",
+    "kernel.efi-runtime": "medium",
+    "kernel.tick": "medium",
+    "kernel.preempt-rt": "fatal",
+    "kernel.tracing": "info",
+    "kernel.latency-tracers": "high",
+    "kernel.lockup-detector": "high",
+    "kernel.lockdep": "high",
+}
+
+
+@pytest.mark.parametrize("id", DOCUMENTED)
+def test_severities_are_those_of_the_kernels_documentation(id: str) -> None:
+    assert check_called(id).severity == DOCUMENTED[id]
+    assert outcome(id, CASES[id]["fail"]).severity == DOCUMENTED[id]

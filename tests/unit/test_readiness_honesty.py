@@ -28,6 +28,7 @@ STRANGE = (
     "a b c d e f g h i j k l",
     "1:\n2: 3\n==x\n",
     "\0\0",
+    "long " * 200,
     "é\t",
 )
 ALWAYS = {"/sys/devices/system/cpu/online": "0-3", "/proc/cmdline": "quiet"}
@@ -75,3 +76,4 @@ def test_nothing_breaks_on_strange_values(check: Check) -> None:
             result = asked(check, target, workload)
             assert result.status in ("pass", "fail", "unknown")
             assert "\n" not in result.reason + result.found + result.cure, result
+            assert max(map(len, (result.reason, result.found))) <= 200

@@ -90,9 +90,13 @@ class Check:
         )
 
 
+_LONGEST = 200
+
+
 def _line(text: str) -> str:
-    """On one line: what a file holds may have many."""
-    return " ".join(text.split())
+    """On one line, and not a long one: what a file holds, or a program complains of, may be."""
+    words = " ".join(text.split())
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 4]} ..."
 
 
 _PENDING = "deadbeat_checks"

@@ -15,7 +15,7 @@ from deadbeat.readiness.reading_values import LOCKDOWN, ONLINE, cpus_text, lockd
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
-    "slab-partial": "cat /sys/kernel/slab/*/cpu_partial",
+    "slab-partial": 'set -- /sys/kernel/slab/*/cpu_partial; cat "$1" > /dev/null && cat "$@"',
 }
 _RESOLUTION, _PARTIAL = "command:timer-resolution", "command:slab-partial"
 _PREEMPT = "/sys/kernel/debug/sched/preempt"
