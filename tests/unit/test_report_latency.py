@@ -28,6 +28,12 @@ from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
 from deadbeat.model.platform import Platform
 from deadbeat.report import latency_words as words
 from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.latency_circumstances import (
+    interrupt_pairs,
+    load_rows,
+    machine_pairs,
+    missing_pairs,
+)
 from deadbeat.report.latency_data import binned, edges_of, interval_text, load_words
 from deadbeat.report.latency_histograms import Named, by_cpu, overlaid, tail_curve
 from deadbeat.report.latency_loads import load_charts
@@ -45,9 +51,7 @@ PLATFORM = Platform(
 )  # fmt: skip
 
 
-def run_of(
-    latencies_us: list[int], *, cpus: int = 1, load: LoadPoint = IDLE, repeat: int = 0, **more
-) -> LatencyRun:
+def run_of(latencies_us: list[int], *, cpus: int = 1, repeat: int = 0, **more) -> LatencyRun:
     """A run whose every CPU saw exactly these latencies, a millisecond apart."""
     times = [value * 1000 for value in latencies_us]
     late = sorted(enumerate(times), key=lambda item: -item[1])[:3]
@@ -58,7 +62,7 @@ def run_of(
     )  # fmt: skip
     given = {"cpus": tuple(evolve(seen, cpu=cpu) for cpu in range(cpus))}
     return LatencyRun(
-        key=LatencyKey(load, "prober", repeat), started="2026-01-01T00:00:00Z",
+        key=LatencyKey(IDLE, "prober", repeat), started="2026-01-01T00:00:00Z",
         seconds=len(times) / 1000, interval_ns=1_000_000, priority=90, policy="fifo",
         **(given | more),
     )  # fmt: skip
@@ -260,6 +264,7 @@ def split_run() -> LatencyRun:
         "switch": Histogram.of([4_000, 8_000]), "exit": Histogram.of([500, 1_500]),
     }  # fmt: skip
     worst = {
+        "due_ns": 900_000_000, "latency_ns": 83_500,
         "interrupt": 3_000, "wake_up": 2_000, "switch": 78_000, "exit": 500,
         "cause": "softirq NET_RX ran 70 us before <it>",
     }  # fmt: skip
@@ -285,23 +290,69 @@ def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
     assert "softirq NET_RX ran 70 us before <it>" in page.text
 
 
+def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
+    run = split_run()
+    lost = {"due_ns": 5, "latency_ns": 90_000, "cause": "unknown: events are missing"}
+    splits = (evolve(run.split[0], worst=lost),)
+    whole = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1), split=splits)])
+    ((_, _, latency, *parts, cause),) = cause_rows(whole.cells)
+    assert latency == "90 µs"
+    assert parts == ["–"] * 4
+    assert cause.startswith("unknown")
+    (chart,) = split_charts(whole.cells)
+    assert [layer.y for layer in chart.panels[1].bars] == [(None,)] * 4
+
+
 def test_without_traced_runs_the_page_says_how_to_have_them(page):
     assert "No run was traced" in page.text
     assert "deadbeat latency --trace" in page.text
 
 
+def beside(repeat: int, **more) -> LatencyRun:
+    seen = {
+        "busy_share": {"0": 0.5 + repeat / 100}, "temperature_mc": {"zone0": [41_000, 45_000]},
+        "clocksource": ["tsc", "tsc"], "missing": {"log": "dmesg: not permitted"},
+        "interrupts": {"0": {"LOC timer": 1000 + repeat, "27 eth0": 7}}, "readings": 2,
+        "stalls": [], "realtime_tasks": [{"name": "migration/0", "policy": "fifo", "priority": 99}],
+    }  # fmt: skip
+    load = {
+        "asked": 50, "achieved": {"0": 0.49, "1": 0.51 + repeat / 100}, "died": "",
+        "commands": [["stress-ng", "--cpu", "2"]], "throughput": {"bogo-ops": 100 + repeat},
+    }  # fmt: skip
+    return run_of([10], repeat=repeat, circumstances=seen | more, load=load)
+
+
+def run_on(load: LoadPoint, run: LatencyRun) -> LatencyRun:
+    return evolve(run, key=evolve(run.key, load=load))
+
+
 def test_circumstances_are_one_value_or_a_range():
-    made = [
-        run_of([10], repeat=n, circumstances={"steal": n / 10, "clock": "tsc", "missing": {}})
-        for n in range(3)
-    ]
-    told = dict(words.circumstance_pairs(made))
-    assert told["circumstances.steal"] == "0 to 0.2"
-    assert told["circumstances.clock"] == "tsc"
-    more = evolve(made[0], circumstances={"clock": "hpet", "once": 3})
-    told = dict(words.circumstance_pairs([*made, more]))
-    assert told["circumstances.clock"] == "tsc · hpet"
-    assert told["circumstances.once"] == "3 (in 1 of 4 runs)"
+    made = [beside(n) for n in range(3)]
+    told = dict(machine_pairs(made))
+    assert told["busy, CPU 0"] == "50 to 52 %"
+    assert told["temperature, zone0"] == "41 to 45 °C"
+    assert told["clock source"] == "tsc"
+    assert told["other real-time tasks"] == "migration/0 (fifo 99)"
+    assert "stalls in the kernel's log" not in told
+    stalled = beside(3, clocksource=["tsc", "hpet"], stalls=["RT throttling"], new_key={"a": 1})
+    told = dict(machine_pairs([*made, stalled]))
+    assert told["clock source"] == "tsc · hpet"
+    assert told["stalls in the kernel's log"] == "RT throttling"
+    assert told["new_key.a"] == "1"
+    assert missing_pairs(made) == [("log", "dmesg: not permitted")]
+    assert interrupt_pairs(made) == [("CPU 0, LOC timer", "1000 to 1002"), ("CPU 0, 27 eth0", "7")]
+
+
+def test_a_load_says_what_it_reached_what_it_did_and_what_made_it():
+    made = [run_on(LoadPoint("cpu", 50), beside(n)) for n in range(2)]
+    idle, half = load_rows([*made, run_of([10])])
+    assert idle == ("idle", "not known", "–", "none")
+    assert half == (
+        "cpu 50 %", "0: 49 %, 1: 51 % to 52 %", "bogo-ops 100 to 101", "stress-ng --cpu 2",
+    )  # fmt: skip
+    page = Page(render_latency(summarise_latency(made), made))
+    for text in ("dmesg: not permitted", "41 to 45 °C", "stress-ng --cpu 2", "eth0"):
+        assert text in page.text
 
 
 def test_names_are_text_and_nothing_comes_from_outside(runs):

@@ -18,6 +18,7 @@ from deadbeat.analysis.latency_findings import findings_of
 from deadbeat.analysis.tail import Part, tail_statements
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
+    PATH_PARTS,
     PROFILES,
     CpuLatency,
     LatencyKey,
@@ -232,8 +233,9 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
 
 
 def split_total(worst: dict[str, Any]) -> int:
-    """Latency of a split wake-up: the sum of its parts, ns."""
-    return sum(value for value in worst.values() if isinstance(value, int))
+    """Latency of a split wake-up, ns: as it was told, else the sum of its parts."""
+    told = worst.get("latency_ns")
+    return int(sum(int(worst.get(part) or 0) for part in PATH_PARTS) if told is None else told)
 
 
 # -- rows for CSV and tables

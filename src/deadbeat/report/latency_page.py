@@ -8,7 +8,7 @@ from typing import Any
 
 from deadbeat.model.latency import LatencyRun
 from deadbeat.model.latency_summary import LatencySummary
-from deadbeat.report import facts, latency_split, parts
+from deadbeat.report import latency_circumstances, latency_split, parts
 from deadbeat.report import latency_words as words
 from deadbeat.report.charts import Chart
 from deadbeat.report.charts_html import Stamp, data_of, figures
@@ -72,7 +72,7 @@ def render_latency(
             "tail": _tail(summary),
             "why": figures(split, stamp) + latency_split.section(summary.cells),
             "validity": _validity(summary, runs),
-            "circumstances": _circumstances(runs, machine, parameters or {}),
+            "circumstances": latency_circumstances.section(runs, machine, parameters or {}),
             "glossary": parts.definitions(LATENCY_TERMS, "terms"),
             "charts": data_of([*charts, *split]),
         },
@@ -135,13 +135,3 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
         table = parts.cell_table(words.WARNING_COLUMNS, warnings, id="warning-table", kind="said")
         made += f"<h3>Runs that count, with a reservation</h3>{parts.scrolled(table, 'Warnings')}"
     return made
-
-
-def _circumstances(
-    runs: Sequence[LatencyRun], platform: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> str:
-    return (
-        f"<h3>Beside the runs</h3>\n{parts.folded(words.circumstance_pairs(runs))}\n"
-        f"<h3>Platform</h3>\n{parts.folded(facts.flatten(platform))}\n"
-        f"<h3>Parameters</h3>\n{parts.folded(facts.flatten(parameters))}"
-    )

@@ -32,13 +32,13 @@ class Side:
     Attributes:
         name: As it stands in the picture.
         platform: As plain values.
-        inventory: What the system consists of, as plain values; empty: not recorded.
+        inventory: What the system consists of, line by line; empty: not recorded.
     """
 
     name: str
     summary: LatencySummary
     platform: Mapping[str, Any] = field(factory=dict)
-    inventory: Mapping[str, Any] = field(factory=dict)
+    inventory: Mapping[str, str] = field(factory=dict)
 
     def cell(self, load: LoadPoint, engine: str) -> CellSummary | None:
         """Its cell where that has a valid run."""

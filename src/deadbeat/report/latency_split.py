@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import frozen
 
+from deadbeat.analysis.latency_summary import split_total
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report import parts
@@ -42,7 +42,13 @@ class Traced:
     @property
     def worst_ns(self) -> int:
         """Latency of the worst; 0 where none is kept."""
-        return sum(int(self.split.worst.get(part) or 0) for part in PATH_PARTS)
+        return split_total(self.split.worst)
+
+    @property
+    def worst_parts(self) -> dict[str, int]:
+        """Parts of the worst; empty where events of it are missing."""
+        found = {part: self.split.worst.get(part) for part in PATH_PARTS}
+        return {part: int(value) for part, value in found.items() if value is not None}
 
 
 def traced(cells: Iterable[CellSummary]) -> list[Traced]:
@@ -69,18 +75,22 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
     several = len(engines_of(item.cell for item in every)) > 1
     names = [item.place + (f", {item.cell.engine}" if several else "") for item in every]
     means = [
-        {part: item.split.parts[part].mean_ns for part in PATH_PARTS if part in item.split.parts}
+        {part: mean for part in PATH_PARTS if (mean := _mean(item.split, part)) is not None}
         for item in every
     ]
-    worst = [dict(item.split.worst) if item.worst_ns else {} for item in every]
+    worst = [item.worst_parts for item in every]
     panels = (_stacked("Mean", names, means), _stacked("The worst traced", names, worst))
     return [
         Chart(name="latency-split", title="Where the latency went", caption=_CAPTION, panels=panels)
     ]
 
 
-def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, Any]]) -> Panel:
-    totals = [time_text(_total(bar)) if bar else "" for bar in bars]
+def _mean(split: PathSplit, part: str) -> float | None:
+    return split.parts[part].mean_ns if part in split.parts else None
+
+
+def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float]]) -> Panel:
+    totals = [time_text(sum(bar.values())) if bar else "" for bar in bars]
     return Panel(
         title=title,
         x_label="",
@@ -90,16 +100,12 @@ def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, Any]]
             Bars(
                 label=PART_WORDS[part],
                 look=look,
-                y=tuple(None if bar.get(part) is None else bar[part] / US for bar in bars),
+                y=tuple(bar[part] / US if part in bar else None for bar in bars),
                 texts=tuple(totals) if part == PATH_PARTS[-1] else (),
             )
             for look, part in enumerate(PATH_PARTS)
         ),
     )
-
-
-def _total(bar: Mapping[str, Any]) -> float:
-    return sum(float(bar.get(part) or 0) for part in PATH_PARTS)
 
 
 def cause_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
@@ -110,7 +116,7 @@ def cause_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
             item.place,
             item.cell.engine,
             time_text(item.worst_ns),
-            *(time_text(item.split.worst.get(part)) for part in PATH_PARTS),
+            *(time_text(item.worst_parts.get(part)) for part in PATH_PARTS),
             str(item.split.worst.get("cause") or "not known"),
         )
         for item in found

@@ -14,7 +14,7 @@ from deadbeat.model.latency_summary import (
     LatencyRow,
     LatencySummary,
 )
-from deadbeat.report.facts import UNKNOWN, flatten, percent
+from deadbeat.report.facts import UNKNOWN, percent
 from deadbeat.report.latency_data import (
     engines_of,
     interval_text,
@@ -273,29 +273,6 @@ def warning_rows(runs: Iterable[LatencyRun]) -> list[tuple[str, ...]]:
 
 
 WARNING_COLUMNS = ("warning", "runs", "for example")
-
-
-def circumstance_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
-    """Everything recorded beside the runs: one value, or from which to which it went."""
-    found: dict[str, list[str]] = {}
-    for run in runs:
-        for path, text in flatten({"load": run.load, "circumstances": run.circumstances}):
-            found.setdefault(path, []).append(text or "none")
-    return [(path, _range(texts, len(runs))) for path, texts in sorted(found.items())]
-
-
-def _range(texts: Sequence[str], runs: int) -> str:
-    different = list(dict.fromkeys(texts))
-    rest = "" if len(texts) == runs else f" (in {len(texts)} of {runs} runs)"
-    if len(different) == 1:
-        return different[0] + rest
-    try:
-        numbers = sorted(float(text) for text in different)
-    except ValueError:
-        shown = " · ".join(different[:3])
-        more = f" · and {len(different) - 3} others" if len(different) > 3 else ""
-        return shown + more + rest
-    return f"{numbers[0]:g} to {numbers[-1]:g}{rest}"
 
 
 def rests(summary: LatencySummary) -> str:

@@ -65,8 +65,8 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
     )
 
 
-def read_inventory(path: Path) -> Mapping[str, Any]:
-    """The inventory in an answer of ``deadbeat doctor --json``.
+def read_inventory(path: Path) -> dict[str, str]:
+    """Lines of the inventory in an answer of ``deadbeat doctor --json``: title -> value.
 
     Raises:
         DataError: Unreadable, not JSON, or without one.
@@ -74,9 +74,16 @@ def read_inventory(path: Path) -> Mapping[str, Any]:
     data = read_bytes(path, what="inventory", hint=_INVENTORY_HINT)
     plain = parse_json(path, data, what="inventory", hint=_INVENTORY_HINT)
     found = plain.get("inventory") if isinstance(plain, dict) else None
-    if not isinstance(found, dict):
+    lines = found if isinstance(found, list) else []
+    if not lines or not all(isinstance(line, dict) and "title" in line for line in lines):
         raise DataError(f"{path} holds no inventory", _INVENTORY_HINT)
-    return found
+    return {str(line["title"]): _line_text(line) for line in lines}
+
+
+def _line_text(line: Mapping[str, Any]) -> str:
+    """Its value; of one that is not known, why."""
+    text, basis = str(line.get("text") or "not known"), line.get("basis")
+    return f"{text}: {basis}" if line.get("value") is None and basis else text
 
 
 def write_plot(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from deadbeat.report.charts import Chart
-from deadbeat.report.facts import flatten
 from deadbeat.report.latency_sides import (
     Drawn,
     Question,
@@ -56,18 +55,15 @@ def draw(asked: Question) -> Drawn:
 
 def inventory_table(asked: Question) -> Table:
     """What either system consists of, line by line; what is known of neither is left out."""
-    known = [inventory_words(side.inventory) for side in asked.sides]
-    names = dict.fromkeys(name for words in known for name in words)
+    names = dict.fromkeys(name for side in asked.sides for name in side.inventory)
     return Table(
         title="What the systems consist of",
         columns=("", *(side.name for side in asked.sides)),
-        rows=tuple((name, *(words.get(name, _NOT_RECORDED) for words in known)) for name in names),
+        rows=tuple(
+            (name, *(side.inventory.get(name, _NOT_RECORDED) for side in asked.sides))
+            for name in names
+        ),
     )
-
-
-def inventory_words(inventory: object) -> dict[str, str]:
-    """Name -> value of an inventory as ``deadbeat doctor --json`` gives it."""
-    return {path.replace("_", " "): text for path, text in flatten(inventory)}
 
 
 PRESET = Preset(

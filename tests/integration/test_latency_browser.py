@@ -1,0 +1,92 @@
+"""Pages of latency matrices and of plots as a person meets them: opened, chosen, narrow, dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.latencies import made_up_runs
+from helpers.pages import HOSTILE
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import IDLE, LoadPoint
+from deadbeat.report.latency_write import write_latency_report
+from deadbeat.report.plot import read_side, write_plot
+from deadbeat.report.presets import preset_of
+from deadbeat.store.latency import LatencyStore
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_S = 120
+DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
+LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("scheduler", 100))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+def opened(browser: Chrome, path: Path, *, width: int, scheme: str) -> None:
+    resize(browser, width, 1000)
+    prefer(browser, scheme)
+    console_errors(browser)
+    requested(browser)
+    browser.get(path.as_uri())
+    wait(browser)
+
+
+def wait(browser: Chrome) -> None:
+    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(DRAWN))
+
+
+def assert_sound(browser: Chrome, path: Path) -> None:
+    """No error, nothing refused, no request to anywhere, and nothing wider than the window."""
+    assert console_errors(browser) == []
+    assert browser.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
+    outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
+    assert set(outside) <= {path.as_uri()}
+    widths = "return [document.documentElement.scrollWidth, window.innerWidth];"
+    page, window = browser.execute_script(widths)
+    assert page <= window
+
+
+def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, tmp_path):
+    runs = made_up_runs(loads=LOADS, repeats=2, seconds=0.3)
+    summary = summarise_latency(runs, name=HOSTILE)
+    path = write_latency_report(summary, runs, tmp_path, platform={"kernel": HOSTILE})
+    opened(browser, path, width=1400, scheme="light")
+    names = "return document.getElementById(arguments[0]).data.map((t) => t.name).filter(Boolean);"
+    assert browser.execute_script(names, "latency-histogram-idle-0") == ["CPU 0", "CPU 1"]
+    ticks = "return [...document.querySelectorAll('#latency-load-simulated-0 .xtick')].length;"
+    assert browser.execute_script(ticks) == len(LOADS)
+    box = browser.find_element(By.CSS_SELECTOR, "select[data-family=latency-histogram]")
+    Select(box).select_by_visible_text("scheduler 100 %")
+    wait(browser)
+    shown = browser.find_element(By.ID, "chart-latency-histogram-scheduler-100")
+    assert shown.is_displayed()
+    assert not browser.find_element(By.ID, "chart-latency-histogram-idle").is_displayed()
+    assert "hacked" in browser.find_element(By.TAG_NAME, "h1").text
+    assert_sound(browser, path)
+
+
+def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
+    sides = []
+    for name, scale in (("standard", 8.0), ("rt", 1.0)):
+        store = LatencyStore.create(tmp_path / name, {"name": name}, example_platform())
+        for run in made_up_runs(loads=LOADS[:2], repeats=3, seconds=0.3, scale=scale):
+            store.commit(run)
+        sides.append(read_side(tmp_path / name))
+    made = write_plot(preset_of("two-kernels"), sides, tmp_path / "out", formats=())
+    opened(browser, made.page, width=400, scheme="dark")
+    assert "SIMULATED" in browser.find_element(By.ID, "labels").text
+    assert "times as late" in browser.find_element(By.CSS_SELECTOR, "#answer .sentence").text
+    assert_sound(browser, made.page)
