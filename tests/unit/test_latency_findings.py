@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.wake_ups import cpu_of, run_of
+from helpers.latency_series import cpu_of, run_of
 
 from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.model.histogram import Histogram

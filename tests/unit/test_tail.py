@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.wake_ups import MS, cpu_of, part_of
+from helpers.latency_series import MS, cpu_of, part_of
 
 from deadbeat.analysis.periodic import beat_ms
 from deadbeat.analysis.tail import (
