@@ -232,10 +232,22 @@ CASES: list[Case] = [
         "smt",
         {
             f"{CPU}/cpu{c}/topology/thread_siblings_list": text
+            for c, text in enumerate(("0", "1-2", "1-2", "3"))
+        },
+        [(f"{CPU}/cpu1/online", "0")],
+    ),
+    (
+        "smt",
+        {
+            f"{CPU}/cpu{c}/topology/thread_siblings_list": text
             for c, text in enumerate(("0-1", "0-1", "2-3", "2-3"))
         },
-        [(f"{CPU}/cpu3/online", "0")],
+        [],
     ),
+    ("bpf-statistics", {f"{KERNEL}/bpf_stats_enabled": "1"}, [("", "0")]),
+    ("disk-completion", {"/sys/block/sda/queue/rq_affinity": "1"}, [("", "2")]),
+    ("schedstats", {f"{KERNEL}/sched_schedstats": "1"}, [("", "0")]),
+    ("unhandled-interrupts", {f"{MODULE}/spurious/parameters/noirqdebug": "N"}, [("", "Y")]),
     ("stat-interval", {f"{VM}/stat_interval": "1"}, [("", "10")]),
     ("stat-interval", {f"{VM}/stat_interval": "60"}, []),
     ("stat-interval=10", {f"{VM}/stat_interval": "60"}, [("", "10")]),

@@ -80,7 +80,8 @@ class Knob:
         name: As ``--knob`` has it: the file's name with dashes.
         title: What it turns, a few words.
         why: What it does to latency, a sentence.
-        source: Who advises it (docs/reference/tune.md lists the sources).
+        source: Who advises it.
+        cures: Checks of `deadbeat doctor` that pass with it.
         reads: Files and patterns that ``settings`` and ``boot`` look at (readiness/facts.py).
         values: What may be given; ``default``: what is taken without.
         settings: Files and what they shall hold, in the order of writing. NotHereError or
@@ -98,6 +99,7 @@ class Knob:
     title: str
     why: str
     source: str
+    cures: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     values: Values = NOTHING
     default: str = ""

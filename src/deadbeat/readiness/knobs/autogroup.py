@@ -10,7 +10,8 @@ KNOB = file_knob(
     title="a scheduling group per session",
     why="sessions share CPU time as groups, so nice values of tasks in different ones do not"
     " compare",
-    source="kernel documentation, sched-design-CFS",
+    source="Linux Documentation/scheduler/sched-design-CFS.rst",
+    cures=("scheduler.autogroup",),
     values=one_of("0", "1"),
     default="0",
     note="only tasks of normal priority feel it",

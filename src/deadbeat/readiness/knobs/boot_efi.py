@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Knob
 
 KNOB = Knob(
     name="boot-efi",
     title="no calls into the EFI firmware while the system runs",
     why="they may hold a CPU for milliseconds, uninterruptibly",
-    source="KC, HW",
+    source=f"{sources.KERNEL_CONFIGURATION}; {sources.HARDWARE}",
     boot=lambda facts, value: ["efi=noruntime"],
     note="boot entries can then not be changed, and a reboot may need another way",
 )

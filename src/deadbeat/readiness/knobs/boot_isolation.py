@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import ONLINE, Knob, housekeeping_list
 from deadbeat.readiness.reading_values import cpus_text
@@ -16,7 +17,8 @@ KNOB = Knob(
     name="boot-isolation",
     title="the CPUs for real-time tasks isolated",
     why="no other task, no RCU callback and no interrupt of a device comes to them",
-    source="CI, TR, KT",
+    source=f"{sources.CPU_ISOLATION}; {sources.TUNED_REALTIME}; {sources.PER_CPU_KTHREADS}",
+    cures=("cmdline.isolation", "cmdline.managed-irq", "cmdline.rcu-nocbs", "cmdline.irqaffinity"),
     reads=(ONLINE,),
     boot=_words,
     note="nothing runs there unless it is put there by its affinity",

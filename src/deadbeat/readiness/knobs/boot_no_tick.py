@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import ONLINE, Knob, housekeeping_list
 from deadbeat.readiness.reading_values import cpus_text
@@ -16,7 +17,8 @@ KNOB = Knob(
     name="boot-no-tick",
     title="no periodic tick beside a single task, on the CPUs for real-time tasks",
     why="a task that computes alone is interrupted once a second instead of HZ times",
-    source="CI, TR",
+    source=f"{sources.CPU_ISOLATION}; {sources.TUNED_REALTIME}",
+    cures=("cmdline.nohz-full",),
     reads=(ONLINE,),
     boot=_words,
     note="for tasks that compute; KC advises against it for periodic ones: every entry of the"

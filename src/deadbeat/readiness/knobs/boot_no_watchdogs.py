@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Knob
 
 KNOB = Knob(
     name="boot-no-watchdogs",
     title="no watchdogs of stuck CPUs from the boot on",
     why="each runs a thread of the highest priority on every CPU",
-    source="TR, ECI",
+    source=f"{sources.TUNED_REALTIME}; {sources.INTEL_ECI}",
+    cures=("cmdline.watchdogs",),
     boot=lambda facts, value: ["nowatchdog", "nosoftlockup"],
     note="watchdogs does it for now",
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Knob
 
 KNOB = Knob(
     name="boot-preempt",
     title="full preemption from the boot on, of a kernel that has several models",
     why="under none and voluntary the kernel finishes what it does for a normal task first",
-    source="kernel-parameters (preempt=)",
+    source=f"{sources.KERNEL_PARAMETERS} (preempt=)",
+    cures=("kernel.preemption",),
     boot=lambda facts, value: ["preempt=full"],
     note="takes PREEMPT_DYNAMIC; PREEMPT_RT needs another kernel",
 )

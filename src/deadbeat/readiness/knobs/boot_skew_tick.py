@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Knob
 
 KNOB = Knob(
     name="boot-skew-tick",
     title="ticks of CPUs at different times",
     why="ticks that come together contend for the kernel's locks",
-    source="TR (network-latency)",
+    source=f"{sources.TUNED_REALTIME} (network-latency)",
+    cures=("cmdline.skew-tick",),
     boot=lambda facts, value: ["skew_tick=1"],
     note="costs some power",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Knob
 
 KNOB = Knob(
@@ -9,7 +10,8 @@ KNOB = Knob(
     title="the time stamp counter is trusted",
     why="the kernel's watchdog of the clock may take a stall for a wrong clock and change to a"
     " slow one",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("cmdline.tsc",),
     boot=lambda facts, value: ["tsc=reliable"],
     note="only where dmesg has no complaint about the tsc",
 )

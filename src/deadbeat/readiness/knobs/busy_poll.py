@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, Setting, present, whole
 
@@ -16,7 +17,7 @@ KNOB = Knob(
     name="busy-poll",
     title="how long a socket looks for packets before it waits",
     why="a packet that is looked for needs no interrupt and no wake-up",
-    source="TR (network-latency)",
+    source=f"{sources.TUNED_REALTIME} (network-latency)",
     reads=_PATHS,
     values=whole(0, 1000, "us"),
     default="50",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, Values, present
 
@@ -20,7 +21,8 @@ KNOB = Knob(
     name="clocksource",
     title="clock source",
     why="hpet and acpi_pm are devices: reading the time takes a microsecond, tsc some nanoseconds",
-    source="RH",
+    source=sources.RHEL_REALTIME,
+    cures=("clock.source",),
     reads=(_CURRENT, _AVAILABLE),
     values=Values("a clock source", lambda text: text.replace("-", "").replace("_", "").isalnum()),
     default="tsc",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting
 
@@ -19,7 +20,8 @@ KNOB = Knob(
     name="compaction",
     title="no compaction in advance, and none of locked memory",
     why="a page that is being moved is unmapped: touching it waits, also where it was locked",
-    source="kernel documentation, sysctl/vm",
+    source=sources.SYSCTL_VM,
+    cures=("memory.compaction", "memory.compaction-of-locked"),
     reads=_PATHS,
     settings=_settings,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, Setting, at_most, present, whole
 
@@ -18,7 +19,8 @@ KNOB = Knob(
     title="least grave message that the console does not show",
     why="a message on a serial console is written with interrupts off, 87 us a letter at 115200"
     " baud",
-    source="RH",
+    source=sources.RHEL_REALTIME,
+    cures=("watchdogs.console-level",),
     reads=(_PATH,),
     values=whole(1, 8),
     default="3",

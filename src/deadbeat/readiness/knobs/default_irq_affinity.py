@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import ONLINE, Knob, Setting, housekeeping_mask, present
 
@@ -16,7 +17,8 @@ KNOB = Knob(
     name="default-irq-affinity",
     title="interrupts that are requested from now on go to the other CPUs",
     why="a driver that is loaded later would bring its interrupts to every CPU",
-    source="CI",
+    source=sources.CPU_ISOLATION,
+    cures=("interrupts.default-placement",),
     reads=(_PATH, ONLINE),
     settings=_settings,
     note="an interrupt that is requested meanwhile keeps what it got",

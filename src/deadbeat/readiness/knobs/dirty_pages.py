@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, at_most, present, whole
 
@@ -21,7 +22,8 @@ KNOB = Knob(
     name="dirty-pages",
     title="share of memory that may wait to be written; a third of it starts the writing",
     why="the more waits, the longer the burst of writing that a task may be made to wait for",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("memory.dirty",),
     reads=(_RATIO, _BACKGROUND, *_BYTES),
     values=whole(3, 100, "%"),
     default="10",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import at_most, file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/sys/devices/system/cpu/cpu[0-9]*/power/energy_perf_bias",
     title="performance against energy, as a hint to the processor",
     why="0 asks for performance: the processor then keeps its frequency up",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("power.energy-preference",),
     values=whole(0, 15),
     default="0",
     enough=at_most,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import Values, file_knob
 
 # A profile names it before the governor: under intel_pstate's performance governor the file refuses
@@ -11,7 +12,8 @@ KNOB = file_knob(
     "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/energy_performance_preference",
     title="performance against energy, of every CPU",
     why="a processor that prefers to save energy raises its frequency late",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("power.energy-preference",),
     values=Values("a preference such as performance", lambda text: text.replace("_", "").isalnum()),
     default="performance",
     note="comes before governor: under the performance governor the file accepts nothing else",

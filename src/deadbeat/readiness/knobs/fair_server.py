@@ -23,6 +23,7 @@ KNOB = Knob(
     title="time of each second kept for normal tasks, on the CPUs for real-time tasks",
     why="beside a normal task that waits, a real-time task is stopped for 50 ms of every second",
     source="Linux commits d741f297bcea, 5f6bd380c7bd",
+    cures=("scheduler.fair-server",),
     reads=(_PATH,),
     values=whole(0, 1_000_000_000, "ns"),
     default="0",

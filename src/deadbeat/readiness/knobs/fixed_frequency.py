@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, present
 
@@ -24,7 +25,8 @@ KNOB = Knob(
     name="fixed-frequency",
     title="lowest frequency of every CPU as high as its highest",
     why="a frequency that changes makes the same work take different times",
-    source="RH, TR (min_perf_pct=100)",
+    source=f"{sources.RHEL_REALTIME}; {sources.TUNED_REALTIME} (min_perf_pct=100)",
+    cures=("power.fixed-frequency",),
     reads=(_LEAST, _MOST),
     settings=_settings,
     note="turbo frequencies may still come and go; see turbo",

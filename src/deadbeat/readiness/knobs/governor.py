@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, Values, present
 
@@ -24,7 +25,8 @@ KNOB = Knob(
     name="governor",
     title="frequency governor of every CPU",
     why="a CPU that has slowed down needs time to speed up again, and runs slowly meanwhile",
-    source="KC, TR",
+    source=f"{sources.KERNEL_CONFIGURATION}; {sources.TUNED_REALTIME}",
+    cures=("power.governor",),
     reads=(_GOVERNOR, _AVAILABLE),
     values=Values("the name of a governor", str.isidentifier),
     default="performance",

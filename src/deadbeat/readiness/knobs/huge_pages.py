@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, Setting, one_of, present
 
@@ -25,7 +26,8 @@ KNOB = Knob(
     title="transparent huge pages, and memory moved about to make some",
     why="a page fault may have to gather 2 MB, and a daemon locks the memory of tasks to merge"
     " pages",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("memory.huge-pages", "memory.huge-page-defrag", "memory.khugepaged"),
     reads=(_ENABLED, _DEFRAG, _DAEMON),
     values=one_of("never", "madvise"),
     default="never",

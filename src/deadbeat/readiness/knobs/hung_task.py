@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/proc/sys/kernel/hung_task_timeout_secs",
     title="how long a blocked task may be before it is reported",
     why="the watchdog of blocked tasks walks through all of them",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("watchdogs.hung-task",),
     values=whole(0, 2147483, "s"),
     default="600",
     enough=lambda now, wanted: now == 0 or now >= wanted,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, of_cpus, whole
 
@@ -28,7 +29,12 @@ KNOB = Knob(
     name="idle-states",
     title="sleep states that take longer to leave than this, off on the CPUs for real-time tasks",
     why="a CPU that sleeps deeply is late by the time it takes to wake up",
-    source="KC, CI, TR (force_latency)",
+    source=(
+        f"{sources.KERNEL_CONFIGURATION}; "
+        f"{sources.CPU_ISOLATION}; "
+        f"{sources.TUNED_REALTIME} (force_latency)"
+    ),
+    cures=("power.idle-states",),
     reads=(_LATENCY, _DISABLE),
     values=whole(0, 1_000_000, "us"),
     default="2",

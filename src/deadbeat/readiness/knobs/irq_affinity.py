@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
 from deadbeat.readiness.procfs import parse_cpu_list
@@ -29,7 +30,8 @@ KNOB = Knob(
     name="irq-affinity",
     title="interrupts of devices go to the other CPUs",
     why="an interrupt of a device takes its time from whatever runs on its CPU",
-    source="CI, RH, ECI",
+    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}; {sources.INTEL_ECI}",
+    cures=("interrupts.placement",),
     reads=(_LISTS, ONLINE),
     settings=_settings,
     irreversible="the masks come back exactly, but an interrupt may stay on the CPU it moved to:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/sys/kernel/mm/ksm/run",
     title="merging of equal pages",
     why="a thread compares and write-protects pages: writing to a merged one is a page fault",
-    source="CP",
+    source=sources.TUNED_PARTITIONING,
+    cures=("memory.merging",),
     values=one_of("0", "1"),
     default="0",
     note="pages merged before stay merged",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, Setting, present
 
@@ -18,7 +19,8 @@ KNOB = Knob(
     name="machine-checks",
     title="no polling for corrected errors",
     why="every five minutes a timer on each CPU reads the error registers of all banks",
-    source="TR, CP",
+    source=f"{sources.TUNED_REALTIME}; {sources.TUNED_PARTITIONING}",
+    cures=("watchdogs.machine-check",),
     reads=(_INTERVAL, _IGNORE),
     settings=_settings,
     note="memory that begins to fail is noticed only when it has failed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import at_least, file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,7 @@ KNOB = file_knob(
     "/sys/devices/system/cpu/intel_pstate/min_perf_pct",
     title="lowest frequency that intel_pstate chooses, in percent",
     why="a processor that has slowed down needs time to speed up again",
-    source="TR",
+    source=sources.TUNED_REALTIME,
     values=whole(0, 100, "%"),
     default="100",
     enough=at_least,

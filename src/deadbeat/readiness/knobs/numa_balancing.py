@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/proc/sys/kernel/numa_balancing",
     title="memory follows its task between nodes",
     why="it unmaps pages on purpose to see who touches them: each touch is a page fault",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("scheduler.numa-balancing",),
     values=one_of("0", "1"),
     default="0",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
 from deadbeat.readiness.reading_values import housekeeping, mask_cpus
@@ -30,7 +31,8 @@ KNOB = Knob(
     name="packet-steering",
     title="packets that are steered in software go to the other CPUs",
     why="processing packets, the kernel holds the CPU in softirq for milliseconds",
-    source="TR, kernel documentation, networking/scaling",
+    source=f"{sources.TUNED_REALTIME}; {sources.NET_SCALING}",
+    cures=("interrupts.receive-steering", "interrupts.send-steering"),
     reads=(_RECEIVE, _SEND, ONLINE),
     settings=_settings,
     note="where steering is off it stays off: packets are processed where their interrupt arrives",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -10,7 +11,8 @@ KNOB = file_knob(
     form="selected",
     title="power saving of PCI Express links",
     why="a link that sleeps adds its wake-up to a device's access",
-    source="HW, C40",
+    source=f"{sources.HARDWARE}; {sources.CONGATEC}",
+    cures=("power.pcie-aspm",),
     values=one_of("default", "performance", "powersave", "powersupersave"),
     default="performance",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, one_of
 
@@ -26,7 +27,8 @@ KNOB = Knob(
     name="preemption",
     title="preemption model of a kernel that has several",
     why="under none and voluntary the kernel finishes what it does for a normal task first",
-    source="kernel documentation, kernel-parameters (preempt=)",
+    source=f"{sources.KERNEL_PARAMETERS} (preempt=)",
+    cures=("kernel.preemption",),
     reads=(_PATH,),
     values=one_of("none", "voluntary", "full", "lazy"),
     default="full",

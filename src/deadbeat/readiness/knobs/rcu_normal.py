@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -9,7 +10,7 @@ KNOB = file_knob(
     "/sys/kernel/rcu_normal",
     title="expedited RCU grace periods become normal ones",
     why="an expedited grace period sends an interrupt to every CPU",
-    source="TR, kernel documentation, rcu",
+    source=f"{sources.TUNED_REALTIME}; {sources.KERNEL_PARAMETERS} (rcupdate.rcu_normal)",
     values=one_of("0", "1"),
     default="1",
     note="what waits for a grace period waits longer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -10,7 +11,7 @@ KNOB = file_knob(
     title="no reports of RCU stalls",
     why="a report prints the stacks of all CPUs with interrupts off, for tens of milliseconds"
     " on a serial console",
-    source="RH",
+    source=sources.RHEL_REALTIME,
     values=one_of("0", "1"),
     default="1",
     note="a stall then passes unseen",

@@ -17,7 +17,8 @@ KNOB = Knob(
     title="longest wake-up from sleep that the CPUs for real-time tasks may take",
     why="what holding /dev/cpu_dma_latency open does for all CPUs, this does for some, and it"
     " stays",
-    source="kernel documentation, admin-guide/pm/cpuidle",
+    source="Linux Documentation/admin-guide/pm/cpuidle.rst",
+    cures=("power.resume-latency", "power.idle-states"),
     reads=(_PATH,),
     values=Values(
         "n/a (none at all), 0 (any) or microseconds",

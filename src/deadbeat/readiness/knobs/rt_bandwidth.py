@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, present, whole
 
@@ -21,7 +22,8 @@ KNOB = Knob(
     name="rt-bandwidth",
     title="time of each period that real-time tasks may take, -1: all of it",
     why="a task that computes for longer is stopped for the rest of the period",
-    source="TR, kernel documentation, sched-rt-group",
+    source=f"{sources.TUNED_REALTIME}; Linux Documentation/scheduler/sched-rt-group.rst",
+    cures=("scheduler.rt-bandwidth",),
     reads=(_RUNTIME, _PERIOD),
     values=whole(-1, 10_000_000, "us"),
     default="-1",

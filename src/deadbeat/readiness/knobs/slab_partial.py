@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/sys/kernel/slab/*/cpu_partial",
     title="partial slabs that each CPU keeps to itself",
     why="a CPU's own list is emptied at once when it is full, with interrupts off",
-    source="RS, RHEL kernel-rt commit e0b9afb6",
+    source=f"{sources.REALTIME_SETUP}; RHEL kernel-rt commit e0b9afb6",
+    cures=("kernel.slub-partial",),
     values=whole(0, 65535),
     default="0",
     note="allocation gets slower on average; caches of the same file have several names",

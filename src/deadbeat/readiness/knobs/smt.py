@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, one_of
 from deadbeat.readiness.procfs import parse_cpu_list
@@ -14,15 +15,11 @@ def _settings(facts: Facts, value: str) -> list[Setting]:
     if value == "off":
         return _off(facts)
     online = set(facts.cpu_list(ONLINE))
-    beside: set[int] = set()
-    for path, text in facts.texts(_SIBLINGS).items():
-        threads = set(parse_cpu_list(text))
-        chosen = threads & set(facts.rt_cpus)
-        if f"/cpu{min(threads)}/" in path and chosen:
-            # Where several threads of a core are meant for real-time tasks the first of them stays.
-            beside |= (threads & online) - {min(chosen)}
+    cores = [set(parse_cpu_list(text)) for text in facts.texts(_SIBLINGS).values()]
+    beside = {cpu for core in cores if core & set(facts.rt_cpus) for cpu in core & online}
+    beside -= set(facts.rt_cpus)
     if not beside:
-        raise NotHereError("no hardware thread is beside the CPUs for real-time tasks")
+        raise NotHereError("no other hardware thread is beside the CPUs for real-time tasks")
     if 0 in beside:
         raise NotHereError("CPU 0 is a sibling and cannot go offline; choose others with --rt-cpus")
     return [Setting(f"/sys/devices/system/cpu/cpu{cpu}/online", "0") for cpu in sorted(beside)]
@@ -39,7 +36,8 @@ KNOB = Knob(
     name="smt",
     title="hardware threads beside the CPUs for real-time tasks offline, or SMT off altogether",
     why="two threads of a core share its execution units and its first caches",
-    source="CI, RH",
+    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}",
+    cures=("power.smt-siblings",),
     reads=(_SIBLINGS, _CONTROL, ONLINE),
     values=one_of("siblings", "off"),
     default="siblings",

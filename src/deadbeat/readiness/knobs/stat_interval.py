@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import at_least, file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/proc/sys/vm/stat_interval",
     title="how often each CPU folds its memory counters",
     why="every interval a kernel worker runs on each CPU to fold its counters into the global ones",
-    source="TR, KT",
+    source=f"{sources.TUNED_REALTIME}; {sources.PER_CPU_KTHREADS}",
+    cures=("watchdogs.stat-interval",),
     values=whole(1, 86400, "s"),
     default="10",
     enough=at_least,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import at_most, file_knob, whole
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/proc/sys/vm/swappiness",
     title="how eagerly memory is swapped out",
     why="a page of a real-time task that was swapped out costs a disk access when it is touched",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("memory.swap",),
     values=whole(0, 200),
     default="10",
     enough=at_most,

@@ -9,7 +9,7 @@ KNOB = file_knob(
     "/sys/kernel/tracing/tracing_on",
     title="the kernel's main trace buffer records",
     why="every event that is recorded costs its task time",
-    source="kernel documentation, trace",
+    source="Linux Documentation/trace/ftrace.rst",
     values=one_of("0", "1"),
     default="0",
     note="whoever is tracing right now stops getting events",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting, one_of
 
@@ -21,7 +22,8 @@ KNOB = Knob(
     name="turbo",
     title="frequencies above the nominal one",
     why="how long turbo lasts depends on heat and on the other cores: execution times vary with it",
-    source="C40",
+    source=sources.CONGATEC,
+    cures=("power.turbo",),
     reads=(_INTEL, _OTHER),
     values=one_of("on", "off"),
     default="off",

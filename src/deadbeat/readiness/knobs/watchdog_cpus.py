@@ -16,7 +16,8 @@ KNOB = Knob(
     name="watchdog-cpus",
     title="only the other CPUs are watched",
     why="the watchdog runs a thread of the highest priority on each CPU that it watches",
-    source="kernel documentation, lockup-watchdogs",
+    source="Linux Documentation/admin-guide/lockup-watchdogs.rst",
+    cures=("watchdogs.soft-lockup",),
     reads=(_PATH, ONLINE),
     settings=_settings,
 )

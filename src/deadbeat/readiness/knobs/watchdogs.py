@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import Knob, NotHereError, Setting
 
@@ -21,7 +22,8 @@ KNOB = Knob(
     name="watchdogs",
     title="watchdogs of stuck CPUs off",
     why="each runs a thread of the highest priority, and a timer, on every CPU every few seconds",
-    source="KC, TR, ECI",
+    source=f"{sources.KERNEL_CONFIGURATION}; {sources.TUNED_REALTIME}; {sources.INTEL_ECI}",
+    cures=("watchdogs.soft-lockup", "watchdogs.nmi"),
     reads=(_SOFT, _HARD),
     settings=_settings,
     note="a CPU that hangs is then not reported; watchdog-cpus only takes it off some CPUs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, housekeeping_mask
 
@@ -21,7 +22,8 @@ KNOB = Knob(
     name="workqueues",
     title="unbound kernel work and writeback on the other CPUs",
     why="kernel workers that may run anywhere also run on the CPUs for real-time tasks",
-    source="TR, KT",
+    source=f"{sources.TUNED_REALTIME}; {sources.PER_CPU_KTHREADS}",
+    cures=("interrupts.workqueues", "interrupts.writeback"),
     reads=(_ALL, _WRITEBACK, ONLINE),
     settings=_settings,
 )

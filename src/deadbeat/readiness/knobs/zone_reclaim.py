@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deadbeat.readiness import sources
 from deadbeat.readiness.knob import file_knob, one_of
 
 KNOB = file_knob(
@@ -9,7 +10,8 @@ KNOB = file_knob(
     "/proc/sys/vm/zone_reclaim_mode",
     title="reclaim memory of the own node before another's is used",
     why="an allocation reclaims memory on the spot where another node has some free",
-    source="TR",
+    source=sources.TUNED_REALTIME,
+    cures=("memory.zone-reclaim",),
     values=one_of("0", "1"),
     default="0",
 )
