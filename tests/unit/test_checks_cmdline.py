@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from helpers.checks import Case, Cases, case
+from helpers.checks import Case, Cases, case, config
 
 from deadbeat.readiness.facts import gather
 from deadbeat.readiness.reading_cpus import from_boot
@@ -68,6 +68,13 @@ CASES: Cases = {
         **words("rcu_nocbs=2-3", "rcu_nocbs=0-1", says="CPUs 2-3"),
         "pass tickless": case(boot("", nohz_full="1-3")),
         "pass all": case(boot("rcu_nocbs=all")),
+        "pass default": case(
+            boot(""), outputs=config("RCU_NOCB_CPU=y", "RCU_NOCB_CPU_DEFAULT_ALL=y")
+        ),
+        "fail default": case(
+            boot("rcu_nocbs=0"), outputs=config("RCU_NOCB_CPU=y", "RCU_NOCB_CPU_DEFAULT_ALL=y")
+        ),
+        "fail not built": case(boot("rcu_nocbs=all"), outputs=config("HZ=250")),
     },
     "cmdline.rcu-nocb-poll": {
         "pass": case(boot("rcu_nocbs=1 rcu_nocb_poll")),
@@ -85,6 +92,13 @@ CASES: Cases = {
         "pass new": case({**boot(""), "/proc/cpuinfo": FLAGS, **NEW}),
         "pass arm": case({**boot(""), "/proc/cpuinfo": "Features : fp\n"}, says="x86"),
         "fail": case({**boot(""), "/proc/cpuinfo": "flags : tsc\n"}),
+        "fail large": case(
+            {
+                **boot(""),
+                "/proc/cpuinfo": FLAGS + "".join(f"physical id : {n}\n" for n in range(4)),
+                **NEW,
+            }
+        ),
         "fail old": case(
             {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.10.0"}
         ),
@@ -144,6 +158,11 @@ CASES: Cases = {
     "cmdline.kthread-cpus": {
         **words("kthread_cpus=0-1", "kthread_cpus=0-3"),
         "pass isolated": case(boot("", isolated="2-3"), rt_cpus=(2, 3)),
+        "fail not known": case(
+            boot("kthread_cpus=0"),
+            outputs={"dmesg": 'Unknown kernel command line parameters "kthread_cpus=0", will'},
+            says="not known to this kernel",
+        ),
     },
     "cmdline.rcu-expedited": {
         "pass": case({**boot(""), **expedited("1", "0")}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from deadbeat.readiness.facts import Facts, UnreadError
+from deadbeat.readiness.facts import CONFIG, Facts, UnreadError
 from deadbeat.readiness.procfs import parse_cpu_list
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
 
@@ -16,7 +16,7 @@ ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isol
 #: Files that `tickless` reads.
 TICKLESS = ("/sys/devices/system/cpu/nohz_full", "/proc/cmdline", ONLINE)
 #: Files that `offloaded` reads.
-OFFLOADED = TICKLESS
+OFFLOADED = (*TICKLESS, CONFIG)
 
 
 def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
@@ -102,5 +102,16 @@ def tickless(facts: Facts) -> set[int]:
 
 
 def offloaded(facts: Facts) -> set[int]:
-    """CPUs whose RCU callbacks run elsewhere: rcu_nocbs=, and those without a tick."""
-    return argument_cpus(facts, "rcu_nocbs") | tickless(facts)
+    """CPUs whose RCU callbacks run elsewhere: rcu_nocbs=, those without a tick, or all by default.
+
+    A kernel without RCU_NOCB_CPU ignores the word. Where its configuration cannot be read the
+    word is believed.
+    """
+    asked = argument_cpus(facts, "rcu_nocbs") | tickless(facts)
+    if facts.get(CONFIG) is None:
+        return asked
+    if facts.option("RCU_NOCB_CPU") == "n":
+        return set()
+    by_default = facts.option("RCU_NOCB_CPU_DEFAULT_ALL") == "y"
+    named = facts.argument("rcu_nocbs") is not None or tickless(facts)
+    return online(facts) if by_default and not named else asked

@@ -229,7 +229,9 @@ def tsc(facts: Facts) -> Verdict:
     asked = {word for value in facts.arguments("tsc") for word in value.split(",")}
     if asked & {"reliable", "nowatchdog"}:
         return passed(_said(facts, "tsc"))
-    if {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags and release(facts) >= (5, 17):
+    packages = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
+    trusted = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags and len(packages) <= 2
+    if trusted and release(facts) >= (5, 16):
         return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
     return failed(_said(facts, "tsc") or "no tsc=", "a timer checks it against another clock")
 
@@ -358,19 +360,21 @@ def threadirqs(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.UBUNTU_REALTIME}, kernel boot parameters; {sources.CPU_ISOLATION}",
     wanted="kthread_cpus= without real-time CPUs, or those isolated or without a tick",
-    reads=(*ISOLATED, *TICKLESS),
+    reads=(*ISOLATED, *TICKLESS, DMESG),
     cure="isolate the real-time CPUs (isolcpus=domain,LIST); Ubuntu: kthread_cpus=LIST of the"
     " others",
 )
 def kthread_cpus(facts: Facts) -> Verdict:
     """Threads of the kernel that are bound to no CPU run wherever there is room."""
-    found = argument_cpus(facts, "kthread_cpus")
+    known = "kthread_cpus" not in _not_known(facts)
+    found = argument_cpus(facts, "kthread_cpus") if known else set()
     if found and not found & set(facts.rt_cpus):
         return passed(_said(facts, "kthread_cpus"))
     away = isolated(facts) | tickless(facts)
     if not _uncovered(facts, away):
         return passed(f"isolated: {cpus_text(away)}", "unbound threads keep out of isolated CPUs")
     words = _said(facts, "kthread_cpus") or "no kthread_cpus="
+    words += "" if known else " (not known to this kernel)"
     return failed(words, f"unbound threads of the kernel may run on {meant(facts)}")
 
 
@@ -502,6 +506,12 @@ def mitigations(facts: Facts) -> Verdict:
     return passed(found, "recorded; no advice")
 
 
+def _not_known(facts: Facts) -> str:
+    """What the kernel's log says it did not know; "" also where there is no log."""
+    found = re.search(r'Unknown kernel command line parameters "(.*?)"', facts.get(DMESG) or "")
+    return found[1] if found else ""
+
+
 @check(
     "cmdline.unknown",
     "words that the kernel did not know",
@@ -513,11 +523,11 @@ def mitigations(facts: Facts) -> Verdict:
 )
 def unknown_words(facts: Facts) -> Verdict:
     """A word with a typing error does nothing, and nobody says so but the log."""
-    log = facts.text(DMESG)
-    found = re.search(r'Unknown kernel command line parameters "(.*?)"', log)
-    if found:
-        words = found[1].split()
-        return failed(few(words), "the kernel gave them to the first program and ignored them")
+    log, words = facts.text(DMESG), _not_known(facts)
+    if words:
+        return failed(
+            few(words.split()), "the kernel gave them to the first program and ignored them"
+        )
     if release(facts) < (5, 14):
         raise UnreadError("kernels before 5.14 do not say what they did not know")
     if not re.search(r"(?:Kernel c|C)ommand line:", log):
