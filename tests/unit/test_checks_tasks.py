@@ -10,7 +10,7 @@ CONTROL = Thread(tid=900, name="control", policy=1, priority=80)
 MULTIPATHD = Thread(tid=910, name="multipathd", policy=2, priority=99)
 ELSEWHERE = Thread(tid=911, name="multipathd", policy=2, priority=99, cpus="0")
 EDF = Thread(tid=912, name="edf", policy=6)
-NO_SYSTEMD = "failed: systemd does not run here"
+DENIED = "denied: Permission denied"
 SERVICES = "state {}\nactive {}\nrunning {}\ntimers {}\n"
 
 
@@ -87,9 +87,10 @@ CASES: Cases = {
         "unknown": case({"/proc/self/limits": "Limit\n"}, says="no line"),
     },
     "tasks.limits-file": {
-        "pass": case({"/etc/security/limits.d/rt.conf": "@realtime   -  rtprio  95\n"}),
-        "fail": case({"/etc/security/limits.conf": "#@realtime - rtprio 95\n* - nofile 9\n"}),
-        "unknown": case(refused={"/etc/security/limits.d/rt.conf": "denied: Permission denied"}),
+        "pass": case({**limits(), "/etc/security/limits.d/rt.conf": "@realtime   -  rtprio  95\n"}),
+        "fail": case({**limits(),
+                      "/etc/security/limits.conf": "#@realtime - rtprio 95\n* - nofile 9\n"}),
+        "unknown": case(limits(), refused={"/etc/security/limits.d/rt.conf": DENIED}),
     },
     "tasks.capabilities": {
         "pass": case(status()),

@@ -47,3 +47,11 @@ def test_a_made_up_target_tells_missing_from_refused() -> None:
     assert found.files["/a/3"] == Reading(None, "denied: no")
     assert found.files["/b"] == Reading(None, "no such file")
     assert found.commands == {"dmesg": Reading("hm"), "other": Reading(None, "no such program")}
+
+
+def test_the_first_line_says_why_a_command_failed() -> None:
+    with LocalTarget() as target:
+        found = target.read_many([], {"bad": "for k in 1 2 3; do echo no $k >&2; done; exit 1"})
+        silent = target.read_many([], {"bad": "exit 1"})
+    assert found.commands["bad"] == Reading(None, "failed: no 1 (and 2 more lines)")
+    assert silent.commands["bad"] == Reading(None, "failed:")

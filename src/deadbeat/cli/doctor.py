@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
-from deadbeat.cli._options import json_option
+from deadbeat.cli._options import json_option, runs_option
 
 
 @click.command(short_help="Check whether this machine is ready for real-time work.")
@@ -13,23 +16,42 @@ from deadbeat.cli._options import json_option
     metavar="KIND",
     help="periodic, compute or mixed: where the sources disagree by it.  [mixed]",
 )
+@click.option(
+    "--rt-cpus",
+    metavar="LIST",
+    help="CPUs meant for real-time tasks: 2-3.  [the isolated ones, else all but the first]",
+)
+@click.option("--only", multiple=True, metavar="FAMILY", help="Only these checks: kernel, memory,"
+              " ...; may be repeated.")  # fmt: skip
+@click.option("--all", "show_all", is_flag=True, help="Also print what passes.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    help="Exit status 1 when a check of fatal, high, medium, low or info, or a graver one, fails.",
+)
+@click.option("--html", is_flag=True, help="Also write a page.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where the page goes; also --html.  [doctor.html]",
+)
+@click.option(
+    "--hardening-cost",
+    nargs=2,
+    metavar="A B",
+    help="What the hardening that differs between two latency matrices cost: without it, with it.",
+)
+@runs_option
 @json_option
-def command(*, workload: str | None, as_json: bool) -> int:
-    """Check whether this machine is ready for real-time work, and say what to change."""
-    import attrs  # noqa: PLC0415  --help must not import any of these
+def command(**options: Any) -> int:
+    """Check whether this machine is ready for real-time work, and say what to change.
 
-    from deadbeat.cli._options import choice  # noqa: PLC0415
-    from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.model.readiness import WORKLOADS  # noqa: PLC0415
-    from deadbeat.readiness.doctor import examine  # noqa: PLC0415
-    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
+    Each check passes, fails, or is unknown with the reason (missing, denied, locked down): unknown
+    is never a pass. Nothing is changed; an ordinary user sees less, and is told what.
 
-    kind = choice("--workload", workload, WORKLOADS, "mixed")
-    with LocalTarget() as target:
-        diagnosis = examine(target, workload=kind)
-    if as_json:
-        print_json({"checks": [attrs.asdict(result) for result in diagnosis.results]})
-        return 0
-    for result in diagnosis.results:
-        click.echo(f"{result.status:8}{result.severity:8}{result.id}: {result.reason}")
-    return 0
+    With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.
+    """
+    from deadbeat.cli._doctor import doctor  # noqa: PLC0415  --help must not import it
+
+    return doctor(options)

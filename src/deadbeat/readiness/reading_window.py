@@ -60,6 +60,8 @@ class TaskState:
         priority: Of ``fifo`` and ``rr``, 1 to 99; else 0.
         faults: Page faults, minor and major.
         ticks: CPU time in ticks.
+        parent: Process that its process is a child of.
+        started_ticks: After the boot.
     """
 
     tid: int
@@ -69,6 +71,8 @@ class TaskState:
     priority: int
     faults: int
     ticks: int
+    parent: int
+    started_ticks: int
 
     @property
     def realtime(self) -> bool:
@@ -261,6 +265,8 @@ def _tasks(text: str) -> dict[int, TaskState]:
             priority=int(words[37]),
             faults=int(words[7]) + int(words[9]),
             ticks=int(words[11]) + int(words[12]),
+            parent=int(words[1]),
+            started_ticks=int(words[19]),
         )
     return found
 

@@ -61,7 +61,13 @@ mark=$1 errors=$2.$$ nl='
 '; shift 2
 trap 'rm -f "$errors"' EXIT
 trap 'exit 1' HUP INT TERM
-why() { tr '\n' ' ' < "$errors"; }
+# A line of a thousand that a command wrote suffices.
+why() {
+    n=0
+    { IFS= read -r first; while IFS= read -r l; do n=$((n + 1)); done; } < "$errors"
+    [ "$n" = 0 ] || first="$first (and $n more lines)"
+    printf '%s' "$first"
+}
 answer() { printf '%s\n%s\n%s\n%s\n%s\n' "$mark" "$1" "$2" "$3" "$4"; }
 missing() {
     up=${1%/*}

@@ -211,6 +211,7 @@ def time_limit(facts: Facts) -> Verdict:
 )
 def limits_file(facts: Facts) -> Verdict:
     """Without it only root has them, or whoever a service manager gives them to."""
+    facts.text(LIMITS)  # a system is there
     files = {LIMIT_FILES[0]: facts.reading(LIMIT_FILES[0]), **facts.matches(LIMIT_FILES[1])}
     denied = [f"{p}: {r.reason}" for p, r in files.items() if "denied" in r.reason]
     if denied:

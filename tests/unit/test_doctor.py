@@ -1,0 +1,170 @@
+"""The doctor as a whole: what is told, what fails, and what JSON and page hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from helpers.checks import Thread, config, window
+
+from deadbeat.cli.main import main
+from deadbeat.model.readiness import SEVERITIES
+from deadbeat.readiness.check import all_checks
+from deadbeat.readiness.doctor import Diagnosis, examine, families, of_families
+from deadbeat.report import doctor_words as words
+from deadbeat.report.doctor_page import render_doctor, write_doctor
+from deadbeat.targets.fake import FakeTarget
+
+FILES = {
+    "/sys/devices/system/cpu/online": "0-1\n",
+    "/proc/sys/kernel/hostname": "<b>board</b>\n",
+    "/proc/sys/kernel/osrelease": "6.12.1\n",
+    "/proc/sys/kernel/timer_migration": "1\n",
+}
+OUTPUTS = {**window(Thread(tid=9, name="<script>x</script>")), **config("PREEMPT=y")}
+
+
+def diagnose(only: tuple[str, ...] = ()) -> Diagnosis:
+    target = FakeTarget(files=FILES, outputs=OUTPUTS)
+    return examine(target, checks=of_families(only) if only else None)
+
+
+def test_every_check_is_asked_once() -> None:
+    found = diagnose()
+    assert [result.id for result in found.results] == [check.id for check in all_checks()]
+    assert len(found.results) >= 100
+    assert found.patient.rt_cpus == (1,) and not found.patient.asked_cpus
+    assert {item.name for item in found.inventory} >= {"processes", "packages", "boot", "image"}
+
+
+def test_of_a_machine_that_shows_nothing_nothing_is_known() -> None:
+    found = examine(FakeTarget())
+    assert {result.id for result in found.results if result.status != "unknown"} == set()
+
+
+def test_only_some_families_read_only_their_own() -> None:
+    found = diagnose(("kernel",))
+    assert {result.id.partition(".")[0] for result in found.results} == {"kernel"}
+    assert found.inventory == () and found.hardening == ()
+
+
+def test_the_gravest_failure_comes_first() -> None:
+    groups = words.groups(diagnose().results)
+    assert {group.name for group in groups} == {*families()}
+    assert groups[0].name == "kernel"
+    for group in groups:
+        order = [(("fail", "unknown", "pass").index(r.status), SEVERITIES.index(r.severity))
+                 for r in group.results]  # fmt: skip
+        assert order == sorted(order)
+
+
+def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
+    found = diagnose()
+    told = words.sentence(found)
+    assert told.startswith("Not ready for real-time work: 1 fatal")
+    assert "could not be told" in told
+    nothing = Diagnosis(results=(), facts=found.facts, patient=found.patient)
+    assert words.sentence(nothing) == "Ready: nothing fatal or high fails."
+
+
+def test_json_holds_every_field_and_is_json() -> None:
+    plain = json.loads(json.dumps(words.as_json(diagnose()), allow_nan=False))
+    assert {*plain} == {"target", "summary", "checks", "inventory", "hardening"}
+    fields = {"id", "status", "reason", "found", "wanted", "severity", "source", "cure", "read"}
+    assert all(fields <= {*check} for check in plain["checks"])
+    counted = plain["summary"]
+    assert counted["fail"] + counted["unknown"] + counted["pass"] == len(plain["checks"])
+    assert plain["target"]["kind"] == "simulated"
+
+
+def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> None:
+    found = diagnose()
+    path = write_doctor(found, tmp_path / "deep" / "page.html")
+    page = path.read_text(encoding="utf-8")
+    assert page == render_doctor(found)
+    assert "&lt;b&gt;board&lt;/b&gt;" in page and "<b>board" not in page
+    assert "<script>x" not in page and "&lt;script&gt;x&lt;/script&gt;" in page
+    assert "SIMULATED" in page
+    assert not re.findall(r'(?:src|href)="(?!#)', page)
+    assert "default-src 'none'" in page
+    for check in all_checks():
+        assert f'<span class="id">{check.id}</span>' in page
+
+
+NOBODY = """
+import json, os
+from deadbeat.readiness.doctor import examine
+from deadbeat.report import doctor_page, doctor_words
+from deadbeat.targets.local import LocalTarget
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+with LocalTarget() as target:
+    print(json.dumps(doctor_words.as_json(examine(target))))
+"""
+
+
+def test_an_ordinary_user_is_told_what_he_cannot_see(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOBODY], capture_output=True, text=True, check=True, cwd="/",
+        env={"PATH": os.environ["PATH"], "TMPDIR": tempfile.gettempdir()},
+    )  # fmt: skip
+    plain = json.loads(done.stdout)
+    assert len(plain["checks"]) == len(all_checks())
+    for check in plain["checks"]:
+        assert check["reason"], check["id"]
+        assert len(check["reason"]) < 400 and "\n" not in check["reason"], check["id"]
+    assert {c["id"]: c["status"] for c in plain["checks"]}["scheduler.hrtick-deadline"] != "fail"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["doctor", *words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_the_command_prints_lines_or_json(capsys) -> None:
+    status, out, _ = run(capsys, "--only", "kernel", "--only", "scheduler", "--json")
+    plain = json.loads(out)
+    assert status == 0
+    assert {c["id"].partition(".")[0] for c in plain["checks"]} == {"kernel", "scheduler"}
+    status, out, _ = run(capsys, "--only", "scheduler", "--all", "--rt-cpus", "0")
+    assert status == 0
+    assert "real-time CPUs:  0\n" in out
+    assert "scheduler.timer-migration" in out and "\x1b" not in out
+
+
+def test_fail_on_sets_the_exit_status(capsys, tmp_path: Path) -> None:
+    page = tmp_path / "doctor.html"
+    grave = run(capsys, "--only", "kernel", "--fail-on", "info", "--out", str(page))
+    plain = json.loads(run(capsys, "--only", "kernel", "--json")[1])
+    failing = [check for check in plain["checks"] if check["status"] == "fail"]
+    assert grave[0] == (1 if failing else 0)
+    assert ("--fail-on info" in grave[2]) == bool(grave[0])
+    assert f"report: {page}" in grave[1] and page.is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--workload", "compte"), "did you mean compute"),
+        (("--fail-on", "hihg"), "did you mean high"),
+        (("--only", "kernl"), "did you mean kernel"),
+        (("--rt-cpus", "x"), "--rt-cpus: "),
+        (("--rt-cpus", "60000"), "--rt-cpus: CPU 60000 is not online here (online: 0"),
+        (("--rt-cpus", "0,0"), "twice"),
+        (("--rt-cpus", ""), "--rt-cpus"),
+    ],
+)
+def test_bad_input_is_one_line_and_says_how_to_mend_it(capsys, words, told) -> None:
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("deadbeat: error: ") and err.count("\n") == 1
+    assert told in err
