@@ -161,6 +161,13 @@ def test_a_failure_is_one_line_that_says_what_to_do(target: FakeTarget, words: s
     assert words in str(error.value) and "\n" not in str(error.value)
 
 
+def test_it_needs_the_permission_also_for_policy_other() -> None:
+    engine = CyclictestEngine(program=lambda _: RUNTIME)
+    request = Request(cpus=(0,), seconds=2.0, policy="other", priority=0)
+    with pytest.raises(TargetError, match="--engine prober does without"):
+        engine.measure(machine(1, "Unable to change scheduling policy!\n"), request)
+
+
 def test_it_says_when_it_is_not_installed() -> None:
     missing = FakeTarget(commands={"sh": ended("sh", 127)})
     assert "rt-tests" in CyclictestEngine().unavailable(missing)

@@ -151,8 +151,10 @@ def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") 
     ("given", "name", "seriousness"),
     [
         ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
-        ({"load": loaded(50, 0.9)}, "load-exceeded", "warning"),
-        ({"load": loaded(0, 0.3)}, "not-idle", "warning"),
+        ({"load": loaded(50, 0.65)}, "load-exceeded", "warning"),
+        ({"load": loaded(50, 0.9)}, "load-exceeded", "invalid"),
+        ({"load": loaded(0, 0.2)}, "not-idle", "warning"),
+        ({"load": loaded(0, 0.82)}, "not-idle", "invalid"),
         ({"load": loaded(50, 0.5, died="killed")}, "load-died", "invalid"),
         ({"load": {"asked": 50, "judged": True, "achieved": {}}}, "load-unknown", "warning"),
         ({"circumstances": {"steal_share": {"0": 0.01}}}, "steal", "warning"),
@@ -219,5 +221,5 @@ def test_what_is_not_known_or_not_wrong_is_no_problem(given: dict[str, Any]) -> 
 
 
 def test_what_invalidates_comes_first() -> None:
-    found = judge(evidence(load=loaded(0, 0.3), priority=1))
+    found = judge(evidence(load=loaded(0, 0.2), priority=1))
     assert [problem.seriousness for problem in found] == ["invalid", "warning"]

@@ -105,6 +105,8 @@ def test_a_machine_without_what_is_asked_is_refused_in_one_line() -> None:
         resolve(specify({"engines": "cyclictest"}), engines=missing, cpus=(0,))
     with pytest.raises(UsageError, match="nothing here can measure"):
         resolve(specify({}), engines=missing, cpus=(0,))
+    other = {"cyclictest": "", "prober": ""}
+    assert resolve(specify({"policy": "other"}), engines=other, cpus=(0,)).engines == ("prober",)
     both = resolve(specify({}), engines={"simulated": "", **missing}, cpus=(0,))
     assert both.engines == ("simulated",)
 

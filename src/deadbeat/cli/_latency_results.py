@@ -25,7 +25,7 @@ _TOLD = 5
 
 
 #: Columns of the page's table that a terminal has no room for; ``--json`` has them.
-_LEFT_OUT = ("min", "p90", "p99.99", "max on")
+_LEFT_OUT = ("min", "mean", "p90", "p99.99", "max on")
 
 
 def print_matrix(summary: LatencySummary) -> None:
@@ -35,10 +35,14 @@ def print_matrix(summary: LatencySummary) -> None:
     columns = [words.MATRIX_COLUMNS[i] for i in kept]
     print_table(
         columns,
-        ([row[i] for i in kept] for row in words.matrix_rows(summary, cpus=True)),
+        # Of the load that was reached the mean alone: its range is on the page.
+        (
+            [row[i].partition(" (")[0] for i in kept]
+            for row in words.matrix_rows(summary, cpus=True)
+        ),
         title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
         numeric=columns[2:-2],
-        whole=columns[:2],
+        whole=columns[:-2],
     )
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):

@@ -14,10 +14,9 @@ from attrs import frozen
 from deadbeat.latency.engine import Request
 from deadbeat.model.latency import CpuLatency, Problem, Seriousness
 
-#: Share of a CPU's time by which a load may miss what was asked.
-LOAD_TOLERANCE = 0.1
-#: Of an idle machine: what else may run.
-IDLE_SHARE = 0.1
+#: Share of a CPU's time by which a load may miss what was asked, and by which something else may
+#: run beside it: more of that is doubtful, much more is another load than the run is named after.
+LOAD_TOLERANCE, LOAD_OTHER = 0.1, 0.25
 #: Share of time the host took: doubtful, and too much.
 STEAL_WARNING, STEAL_INVALID = 0.005, 0.05
 #: Relative range of a CPU's frequency that still is one frequency.
@@ -79,24 +78,19 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
     achieved = load.get("achieved") or {}
     asked = load.get("asked", 0) / 100
     if not achieved:
-        if load.get("judged") and asked:
+        if load.get("judged"):
             yield _problem("load-unknown", "how busy the CPUs were could not be read")
         return
-    if asked == 0:
-        busy = {cpu: share for cpu, share in achieved.items() if share > IDLE_SHARE}
-        if busy:
-            yield _problem("not-idle", f"the machine was not idle: {_shares(busy)} busy")
-    elif load.get("judged"):
-        low = {cpu: share for cpu, share in achieved.items() if share < asked - LOAD_TOLERANCE}
-        high = {cpu: share for cpu, share in achieved.items() if share > asked + LOAD_TOLERANCE}
-        if low:
-            text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
-            yield _problem("load-not-reached", text, "invalid")
-        if high:
-            text = (
-                f"asked for {asked:.0%} of each CPU, {_shares(high)} were busy: something else ran"
-            )
-            yield _problem("load-exceeded", text)
+    high = {cpu: share for cpu, share in achieved.items() if share > asked + LOAD_TOLERANCE}
+    low = {cpu: share for cpu, share in achieved.items() if share < asked - LOAD_TOLERANCE}
+    if low and load.get("judged"):
+        text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
+        yield _problem("load-not-reached", text, "invalid")
+    if high and load.get("judged"):
+        text = f"asked for {asked:.0%} of each CPU, {_shares(high)} were busy: something else ran"
+        name = "load-exceeded" if asked else "not-idle"
+        much = max(high.values()) > asked + LOAD_OTHER
+        yield _problem(name, text, "invalid" if much else "warning")
 
 
 def _shares(by_cpu: Mapping[str, float]) -> str:

@@ -306,7 +306,9 @@ def resolve(
     if strange:
         text, known = f"there is no CPU {strange[0]} to use", ", ".join(map(str, cpus))
         problems.append(Problem("cpus", text, f"use {known}"))
-    wanted = spec.engines or tuple(name for name, why in engines.items() if not why)
+    wanted = spec.engines or tuple(
+        name for name, why in engines.items() if not why and not _needs_more(name, spec, engines)
+    )
     problems += [
         Problem("engines", f"{name}: {engines[name]}") for name in wanted if engines.get(name)
     ]
@@ -317,6 +319,12 @@ def resolve(
         raise usage([renamed(problem, names) for problem in problems])
     plain = {**spec_dict(spec), "engines": list(wanted), "cpus": list(spec.cpus or cpus)}
     return read_spec(plain, names=names)
+
+
+def _needs_more(name: str, spec: LatencySpec, engines: Mapping[str, str]) -> bool:
+    """Whether an engine asks for a permission that the matrix is to do without, and another does
+    not: cyclictest changes to SCHED_OTHER only where it could change to SCHED_FIFO."""
+    return name == "cyclictest" and spec.policy == "other" and engines.get("prober") == ""
 
 
 @cache

@@ -63,6 +63,9 @@ class CyclictestEngine:
         argv = guarded(self._programs[target], command(request, out), bound_s=bound, lock=True)
         done = target.run(argv, timeout=bound + _MARGIN_S)
         if "change scheduling policy" in done.stderr and done.returncode != 0:
+            if request.policy == "other":
+                text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
+                raise TargetError(text, "--engine prober does without")
             diagnosis = diagnose_realtime(target.read_text, priority=request.priority)
             raise TargetError(f"SCHED_FIFO was refused: {diagnosis.cause}", diagnosis.cure)
         failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
