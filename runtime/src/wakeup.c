@@ -30,17 +30,23 @@ struct late {
     uint64_t missed;
 };
 
-/* One measuring thread. */
+/* One measuring thread. What every wake-up needs lies in two lines of the cache, because whatever ran
+ * since the last one may have emptied it. */
 struct prober {
-    /* what it is told */
+    alignas(DB_CACHE_LINE) int64_t start_ns;
+    int64_t interval_ns;
+    uint64_t expected, missed;
+    int64_t least_worst_ns;              /* what is no later is not among the worst */
+    uint64_t block_first, block_periods; /* the block of the wake-ups now: its first period */
+    int64_t block_max_ns;
+    alignas(DB_CACHE_LINE) struct wake_ups *all;
+    struct db_histogram raw;
+    struct db_histogram omitted; /* of the missed periods */
     const struct options *options;
-    struct wake_ups *all;
     int cpu;
     uint32_t place;
-    uint64_t expected, block_periods;
-    /* what it finds */
-    uint64_t cycles, missed, early, worst_count;
-    int64_t start_ns, end_ns, cpu_ns, clock_ps;
+    uint64_t early, worst_count;
+    int64_t end_ns, cpu_ns, clock_ps;
     uint32_t voluntary, involuntary;
     int thread, policy, priority, placed, error;
     uint64_t next; /* the period that would have been next */
@@ -48,21 +54,19 @@ struct prober {
     atomic_uint told;
     _Atomic int64_t told_due_ns, told_latency_ns;
     uint64_t handle;
-    struct db_histogram raw;
-    struct db_histogram omitted; /* of the missed periods */
     int64_t blocks[BLOCKS];
     struct late worst[DB_MAX_WORST]; /* the latest first */
 };
 
 /* Shared by all processes of a run. */
 struct wake_ups {
-    alignas(DB_CACHE_LINE) atomic_uint stop;
     alignas(DB_CACHE_LINE) _Atomic int64_t alarm_ns; /* above this a wake-up is told of */
-    alignas(DB_CACHE_LINE) atomic_uint news;         /* bumped by whatever the coordinator must see */
+    atomic_uint stop;
+    int control, marker;                     /* break_file and mark_file, or -1 */
+    alignas(DB_CACHE_LINE) atomic_uint news; /* bumped by whatever the coordinator must see */
     atomic_uint placed, go, finished, leave;
     struct failure failure;
     int64_t start_ns;
-    int control, marker; /* break_file and mark_file, or -1 */
     struct prober *probers;
 };
 
@@ -77,27 +81,35 @@ static void tell(struct wake_ups *all)
 static void keep_worst(struct prober *p, int64_t due, int64_t latency, uint64_t missed)
 {
     uint32_t most = p->options->worst;
-    if (most == 0 || (p->worst_count == most && latency <= p->worst[most - 1].latency_ns))
-        return;
     uint64_t i = p->worst_count < most ? p->worst_count++ : most - 1u;
     for (; i > 0 && p->worst[i - 1].latency_ns < latency; i--)
         p->worst[i] = p->worst[i - 1];
     p->worst[i] = (struct late){.due_ns = due - p->start_ns, .latency_ns = latency, .missed = missed};
+    if (p->worst_count == most)
+        p->least_worst_ns = p->worst[most - 1].latency_ns;
+}
+
+static void close_block(struct prober *p)
+{
+    p->blocks[p->block_first / p->block_periods] = p->block_max_ns;
 }
 
 static void raise_block(struct prober *p, uint64_t index, int64_t latency)
 {
-    int64_t *block = &p->blocks[index / p->block_periods];
-    if (latency > *block)
-        *block = latency;
+    if (index - p->block_first >= p->block_periods) {
+        close_block(p);
+        p->block_first = index - index % p->block_periods;
+        p->block_max_ns = 0;
+    }
+    if (latency > p->block_max_ns)
+        p->block_max_ns = latency;
 }
 
 /* What threads released in the missed periods would have seen. */
 static void add_missed(struct prober *p, int64_t latency, uint64_t missed)
 {
-    int64_t interval = p->options->interval_ns;
     p->missed += missed;
-    db_histogram_add_row(&p->omitted, latency - interval, interval, missed);
+    db_histogram_add_row(&p->omitted, latency - p->interval_ns, p->interval_ns, missed);
 }
 
 static char *put_number(char *at, int64_t value)
@@ -146,27 +158,33 @@ static int64_t wake_up_at(struct prober *p, int64_t due)
     return 0;
 }
 
+static void tell_of(struct prober *p, int64_t due, int64_t latency)
+{
+    if (p->all->marker >= 0)
+        put_mark(p, due, latency);
+    if (latency > atomic_load_explicit(&p->all->alarm_ns, memory_order_relaxed))
+        sound_alarm(p, due, latency);
+}
+
 static void measure(struct prober *p)
 {
-    const int64_t interval = p->options->interval_ns;
     uint64_t index = 0;
     while (index < p->expected && !atomic_load_explicit(&p->all->stop, memory_order_relaxed)) {
-        int64_t due = p->start_ns + (int64_t)index * interval, latency = wake_up_at(p, due);
-        if (p->all->marker >= 0)
-            put_mark(p, due, latency);
-        if (latency > atomic_load_explicit(&p->all->alarm_ns, memory_order_relaxed))
-            sound_alarm(p, due, latency);
-        uint64_t missed = latency < interval ? 0 : (uint64_t)(latency / interval);
+        int64_t due = p->start_ns + (int64_t)index * p->interval_ns, latency = wake_up_at(p, due);
+        tell_of(p, due, latency);
+        uint64_t missed = latency < p->interval_ns ? 0 : (uint64_t)(latency / p->interval_ns);
         if (missed > p->expected - 1 - index)
             missed = p->expected - 1 - index;
         db_histogram_add(&p->raw, latency);
         raise_block(p, index, latency);
-        keep_worst(p, due, latency, missed);
-        p->cycles++;
+        if (latency > p->least_worst_ns)
+            keep_worst(p, due, latency, missed);
         if (missed)
             add_missed(p, latency, missed);
         index += 1 + missed;
     }
+    if (p->raw.total)
+        close_block(p);
     p->next = index;
 }
 
@@ -340,7 +358,7 @@ static void put_prober(FILE *file, const struct prober *p)
     fprintf(file,
             "{\"cpu\":%d,\"thread\":%d,\"expected\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"missed\":%" PRIu64
             ",\"early\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64,
-            p->cpu, p->thread, p->next, p->cycles, p->missed, p->early, p->start_ns, p->end_ns);
+            p->cpu, p->thread, p->next, p->raw.total, p->missed, p->early, p->start_ns, p->end_ns);
     fprintf(file,
             ",\"policy\":\"%s\",\"priority\":%d,\"placed\":%d,\"voluntary\":%u,\"involuntary\":%u"
             ",\"cpu_ns\":%" PRId64 ",\"clock_cost_ps\":%" PRId64,
@@ -398,6 +416,8 @@ static const char *prepare(struct wake_ups *all, const struct options *o, char *
         p->all = all;
         p->cpu = o->cpus[i];
         p->place = i;
+        p->interval_ns = o->interval_ns;
+        p->least_worst_ns = o->worst ? -1 : INT64_MAX;
         p->expected = (uint64_t)((o->seconds_ns + o->interval_ns - 1) / o->interval_ns);
         p->block_periods = (p->expected + BLOCKS - 1) / BLOCKS;
         db_histogram_begin(&p->raw);

@@ -146,6 +146,21 @@ def test_a_late_wake_up_is_told_at_once_and_stops_the_trace() -> None:
     assert (int(due) - first) % MS == 0
 
 
+def test_a_week_takes_no_more_memory_than_a_second() -> None:
+    def bytes_of_processes(seconds: int) -> list[str]:
+        with executor() as machine:
+            how = {"seconds_ns": str(seconds * 1000 * MS), "until_eof": "1"}
+            with measuring(machine, **how) as process:
+                texts = [
+                    Path(f"/proc/{number}/status").read_text()
+                    for number in sorted(processes_of(machine.folder))
+                ]
+                process.close(LOCK_WAIT)
+        return [line for text in texts for line in text.splitlines() if line.startswith("VmSize")]
+
+    assert bytes_of_processes(1) == bytes_of_processes(7 * 86_400)
+
+
 def test_threads_of_one_process_measure_too() -> None:
     engine = ProberEngine(lock_wait=LOCK_WAIT, one_process=True)
     with LocalTarget() as target:

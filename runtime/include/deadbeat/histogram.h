@@ -35,10 +35,10 @@ static inline int64_t db_bucket_high(uint32_t bucket)
 __extension__ typedef unsigned __int128 db_wide;
 
 struct db_histogram {
-    uint64_t counts[DB_BUCKETS];
+    db_wide sum; /* what every value changes lies in one line of the cache */
     uint64_t total;
     int64_t min, max; /* of nothing: INT64_MAX and -1 */
-    db_wide sum;
+    uint64_t counts[DB_BUCKETS];
 };
 
 /* Of zeroed memory. */
