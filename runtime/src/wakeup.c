@@ -319,6 +319,8 @@ static bool run_all(struct wake_ups *all, const struct options *o)
     port_wake(&all->go);
     if (!await_all(all, o, &all->finished, processes))
         return false;
+    if (all->control >= 0) /* what others do from here on would push out what is wanted */
+        port_control_write(all->control, "0");
     port_watch_children(NULL, 0);
     atomic_store(&all->leave, 1);
     port_wake(&all->leave);

@@ -211,6 +211,32 @@ def test_an_idle_cpu_and_a_silent_machine_are_said() -> None:
     )
 
 
+def test_a_busy_machine_without_an_event_for_longer_than_a_tick_was_stopped_by_its_host() -> None:
+    def stopped(who: tuple[str, int, int]) -> str:
+        return cause(
+            to(DUE - 9000, who),
+            to(DUE - 9000, ("bash", 5, 120), cpu=0),
+            expired(DUE + 31_000_000, who[0], who[1]),
+            waking(DUE + 31_001_000, who[0], who[1]),
+            switched(DUE + 31_003_000, who),
+            to(DUE + 31_004_000, ("bash", 6, 120), cpu=0),
+            latency_ns=31_004_000,
+        )
+
+    assert stopped(("stress-ng-cpu", 400, 120)) == (
+        "the timer's interrupt came 31000.0 us late: the host did not let the machine run: no "
+        "event on any CPU for 31000.0 us"
+    )
+    assert "the CPU was idle" in stopped(("swapper/1", 0, 120))
+
+
+def test_a_usual_wake_up_is_not_blamed_on_anything() -> None:
+    (split,) = split_path(text_of(*usual()), [THREAD])
+    assert str(split.worst["cause"]).startswith(
+        "nothing stands out; the longest part: 3.0 us ready without its CPU: it was idle"
+    )
+
+
 def test_another_cpu_that_was_busy_meanwhile_is_no_silent_machine() -> None:
     busy = [to(DUE + at * 1000, ("bash", 5, 120), cpu=0) for at in range(0, 400, 10)]
     said = cause(

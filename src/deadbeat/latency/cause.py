@@ -14,8 +14,13 @@ FAIR_PRIORITY = 100
 IDLE = 0
 #: Handlers that take so much of the time are the cause.
 MOST = 0.5
-#: A stretch without any event on the CPU that is so long a share of the time is told of.
-SILENT = 0.5
+#: A busy CPU has an event at every tick (100 a second at least): without one on any CPU for so long
+#: the machine itself stood still.
+STOOD_STILL_NS = 20_000_000
+#: A stretch without any event on the CPU that is so long, and such a share of the time, is told of.
+SILENT_NS, SILENT = 20_000, 0.5
+#: A part that is no longer is what interrupts and switches cost.
+USUAL_NS = 10_000
 _PAIRS = {
     "irq_handler_entry": "irq_handler_exit",
     "softirq_entry": "softirq_exit",
@@ -83,7 +88,8 @@ class Runner:
 
 
 def cause_of(events: Sequence[TraceEvent], moments: Moments, cpu: int, thread: int) -> str:
-    """The longest part of the latency, and what the events say of its time.
+    """The longest part of the latency, and what the events say of its time; where that is no longer
+    than usual, that too.
 
     Args:
         events: In order of time; from before ``due_ns``, best with the switch before that.
@@ -102,13 +108,18 @@ def cause_of(events: Sequence[TraceEvent], moments: Moments, cpu: int, thread: i
         others_silent=_silent_elsewhere(events, cpu, begin_ns, end_ns),
         runner=runner_at(here, begin_ns),
     )
+    words = _words(name, span, _priority_of(here, thread))
+    return words if span.length_ns > USUAL_NS else f"nothing stands out; the longest part: {words}"
+
+
+def _words(name: str, span: _Span, own: int) -> str:
+    """What a part took, and why."""
     took = us(span.length_ns)
     if name == "interrupt":
         return f"the timer's interrupt came {took} late: {_interrupt(span)}"
     if name == "wake_up":
         return f"the timer's handler took {took} until it woke the thread: {_waking(span)}"
     if name == "switch":
-        own = _priority_of(here, thread)
         return f"{took} ready without its CPU: {_switching(span, own)}"
     return f"the thread took {took} from getting its CPU to reading the clock: {_exit(span)}"
 
@@ -142,17 +153,25 @@ class _Span:
         return ", ".join(f"{name} ran for {us(ns)}" for name, ns in longest)
 
     @property
+    def stood_still(self) -> str:
+        """In words, where the whole machine did nothing although a thread ran; else ""."""
+        busy = self.runner is not None and self.runner.pid != IDLE
+        if not busy or not self.others_silent or self.silent_ns < STOOD_STILL_NS:
+            return ""
+        return f"the host did not let the machine run: no event on any CPU for {us(self.silent_ns)}"
+
+    @property
     def silence(self) -> str:
         """In words: how long nothing was seen on the CPU."""
-        if self.silent_ns < SILENT * self.length_ns:
+        if self.silent_ns < max(SILENT * self.length_ns, SILENT_NS):
             return ""
         where = " nor on any other CPU" if self.others_silent else ""
         return f"; no event there{where} for {us(self.silent_ns)}"
 
 
 def _interrupt(span: _Span) -> str:
-    if span.by_handlers:
-        return span.by_handlers
+    if span.by_handlers or span.stood_still:
+        return span.by_handlers or span.stood_still
     if span.runner is None or span.runner.pid == IDLE:
         idle = "the CPU was idle" if span.runner else "nobody knows who had the CPU"
         return (
@@ -166,14 +185,16 @@ def _interrupt(span: _Span) -> str:
 
 
 def _waking(span: _Span) -> str:
-    return span.by_handlers or (
-        f"other timers, a lock, or a host that did not let the CPU run{span.silence}"
+    return (
+        span.by_handlers
+        or span.stood_still
+        or f"other timers, a lock, or a host that did not let the CPU run{span.silence}"
     )
 
 
 def _switching(span: _Span, own: int) -> str:
-    if span.by_handlers:
-        return span.by_handlers
+    if span.by_handlers or span.stood_still:
+        return span.by_handlers or span.stood_still
     runner = span.runner
     if runner is None:
         return f"nobody knows who had it{span.silence}"
@@ -191,8 +212,10 @@ def _switching(span: _Span, own: int) -> str:
 
 
 def _exit(span: _Span) -> str:
-    return span.by_handlers or (
-        f"leaving the kernel, page faults, or a host that did not let the CPU run{span.silence}"
+    return (
+        span.by_handlers
+        or span.stood_still
+        or f"leaving the kernel, page faults, or a host that did not let the CPU run{span.silence}"
     )
 
 

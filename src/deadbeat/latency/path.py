@@ -9,6 +9,7 @@ microseconds: they are taken to lie in the middle of theirs, and never outside o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,11 @@ BEFORE_NS, AFTER_NS = 2_000_000, 20_000
 #: Times of events are cut to microseconds.
 HALF_NS = 500
 _MARK, _EXPIRE = "tracing_mark_write", "hrtimer_expire_entry"
+#: Names of the measuring threads begin so (runtime/src/wakeup.c).
+_THREADS = "db-probe"
+#: What a timer of clock_nanosleep calls; between it and the waking lie few lines.
+_SLEEPER, _LOOK_BACK, _TIMERS = "function=hrtimer_wakeup", 20_000, 16
+_CPU = re.compile(r"\[\d+\]", re.ASCII)
 
 
 @frozen(kw_only=True)
@@ -86,24 +92,46 @@ def told_worst(text: str, thread: Traced, due_ns: int, latency_ns: int) -> dict[
 def wake_ups(text: str, threads: Iterable[int]) -> dict[int, list[WakeUp]]:
     """Thread number -> its wake-ups in the order of time."""
     builder = _Builder({thread: _Current() for thread in threads})
-    for line in _lines(text, (_MARK, _EXPIRE, "db-probe")):
+    for line in _lines(text):
         event = parse_line(line, epoch_ns=0)
         if event is not None:
             builder.take(event)
     return builder.found
 
 
-def _lines(text: str, words: Sequence[str]) -> Iterator[str]:
-    """The lines that have one of ``words``; looking for words is much faster than parsing."""
+def _lines(text: str) -> Iterator[str]:
+    """The lines on the measuring threads, and before a waking that of the timer behind it: looking
+    for words is much faster than parsing what other threads and timers did."""
     starts: set[int] = set()
-    for word in words:
+    for word in (_MARK, _THREADS):
         at = text.find(word)
         while at >= 0:
             starts.add(text.rfind("\n", 0, at) + 1)
             at = text.find(word, at + len(word))
     for start in sorted(starts):
-        end = text.find("\n", start)
-        yield text[start : end if end >= 0 else len(text)]
+        line = _line_at(text, start)
+        if "sched_waking" in line:
+            yield from _timer_before(text, start, line)
+        yield line
+
+
+def _line_at(text: str, start: int) -> str:
+    end = text.find("\n", start)
+    return text[start : end if end >= 0 else len(text)]
+
+
+def _timer_before(text: str, start: int, line: str) -> Iterator[str]:
+    """The last timer of a sleeper that expired on the CPU of ``line``, a little before it."""
+    cpu = _CPU.search(line)
+    at = start
+    for _ in range(_TIMERS):
+        at = text.rfind(_SLEEPER, max(start - _LOOK_BACK, 0), at)
+        if at < 0 or cpu is None:
+            return
+        found = _line_at(text, text.rfind("\n", 0, at) + 1)
+        if cpu[0] in found:
+            yield found
+            return
 
 
 @define

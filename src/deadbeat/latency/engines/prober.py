@@ -29,7 +29,7 @@ PATIENCE_S = 90.0
 #: A traced run lasts no longer: beyond it the oldest events would be lost.
 TRACE_S = 10.0
 #: Buffer of each CPU for a traced run, and for the trace of one wake-up.
-TRACE_KB, KEPT_KB = 8192, 1024
+TRACE_KB, KEPT_KB = 4096, 1024
 _VERSION = 1
 _HINT = "a defect: the runtime wrote it"
 
@@ -110,10 +110,7 @@ class ProberEngine:
                 (why,) = _untraced(request.cpus[:1], tracer.unavailable)
                 return self._run(target, request), why
             keeper = _Keeper(tracer)
-            options = _marks(tracer) | {
-                "--break-ns": str(request.break_ns),
-                "--break-file": f"{tracer.folder}/tracing_on",
-            }
+            options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
         return plain | {"traced": True}, keeper.told(plain, request)
 
@@ -175,7 +172,11 @@ def _listen(
 
 
 def _marks(tracer: Tracer) -> dict[str, str]:
-    return {"--mark-file": f"{tracer.folder}/trace_marker"}
+    """The program marks every wake-up, and stops the trace when it is done."""
+    return {
+        "--mark-file": f"{tracer.folder}/trace_marker",
+        "--break-file": f"{tracer.folder}/tracing_on",
+    }
 
 
 def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
