@@ -35,7 +35,14 @@ from deadbeat.report.latency_circumstances import (
     missing_pairs,
 )
 from deadbeat.report.latency_data import binned, edges_of, interval_text, load_words
-from deadbeat.report.latency_histograms import Named, by_cpu, overlaid, tail_curve
+from deadbeat.report.latency_histograms import (
+    Named,
+    by_cpu,
+    histogram_charts,
+    overlaid,
+    shown_cpus,
+    tail_curve,
+)
 from deadbeat.report.latency_loads import load_charts
 from deadbeat.report.latency_page import latency_charts, render_latency
 from deadbeat.report.latency_split import cause_rows, split_charts, unavailable
@@ -164,11 +171,24 @@ def test_very_many_cpus_are_the_latest_ones_and_the_rest():
     made = [run_of([10, 10, 20 + cpu], cpus=1) for cpu in range(12)]
     one = evolve(made[0], cpus=tuple(evolve(run.cpus[0], cpu=n) for n, run in enumerate(made)))
     (cell,) = summarise_latency([one]).cells
-    named = by_cpu(cell)
+    named = by_cpu(cell, shown_cpus([cell]))
     assert [item.label for item in named] == [
         *(f"CPU {n}" for n in range(6, 12)), "the other 6 CPUs",
     ]  # fmt: skip
     assert sum(item.histogram.total for item in named) == 36
+
+
+def test_a_cpu_looks_the_same_in_every_panel():
+    one, two = (
+        evolve(run_of([10, 20]), cpus=tuple(
+            evolve(run_of([10, top]).cpus[0], cpu=cpu) for cpu, top in enumerate(tops)
+        ), key=LatencyKey(IDLE, engine, 0))
+        for engine, tops in (("a", range(20, 32)), ("b", range(40, 16, -2)))
+    )  # fmt: skip
+    (chart,) = histogram_charts(summarise_latency([one, two]))
+    looks = [{curve.label: curve.look for curve in panel.curves} for panel in chart.panels]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0].values())) == 7
 
 
 def test_one_in_n_is_the_value_of_that_rank():

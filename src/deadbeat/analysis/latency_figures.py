@@ -164,12 +164,14 @@ def _draws(
     many = len(runs)
     drawn = random_indices(RESAMPLES * many, below=many, seed=seed).reshape(RESAMPLES, many)
     times = np.stack([(drawn == run).sum(axis=1) for run in range(many)], axis=1)
+    # Few runs have few resamples that differ: 35 of four, 462 of six.
+    distinct, place = np.unique(times, axis=0, return_inverse=True)
     step = max(1, _CHUNK_BYTES // (8 * counts.shape[1]))
     parts = [
-        _statistics(times[first : first + step].astype(np.float64), runs, counts, tops)
-        for first in range(0, RESAMPLES, step)
+        _statistics(distinct[first : first + step].astype(np.float64), runs, counts, tops)
+        for first in range(0, len(distinct), step)
     ]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {name: np.concatenate([part[name] for part in parts])[place] for name in parts[0]}
 
 
 def _statistics(

@@ -15,7 +15,7 @@ from deadbeat.report.times import seconds_text, time_text
 Integers = NDArray[np.int64]
 
 #: Bins of a histogram over its whole range: more cannot be told apart on paper.
-_BINS = 110
+_BINS = 140
 #: What latencies are drawn in, in ns.
 US = 1_000.0
 LATENCY = "wake-up latency (µs)"

@@ -40,10 +40,11 @@ HISTOGRAM_CAPTION = (
 
 @frozen(kw_only=True)
 class Named:
-    """A histogram and what it is called."""
+    """A histogram, what it is called, and which look it has."""
 
     label: str
     histogram: Histogram
+    look: int = 0
 
 
 def overlaid(
@@ -65,8 +66,8 @@ def overlaid(
     scales = [1e6 / item.histogram.total if per_million else 1.0 for item in drawn]
     floor = _FLOOR * min(scales, default=1.0)
     curves = tuple(
-        _steps(item, bounds, look=look, scale=scale, floor=floor)
-        for look, (item, scale) in enumerate(zip(drawn, scales, strict=True))
+        _steps(item, bounds, scale=scale, floor=floor)
+        for item, scale in zip(drawn, scales, strict=True)
     )
     top = max((max(curve.y) for curve in curves), default=1.0)
     return Panel(
@@ -83,7 +84,7 @@ def overlaid(
     )
 
 
-def _steps(item: Named, edges: Integers, *, look: int, scale: float, floor: float) -> Curve:
+def _steps(item: Named, edges: Integers, *, scale: float, floor: float) -> Curve:
     """Up to the last bin that holds anything, then down to the floor."""
     counts = binned(item.histogram, edges)
     filled = np.flatnonzero(counts)
@@ -98,22 +99,40 @@ def _steps(item: Named, edges: Integers, *, look: int, scale: float, floor: floa
     return Curve(
         label=item.label,
         kind="steps",
-        look=look,
+        look=item.look,
         x=(bounds[0], *bounds),
         y=(floor, *heights, floor),
         texts=("none below", *texts, "none above"),
     )
 
 
-def by_cpu(cell: CellSummary) -> tuple[Named, ...]:
-    """A histogram for every CPU; of very many, the latest ones and the others together."""
-    found = [Named(label=f"CPU {row.cpu}", histogram=row.raw.histogram) for row in cell.cpus]
-    if len(found) <= _CURVES:
-        return tuple(found)
-    late = sorted(found, key=lambda item: -(item.histogram.max_ns or 0))[: _CURVES - 1]
-    shown = [item for item in found if item in late]
-    rest = [item.histogram for item in found if item not in late]
-    return (*shown, Named(label=f"the other {len(rest)} CPUs", histogram=_pooled(rest)))
+def shown_cpus(cells: Sequence[CellSummary]) -> tuple[int, ...]:
+    """CPUs that have a curve of their own in all panels of a figure; of very many the latest."""
+    tops: dict[int, int] = {}
+    for row in (row for cell in cells for row in cell.cpus):
+        if row.cpu is not None:
+            tops[row.cpu] = max(tops.get(row.cpu, 0), row.raw.histogram.max_ns or 0)
+    if len(tops) <= _CURVES:
+        return tuple(sorted(tops))
+    return tuple(sorted(sorted(tops, key=lambda cpu: (-tops[cpu], cpu))[: _CURVES - 1]))
+
+
+def by_cpu(cell: CellSummary, shown: Sequence[int]) -> tuple[Named, ...]:
+    """A histogram for each CPU of ``shown``, and one for all others together.
+
+    A CPU looks the same in every panel that shows the same ones.
+    """
+    found = {row.cpu: row.raw.histogram for row in cell.cpus}
+    named = [
+        Named(label=f"CPU {cpu}", histogram=found[cpu], look=look)
+        for look, cpu in enumerate(shown)
+        if cpu in found
+    ]
+    rest = [histogram for cpu, histogram in found.items() if cpu not in shown]
+    if not rest:
+        return tuple(named)
+    others = Named(label=f"the other {len(rest)} CPUs", histogram=_pooled(rest), look=len(shown))
+    return (*named, others)
 
 
 def _pooled(histograms: Sequence[Histogram]) -> Histogram:
@@ -129,15 +148,16 @@ def deadline_marks(deadlines_ns: Sequence[int], axis: str = "x") -> tuple[Mark, 
 
 
 def histogram_charts(summary: LatencySummary) -> list[Chart]:
-    """For every load the histograms of its CPUs; a panel for each engine, all on one scale."""
-    every = [item.histogram for cell in summary.cells for item in by_cpu(cell)]
-    edges = edges_of(every)
+    """For every load the histograms of its CPUs; a panel for each engine, both on one scale."""
     marks = deadline_marks(summary.deadlines_ns)
     charts = []
     for load in loads_of(summary.cells):
+        own = beside(summary.cells, load)
+        named = [by_cpu(cell, shown_cpus(own)) for cell in own]
+        edges = edges_of([item.histogram for items in named for item in items])
         panels = tuple(
-            overlaid(by_cpu(cell), title=panel_title(cell), edges=edges, marks=marks)
-            for cell in beside(summary.cells, load)
+            overlaid(items, title=panel_title(cell), edges=edges, marks=marks)
+            for cell, items in zip(own, named, strict=True)
         )
         if panels:
             charts.append(

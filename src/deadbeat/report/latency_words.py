@@ -85,7 +85,11 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
 
 
 def _said(cell: CellSummary, place: int) -> str:
-    text = re.sub(r"(\d) us\b", r"\1 µs", cell.whole.tail[place].text)
+    text = re.sub(
+        r"([\d.]+) us\b",
+        lambda found: time_text(1000 * float(found[1])),
+        cell.whole.tail[place].text,
+    )
     return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
 
 

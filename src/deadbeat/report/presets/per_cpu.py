@@ -6,7 +6,7 @@ from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart
 from deadbeat.report.latency_data import edges_of, interval_text, load_words, rests_on
-from deadbeat.report.latency_histograms import HISTOGRAM_CAPTION, by_cpu, overlaid
+from deadbeat.report.latency_histograms import HISTOGRAM_CAPTION, by_cpu, overlaid, shown_cpus
 from deadbeat.report.latency_sides import Drawn, Question, Side, Table, caveats, how, systems_table
 from deadbeat.report.presets import Preset
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
@@ -19,7 +19,8 @@ def draw(asked: Question) -> Drawn:
     """A panel for each side, all on one scale."""
     load = asked.load or _nearest(asked)
     shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
-    edges = edges_of([item.histogram for _, cell in shown for item in by_cpu(cell)])
+    cpus = shown_cpus([cell for _, cell in shown])
+    edges = edges_of([item.histogram for _, cell in shown for item in by_cpu(cell, cpus)])
     several = len(asked.sides) > 1
     chart = Chart(
         name="per-cpu",
@@ -27,7 +28,7 @@ def draw(asked: Question) -> Drawn:
         caption=f"{how(asked)}. {HISTOGRAM_CAPTION}",
         panels=tuple(
             overlaid(
-                by_cpu(cell),
+                by_cpu(cell, cpus),
                 title=f"{side.name}: {rests_on(cell.whole)}" if several else rests_on(cell.whole),
                 edges=edges,
             )

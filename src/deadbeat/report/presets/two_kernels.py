@@ -25,8 +25,8 @@ def draw(asked: Question) -> Drawn:
     """Both histograms as shares, the ratio of the maxima, and how sure it is."""
     load = asked.load or _heaviest(asked)
     named = [
-        Named(label=side.name, histogram=cell.whole.honest.histogram)
-        for side in asked.sides
+        Named(label=side.name, histogram=cell.whole.honest.histogram, look=look)
+        for look, side in enumerate(asked.sides)
         if (cell := side.cell(load, asked.engine))
     ]
     chart = Chart(
