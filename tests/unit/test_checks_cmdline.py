@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from helpers.checks import Case, Cases, case, config
+from helpers.checks import Case, Cases, case, config, outcome
 
 from deadbeat.readiness.facts import gather
 from deadbeat.readiness.reading_cpus import from_boot
@@ -264,3 +264,18 @@ def test_words_of_the_command_line() -> None:
     assert facts.argument("quiet") == ""
     assert facts.argument("loglevel") is None
     assert facts.argument("a.c") is None
+
+
+@pytest.mark.parametrize(
+    ("id", "cure"),
+    [
+        ("cmdline.isolation", "boot with isolcpus=managed_irq,domain,2-3"),
+        ("cmdline.managed-irq", "boot with isolcpus=managed_irq,domain,2-3"),
+        ("cmdline.nohz-full", "boot with nohz_full=1"),
+        ("cmdline.rcu-nocbs", "boot with rcu_nocbs=2-3"),
+        ("cmdline.irqaffinity", "boot with irqaffinity=0-1"),
+    ],
+)
+def test_the_cure_has_the_cpus_filled_in(id: str, cure: str) -> None:
+    assert outcome(id, CASES[id]["fail"]).cure.startswith(cure)
+    assert outcome(id, CASES[id]["pass"]).cure == ""

@@ -6,6 +6,7 @@ from helpers.checks import Cases, case
 
 CPU = "/sys/devices/system/cpu"
 ZONE = "/sys/class/thermal/thermal_zone0"
+LINK = "/sys/bus/pci/devices/0000:00:01.0/link/l1_aspm"
 ASPM = "/sys/module/pcie_aspm/parameters/policy"
 BOOTED = {"/proc/cmdline": "quiet", f"{CPU}/online": "0-1", f"{CPU}/isolated": ""}
 GUEST = {"/proc/cpuinfo": "flags : tsc hypervisor\n"}
@@ -218,8 +219,12 @@ CASES: Cases = {
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),
         "pass off": case({"/proc/cmdline": "pcie_aspm=off"}),
-        "fail": case({**BOOTED, ASPM: "[default] performance powersave\n"}, says="firmware"),
-        "fail saving": case({**BOOTED, ASPM: "default performance [powersave]\n"}, says="sleep"),
+        "pass none": case({**BOOTED, ASPM: "[default] performance powersave\n"}, says="no device"),
+        "pass awake": case({**BOOTED, ASPM: "[default] performance powersave\n", LINK: "0\n"}),
+        "fail": case(
+            {**BOOTED, ASPM: "[default] performance powersave\n", LINK: "1\n"}, says="0000:00:01.0"
+        ),
+        "unknown policy": case({**BOOTED, ASPM: "[fast] slow"}),
         "unknown": case(BOOTED),
     },
 }

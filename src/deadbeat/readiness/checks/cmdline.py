@@ -99,7 +99,11 @@ def managed_irq(facts: Facts) -> Verdict:
     if flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")):
         return passed(_said(facts, "isolcpus"))
     found = _said(facts, "isolcpus") or "no isolcpus="
-    return failed(found, f"managed interrupts may be placed on {meant(facts)}")
+    return failed(
+        found,
+        f"managed interrupts may be placed on {meant(facts)}",
+        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}",
+    )
 
 
 @check(
@@ -375,7 +379,12 @@ def kthread_cpus(facts: Facts) -> Verdict:
         return passed(f"isolated: {cpus_text(away)}", "unbound threads keep out of isolated CPUs")
     words = _said(facts, "kthread_cpus") or "no kthread_cpus="
     words += "" if known else " (not known to this kernel)"
-    return failed(words, f"unbound threads of the kernel may run on {meant(facts)}")
+    return failed(
+        words,
+        f"unbound threads of the kernel may run on {meant(facts)}",
+        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)} (Ubuntu:"
+        f" kthread_cpus={cpus_text(housekeeping(facts))})",
+    )
 
 
 @check(

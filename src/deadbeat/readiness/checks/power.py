@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
@@ -37,6 +38,7 @@ _ZONES = "/sys/class/thermal/thermal_zone[0-9]*/temp"
 _TRIPS = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_temp"
 _TRIP_TYPES = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type"
 _CAPACITIES = f"{_EACH}/cpu_capacity"
+_LINKS = "/sys/bus/pci/devices/*/link/*_aspm"
 _ASPM = "/sys/module/pcie_aspm/parameters/policy"
 
 COMMANDS = {
@@ -195,11 +197,21 @@ def idle_states(facts: Facts) -> Verdict:
     }
     if deep:
         cpus = {_cpu(path) for path in deep}
-        found = f"up to {max(deep.values())} us on {meant(facts, cpus)}"
-        return failed(found, "a wake-up from there is that late")
+        states = " ".join(sorted({path.split("/")[-2] for path in deep}))
+        return failed(
+            f"up to {max(deep.values())} us on {meant(facts, cpus)}",
+            "a wake-up from there is that late",
+            cure=f"for c in {_words(cpus)}; do for s in {states}; do echo 1 >"
+            f" {_CPU}/cpu$c/cpuidle/$s/disable; done; done; or hold /dev/cpu_dma_latency at 0",
+        )
     if _guest(facts):
         return unknown("the host's idle states cannot be seen from a guest", "none of the guest's")
     return passed(f"none on {meant(facts)}", "disabled, short, or ruled out by a latency limit")
+
+
+def _words(cpus: Iterable[int]) -> str:
+    """CPUs as a shell counts them up."""
+    return " ".join(str(cpu) for cpu in sorted(cpus))
 
 
 def _limit_us(facts: Facts, cpu: int) -> int:
@@ -256,18 +268,20 @@ def resume_latency(facts: Facts) -> Verdict:
     values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
         raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
-    if all(_cpu(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in _exits(facts)):
+    exits = _numbers_or_none(facts, _EXITS)
+    if all(_cpu(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
         return passed(_grouped(values), "recorded; there is no deeper state to keep out of")
     bare = [
         cpu for cpu, v in values.items() if v != "n/a" and int(v) not in range(1, BUDGET_US + 1)
     ]
     if bare:
-        return failed(_grouped(values), f"no limit on {meant(facts, bare)}")
+        return failed(
+            _grouped(values),
+            f"no limit on {meant(facts, bare)}",
+            cure=f"for c in {_words(bare)}; do echo n/a >"
+            f" {_CPU}/cpu$c/power/pm_qos_resume_latency_us; done",
+        )
     return passed(_grouped(values))
-
-
-def _exits(facts: Facts) -> list[tuple[str, int]]:
-    return list(numbers(facts, _EXITS).items()) if facts.matches(_EXITS) else []
 
 
 @check(
@@ -311,7 +325,14 @@ def smt_siblings(facts: Facts) -> Verdict:
     busy = siblings - (away - rt)
     if busy:
         words = "another real-time task's" if busy <= rt else "other tasks'"
-        return failed(f"CPUs {cpus_text(siblings)}", f"a core is shared with {words} CPU")
+        return failed(
+            f"CPUs {cpus_text(siblings)}",
+            f"a core is shared with {words} CPU",
+            cure=None
+            if busy & rt
+            else f"for c in {_words(busy)}; do echo 0 > {_CPU}/cpu$c/online; done (their interrupts"
+            " do not all come back), or boot with nosmt",
+        )
     if siblings:
         return passed(f"CPUs {cpus_text(siblings)}", "isolated; keep them idle")
     return passed("none online")
@@ -524,7 +545,7 @@ def processor(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.HARDWARE} (Hardware buses); {sources.CONGATEC}",
     wanted="pcie_aspm=off, or the policy performance",
-    reads=("/proc/cmdline", _ASPM),
+    reads=("/proc/cmdline", _ASPM, _LINKS),
     cure="echo performance > /sys/module/pcie_aspm/parameters/policy, or boot with pcie_aspm=off",
 )
 def pcie_aspm(facts: Facts) -> Verdict:
@@ -536,5 +557,12 @@ def pcie_aspm(facts: Facts) -> Verdict:
         return passed(policy)
     if policy not in ("default", "powersave", "powersupersave"):
         raise UnreadError(f"{_ASPM} holds {policy[:20]!r}")
-    why = "the firmware decides" if policy == "default" else "links sleep"
-    return failed(policy, f"{why}: access of a device may wait for its link")
+    asleep = sorted({p.split("/")[-3] for p, on in _numbers_or_none(facts, _LINKS).items() if on})
+    if not asleep:
+        return passed(policy, "no device has a link that sleeps")
+    return failed(f"{policy}: {few(asleep)}", "access of a device may wait for its link")
+
+
+def _numbers_or_none(facts: Facts, pattern: str) -> dict[str, int]:
+    """As `numbers`; nothing where no file is called so."""
+    return numbers(facts, pattern) if facts.matches(pattern) else {}
