@@ -18,8 +18,12 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_each_example_runs(path: Path, tmp_path: Path) -> None:
-    stress = tomllib.loads(path.read_text()).get("mode") == "stress"
-    verb, few = ("stress", ("--sets", "2")) if stress else ("profile", ("--replicas", "1"))
+    verb = tomllib.loads(path.read_text()).get("mode", "profile")
+    few = {
+        "profile": ("--replicas", "1"),
+        "stress": ("--sets", "2"),
+        "latency": ("--repeats", "1", "--duration", "1s"),
+    }[verb]
     options = ("--simulated", "--no-figures", "--runs", str(tmp_path), *few)
-    assert main((verb, "--campaign", str(path), *options)) == 0
+    assert main((str(verb), "--campaign", str(path), *options)) == 0
     assert (tmp_path / path.stem / "report.html").is_file()

@@ -47,9 +47,10 @@ def print_matrix(summary: LatencySummary) -> None:
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)
-    invalid = words.invalid_rows(summary)
-    for run, _, text in invalid[:_TOLD]:
-        click.echo(f"invalid, counted nowhere: {run}: {text}")
+    invalid = [run for cell in summary.cells for run in cell.invalid]
+    for one in invalid[:_TOLD]:
+        why = next(p.text for p in one.problems if p.seriousness == "invalid")
+        click.echo(f"invalid, counted nowhere: {one.key.text}: {why}")
     if len(invalid) > _TOLD:
         click.echo(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
 

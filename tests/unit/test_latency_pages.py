@@ -1,0 +1,80 @@
+"""Truth: the code; the pages on latency matrices must name all of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+
+from deadbeat.latency.circumstances import Snapshot, compare
+from deadbeat.latency.load import profiles
+from deadbeat.latency.made_up import MadeUpLoads
+from deadbeat.latency.registry import engine_names
+from deadbeat.latency.spec import LatencySpec, spec_dict, specify
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun
+from deadbeat.targets.fake import FakeTarget
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/reference/latency.md").read_text(encoding="utf-8")
+FILES = (ROOT / "docs/reference/latency-files.md").read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    (text,) = [part for part in re.split(r"^## ", page, flags=re.M) if part.startswith(heading)]
+    return text
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    cells = re.findall(r"^\| (`[^|]*)\|", section(page, heading), flags=re.M)
+    return re.findall(r"`([\w-]+)`", " ".join(cells))
+
+
+def test_every_key_is_explained_in_order_with_its_default() -> None:
+    assert first_cells(PAGE, "Keys") == list(attrs.fields_dict(LatencySpec))
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section(PAGE, "Keys"), flags=re.M)
+    plain = spec_dict(specify({}))
+    for key, told in rows:
+        asked = told.strip("`")
+        if key not in ("engines", "cpus", "deadlines", "name", "mode", "preset"):
+            assert (
+                spec_dict(specify({key: False if asked == "false" else asked}))[key] == plain[key]
+            )
+
+
+def test_every_problem_is_explained() -> None:
+    told = set(first_cells(PAGE, "Is a run"))
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/deadbeat/latency").rglob("*.py")
+    )
+    raised = set(re.findall(r'(?:_problem\(\s*|Problem\(name=)"([\w-]+)"', sources))
+    raised |= {"load-exceeded", "not-idle"}
+    assert len(raised) > 20
+    assert raised <= told
+
+
+def test_every_engine_and_load_is_explained_with_its_command() -> None:
+    assert set(engine_names()) == set(first_cells(PAGE, "Engines"))
+    for name, profile in profiles().items():
+        (row,) = re.findall(rf"^\| `{name}[^|]*\| ([^|]*)\|", section(PAGE, "Loads"), flags=re.M)
+        words = profile.commands(100, (0, 1, 2), 1.0)[0]
+        for option in (word for word in words if word.startswith("--") and word != "--taskset"):
+            assert option in row, name
+
+
+@pytest.mark.parametrize(
+    ("heading", "keys"),
+    [
+        ("`load`", list(MadeUpLoads((0,)).start(FakeTarget(), IDLE, seconds=1.0).end())),
+        ("`circumstances`", list(compare(Snapshot(), Snapshot(), cpus=(0,)))),
+    ],
+)
+def test_every_key_beside_a_run_is_explained(heading: str, keys: list[str]) -> None:
+    assert sorted(first_cells(FILES, heading)) == sorted(keys)
+
+
+def test_every_key_of_a_run_is_explained() -> None:
+    text = section(FILES, "A run")
+    for name in (*attrs.fields_dict(LatencyRun), *attrs.fields_dict(CpuLatency)):
+        assert f"`{name}`" in text, name
