@@ -122,6 +122,8 @@ CASES: Cases = {
         "pass": case({f"{CPU}/smt/active": "0", f"{CPU}/smt/control": "off"}, says="off"),
         "pass arm": case(each("topology/thread_siblings_list", "0", "1")),
         "fail": case({f"{CPU}/smt/active": "1"}),
+        "fail guest": case({f"{CPU}/smt/active": "1", **GUEST}),
+        "unknown guest": case({f"{CPU}/smt/active": "0", **GUEST}, says="one core of the host"),
         "fail siblings": case(each("topology/thread_siblings_list", "0-1", "0-1")),
         "unknown": case(),
     },
@@ -145,6 +147,7 @@ CASES: Cases = {
             says="another real-time task's",
         ),
         "unknown": case(BOOTED),
+        "unknown guest": case(BOOTED | each("topology/thread_siblings_list", "0", "1") | GUEST),
         "unknown other": case(
             BOOTED | each("topology/thread_siblings_list", "0", "1"), rt_cpus=(7,)
         ),

@@ -129,7 +129,7 @@ def nohz_full(facts: Facts) -> Verdict:
         return failed(
             cpus_text(found),
             f"ticks interrupt computing on {meant(facts, bare)}",
-            cure=f"boot with nohz_full={cpus_text(facts.rt_cpus)}",
+            cure=f"boot with nohz_full={cpus_text(facts.rt_cpus)} (built with NO_HZ_FULL)",
         )
     if with_them:
         return failed(cpus_text(found), "some real-time CPUs have a tick and some have none")

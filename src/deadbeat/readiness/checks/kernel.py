@@ -216,7 +216,11 @@ def tick(facts: Facts) -> Verdict:
     if facts.workload != "compute" and (off or not stops):
         return passed(found, "a steady tick, as kernel-configuration wants it for periodic loops")
     if facts.workload == "periodic":
-        return failed(found, "kernel-configuration: avoid NO_HZ modes for periodic loops")
+        return failed(
+            found,
+            "kernel-configuration: avoid NO_HZ modes for periodic loops",
+            cure="boot with nohz=off",
+        )
     if full and not off:
         return passed(found, "cpu-isolation: CPUs in nohz_full= can compute without a tick")
     return failed(found, "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a steady tick")

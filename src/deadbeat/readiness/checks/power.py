@@ -59,6 +59,7 @@ BUDGET_US = 10
 _NO_LIMIT_US = 2_000_000_000
 #: Nearer than this to where the processor is slowed down, m°C.
 _MARGIN_MC = 5_000
+_HIDDEN_CORES = "a guest: two of its CPUs may be threads of one core of the host"
 _NO_DRIVER = "no frequency driver: firmware or a host decides, and does not say how"
 
 
@@ -290,7 +291,7 @@ def resume_latency(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.CPU_ISOLATION} (nosmt)",
     wanted="off, or a processor without",
-    reads=(*_SMT, _SIBLINGS),
+    reads=(*_SMT, _SIBLINGS, *VIRTUAL_FILES),
     cure="boot with nosmt, or keep the siblings of real-time CPUs idle",
 )
 def smt(facts: Facts) -> Verdict:
@@ -299,6 +300,8 @@ def smt(facts: Facts) -> Verdict:
         active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
     else:
         active = facts.integer(_SMT[0]) != 0
+    if not active and _guest(facts):
+        return unknown(_HIDDEN_CORES, facts.get(_SMT[1]) or "none is shown")
     if not active:
         return passed(facts.get(_SMT[1]) or "no two CPUs share a core")
     return failed("active", "what runs on a sibling slows a real-time task down")
@@ -310,7 +313,7 @@ def smt(facts: Facts) -> Verdict:
     severity="medium",
     source=sources.CPU_ISOLATION,
     wanted="offline, or isolated and idle",
-    reads=(_SIBLINGS, ONLINE, *ISOLATED),
+    reads=(_SIBLINGS, ONLINE, *ISOLATED, *VIRTUAL_FILES),
     cure=f"boot with nosmt, or: echo 0 > {_CPU}/cpuN/online for each sibling (its interrupts do not"
     " all come back)",
 )
@@ -335,6 +338,8 @@ def smt_siblings(facts: Facts) -> Verdict:
         )
     if siblings:
         return passed(f"CPUs {cpus_text(siblings)}", "isolated; keep them idle")
+    if _guest(facts):
+        return unknown(_HIDDEN_CORES, "none is shown")
     return passed("none online")
 
 
