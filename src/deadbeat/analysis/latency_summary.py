@@ -13,6 +13,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.analysis.bootstrap import seed_of
+from deadbeat.analysis.evt import extrapolations
 from deadbeat.analysis.latency_figures import distribution, pool
 from deadbeat.analysis.latency_findings import findings_of
 from deadbeat.analysis.tail import Part, tail_statements
@@ -169,6 +170,7 @@ def _row(
         max_cpu=top_cpu,
         max_run=top_run,
         tail=tuple(tail_statements(parts, deadlines_ns)),
+        extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
         worst=tuple(worst[:WORST]),
     )
 
