@@ -37,6 +37,8 @@ from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
+from deadbeat.readiness.doctor import examine
+from deadbeat.report.doctor_words import as_json
 from deadbeat.report.latency_write import write_latency
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
@@ -180,9 +182,19 @@ def _begin(
     if left:
         try_engines(spec, machine)
     if store is None:
-        LatencyStore.create(place.path, spec_dict(spec), platform)
+        store = LatencyStore.create(place.path, spec_dict(spec), platform)
+        if not options["simulated"]:
+            _examine(machine.target, spec, store)
     point_latest(place.path.parent, place.path.name)
     return LatencyStore.open(place.path)
+
+
+def _examine(target: Target, spec: LatencySpec, store: LatencyStore) -> None:
+    """Keeps what the machine is like: its readiness, its inventory, which hardening is on."""
+    try:
+        store.save_doctor(as_json(examine(target, rt_cpus=spec.cpus)))
+    except TargetError as error:
+        say(f"what the machine is like could not be recorded: {error}")
 
 
 def _engines(spec: LatencySpec) -> str:

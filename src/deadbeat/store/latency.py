@@ -35,6 +35,8 @@ from deadbeat.store.locking import LOCK_NAME
 from deadbeat.store.serial import structure, to_plain
 
 LATENCY_FILE = "latency.json"
+#: What ``deadbeat doctor`` said of the machine when the matrix was begun.
+DOCTOR_FILE = "doctor.json"
 RUNS, FAILED = "runs", "failed"
 
 _MATRIX_HINT = "put a good copy back, or begin anew with --fresh"
@@ -102,6 +104,11 @@ class LatencyStore(OwnedFolder):
         store = cls(path, spec=spec, platform=platform)
         store.clean_if_possible()
         return store
+
+    def save_doctor(self, answer: dict[str, Any]) -> None:
+        """Keeps what ``deadbeat doctor --json`` says of the machine."""
+        with self.lock():
+            write_json(self.path / DOCTOR_FILE, answer)
 
     def committed(self) -> set[LatencyKey]:
         """The runs that are stored."""
