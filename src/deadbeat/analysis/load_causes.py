@@ -338,7 +338,7 @@ def _slower(scene: _Scene) -> list[Cause]:
     if lost.slower < 10 * _LEAST_SHARE:
         return []
     share = scene.share(lost.slower)
-    shape = f"rounds took {lost.slower:.1%} more CPU time than alone"
+    shape = f"{lost.slower * 1000:.1f} ms of every second went into slower execution than alone"
     shared = any(count > 1 for count in machine.siblings.values())
     for name, title, there in (
         ("smt", "threads on the sibling of its core slowed it down", shared),
@@ -349,7 +349,7 @@ def _slower(scene: _Scene) -> list[Cause]:
         if not there or cell is None or cell.lost is None:
             continue
         if cell.lost.slower <= _TAKEN_BACK * lost.slower:
-            evidence = f"{shape}; {cell.lost.slower:.1%} with the remedy {remedy}"
+            evidence = f"{shape}; {cell.lost.slower * 1000:.1f} ms with the remedy {remedy}"
             return [
                 Cause(name=name, title=title, share=share, certainty="shown", evidence=evidence)
             ]

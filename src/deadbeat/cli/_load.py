@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import click
 
-from deadbeat.analysis.load_view import summary_of
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
+from deadbeat.cli._load_results import report_load
+from deadbeat.cli._output import Watch, duration, interruptible, say
 from deadbeat.loadtest.engine import LoadEngine
 from deadbeat.loadtest.place import Place, choose, lacking
 from deadbeat.loadtest.plan import plan, seconds_of
@@ -20,16 +18,6 @@ from deadbeat.loadtest.runner import Possible, Progress, look, run_load
 from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
-from deadbeat.model.load_summary import LoadSummary
-from deadbeat.report.load_words import (
-    SHORT_COLUMNS,
-    SHORT_EFFECTS,
-    label_of,
-    sentences,
-    short_effects,
-    short_rows,
-)
-from deadbeat.report.load_write import summary_dict, write_load
 from deadbeat.store.latest import point_latest
 from deadbeat.store.load import LoadStore
 
@@ -132,42 +120,15 @@ def _answer(
     if not store.committed():
         key, reason = min(failed.items())
         raise DeadbeatError(f"no run has a result, for example {key.text}: {reason}", "")
-    summary, page = write_load(store, summary_of(store), figures=options["figures"])
-    if options["as_json"]:
-        print_json(summary_dict(summary, path=str(store.path), failed=_texts(failed)))
-    else:
-        print_load(summary, page)
-        if failed:
-            key, reason = min(failed.items())
-            click.echo(
-                f"{len(failed)} runs have no result, for example {key.text}: {reason};"
-                f" measure them with: {again}"
-            )
-    return 0
-
-
-def _texts(failed: Mapping[LoadKey, str]) -> dict[str, str]:
-    return {key.text: reason for key, reason in failed.items()}
-
-
-def print_load(summary: LoadSummary, page: Path) -> None:
-    """The table, the remedies and the causes on stdout."""
-    print_table(
-        SHORT_COLUMNS,
-        short_rows(summary),
-        title=f"{summary.name}   {label_of(summary)}",
-        numeric=SHORT_COLUMNS[1:],
-    )
-    if summary.effects:
-        print_table(
-            SHORT_EFFECTS,
-            short_effects(summary),
-            title=f"remedies, at {summary.most} ordinary threads",
-            numeric=SHORT_EFFECTS[1:-1],
+    texts = {key.text: reason for key, reason in failed.items()}
+    report_load(store.path, figures=options["figures"], as_json=options["as_json"], failed=texts)
+    if failed and not options["as_json"]:
+        key, reason = min(failed.items())
+        click.echo(
+            f"{len(failed)} runs have no result, for example {key.text}: {reason};"
+            f" measure them with: {again}"
         )
-    for line in sentences(summary):
-        click.echo(line)
-    click.echo(f"report: {os.path.relpath(page) if not page.is_absolute() else page}")
+    return 0
 
 
 def _interrupted(store: LoadStore | None, again: str) -> int:

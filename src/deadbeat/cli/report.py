@@ -19,7 +19,7 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
 
     RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
     is not finished gives the report of what there is. Of a latency matrix: latency.csv, report.html
-    and the figures.
+    and the figures; of a load test the same files as of a campaign.
     """
     from deadbeat.cli._machine import open_campaign  # noqa: PLC0415  --help must not import it
     from deadbeat.cli._output import print_json  # noqa: PLC0415
@@ -29,12 +29,19 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
         write_results,
     )
     from deadbeat.latency.place import find_matrix  # noqa: PLC0415
+    from deadbeat.loadtest.place import find_load  # noqa: PLC0415
 
     matrix = find_matrix(runs, run)
     if matrix is not None:
         from deadbeat.cli._latency_results import report_matrix  # noqa: PLC0415
 
         report_matrix(matrix, figures=figures, as_json=as_json)
+        return
+    load = find_load(runs, run)
+    if load is not None:
+        from deadbeat.cli._load_results import report_load  # noqa: PLC0415
+
+        report_load(load, figures=figures, as_json=as_json)
         return
     store = open_campaign(runs, run)
     summary, page = write_results(store, figures=figures)

@@ -14,7 +14,7 @@ from deadbeat.cli._options import json_option, runs_option
 @runs_option
 @json_option
 def command(runs: Path, as_json: bool) -> None:
-    """List campaigns and latency matrices.
+    """List campaigns, latency matrices and load tests.
 
     Each is finished, measured (report missing), unfinished (resumable) or damaged.
     """
@@ -22,9 +22,12 @@ def command(runs: Path, as_json: bool) -> None:
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
     from deadbeat.latency.place import MatrixState, state_of  # noqa: PLC0415  heavy
     from deadbeat.latency.place import matrices as find_matrices  # noqa: PLC0415  heavy
+    from deadbeat.loadtest.place import LoadState, load_tests  # noqa: PLC0415  heavy
+    from deadbeat.loadtest.place import state_of as load_state  # noqa: PLC0415  heavy
 
     states = survey(runs)
     matrices = [state_of(path) for path in find_matrices(runs)]
+    loads = [load_state(path) for path in load_tests(runs)]
     latest = (runs / LATEST).resolve().name
 
     def plain(state: CampaignState) -> dict[str, Any]:
@@ -43,9 +46,9 @@ def command(runs: Path, as_json: bool) -> None:
             "latest": state.name == latest,
         }
 
-    def plain_matrix(state: MatrixState) -> dict[str, Any]:
+    def plain_other(kind: str, state: MatrixState | LoadState) -> dict[str, Any]:
         return {
-            "kind": "latency",
+            "kind": kind,
             "name": state.name,
             "path": str(state.path),
             "state": state.state,
@@ -58,9 +61,11 @@ def command(runs: Path, as_json: bool) -> None:
         }
 
     if as_json:
-        print_json([*map(plain, states), *map(plain_matrix, matrices)])
+        others = [plain_other("latency", state) for state in matrices]
+        others += [plain_other("load", state) for state in loads]
+        print_json([*map(plain, states), *others])
         return
-    if not states and not matrices:
+    if not states and not matrices and not loads:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
         return
     rows = [
@@ -76,6 +81,7 @@ def command(runs: Path, as_json: bool) -> None:
         _row(state, f"latency {state.preset}".rstrip(), rejected="", latest=latest)
         for state in matrices
     ]
+    rows += [_row(state, f"load {state.preset}", rejected="", latest=latest) for state in loads]
     print_table(
         ["name", "state", "preset", "runs", "failed", "rejected"],
         rows,

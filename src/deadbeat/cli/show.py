@@ -9,12 +9,13 @@ import click
 from deadbeat.cli._options import json_option, runs_option
 
 
-@click.command(short_help="Show the results and findings of a campaign or latency matrix.")
+@click.command(short_help="Show the results of a campaign, latency matrix or load test.")
 @click.argument("run", default="latest", metavar="[RUN]")
 @runs_option
 @json_option
 def command(run: str, *, runs: Path, as_json: bool) -> None:
-    """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful.
+    """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful;
+    of a load test its table, remedies and causes.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.
     """
@@ -28,12 +29,19 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         print_points,
     )
     from deadbeat.latency.place import find_matrix  # noqa: PLC0415  heavy
+    from deadbeat.loadtest.place import find_load  # noqa: PLC0415  heavy
 
     matrix = find_matrix(runs, run)
     if matrix is not None:
         from deadbeat.cli._latency_results import show_matrix  # noqa: PLC0415  heavy
 
         show_matrix(matrix, as_json=as_json)
+        return
+    load = find_load(runs, run)
+    if load is not None:
+        from deadbeat.cli._load_results import show_load  # noqa: PLC0415  heavy
+
+        show_load(load, as_json=as_json)
         return
     path = find_campaign(runs, run)
     summary = open_view(path).summary

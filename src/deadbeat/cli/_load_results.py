@@ -1,0 +1,73 @@
+"""What ``load``, ``report`` and ``show`` share: a load test in the terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from deadbeat.analysis.load_view import summary_of
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.loadtest.place import REPORT_FILE, state_of
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.report.load_words import (
+    SHORT_COLUMNS,
+    SHORT_EFFECTS,
+    label_of,
+    sentences,
+    short_effects,
+    short_rows,
+)
+from deadbeat.report.load_write import summary_dict, write_load
+from deadbeat.store.load import LoadStore
+
+
+def print_load(summary: LoadSummary) -> None:
+    """The table, the remedies and the causes on stdout."""
+    print_table(
+        SHORT_COLUMNS,
+        short_rows(summary),
+        title=f"{summary.name}   {label_of(summary)}",
+        numeric=SHORT_COLUMNS[1:],
+        whole=SHORT_COLUMNS[:1],
+    )
+    if summary.effects:
+        print_table(
+            SHORT_EFFECTS,
+            short_effects(summary),
+            title=f"remedies, at {summary.most} ordinary threads",
+            numeric=SHORT_EFFECTS[1:-1],
+            whole=SHORT_EFFECTS[:1],
+        )
+    for line in sentences(summary):
+        click.echo(line)
+
+
+def report_load(
+    path: Path, *, figures: bool, as_json: bool, failed: Mapping[str, str] | None = None
+) -> None:
+    """Writes everything derived, and prints the answer.
+
+    Args:
+        failed: Runs of this invocation without a result, and why.
+    """
+    store = LoadStore.open(path)
+    summary, page = write_load(store, summary_of(store), figures=figures)
+    if as_json:
+        more = {"path": str(path), "report": str(page), "failed": dict(failed or {})}
+        print_json(summary_dict(summary, **more))
+        return
+    print_load(summary)
+    click.echo(f"report: {page}")
+
+
+def show_load(path: Path, *, as_json: bool) -> None:
+    """The answer of what is stored."""
+    summary = summary_of(LoadStore.open(path))
+    if as_json:
+        print_json(summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed={}))
+        return
+    print_load(summary)
+    state = state_of(path)
+    click.echo(f"{state.state}: {state.done} of {state.planned} runs")
