@@ -1,0 +1,85 @@
+"""Runs of load tests whose figures are known, and a summary of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deadbeat.analysis.load import summarise_load
+from deadbeat.analysis.load_causes import Machine
+from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
+from deadbeat.model.load_summary import LoadSummary
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+SPEC = {"policy": "fifo", "priority": 99, "form": "back-to-back"}
+
+
+def back_to_back(
+    lengths_ns: Sequence[int], *, waits_ns: Mapping[int, int] | None = None, moves: int = 0
+) -> Rounds:
+    """Rounds one after the other: CPU time of each, and by its number how long it waited."""
+    rows, now = [], 0
+    for number, length in enumerate(lengths_ns):
+        waited = (waits_ns or {}).get(number, 0)
+        finish = now + length + waited
+        switches = int(waited > 0)
+        moved = int(number < moves)
+        rows.append([now, now, finish, length, waited, 0, switches, 0, moved, moved, 0])
+        now = finish
+    return Rounds.of_rows(rows)
+
+
+def waits(*pairs: tuple[int, int]) -> Gaps:
+    """Gaps at moments (ns) of lengths (ns) in which the thread was ready and did not run."""
+    return Gaps.of_rows([[at, length, length, 1, 0, 0] for at, length in pairs])
+
+
+def run_of(
+    rounds: Rounds,
+    *,
+    normal: int = 4,
+    condition: str = "plain",
+    repeat: int = 1,
+    window_ns: tuple[int, int] = (0, SECOND),
+    units: Sequence[int] = (),
+    **more: Any,
+) -> LoadRun:
+    return LoadRun(
+        key=LoadKey(normal, condition, repeat),
+        started="2026-01-01T00:00:00.000+00:00",
+        window_ns=window_ns,
+        sampled_ns=window_ns,
+        rounds=rounds,
+        normal_units=tuple(units),
+        policy="fifo",
+        priority=99,
+        cpu=-1,
+        unit_ps=1000,
+        kind="hardware",
+        **more,
+    )
+
+
+def summary_of_runs(
+    runs: Sequence[LoadRun],
+    *,
+    machine: Machine | None = None,
+    deadline_ns: int = 15 * MS,
+    period_ns: int | None = None,
+    **more: Any,
+) -> LoadSummary:
+    given: dict[str, Any] = {"changes": {}, "impossible": {}, "planned": len(runs), **more}
+    return summarise_load(
+        runs,
+        name="test",
+        spec=SPEC,
+        machine=machine or Machine(),
+        platform={
+            "machine": "test", "processor": "none", "kernel": "0.0", "preemption model": "none",
+        },
+        deadline_ns=deadline_ns,
+        period_ns=period_ns,
+        round_ns=10 * MS,
+        **given,
+    )  # fmt: skip

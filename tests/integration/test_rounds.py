@@ -1,0 +1,183 @@
+"""The truth is what this machine does: rounds end by themselves, and with whoever started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from helpers.hardware import LOCK_WAIT, MS, processes_of
+
+from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.hardware import HardwareLoad
+from deadbeat.model.errors import TargetError
+from deadbeat.model.load import LoadKey
+from deadbeat.targets.local import LocalTarget
+
+pytestmark = pytest.mark.hardware
+
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+UNITS, UNIT_PS = 10_000, 300_000
+
+
+def ask(**more: object) -> Ask:
+    given = {
+        "key": LoadKey(1, "plain", 1), "normal": 1, "real_time": True, "seconds": 0.3,
+        "units": UNITS, "unit_ps": UNIT_PS, "period_ns": 0, "policy": "fifo", "priority": 99,
+        "cpus": CPUS, **more,
+    }  # fmt: skip
+    return Ask(**given)  # type: ignore[arg-type]
+
+
+def seen(asked: Ask) -> Seen:
+    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    try:
+        return engine.run(asked)
+    finally:
+        engine.close()
+
+
+def test_rounds_follow_one_another_and_the_thread_has_what_was_asked() -> None:
+    found = seen(ask(pin=CPUS[-1], normal=2))
+    assert (found.policy, found.priority, found.cpu) == ("fifo", 99, CPUS[-1])
+    rounds = found.rounds
+    assert len(rounds) > 3
+    assert (rounds.release_ns[1:] == rounds.finish_ns[:-1]).all()
+    assert (rounds.cpu_start == CPUS[-1]).all()
+    assert rounds.moves.sum() == 0
+    # the work was done: an addition takes at least a tenth of a nanosecond anywhere
+    assert (rounds.cpu_ns > UNITS * 100).all()
+    assert rounds.release_ns[-1] < found.window_ns[1] <= rounds.finish_ns[-1]
+    assert len(found.normal_units) == 2
+    assert all(units > 0 for units in found.normal_units)
+
+
+def test_releases_lie_a_period_apart_and_those_that_pass_are_counted() -> None:
+    relaxed = seen(ask(period_ns=40 * MS)).rounds
+    assert (relaxed.release_ns % (40 * MS) == 0).all()
+    assert (relaxed.start_ns >= relaxed.release_ns).all()
+    # a round of over a millisecond cannot be done every half
+    hurried = seen(ask(period_ns=MS // 2)).rounds
+    assert (hurried.skipped >= 1).all()
+    steps = (hurried.release_ns[1:] - hurried.release_ns[:-1]) // (MS // 2)
+    assert (steps == hurried.skipped[:-1] + 1).all()
+
+
+def test_without_the_real_time_thread_only_the_ordinary_ones_work() -> None:
+    found = seen(ask(real_time=False))
+    assert len(found.rounds) == 0
+    assert found.policy == ""
+    assert found.normal_units[0] > 0
+
+
+def test_without_permission_an_ordinary_policy_does() -> None:
+    found = seen(ask(policy="other", seconds=0.1))
+    assert (found.policy, found.priority) == ("other", 0)
+
+
+def test_one_unit_costs_what_a_thousand_additions_can() -> None:
+    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    try:
+        assert 50_000 < engine.unit_ps(CPUS) < 50_000_000
+    finally:
+        engine.close()
+
+
+def test_a_result_without_a_place_is_one_line() -> None:
+    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    engine.close()
+    with pytest.raises(TargetError):
+        engine.run(ask(seconds=0.1))
+
+
+def _started(
+    target: LocalTarget, *, seconds: float, units: int = UNITS
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Guardian and real-time thread, which has computed for a tenth of a second."""
+    program = link_program(Toolchain.find(), NO_TASK_SETS)
+    copy = f"{target.folder}/rounds"
+    target.put(program, copy)
+    words = {
+        "--cpus": ",".join(map(str, CPUS)), "--seconds-ns": str(round(seconds * 1e9)),
+        "--normal": str(2 * len(CPUS)), "--priority": "99", "--units": str(units),
+        "--unit-ps": str(UNIT_PS), "--out": f"{target.folder}/out",
+        "--lock-wait-ns": str(round(LOCK_WAIT * 1e9)),
+    }  # fmt: skip
+    argv = [copy, "rounds", *(word for pair in words.items() for word in pair)]
+    guardian = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    end = time.monotonic() + LOCK_WAIT
+    while time.monotonic() < end:
+        for pid in processes_of(target.folder):
+            if _name(pid) == "db-rounds0" and _computed_s(pid) >= 0.1:
+                return guardian, pid
+        time.sleep(0.02)
+    guardian.kill()
+    raise AssertionError("the real-time thread did not begin")
+
+
+def _gone(target: LocalTarget, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while processes_of(target.folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
+    with LocalTarget() as target:
+        guardian, thread = _started(target, seconds=20.0)
+        assert os.sched_getscheduler(thread) == os.SCHED_FIFO
+        assert os.sched_getparam(thread).sched_priority == 99
+        assert len(processes_of(target.folder)) == 3 + 2 * len(CPUS)
+        guardian.kill()
+        guardian.wait()
+        assert _gone(target, 10.0)
+
+
+def test_a_round_without_an_end_is_ended_by_the_kernels_timer_alone() -> None:
+    """Guardian and coordinator are stopped, and the round would take minutes."""
+    with LocalTarget() as target:
+        guardian, thread = _started(target, seconds=0.3, units=10**9)
+        stopped = [guardian.pid, int(_stat(thread)[1])]
+        try:
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            began = time.monotonic()
+            while _state(thread) not in "ZX" and time.monotonic() < began + 30:
+                time.sleep(0.05)
+            assert _state(thread) in "ZX"
+        finally:
+            guardian.kill()
+            guardian.wait()
+        assert _gone(target, 10.0)
+
+
+def _computed_s(pid: int) -> float:
+    try:
+        return sum(map(int, _stat(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat behind the name: state, parent, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _state(pid: int) -> str:
+    try:
+        return _stat(pid)[0]
+    except OSError:
+        return "X"

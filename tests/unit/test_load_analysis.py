@@ -1,0 +1,156 @@
+"""Truth: rounds whose figures can be counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
+
+from deadbeat.analysis.load import difference_of, figures_of, mean_of, rate_of
+from deadbeat.model.latency import Problem
+from deadbeat.model.load import LoadRun, Rounds
+
+DEADLINE = 15 * MS
+
+
+def figures(run: LoadRun, period_ns: int | None = None, deadline_ns: int = DEADLINE):  # type: ignore[no-untyped-def]
+    return figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns)
+
+
+def test_a_round_over_the_deadline_is_a_failure_and_one_at_it_is_not() -> None:
+    run = run_of(back_to_back([10 * MS, 15 * MS, 15 * MS + 1, 10 * MS]))
+    assert figures(run).failures == 1
+    assert figures(run).released == 4
+    assert figures(run).failures_per_s == 1.0
+
+
+def test_only_rounds_released_inside_the_window_count() -> None:
+    lengths = [20 * MS] * 10
+    run = run_of(back_to_back(lengths), window_ns=(20 * MS, 100 * MS))
+    # released at 0, 20, ..., 180 ms: four of them in [20, 100)
+    assert figures(run).released == 4
+    assert figures(run).failures == 4
+
+
+def test_a_skipped_release_missed_its_deadline() -> None:
+    # every 20 ms; the second takes 50 ms and skips the releases at 40 and 60 ms
+    rows = [
+        [0, 0, 10 * MS, 10 * MS, 0, 1, 0, 0, 0, 0, 0],
+        [20 * MS, 20 * MS, 70 * MS, 50 * MS, 0, 1, 0, 0, 0, 0, 2],
+        [80 * MS, 80 * MS, 90 * MS, 10 * MS, 0, 1, 0, 0, 0, 0, 0],
+    ]
+    run = run_of(Rounds.of_rows(rows), window_ns=(0, 100 * MS))
+    found = figures(run, period_ns=20 * MS, deadline_ns=20 * MS)
+    assert (found.released, found.failures) == (5, 3)
+
+
+def test_a_deadline_beyond_the_window_does_not_count() -> None:
+    rows = [
+        [0, 0, 10 * MS, 10 * MS, 0, 1, 0, 0, 0, 0, 0],
+        [90 * MS, 90 * MS, 120 * MS, 30 * MS, 0, 1, 0, 0, 0, 0, 1],
+    ]
+    run = run_of(Rounds.of_rows(rows), window_ns=(0, 100 * MS))
+    found = figures(run, period_ns=20 * MS, deadline_ns=20 * MS)
+    assert (found.released, found.failures) == (1, 0)
+
+
+def test_the_99_percent_quantile_is_a_response_that_was_seen() -> None:
+    run = run_of(back_to_back([n * MS // 10 for n in range(1, 101)]))
+    assert figures(run).p99_ns == 9.9 * MS
+
+
+def test_no_failure_is_bounded_by_the_rule_of_three() -> None:
+    runs = [figures(run_of(back_to_back([10 * MS] * 90), repeat=n)) for n in range(1, 6)]
+    found = rate_of(runs)
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 3 / 5)
+
+
+def test_runs_that_are_all_alike_are_no_certainty() -> None:
+    rounds = back_to_back([10 * MS, 20 * MS])
+    runs = [figures(run_of(rounds, repeat=n)) for n in range(1, 6)]
+    found = rate_of(runs)
+    # 5 failures in 5 s: a Poisson count of 5 says +-1.96 sqrt(5)
+    half = 1.959964 * 5**0.5 / 5
+    assert found.low == pytest.approx(1 - half)
+    assert found.high == pytest.approx(1 + half)
+
+
+def test_runs_that_differ_widen_the_interval_by_students_t() -> None:
+    found = mean_of([1.0, 2.0, 3.0])
+    # mean 2, s = 1, t(0.975; 2) = 4.302653
+    assert found.value == 2.0
+    assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, rel=1e-5)
+
+
+def test_one_run_has_no_interval() -> None:
+    assert mean_of([1.0]).low is None
+
+
+def test_a_difference_is_of_pairs_of_one_repeat() -> None:
+    late, fine = back_to_back([20 * MS] * 3), back_to_back([10 * MS] * 3)
+    before = [figures(run_of(late, repeat=n)) for n in (1, 2, 3)]
+    after = [figures(run_of(fine, repeat=n)) for n in (1, 2, 3)]
+    found = difference_of(before, after)
+    assert found.value == -3.0
+    assert found.high is not None
+    assert found.high < 0
+
+
+def test_no_failures_anywhere_is_no_difference() -> None:
+    runs = [figures(run_of(back_to_back([10 * MS]), repeat=n)) for n in (1, 2)]
+    found = difference_of(runs, runs)
+    assert (found.value, found.low, found.high) == (0.0, -1.5, 1.5)
+
+
+def test_lost_time_splits_into_waiting_stopped_and_slower() -> None:
+    alone = run_of(back_to_back([10 * MS] * 50), normal=0)
+    # two rounds wait 50 ms and 30 ms; every round takes 1 ms more; 5 ms nothing moves in one
+    lengths = [11 * MS] * 20 + [16 * MS] + [11 * MS] * 19
+    rounds = back_to_back(lengths, waits_ns={3: 50 * MS, 9: 30 * MS})
+    gaps = waits((40 * MS, 50 * MS), (150 * MS, 30 * MS))
+    stopped = type(gaps).of_rows(
+        [*np.column_stack(list(gaps.columns().values())).tolist(), [300 * MS, 5 * MS, 0, 0, 0, 0]]
+    )
+    summary = summary_of_runs([alone, run_of(rounds, gaps=stopped)])
+    lost = summary.cell(4, "plain").lost  # type: ignore[union-attr]
+    assert lost is not None
+    assert lost.waiting == pytest.approx(0.080)
+    assert lost.stopped == pytest.approx(0.005)
+    assert lost.slower == pytest.approx(0.040)
+
+
+def test_work_lost_compares_runs_of_one_repeat() -> None:
+    runs = []
+    for repeat, with_it, without in ((1, 500, 1000), (2, 600, 800), (3, 700, 700)):
+        runs.append(run_of(back_to_back([MS]), repeat=repeat, units=[with_it // 2] * 2))
+        runs.append(
+            run_of(Rounds(), condition="reference", repeat=repeat, units=[without // 2] * 2)
+        )
+    lost = summary_of_runs(runs).cell(4, "plain").work_lost  # type: ignore[union-attr]
+    assert lost is not None
+    assert lost.value == pytest.approx((0.5 + 0.25 + 0.0) / 3)
+
+
+def test_an_invalid_run_counts_nowhere() -> None:
+    wrong = Problem(name="wrong-priority", seriousness="invalid", text="had fifo 50")
+    bad = run_of(back_to_back([20 * MS] * 10), repeat=2, problems=(wrong,))
+    summary = summary_of_runs([run_of(back_to_back([10 * MS] * 10)), bad])
+    cell = summary.cell(4, "plain")
+    assert cell is not None
+    assert (cell.runs, cell.invalid, cell.failures) == (1, 1, 0)
+    assert summary.problems == ("invalid: 1 of 2 runs: wrong-priority, for example had fifo 50",)
+
+
+def test_verdicts_need_an_interval_off_zero() -> None:
+    def cell(condition: str, length: int) -> list[LoadRun]:
+        rounds = back_to_back([length] * 5)
+        return [run_of(rounds, condition=condition, repeat=n) for n in (1, 2, 3)]
+
+    runs = [*cell("plain", 20 * MS), *cell("pin", 20 * MS), *cell("smt", 10 * MS)]
+    verdicts = {effect.condition: effect.verdict for effect in summary_of_runs(runs).effects}
+    assert verdicts == {"pin": "no difference shown", "smt": "fewer failures"}
+
+
+def test_an_unfinished_test_says_so() -> None:
+    summary = summary_of_runs([run_of(back_to_back([MS]))], planned=SECOND)
+    assert (summary.done, summary.planned) == (1, SECOND)

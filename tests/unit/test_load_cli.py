@@ -1,0 +1,108 @@
+"""Truth: what ``deadbeat load`` prints, writes and refuses, on the made-up machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.report.load_write import COLUMNS
+
+QUICK = ["--normal", "0,4,8", "--seconds", "2", "--repeats", "3", "--no-figures", "--simulated"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    assert main(["load", *QUICK, "--runs", str(folder)]) == 0
+    return folder
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(list(words))
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_a_load_test_leaves_its_files(runs: Path) -> None:
+    folder = runs / "load"
+    names = {entry.name for entry in folder.iterdir()}
+    assert {"load.json", "runs", "summary.json", "summary.csv", "report.html"} <= names
+    head = (folder / "summary.csv").read_text().splitlines()[0]
+    assert head.split(",") == list(COLUMNS)
+    assert (runs / "latest").resolve() == folder.resolve()
+
+
+def test_show_has_the_table_the_remedies_and_the_causes(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = answer(capsys, "show", "load", "--runs", str(runs))
+    assert status == 0
+    assert "SIMULATED" in out
+    assert "Deadlines are missed from 4 ordinary threads on" in out
+    assert "threads on the sibling of its core slowed it down" in out
+    assert "rt-bandwidth" in out
+    assert "fewer failures" in out
+    assert "finished: 39 of 39 runs" in out
+
+
+def test_json_holds_every_cell_with_its_interval(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = answer(capsys, "show", "--json", "--runs", str(runs))
+    plain = json.loads(out)
+    assert status == 0
+    assert plain["kind"] == "simulated"
+    rates = {(c["condition"], c["normal"]): c["failures_per_s"] for c in plain["cells"]}
+    assert rates["plain", 8]["value"] > rates["rt-bandwidth", 8]["value"] == 0
+    assert rates["reference", 8] is None
+    assert {effect["condition"] for effect in plain["effects"]} == {
+        "pin", "smt", "governor", "preemption", "rt-bandwidth", "all",
+    }  # fmt: skip
+
+
+def test_runs_lists_it_and_report_makes_it_again(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = answer(capsys, "runs", "--json", "--runs", str(runs))
+    (row,) = json.loads(out)
+    assert status == 0
+    assert (row["kind"], row["state"], row["done"]) == ("load", "finished", 39)
+    page = runs / "load" / "report.html"
+    before = page.read_text()
+    page.unlink()
+    assert answer(capsys, "report", "load", "--no-figures", "--runs", str(runs))[0] == 0
+    assert page.read_text() == before
+
+
+def test_a_finished_test_is_followed_by_the_next(runs: Path) -> None:
+    assert main(["load", *QUICK, "--remedies", "none", "--runs", str(runs)]) == 0
+    assert (runs / "load-2" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--normal", "x"], '--normal.*"x" is not a whole number'),
+        (["--priority", "120"], "--priority: .*out of range"),
+        (["--remedies", "pim"], "--remedies.*did you mean pin"),
+        (["--seconds", "1000"], "--seconds: .*out of range"),
+        (["--cpus", "9"], "there is no CPU 9 to use"),
+        (
+            ["--form", "periodic", "--budget", "9ms", "--period", "5ms"],
+            "--period: 5 ms is no longer",
+        ),
+        (["--budget", "1"], "--budget: .*unit"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], found: str
+) -> None:
+    status, out, err = answer(capsys, "load", "--simulated", "--runs", str(tmp_path), *words)
+    assert (status, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert re.search(found, err), err
+    assert not list(tmp_path.iterdir())

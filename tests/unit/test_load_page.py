@@ -1,0 +1,104 @@
+"""Truth: a summary whose figures are known; page and figures show them, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import attrs
+from helpers.loads import MS, back_to_back, run_of, summary_of_runs
+
+from deadbeat.model.load import Rounds
+from deadbeat.model.load_summary import Estimate
+from deadbeat.report.load_charts import load_charts
+from deadbeat.report.load_page import render_load, write_figures
+from deadbeat.report.load_words import headline, label_of, ranged, table_rows
+from deadbeat.report.load_write import COLUMNS, cell_row
+from deadbeat.store.summary import csv_text
+
+
+def summary(**more: object):  # type: ignore[no-untyped-def]
+    runs = []
+    for repeat in (1, 2, 3):
+        for normal in (0, 4):
+            lengths = [10 * MS] * 50 + [30 * MS] * (normal // 2) * (repeat % 2 + 1)
+            rounds = back_to_back(lengths)
+            runs.append(run_of(rounds, normal=normal, repeat=repeat, units=[7] * normal))
+            fine = back_to_back([10 * MS] * 60)
+            runs.append(run_of(fine, normal=normal, condition="all", repeat=repeat))
+        runs.append(run_of(Rounds(), condition="reference", repeat=repeat, units=[10] * 4))
+    return summary_of_runs(runs, impossible={"smt": "no <SMT> here"}, **more)  # type: ignore[arg-type]
+
+
+def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
+    text = headline(summary())
+    assert text.startswith("Deadlines are missed from 4 ordinary threads on; with 4 of them 3.33")
+    assert "With all remedies possible here: 0.00" in text
+    fine = summary_of_runs([run_of(back_to_back([10 * MS] * 9), repeat=n) for n in (1, 2, 3)])
+    assert "fewer than 1.00 failures per second" in headline(fine)
+
+
+def test_the_row_of_a_cell() -> None:
+    row = next(row for row in table_rows(summary()) if row[:2] == ["as it is", "4"])
+    assert row[2:5] == ["5", "160", "10"]
+    assert row[8] == "30.000"
+    assert row[12].startswith("30.0 ")
+
+
+def test_the_page_is_whole_and_escapes_what_it_shows() -> None:
+    page = render_load(summary())
+    assert "no &lt;SMT&gt; here" in page
+    assert "<SMT>" not in page
+    assert "http-equiv" in page
+    assert "$" not in page.split("<script", maxsplit=1)[0]
+    assert render_load(summary()) == page
+
+
+def test_made_up_results_say_so_on_every_figure() -> None:
+    made_up = attrs.evolve(summary(), kind="simulated")
+    page = render_load(made_up)
+    titles = [part.split("</h3>")[0] for part in page.split('class="figure-title"')[1:]]
+    assert len(titles) == 4
+    assert all("SIMULATED" in title for title in titles)
+    assert "SIMULATED" in label_of(made_up)
+
+
+def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:
+    (failures,) = [chart for chart in load_charts(summary()) if chart.name == "load-failures"]
+    plain, everything = failures.panels[0].curves
+    assert plain.y[0] == 0.0
+    assert plain.bounded == (True, False)
+    assert everything.bounded == (True, True)
+    assert everything.high == (1.0, 1.0)
+
+
+def test_the_response_curve_ends_at_the_longest_round() -> None:
+    (responses,) = [chart for chart in load_charts(summary()) if chart.name == "load-responses"]
+    curve = responses.panels[0].curves[1]
+    assert curve.x[-1] == 30.0
+    assert curve.y[0] == 100.0
+    assert all(a >= b > 0 for a, b in zip(curve.y, curve.y[1:], strict=False))
+
+
+def test_figures_are_drawn_in_every_format(tmp_path: Path) -> None:
+    write_figures(summary(), tmp_path / "figures")
+    names = {entry.name for entry in (tmp_path / "figures").iterdir()}
+    assert len(names) == 12
+    assert {"load-failures.png", "load-lost.svg", "load-work.pdf"} <= names
+
+
+def test_the_csv_has_nothing_where_nothing_was_measured() -> None:
+    text = csv_text(COLUMNS, [cell_row(cell) for cell in summary().cells])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    reference = next(row for row in rows if row["condition"] == "reference")
+    assert reference["failures_per_s"] == ""
+    assert reference["work_per_s"] == "40"
+    assert "nan" not in text.lower()
+
+
+def test_an_interval_is_written_beside_its_value() -> None:
+    assert ranged(Estimate(value=1.0, low=0.5, high=1.5)) == "1.00 [0.50, 1.50]"
+    assert ranged(Estimate(value=-0.001, low=-1.0, high=1.0)) == "0.00 [-1.00, 1.00]"
+    assert ranged(Estimate(value=1.0)) == "1.00"
+    assert ranged(None) == "-"

@@ -1,0 +1,91 @@
+"""Truth: the text that runtime/src/rounds.c writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.judge import problems
+from deadbeat.loadtest.protocol import parse
+from deadbeat.model.errors import DataError
+from deadbeat.model.load import LoadKey
+
+WHOLE = """rounds 1
+window 50000000 1050000000
+sampled 50010000 1050020000
+placed fifo 99 -1
+unit 260000
+round 0 17 10000000 9990000 5 0 1 0 1 1 0
+round 10000000 10000020 20000000 9980000 0 0 0 1 1 0 2
+gap 1234567 51690158 51679998 1 0 1
+normal 0 2006992
+normal 1 1921440
+lost 3
+end 2
+"""
+
+
+def test_a_whole_result() -> None:
+    seen = parse(WHOLE)
+    assert seen.window_ns == (50_000_000, 1_050_000_000)
+    assert (seen.policy, seen.priority, seen.cpu, seen.unit_ps) == ("fifo", 99, -1, 260_000)
+    assert seen.rounds.response_ns.tolist() == [10_000_000, 10_000_000]
+    assert seen.rounds.skipped.tolist() == [0, 2]
+    assert seen.gaps.delay_ns.tolist() == [51_679_998]
+    assert seen.normal_units == (2_006_992, 1_921_440)
+    assert seen.gaps_lost == 3
+
+
+def test_a_run_without_the_real_time_thread() -> None:
+    seen = parse("rounds 1\nwindow 0 1\nsampled 0 1\nnormal 0 5\nlost 0\nend 0\n")
+    assert (seen.policy, seen.priority, len(seen.rounds)) == ("", None, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        WHOLE.replace("rounds 1", "rounds 2"),
+        WHOLE.replace("end 2", "end 3"),
+        WHOLE.replace("end 2\n", ""),
+        WHOLE.replace("gap 1234567", "gap x"),
+        WHOLE.replace("round 0 17", "round 17"),
+        *(WHOLE[:length] for length in range(5, len(WHOLE) - 7, 23)),
+    ],
+)
+def test_half_a_result_is_none(text: str) -> None:
+    with pytest.raises(DataError, match="damaged"):
+        parse(text)
+
+
+def ask(**more: object) -> Ask:
+    given = {
+        "key": LoadKey(2, "plain", 1), "normal": 2, "real_time": True, "seconds": 1.0,
+        "units": 10, "unit_ps": 1000, "period_ns": 0, "policy": "fifo", "priority": 99,
+        "cpus": (0, 1), **more,
+    }  # fmt: skip
+    return Ask(**given)  # type: ignore[arg-type]
+
+
+def names(asked: Ask, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
+    return [f"{p.seriousness} {p.name}" for p in problems(asked, seen, machine or {})]
+
+
+def test_a_run_is_judged_by_what_the_thread_really_had() -> None:
+    seen = parse(
+        WHOLE.replace("round 0 17", "round 60000000 60000017", 1).replace("lost 3", "lost 0")
+    )
+    inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
+    assert names(ask(), inside) == []
+    assert names(ask(), seen) == ["invalid too-few-rounds"]
+    assert names(ask(priority=50), inside) == ["invalid wrong-priority"]
+    assert names(ask(policy="other"), inside) == ["invalid wrong-priority"]
+    assert names(ask(pin=1), inside) == ["invalid wrong-placement"]
+    assert names(ask(real_time=False), parse(WHOLE)) == ["warning gaps-lost"]
+
+
+def test_stolen_time_is_a_warning() -> None:
+    inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
+    assert names(ask(), inside, {"steal_share": 0.02}) == ["warning steal"]
+    assert names(ask(), inside, {"steal_share": 0.001}) == []
+    assert names(ask(), inside, {"steal_share": None}) == []

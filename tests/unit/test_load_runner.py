@@ -1,0 +1,198 @@
+"""Truth: every run once, whatever interrupts; every setting back, whatever fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.place import choose, lacking, state_of
+from deadbeat.loadtest.plan import plan
+from deadbeat.loadtest.runner import Progress, look, run_load
+from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.model.errors import DataError, DeadbeatError, RunError, UsageError
+from deadbeat.model.load import LoadKey
+from deadbeat.model.tuning import Setting
+from deadbeat.store.load import LoadStore, run_to_plain
+
+
+class Watched(SimulatedLoad):
+    """Keeps what it was asked, and fails or is interrupted where it is told to."""
+
+    def __init__(self, *, fails: str = "", stops_after: int = 10_000) -> None:
+        super().__init__()
+        self.asked: list[Ask] = []
+        self.held: list[dict[str, str]] = []
+        self.holding_now = 0
+        self._fails = fails
+        self._stops_after = stops_after
+
+    @contextmanager
+    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
+        with super().holding(settings, reason=reason) as held:
+            self.holding_now += 1
+            try:
+                yield held
+            finally:
+                self.holding_now -= 1
+
+    def run(self, ask: Ask) -> Seen:
+        if len(self.asked) >= self._stops_after:
+            raise KeyboardInterrupt
+        self.asked.append(ask)
+        self.held.append(dict(self._held))
+        assert self.holding_now == 1
+        if ask.key.text == self._fails:
+            raise RunError("it fell over")
+        return super().run(ask)
+
+
+SPEC = resolve(
+    specify({"normal": "0,4", "seconds": "0.3", "repeats": "2", "remedies": "pin,governor"}),
+    (0, 1, 2, 3),
+)
+
+
+def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore:
+    possible = look(spec, engine)
+    return LoadStore.create(
+        path,
+        spec_dict(spec),
+        engine.describe(),
+        unit_ps=engine.unit_ps(engine.cpus()),
+        changes={name: change.words for name, change in possible.changes.items()},
+        impossible=possible.impossible,
+    )
+
+
+def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
+    told: list[Progress] = []
+    changes = look(SPEC, engine).changes
+    failed = run_load(SPEC, engine, store, changes, on_progress=told.append)
+    assert [each.done for each in told] == list(range(told[0].done, told[-1].done + 1))
+    return failed
+
+
+def test_every_planned_run_is_stored_once_in_the_planned_order(tmp_path: Path) -> None:
+    engine = Watched()
+    store = begin(tmp_path / "a", engine)
+    assert go(engine, store) == {}
+    keys = plan(SPEC, look(SPEC, engine).changes)
+    assert tuple(ask.key for ask in engine.asked) == keys
+    assert store.committed() == set(keys)
+    assert go(engine, store) == {}
+    assert len(engine.asked) == len(keys)
+
+
+def test_a_condition_does_what_its_remedy_says_and_nothing_else(tmp_path: Path) -> None:
+    engine = Watched()
+    store = begin(tmp_path / "a", engine)
+    go(engine, store)
+    for ask, held in zip(engine.asked, engine.held, strict=True):
+        pinned, fast = ask.pin is not None, any("governor" in path for path in held)
+        assert (pinned, fast) == {
+            "plain": (False, False), "reference": (False, False), "pin": (True, False),
+            "governor": (False, True), "all": (True, True),
+        }[ask.key.condition]  # fmt: skip
+        assert ask.real_time == (ask.key.condition != "reference")
+        assert ask.units == 10_000_000 * 1000 // UNIT_PS
+        run = store.load(ask.key)
+        assert ("CPU of the real-time thread" in run.applied) == pinned
+        assert any("governor" in path for path in run.applied) == fast
+    assert engine.holding_now == 0
+
+
+def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:
+    store = begin(tmp_path / "a", Watched())
+    key = plan(SPEC, look(SPEC, Watched()).changes)[3]
+    failing = Watched(fails=key.text)
+    assert go(failing, store) == {key: "it fell over"}
+    assert failing.holding_now == 0
+    assert lacking(store) == 1
+    again = Watched()
+    assert go(again, store) == {}
+    assert [ask.key for ask in again.asked] == [key]
+
+
+def test_an_interrupt_keeps_what_is_done_and_puts_settings_back(tmp_path: Path) -> None:
+    store = begin(tmp_path / "a", Watched())
+    stopped = Watched(stops_after=5)
+    with pytest.raises(KeyboardInterrupt):
+        go(stopped, store)
+    assert stopped.holding_now == 0
+    assert len(store.committed()) == 5
+    assert state_of(store.path).state == "unfinished"
+    rest = Watched()
+    go(rest, LoadStore.open(store.path))
+    assert len(rest.asked) == len(plan(SPEC, look(SPEC, rest).changes)) - 5
+    assert state_of(store.path).state == "measured"
+
+
+def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_path: Path) -> None:
+    engine = Watched()
+    words = {name: change.words for name, change in look(SPEC, engine).changes.items()}
+    first = choose(tmp_path, SPEC, engine.describe(), words)
+    assert (first.path.name, first.store) == ("load", None)
+    begin(first.path, engine)
+    again = choose(tmp_path, SPEC, engine.describe(), words)
+    assert again.store is not None
+    assert again.path == first.path
+    other = resolve(specify({"normal": "0,4", "seconds": "0.5"}), (0, 1, 2, 3))
+    with pytest.raises(UsageError, match=r"begun with other parameters: .*seconds"):
+        choose(tmp_path, other, engine.describe(), words)
+    with pytest.raises(UsageError, match="another machine"):
+        choose(tmp_path, SPEC, engine.describe(), {"pin": "x"})
+    assert choose(tmp_path, SPEC, engine.describe(), words, fresh=True).path.name == "load-2"
+
+
+def test_a_run_survives_its_file(tmp_path: Path) -> None:
+    engine = Watched()
+    store = begin(tmp_path / "a", engine)
+    go(engine, store)
+    for run in store.runs():
+        again = LoadStore.open(store.path).load(run.key)
+        assert run_to_plain(again) == run_to_plain(run)
+        with pytest.raises(DeadbeatError, match="stored already"):
+            store.commit(run)
+
+
+def test_damage_is_named_and_only_that_run_is_lost(tmp_path: Path) -> None:
+    engine = Watched()
+    store = begin(tmp_path / "a", engine)
+    go(engine, store)
+    key = min(store.committed())
+    path = store.run_path(key)
+    whole = path.read_text()
+    plain = json.loads(whole)
+    plain["run"]["rounds"]["finish_ns"].append(1)
+    for text in ("", whole[: len(whole) // 2], "[]", json.dumps(plain), whole.replace("gaps", "x")):
+        path.write_text(text)
+        with pytest.raises(DataError, match="delete the file and repeat the command"):
+            store.load(key)
+    path.unlink()
+    assert lacking(LoadStore.open(store.path)) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1, "tool": "x", "spec": {}}'])
+def test_a_damaged_test_is_a_state_and_no_traceback(tmp_path: Path, text: str) -> None:
+    store = begin(tmp_path / "a", Watched())
+    (store.path / "load.json").write_text(text)
+    assert state_of(store.path).state == "damaged"
+    with pytest.raises(DataError):
+        LoadStore.open(store.path)
+
+
+def test_the_made_up_machine_gives_the_same_again(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        engine = Watched()
+        go(engine, begin(tmp_path / name, engine))
+    runs = zip(
+        LoadStore.open(tmp_path / "a").runs(), LoadStore.open(tmp_path / "b").runs(), strict=True
+    )
+    for one, other in runs:
+        assert one.rounds.to_json() == other.rounds.to_json()

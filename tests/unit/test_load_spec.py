@@ -1,0 +1,124 @@
+"""Truth: what a load test may be asked, and what is wrong with what it may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from deadbeat.loadtest.plan import Cell, cells, plan
+from deadbeat.loadtest.remedy import Change
+from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.load import LoadKey
+
+MS = 1_000_000
+
+
+def test_nothing_asked_is_the_papers_experiment() -> None:
+    spec = resolve(specify({}), (0, 1))
+    assert spec.normal == (0, 1, 2, 3, 4)
+    assert (spec.form, spec.policy, spec.priority) == ("back-to-back", "fifo", 99)
+    assert (spec.round, spec.deadline, spec.period) == (10 * MS, 15 * MS, None)
+    assert spec.remedies == ("pin", "smt", "governor", "preemption", "rt-bandwidth")
+
+
+def test_the_periodic_form_has_a_period_of_twice_the_budget_which_is_its_deadline() -> None:
+    spec = resolve(specify({"form": "periodic", "round": "3ms"}), (0,))
+    assert (spec.round, spec.period, spec.deadline) == (3 * MS, 6 * MS, 6 * MS)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("all", (0, 1, 2, 3, 4)), ("few", (0, 2, 4)), ("1..3", (1, 2, 3)), ("5", (5,))],
+)
+def test_numbers_of_ordinary_threads(text: str, counts: tuple[int, ...]) -> None:
+    assert resolve(specify({"normal": text}), (0, 1)).normal == counts
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"form": "sideways"}, "form: .*not a choice"),
+        ({"priority": "100"}, "priority: .*out of range"),
+        ({"priority": "0"}, "priority: .*out of range"),
+        ({"normal": "-1"}, "normal.*out of range"),
+        ({"normal": "2000"}, "normal.*out of range"),
+        ({"seconds": "0"}, "seconds: .*out of range"),
+        ({"seconds": "20ms"}, "seconds: .*out of range"),
+        ({"seconds": "0.1", "round": "50ms"}, "seconds: 0.1 s hold fewer than 3 rounds"),
+        ({"round": "10"}, "round: .*unit"),
+        ({"remedies": "prayer"}, 'remedies: "prayer" is no remedy'),
+        ({"period": "20ms"}, "period: rounds back to back have none"),
+        ({"form": "periodic", "round": "5ms", "period": "5ms"}, "period: 5 ms is no longer"),
+        ({"form": "periodic", "deadline": "1s"}, "deadline: 1000 ms is longer than the period"),
+        ({"deadline": "10ms"}, "deadline: 10 ms is no longer than the round"),
+        ({"cpus": "0,0"}, "cpus: .*twice"),
+        ({"speed": "1"}, "speed: unknown key"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(values: dict[str, str], found: str) -> None:
+    with pytest.raises(UsageError, match=found):
+        specify(values)
+
+
+def test_every_problem_is_said_at_once_by_the_names_the_person_used() -> None:
+    with pytest.raises(UsageError) as caught:
+        specify({"priority": "0", "remedies": "x"}, {"priority": "--priority"})
+    assert len(caught.value.details) == 2
+    assert caught.value.details[0].startswith("--priority: ")
+
+
+def test_a_cpu_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="there is no CPU 7"):
+        resolve(specify({"cpus": "0,7"}), (0, 1))
+
+
+@pytest.mark.parametrize(
+    "spec", [LoadSpec(), resolve(specify({"form": "periodic", "remedies": "none"}), (0, 1, 2))]
+)
+def test_a_specification_survives_its_plain_form(spec: LoadSpec) -> None:
+    assert read_spec(spec_dict(spec)) == spec
+
+
+def test_a_damaged_specification_is_no_traceback() -> None:
+    with pytest.raises(DataError, match="damaged"):
+        read_spec({**spec_dict(LoadSpec()), "repeats": "many"})
+
+
+SPEC = resolve(specify({"normal": "0,2,4", "repeats": "3"}), (0, 1))
+TWO = {"pin": Change(pin=1, words="a"), "smt": Change(pin=1, words="b")}
+
+
+def test_single_remedies_are_measured_at_the_most_threads_and_all_of_them_everywhere() -> None:
+    found = cells(SPEC, TWO)
+    assert [cell.normal for cell in found if cell.condition == "plain"] == [0, 2, 4]
+    assert [cell.normal for cell in found if cell.condition == "all"] == [0, 2, 4]
+    assert [cell.normal for cell in found if cell.condition == "reference"] == [2, 4]
+    assert {Cell(4, "pin"), Cell(4, "smt")} <= set(found)
+    assert len(found) == len(set(found)) == 10
+
+
+def test_a_single_possible_remedy_is_not_measured_twice_under_two_names() -> None:
+    found = cells(SPEC, {"pin": TWO["pin"]})
+    assert [cell.normal for cell in found if cell.condition == "pin"] == [0, 2, 4]
+    assert "all" not in {cell.condition for cell in found}
+
+
+def test_every_repeat_visits_every_cell_in_an_order_of_its_own() -> None:
+    keys = plan(SPEC, TWO)
+    blocks = [keys[place : place + 10] for place in range(0, 30, 10)]
+    orders = [[(key.normal, key.condition) for key in block] for block in blocks]
+    assert all(set(order) == set(orders[0]) for order in orders)
+    assert orders[0] != orders[1]
+    assert [key.repeat for key in keys] == [1] * 10 + [2] * 10 + [3] * 10
+    assert plan(SPEC, TWO) == keys
+
+
+@pytest.mark.parametrize("text", ["n002.plain.0001", "n016.rt-bandwidth.0123"])
+def test_a_key_is_its_text(text: str) -> None:
+    assert LoadKey.parse(text).text == text
+
+
+@pytest.mark.parametrize("text", ["", "n2.plain.0001", "n002.plain", "n002.Plain.0001.json"])
+def test_other_texts_are_no_key(text: str) -> None:
+    with pytest.raises(UsageError):
+        LoadKey.parse(text)
