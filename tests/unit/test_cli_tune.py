@@ -188,6 +188,15 @@ def test_a_journal_that_cannot_be_written_is_one_line(
     assert held(tune.root) == before
 
 
+def test_a_journal_is_named_from_the_root(tune: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEADBEAT_STATE", "state")
+    assert tune("status") == (
+        2,
+        "",
+        "deadbeat: error: DEADBEAT_STATE: state is not absolute (begin it with /)\n",
+    )
+
+
 def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "list", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from typing import cast
 
 from attrs import evolve
 
-from deadbeat.model.errors import TargetError
+from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.tuning import (
     Applied,
     Change,
@@ -44,11 +44,17 @@ class Journal:
     Args:
         folder: Of the journal, on the target; None: DEADBEAT_STATE, else `STATE_FOLDER`.
         root: What stands before each path: a made-up tree instead of the machine's own files.
+
+    Raises:
+        UsageError: The folder is not absolute.
     """
 
     def __init__(self, target: Target, *, folder: str | None = None, root: str = "") -> None:
         self._target = target
         self.folder = folder or os.environ.get("DEADBEAT_STATE") or STATE_FOLDER
+        if not self.folder.startswith("/"):
+            # From another folder the same words would name another journal, an empty one.
+            raise UsageError(f"DEADBEAT_STATE: {self.folder} is not absolute", "begin it with /")
         self.root = root.rstrip("/")
 
     def apply(

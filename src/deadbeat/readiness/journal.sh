@@ -226,7 +226,8 @@ change() {
 
 # The record $1 as read -> its old bytes are there again, and it is gone; else false
 put_back() {
-    : > "$1.reverting"
+    # In a shell of its own: where the disk is full the way back goes on without the mark.
+    (: > "$1.reverting") 2>/dev/null
     if [ "$form" = selected ]; then
         meaning selected "$old"
         why=$({ printf '%s\n' "$meant" | cat > "$file"; } 2>&1)
@@ -335,6 +336,9 @@ compare_snapshot() {
 }
 
 show() {
+    if [ -e "$state" ] && { [ ! -r "$state" ] || [ ! -x "$state" ]; }; then
+        die "the journal in $state cannot be read"
+    fi
     list
     for record in $records; do
         one="$state/$record"

@@ -1,0 +1,127 @@
+"""Settings applied, killed with SIGKILL at a random moment, put back: how often exactly.
+
+`bench_tune.py [COUNT]`: kills of `deadbeat tune apply` and everything it started, a third of them
+followed by a killed `deadbeat tune revert`. The machine is a tree of files with odd values (--root)
+and nothing of this one is touched; the integration test does it to the real one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from common import report
+
+KILLS, SEED = 200, 20_250_817
+_CPU = "/sys/devices/system/cpu"
+_THP = "/sys/kernel/mm/transparent_hugepage"
+#: A machine on which most knobs of the profile have something to turn, from odd values.
+TREE = {
+    "/proc/sys/kernel/random/boot_id": "3d7e9f6a-0000-4000-8000-000000000001\n",
+    "/proc/cmdline": "quiet\n",
+    f"{_CPU}/online": "0-3\n",
+    "/proc/sys/vm/swappiness": "61\n",
+    "/proc/sys/vm/stat_interval": "3\n",
+    "/proc/sys/vm/compaction_proactiveness": "21\n",
+    "/proc/sys/vm/compact_unevictable_allowed": "1\n",
+    "/proc/sys/vm/zone_reclaim_mode": "4\n",
+    "/proc/sys/kernel/printk": "7\t4\t1\t6\n",
+    "/proc/sys/kernel/timer_migration": "1\n",
+    "/proc/sys/kernel/numa_balancing": "2\n",
+    "/proc/sys/kernel/soft_watchdog": "1\n",
+    "/proc/sys/kernel/nmi_watchdog": "1\n",
+    "/proc/sys/kernel/hung_task_timeout_secs": "77\n",
+    "/proc/irq/default_smp_affinity": "0000,0000000f\n",
+    "/sys/devices/virtual/workqueue/cpumask": "f\n",
+    "/sys/devices/virtual/workqueue/writeback/cpumask": "0f\n",
+    "/sys/kernel/rcu_normal": "0\n",
+    "/sys/kernel/mm/ksm/run": "1\n",
+    f"{_THP}/enabled": "[always] madvise never\n",
+    f"{_THP}/defrag": "always [defer] defer+madvise madvise never\n",
+    f"{_THP}/khugepaged/defrag": "1\n",
+    "/sys/module/pcie_aspm/parameters/policy": "default performance [powersave] \n",
+    **{f"{_CPU}/cpu{c}/cpufreq/scaling_governor": "schedutil\n" for c in range(4)},
+    **{
+        f"{_CPU}/cpu{c}/cpuidle/state{s}/latency": f"{s * 33}\n" for c in range(4) for s in range(3)
+    },
+    **{f"{_CPU}/cpu{c}/cpuidle/state{s}/disable": "0\n" for c in range(4) for s in range(3)},
+}
+
+
+def grow(root: Path) -> dict[Path, bytes]:
+    """Writes the tree; path -> what it holds."""
+    held = {}
+    for path, text in TREE.items():
+        file = root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        held[file] = text.encode()
+    return held
+
+
+def deadbeat(root: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "deadbeat", "tune", *words, "--root", str(root)]
+
+
+def kill_after(argv: Sequence[str], seconds: float) -> bool:
+    """Runs ``argv`` and kills it with all it started; whether it was still running."""
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(argv, stdout=quiet, stderr=quiet, start_new_session=True)
+    time.sleep(seconds)
+    running = child.poll() is None
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    return running
+
+
+def timed(argv: Sequence[str]) -> float:
+    began = time.monotonic()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
+def main() -> None:
+    """The moments are drawn from where Python has started to a little after the end."""
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
+    draw = random.Random(SEED)
+    os.environ.pop("DEADBEAT_STATE", None)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        held = grow(root)
+        apply, revert = deadbeat(root, "apply", "realtime"), deadbeat(root, "revert")
+        apply_s, revert_s = timed(apply), timed(revert)
+        exact = hit = changed = 0
+        for number in range(kills):
+            hit += kill_after(apply, draw.uniform(0.4 * apply_s, 1.2 * apply_s))
+            changed += any(file.read_bytes() != content for file, content in held.items())
+            if number % 3 == 0:
+                kill_after(revert, draw.uniform(0.4 * revert_s, 1.2 * revert_s))
+            subprocess.run(
+                revert, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            exact += all(file.read_bytes() == content for file, content in held.items())
+    report(
+        "apply, kill -9 at random moments, revert: restored exactly",
+        f"{kills} of {kills}",
+        exact,
+        "kills",
+        {
+            "killed_while_running": hit,
+            "with_something_changed": changed,
+            "apply_s": round(apply_s, 3),
+            "revert_s": round(revert_s, 3),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
