@@ -10,6 +10,7 @@ import test_knobs as t
 
 from deadbeat.model.tuning import Setting
 from deadbeat.readiness.check import all_checks
+from deadbeat.readiness.cures import Advice, advised
 from deadbeat.readiness.doctor import examine
 from deadbeat.readiness.knob import all_knobs
 from deadbeat.readiness.profile import turns
@@ -69,6 +70,7 @@ BAD = {
     f"{t.NET}/queues/rx-0/rps_cpus": "f",
     f"{t.NET}/queues/tx-0/xps_cpus": "f",
     f"{t.NET}/threaded": "0",
+    "/sys/bus/pci/devices/0000:01:00.0/link/l1_aspm": "1",
     "/sys/block/sda/queue/rq_affinity": "1",
     f"{CPU}/intel_pstate/no_turbo": "0",
     **{f"{t.FAIR}/cpu{c}/runtime": "50000000" for c in CPUS},
@@ -82,7 +84,10 @@ BAD = {
     **{f"{t.CHECK}/machinecheck{c}/check_interval": "300" for c in CPUS},
     **{f"{t.CHECK}/machinecheck{c}/ignore_ce": "0" for c in CPUS},
 }
-OUTPUTS = {"kernel-config": "CONFIG_KFENCE=y\nCONFIG_NUMA_BALANCING=y\n", "dmesg": ""}
+OUTPUTS = {
+    "kernel-config": "CONFIG_KFENCE=y\nCONFIG_NUMA_BALANCING=y\nCONFIG_RCU_NOCB_CPU=y\n",
+    "dmesg": "",
+}
 #: What the other file of two alternatives says.
 MORE = {
     "energy-bias": {f"{CPU}/cpu{c}/power/energy_perf_bias": "6" for c in CPUS},
@@ -149,3 +154,19 @@ def test_a_knob_cures_the_checks_that_it_names(name: str, id: str) -> None:
     if planned.boot is not None:
         after["/proc/cmdline"] = planned.boot.whole
     assert (status(machine, id), status(after, id)) == ("fail", "pass")
+
+
+def test_what_fails_leads_to_the_profile_that_cures_it() -> None:
+    advice = advised(["kernel.preempt-rt", "memory.swap", "memory.merging"], workload="mixed")
+    assert advice == Advice(
+        profile="realtime", knobs=("swappiness", "ksm"), checks=("memory.swap", "memory.merging")
+    )
+    compute = advised(["power.fixed-frequency"], workload="compute")
+    assert compute is not None
+    assert (compute.profile, compute.knobs) == ("compute", ("fixed-frequency",))
+
+
+def test_what_no_profile_cures_leads_to_none() -> None:
+    # By words for the boot, by what has to be asked for by name, and by nothing.
+    failing = ["cmdline.irqaffinity", "power.smt-siblings", "scheduler.rt-bandwidth", "x"]
+    assert advised(failing, workload="mixed") is None

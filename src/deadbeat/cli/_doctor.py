@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._rt_cpus import rt_cpus
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
-from deadbeat.model.rules import Cpus, RefusedError
 from deadbeat.model.words import nearest, shown
+from deadbeat.readiness.cures import Advice, advised
 from deadbeat.readiness.doctor import Diagnosis, examine, families, of_families
 from deadbeat.readiness.facts import gather
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
@@ -35,14 +37,16 @@ def doctor(options: Mapping[str, Any]) -> int:
     workload = choice("--workload", options["workload"], WORKLOADS, "mixed")
     least = _severity(options["fail_on"])
     only = _families(options["only"])
-    asked = _cpus(options["rt_cpus"])
+    asked = rt_cpus(options["rt_cpus"])
     with LocalTarget() as target:
         _require_online(target, asked)
         checks = of_families(only) if only else None
         diagnosis = examine(target, workload=workload, rt_cpus=asked, checks=checks)
     page = _write(diagnosis, options)
     if options["as_json"]:
-        print_json({**words.as_json(diagnosis), "page": str(page) if page else None})
+        advice = _advice(diagnosis)
+        tune = None if advice is None else attrs.asdict(advice)
+        print_json({**words.as_json(diagnosis), "tune": tune, "page": str(page) if page else None})
     else:
         _print(diagnosis, every=options["show_all"])
         if page:
@@ -65,19 +69,6 @@ def _families(names: Sequence[str]) -> tuple[str, ...]:
             f"--only: there is no family {', '.join(map(shown, wrong))}", nearest(wrong[0], known)
         )
     return tuple(names)
-
-
-def _cpus(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        found = Cpus().parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"--rt-cpus: {problem.found}", problem.hint) from None
-    if not found:
-        raise UsageError("--rt-cpus names no CPU", "write it like 2-3")
-    return tuple(sorted(found))
 
 
 def _require_online(target: Target, asked: Sequence[int] | None) -> None:
@@ -137,6 +128,17 @@ def _print(diagnosis: Diagnosis, *, every: bool) -> None:
         )
         click.echo("What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH")
     click.echo(words.sentence(diagnosis))
+    advice = _advice(diagnosis)
+    if advice is not None:
+        asked = diagnosis.facts.asked_cpus
+        cpus = f" --rt-cpus {cpus_text(diagnosis.facts.rt_cpus)}" if asked else ""
+        count = f"{len(advice.checks)} of what fails"
+        click.echo(f"deadbeat tune apply {advice.profile}{cpus} cures {count}, and can be put back")
+
+
+def _advice(diagnosis: Diagnosis) -> Advice | None:
+    failing = (result.id for result in diagnosis.results if result.status == "fail")
+    return advised(failing, workload=diagnosis.facts.workload)
 
 
 def _tell(result: CheckResult) -> None:

@@ -60,9 +60,10 @@ def command(
     Exit status 1: something was refused, or a knob asked for by name is not possible here.
     """
     from deadbeat.cli._output import print_json, say  # noqa: PLC0415  --help must not import it
+    from deadbeat.cli._rt_cpus import rt_cpus as numbers  # noqa: PLC0415
     from deadbeat.readiness.tuning_plan import plan  # noqa: PLC0415
 
-    turned, cpus = _turned(profile, knobs), _cpus(rt_cpus)
+    turned, cpus = _turned(profile, knobs), numbers(rt_cpus)
     with opened(root) as (target, journal):
         planned = plan(target, turned, rt_cpus=cpus)
         if not dry_run:
@@ -103,21 +104,6 @@ def _turned(profile: str | None, knobs: tuple[str, ...]) -> list[Turn]:
             f"profiles: {', '.join(all_profiles())}; deadbeat tune list names the knobs",
         )
     return turns(find_profile(profile).words if profile else (), knobs)
-
-
-def _cpus(text: str | None) -> tuple[int, ...] | None:
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415
-    from deadbeat.model.rules import Cpus, RefusedError  # noqa: PLC0415
-
-    if text is None:
-        return None
-    try:
-        found = Cpus().parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"--rt-cpus: {problem.found}", problem.hint) from None
-    assert found is None or isinstance(found, tuple)
-    return found
 
 
 def _reason(profile: str | None, knobs: tuple[str, ...]) -> str:
