@@ -22,7 +22,7 @@ from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
 
 PEAKS, BLOCKS = "peaks over threshold", "block maxima"
 #: Independent peaks, or blocks, without which nothing is fitted; and as many as are used.
-ENOUGH, MOST = 50, 400
+ENOUGH, MOST = 50, 250
 #: Share of stretches above the threshold: what is aimed at, and the most.
 _SHARE, _SHARE_MOST = 0.1, 0.2
 #: Error of each gate: so seldom does it refuse what is in order.
