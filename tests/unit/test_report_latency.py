@@ -27,6 +27,7 @@ from deadbeat.model.latency import (
 from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
 from deadbeat.model.platform import Platform
 from deadbeat.report import latency_words as words
+from deadbeat.report.charts import Curve
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.latency_circumstances import (
     interrupt_pairs,
@@ -43,7 +44,7 @@ from deadbeat.report.latency_histograms import (
     shown_cpus,
     tail_curve,
 )
-from deadbeat.report.latency_loads import load_charts
+from deadbeat.report.latency_loads import limits_of, load_charts
 from deadbeat.report.latency_page import latency_charts, render_latency
 from deadbeat.report.latency_split import cause_rows, split_charts, unavailable
 from deadbeat.report.latency_timeline import events_of, level_curve, timeline_charts
@@ -237,6 +238,22 @@ def test_figures_against_load_have_the_intervals_of_the_summary(summary):
     assert largest.low == largest.high == largest.y
 
 
+def test_an_interval_of_ten_powers_of_ten_leaves_room_for_the_points():
+    wide = Curve(label="x", x=(0.0, 1.0), y=(100.0, 200.0), low=(1e-3, 150.0), high=(1e7, 300.0))
+    low, high = limits_of([wide])
+    assert 15 < low < 20
+    assert 1000 < high < 1400
+    assert limits_of([Curve(label="", x=(), y=())]) is None
+
+
+def test_deadlines_near_the_latest_wake_up_are_marked_and_far_ones_are_not(runs):
+    for limit, shown in ((3_000, 0), (50_000, 1), (10_000_000, 0)):
+        own = summarise_latency([run for run in runs if run.key.load == IDLE], deadlines_ns=[limit])
+        (chart,) = histogram_charts(own)
+        (panel,) = chart.panels
+        assert len(panel.marks) == shown, limit
+
+
 def test_an_end_that_is_not_known_is_said_and_not_drawn():
     known = Quantity(name="p99.99", value_ns=31_000.0, low_ns=28_000.0)
     assert interval_text(known) == "31 µs [28 µs, not bounded]"
@@ -307,7 +324,7 @@ def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
     assert unavailable(whole.cells) == ("no tracefs here",)
     page = Page(render_latency(whole, [run]))
     assert "no tracefs here" in page.text
-    assert "softirq NET_RX ran 70 us before <it>" in page.text
+    assert "softirq NET_RX ran 70 µs before <it>" in page.text
 
 
 def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():

@@ -20,10 +20,14 @@ _NUMBERS: Mapping[str, tuple[str, float, str]] = {
     "frequency_khz": ("frequency, CPU {}", 1e-3, " MHz"),
     "throttled": ("times throttled, CPU {}", 1, ""),
     "pressure_us": ("time in which some task waited for {}", 1e-3, " ms"),
-    "dma_latency_us": ("wake-up latency asked of idle CPUs", 1, " µs"),
 }
 #: Shown otherwise, or of no use to a reader.
-_OTHERS = ("interrupts", "missing", "readings", "stalls", "realtime_tasks", "clocksource")
+_OTHERS = (
+    *("interrupts", "missing", "readings", "stalls", "realtime_tasks", "clocksource"),
+    "dma_latency_us",
+)
+#: What /dev/cpu_dma_latency reads where nobody asks for less.
+_NO_LIMIT_US = 2_000_000_000
 LOAD_COLUMNS = ("load", "reached, by CPU", "throughput", "commands")
 
 
@@ -35,6 +39,7 @@ def machine_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
         for below, values in _numbers_of(runs, key).items()
     ]
     for name, values in (
+        ("what idle CPUs may take to wake up", map(_dma, _listed(runs, "dma_latency_us"))),
         ("clock source", _listed(runs, "clocksource")),
         ("stalls in the kernel's log", _listed(runs, "stalls")),
         ("other real-time tasks", map(_task, _listed(runs, "realtime_tasks"))),
@@ -122,7 +127,12 @@ def _numbers_of(runs: Iterable[LatencyRun], key: str) -> dict[str, list[float]]:
 def _listed(runs: Iterable[LatencyRun], key: str) -> Iterator[Any]:
     for run in runs:
         value = run.circumstances.get(key)
-        yield from value if isinstance(value, list) else [value] if value else []
+        yield from value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _dma(value: Any) -> str:
+    known = facts.number(value)
+    return "no limit" if known is None or known >= _NO_LIMIT_US else f"{known:g} µs"
 
 
 def _task(task: Any) -> str:

@@ -27,6 +27,8 @@ from deadbeat.report.times import time_text
 
 #: Looks that can be told apart; more CPUs than these are drawn as one curve.
 _CURVES = 7
+#: Marks up to so far beyond the latest wake-up, as a factor, are shown.
+_NEAR = 4.0
 #: A bin without a value lies on this floor, below one.
 _FLOOR = 0.5
 #: "One wake-up in N is later": N of these, and of the maximum.
@@ -70,15 +72,19 @@ def overlaid(
         for item, scale in zip(drawn, scales, strict=True)
     )
     top = max((max(curve.y) for curve in curves), default=1.0)
+    low, high = bounds[0] / US * 0.96, bounds[-1] / US * 1.04
+    # A deadline a little beyond the latest wake-up is worth the room: it shows what is left.
+    near = [mark for mark in marks if low < mark.at < _NEAR * high]
+    high = max([high, *(mark.at * 1.04 for mark in near)])
     return Panel(
         title=title,
         x_label=LATENCY,
         y_label="wake-ups per million" if per_million else "wake-ups in each bin",
         curves=curves,
-        marks=tuple(marks),
+        marks=tuple(near),
         x_log=True,
         y_log=True,
-        x_limits=(bounds[0] / US * 0.96, bounds[-1] / US * 1.04),
+        x_limits=(low, high),
         y_limits=(floor, max(top * 2, floor * 4)),
         empty="no valid run",
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary, Quantity
-from deadbeat.report.charts import Chart, Curve, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.latency_data import (
     LATENCY,
     QUANTITY_WORDS,
@@ -21,12 +21,15 @@ from deadbeat.report.latency_histograms import deadline_marks
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
+#: How far, as a factor, intervals are shown beyond all points.
+_BEYOND = 5.0
 #: A quantity looks the same in every panel.
 _LOOKS = {name: look for look, name in enumerate((*_PERCENTILES, *reversed(_MAXIMA)))}
 CAPTION = (
-    "All CPUs together, missed periods put in where the engine can tell. Bars: 95 %; an"
-    " end that so few wake-ups cannot bound is left out. The maximum is one sample, however long"
-    " was measured, and has no interval; the maximum of one run has one."
+    "All CPUs together, missed periods put in where the engine can tell. Bars: 95 %; an end that so"
+    " few wake-ups cannot bound is left out, and one far from every point is cut by the frame. The"
+    " maximum is one sample, however long was measured, and has no interval; the maximum of one run"
+    " has one."
 )
 
 
@@ -41,21 +44,17 @@ def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
     marks = deadline_marks(summary.deadlines_ns, axis="y")
     loads = loads_of(own)
     panels = tuple(
-        Panel(
-            title=title,
-            x_label="load",
-            y_label=LATENCY,
-            categories=tuple(load_words(load) for load in loads),
-            curves=tuple(
+        loads_panel(
+            title,
+            loads,
+            [
                 curve
                 for name in names
                 for curve in quantity_curves(
                     own, loads, name, QUANTITY_WORDS[name], look=_LOOKS[name]
                 )
-            ),
+            ],
             marks=marks,
-            y_log=True,
-            empty="no valid run",
         )
         for title, names in (("Maxima", _MAXIMA), ("Mean and percentiles", _PERCENTILES))
     )
@@ -66,6 +65,24 @@ def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
         family="" if alone else "latency-load",
         caption=CAPTION,
         panels=panels,
+    )
+
+
+def loads_panel(
+    title: str, loads: Sequence[LoadPoint], curves: Sequence[Curve], *, marks: Sequence[Mark] = ()
+) -> Panel:
+    """Curves over loads, one place each; marks that lie outside are left out."""
+    limits = limits_of(curves)
+    return Panel(
+        title=title,
+        x_label="load",
+        y_label=LATENCY,
+        categories=tuple(load_words(load) for load in loads),
+        curves=tuple(curves),
+        marks=tuple(mark for mark in marks if limits and limits[0] < mark.at < limits[1]),
+        y_log=True,
+        y_limits=limits,
+        empty="no valid run",
     )
 
 
@@ -116,6 +133,21 @@ def quantity_curves(
         texts=tuple("" for _ in joined),
     )
     return (line, points)
+
+
+def limits_of(curves: Sequence[Curve]) -> tuple[float, float] | None:
+    """Around the points and as much of their intervals as leaves them apart; None of nothing.
+
+    Between two runs an interval may reach over ten powers of ten.
+    """
+    points = [y for curve in curves for y in curve.y if y > 0]
+    if not points:
+        return None
+    ends = [y for curve in curves for y in (*curve.low, *curve.high) if y > 0]
+    low = max(min((*points, *ends)), min(points) / _BEYOND)
+    high = min(max((*points, *ends)), max(points) * _BEYOND)
+    room = max((high / low) ** 0.04, 1.05)
+    return low / room, high * room
 
 
 def end(quantity: Quantity, value_ns: float | None) -> float:

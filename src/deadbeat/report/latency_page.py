@@ -126,7 +126,7 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     invalid, warnings = words.invalid_rows(summary), words.warning_rows(runs)
     made = (
         f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
-        f"{' The others are shown nowhere else.' if summary.invalid_runs else ''}</p>"
+        f"{' The figures of the others are used nowhere.' if summary.invalid_runs else ''}</p>"
     )
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")

@@ -13,8 +13,8 @@ from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import nearest
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.facts import UNKNOWN
-from deadbeat.report.latency_data import LATENCY, load_order, load_words, loads_of
-from deadbeat.report.latency_loads import quantity_curves
+from deadbeat.report.latency_data import load_order, load_words, loads_of
+from deadbeat.report.latency_loads import loads_panel, quantity_curves
 from deadbeat.report.times import seconds_text, time_text
 
 #: Curves that can be told apart.
@@ -214,15 +214,7 @@ def sides_panel(asked: Question, name: str, title: str) -> Panel:
         aside = (look - (len(asked.sides) - 1) / 2) * step
         cells = asked.cells(side)
         curves += quantity_curves(cells, asked.loads, name, side.name, look=look, aside=aside)
-    return Panel(
-        title=title,
-        x_label="load",
-        y_label=LATENCY,
-        categories=tuple(load_words(load) for load in asked.loads),
-        curves=tuple(curves),
-        y_log=True,
-        empty="no valid run",
-    )
+    return loads_panel(title, asked.loads, curves)
 
 
 def systems_table(asked: Question) -> Table:

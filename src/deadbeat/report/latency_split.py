@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
@@ -117,7 +118,7 @@ def cause_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
             item.cell.engine,
             time_text(item.worst_ns),
             *(time_text(item.worst_parts.get(part)) for part in PATH_PARTS),
-            str(item.split.worst.get("cause") or "not known"),
+            re.sub(r"(\d) us\b", r"\1 µs", str(item.split.worst.get("cause") or "not known")),
         )
         for item in found
         if item.worst_ns

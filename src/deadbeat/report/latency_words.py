@@ -107,7 +107,8 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     if not cell.whole.runs:
         return f"{who}no valid run ({len(cell.invalid)} invalid)."
     shown = cell.whole.honest
-    missed = f", {cell.whole.missed:,} periods missed" if cell.whole.missed else ""
+    count = cell.whole.missed
+    missed = f", {count:,} period{'' if count == 1 else 's'} missed" if count else ""
     median = time_text(shown["p50"].value_ns)
     return (
         f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
@@ -154,7 +155,13 @@ def how(summary: LatencySummary) -> str:
 def _engines(engines: object) -> str:
     if not isinstance(engines, Mapping) or not engines:
         return UNKNOWN
-    return ", ".join(f"{name} {version}".strip() for name, version in engines.items())
+    return ", ".join(_version(str(name), str(version)) for name, version in engines.items())
+
+
+def _version(name: str, version: str) -> str:
+    """Without the name twice, and of a program's hash no more than tells it from others."""
+    short = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{8,}\b", r"\1", version.removeprefix(name).strip())
+    return f"{name} {short}".strip()
 
 
 # ---------- tables ----------
@@ -265,11 +272,11 @@ def invalid_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
 
 
 def warning_rows(runs: Iterable[LatencyRun]) -> list[tuple[str, ...]]:
-    """Warnings of runs, those of one name together: how many runs, and the first one's text."""
+    """Warnings of valid runs, those of one name together: how many, and the first one's text."""
     counts: Counter[str] = Counter()
     texts: dict[str, str] = {}
-    for run in runs:
-        own = {p.name: p.text for p in run.problems if p.seriousness == "warning"}
+    for run in (run for run in runs if run.valid):
+        own = {problem.name: problem.text for problem in run.problems}
         counts.update(own.keys())
         for name, text in own.items():
             texts.setdefault(name, f"{run.key.text}: {text}")
