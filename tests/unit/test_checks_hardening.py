@@ -137,3 +137,9 @@ def test_only_what_is_known_on_both_sides_differs() -> None:
     assert "audit" in found.unknown and "init-on-alloc" not in found.unknown
     old = differences({}, with_it)
     assert old.known == () and len(old.unknown) == len(OPTIONS)
+
+
+def test_mitigations_that_act_in_another_way_differ() -> None:
+    one = {option.name: "on: made up" for option in OPTIONS}
+    other = {**one, "mitigations": "on: spectre_v2", "init-on-free": "on: from elsewhere"}
+    assert [each.option.name for each in differences(one, other).known] == ["mitigations"]

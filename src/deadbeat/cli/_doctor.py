@@ -33,7 +33,9 @@ _ENDLESS = 10_000
 def doctor(options: Mapping[str, Any]) -> int:
     """Examines this machine; returns the exit status."""
     if options["hardening_cost"]:
-        raise UsageError("--hardening-cost is not there yet")
+        from deadbeat.cli._hardening import print_cost  # noqa: PLC0415  only where asked for
+
+        return print_cost(options)
     workload = choice("--workload", options["workload"], WORKLOADS, "mixed")
     least = _severity(options["fail_on"])
     only = _families(options["only"])

@@ -82,6 +82,7 @@ class Hardening:
         state: Tells it.
         reads: Files that ``state`` reads besides the configuration and the command line.
         how: How it is switched off.
+        arguments: Words of the command line that switch it.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Hardening:
     severity: Severity | None = None
     reads: tuple[str, ...] = ()
     how: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 def sight_of(read: Read) -> Sight:
@@ -130,7 +132,7 @@ class Differences:
     """What differs in hardening between two platforms.
 
     Attributes:
-        known: Options that are on on one side only.
+        known: Options that are on on one side only, or in another way.
         unknown: Names of options that one side did not record, or could not tell.
     """
 
@@ -146,7 +148,8 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Differen
         words = [text.partition(":")[0] for text in pair]
         if not {*words} <= {"on", "off"}:
             open_.append(option.name)
-        elif words[0] != words[1]:
+        # What a file holds is a value; what the configuration says is only where the state is from.
+        elif words[0] != words[1] or (words[0] == "on" and option.reads and pair[0] != pair[1]):
             known.append(Difference(option=option, states=pair))
     return Differences(known=tuple(known), unknown=tuple(open_))
 
@@ -294,6 +297,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="info",
         state=_switch("init_on_alloc", "INIT_ON_ALLOC_DEFAULT_ON"),
         how="init_on_alloc=0 on the command line",
+        arguments=("init_on_alloc",),
     ),
     Hardening(
         name="init-on-free",
@@ -306,6 +310,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="low",
         state=_switch("init_on_free", "INIT_ON_FREE_DEFAULT_ON"),
         how="init_on_free=0 on the command line",
+        arguments=("init_on_free",),
     ),
     Hardening(
         name="page-poisoning",
@@ -317,6 +322,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="high",
         state=_needs("PAGE_POISONING", _switch("page_poison")),
         how="page_poison=0 on the command line",
+        arguments=("page_poison",),
     ),
     Hardening(
         name="slab-debug",
@@ -328,6 +334,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="high",
         state=_slab_debug,
         how="leave slab_debug out of the command line, or slab_debug=-",
+        arguments=("slab_debug", "slub_debug"),
     ),
     Hardening(
         name="mitigations",
@@ -340,6 +347,7 @@ OPTIONS: tuple[Hardening, ...] = (
         state=_mitigations,
         reads=_paths("spectre_v2", "retbleed", "spec_rstack_overflow", "mds", "srbds", "vmscape"),
         how="mitigations=off on the command line: only where nothing foreign ever runs",
+        arguments=("mitigations", "spectre_v2", "retbleed", "spec_rstack_overflow", "mds"),
     ),
     Hardening(
         name="page-table-isolation",
@@ -352,6 +360,7 @@ OPTIONS: tuple[Hardening, ...] = (
         state=_vulnerability("meltdown", "PTI"),
         reads=_paths("meltdown"),
         how="pti=off on the command line: only where nothing foreign ever runs",
+        arguments=("pti", "nopti"),
     ),
     Hardening(
         name="no-hyper-threads",
@@ -362,6 +371,7 @@ OPTIONS: tuple[Hardening, ...] = (
         source=f"{sources.CPU_ISOLATION}; Linux Documentation/admin-guide/hw-vuln",
         state=_file("/sys/devices/system/cpu/smt/control", lambda text: "off" in text),
         reads=("/sys/devices/system/cpu/smt/control",),
+        arguments=("nosmt",),
     ),
     Hardening(
         name="store-bypass",
@@ -376,6 +386,7 @@ OPTIONS: tuple[Hardening, ...] = (
             f"{_VULNERABILITIES}/spec_store_bypass",
             lambda text: "disabled" in text and "prctl" not in text,
         ),
+        arguments=("spec_store_bypass_disable",),
         reads=_paths("spec_store_bypass"),
         how="spec_store_bypass_disable=prctl on the command line",
     ),
@@ -391,6 +402,7 @@ OPTIONS: tuple[Hardening, ...] = (
             "RANDOMIZE_KSTACK_OFFSET",
             _switch("randomize_kstack_offset", "RANDOMIZE_KSTACK_OFFSET_DEFAULT"),
         ),
+        arguments=("randomize_kstack_offset",),
         how="randomize_kstack_offset=off on the command line",
     ),
     Hardening(
@@ -424,6 +436,7 @@ OPTIONS: tuple[Hardening, ...] = (
         source=sources.KSPP,
         state=_needs("HARDENED_USERCOPY", _switch("hardened_usercopy", "HARDENED_USERCOPY")),
         how="hardened_usercopy=off on the command line",
+        arguments=("hardened_usercopy",),
     ),
     Hardening(
         name="slab-freelist",
@@ -444,6 +457,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="info",
         state=_slab_unmerged,
         how="leave slab_nomerge out of the command line",
+        arguments=("slab_nomerge", "slub_nomerge"),
     ),
     Hardening(
         name="page-shuffle",
@@ -456,6 +470,7 @@ OPTIONS: tuple[Hardening, ...] = (
             "SHUFFLE_PAGE_ALLOCATOR",
             _file("/sys/module/page_alloc/parameters/shuffle", lambda text: text in ("Y", "1")),
         ),
+        arguments=("page_alloc.shuffle",),
         reads=("/sys/module/page_alloc/parameters/shuffle",),
         how="page_alloc.shuffle=0 on the command line",
     ),
@@ -481,6 +496,7 @@ OPTIONS: tuple[Hardening, ...] = (
         severity="info",
         state=_iommu,
         how="iommu.strict=0 on the command line",
+        arguments=("iommu", "iommu.strict", "iommu.passthrough"),
     ),
     Hardening(
         name="bpf-jit",
@@ -511,6 +527,7 @@ OPTIONS: tuple[Hardening, ...] = (
         source="kernel_lockdown(7)",
         state=_lockdown,
         reads=("/sys/kernel/security/lockdown",),
+        arguments=("lockdown",),
     ),
     Hardening(
         name="audit",
@@ -521,6 +538,7 @@ OPTIONS: tuple[Hardening, ...] = (
         source="auditd(8)",
         state=_audit,
         how="audit=0 on the command line",
+        arguments=("audit",),
     ),
 )
 #: What all of them read; their configuration and command line besides.

@@ -1,0 +1,124 @@
+"""What hardening costs: the option that differs, and the difference that was put in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from helpers.matrices import PLATFORM, matrix
+
+from deadbeat.analysis.hardening_cost import hardening_cost
+from deadbeat.analysis.latency_compare import Matrix, latency_options
+from deadbeat.cli.main import main
+from deadbeat.model.errors import UsageError
+from deadbeat.readiness.hardening import OPTIONS
+
+OFF = {option.name: "off: made up" for option in OPTIONS}
+ON = {**OFF, "init-on-free": "on: init_on_free=1"}
+ASKED = latency_options(resamples=999)
+
+
+def on_a_machine(
+    one: Matrix, hardening: dict[str, str] | None, *, cmdline: str = "quiet", **changes: Any
+) -> Matrix:
+    details: dict[str, Any] = {"cmdline": cmdline}
+    if hardening is not None:
+        details["hardening"] = hardening
+    return evolve(one, platform={**PLATFORM, **changes, "details": details})
+
+
+def pair(scale: float = 1.5, **changes: Any) -> tuple[Matrix, Matrix]:
+    without = on_a_machine(matrix("plain", 1), OFF)
+    return without, on_a_machine(matrix("hard", 2, scale=scale), ON, **changes)
+
+
+def test_the_option_and_the_difference_are_those_that_were_put_in() -> None:
+    cost = hardening_cost(*pair(), options=ASKED)
+    assert [each.option.name for each in cost.differences.known] == ["init-on-free"]
+    mean = next(m for m in cost.comparison.metrics if m.metric == "mean")
+    assert mean.low is not None and mean.high is not None
+    assert mean.low < 0.5 < mean.high and mean.verdict == "worse"
+    assert cost.attribution == "memory is cleared when it is given back (init_on_free)"
+
+
+def test_what_differs_besides_is_named() -> None:
+    cost = hardening_cost(*pair(kernel="6.12"), options=ASKED)
+    assert any(line.startswith("kernel") for line in cost.beside)
+    assert "other things of the platforms differ too" in cost.attribution
+    without, hardened = pair()
+    two = on_a_machine(hardened, {**ON, "kfence": "on: sample_interval is 100 ms"})
+    assert hardening_cost(without, two, options=ASKED).attribution == "2 options together"
+
+
+@pytest.mark.parametrize(
+    ("cmdline", "beside"),
+    [("quiet init_on_free=1", 0), ("quiet init_on_free=1 isolcpus=1", 1), ("nosmt quiet", 1)],
+)
+def test_words_of_the_command_line_that_switch_the_option_are_no_doubt(cmdline, beside) -> None:
+    without, hardened = pair()
+    cost = hardening_cost(without, on_a_machine(hardened, ON, cmdline=cmdline), options=ASKED)
+    assert len(cost.beside) == beside
+
+
+def test_what_was_not_recorded_is_not_guessed() -> None:
+    without, hardened = pair()
+    cost = hardening_cost(on_a_machine(without, None), hardened, options=ASKED)
+    assert cost.differences.known == ()
+    assert len(cost.differences.unknown) == len(OPTIONS)
+    assert cost.attribution.startswith("no option is known to differ")
+
+
+def test_the_same_hardening_has_no_cost() -> None:
+    without, hardened = pair()
+    with pytest.raises(UsageError, match="the same hardening"):
+        hardening_cost(without, on_a_machine(hardened, OFF), options=ASKED)
+
+
+def latency(runs: Path, name: str, hardening: dict[str, str]) -> None:
+    words = (
+        "--loads",
+        "idle,50",
+        "--repeats",
+        "3",
+        "--duration",
+        "1s",
+        "--no-figures",
+        "--name",
+        name,
+    )
+    assert main(["latency", "--simulated", "--runs", str(runs), *words]) == 0
+    file = runs / name / "latency.json"
+    plain = json.loads(file.read_text(encoding="utf-8"))
+    plain["platform"]["details"]["hardening"] = hardening
+    file.write_text(json.dumps(plain), encoding="utf-8")
+
+
+def test_the_command_quotes_the_comparison(tmp_path: Path, capsys) -> None:
+    latency(tmp_path, "plain", OFF)
+    latency(tmp_path, "hard", ON)
+    capsys.readouterr()
+    words = ["doctor", "--hardening-cost", "plain", "hard", "--runs", str(tmp_path)]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "SIMULATED" in told and "init_on_free=1" in told and "95 %" in told
+    assert main([*words, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in plain["differs"]] == ["init-on-free"]
+    assert plain["comparison"]["comparisons"][0]["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--hardening-cost", "a", "b"), "a"),
+        (("--hardening-cost", "a", "b", "--only", "kernel"), "leave out --only"),
+        (("--hardening-cost", "a"), "--hardening-cost"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, tmp_path: Path, words, told) -> None:
+    assert main(["doctor", "--runs", str(tmp_path), *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and told in err and err.count("\n") == 1
