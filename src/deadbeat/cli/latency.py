@@ -36,6 +36,12 @@ _VALUES = (
         "hold|system",
         "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
     ),
+    (
+        "--keep-above",
+        "keep_above",
+        "TIME",
+        "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
+    ),
     ("--deadline", "deadlines", "LIST", "Say of these latencies how often they occur: 100us,1ms."),
     ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
 )

@@ -98,6 +98,7 @@ def request_of(spec: LatencySpec, key: LatencyKey) -> Request:
         policy=spec.policy,
         dma_latency=spec.dma_latency,
         trace=spec.trace,
+        break_ns=spec.keep_above,
         load=key.load,
         seed=seed_of(spec, key),
     )

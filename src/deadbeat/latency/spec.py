@@ -157,6 +157,8 @@ class LatencySpec:
         dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest does
             unasked; ``system``: left as an application would find it.
         trace: Whether the path of wake-ups is split by the kernel's events.
+        keep_above: The kernel's events are recorded all the time, and kept around the worst
+            wake-up of a run later than this, ns, which tells its cause (prober). 0: they are not.
         deadlines: Latencies, ns, of which the report shall say how often they are exceeded.
     """
 
@@ -174,6 +176,7 @@ class LatencySpec:
     policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
     dma_latency: Annotated[Literal["hold", "system"], rules.Choice(("hold", "system"))]
     trace: Annotated[bool, rules.Flag()]
+    keep_above: Annotated[int, rules.DurationNs(0, 1_000_000_000)] = 0
     deadlines: Annotated[tuple[int, ...], Deadlines()] = ()
 
     @property
@@ -242,6 +245,7 @@ _DEFAULT: dict[str, Any] = {
     "policy": "fifo",
     "dma_latency": "hold",
     "trace": False,
+    "keep_above": "0ns",
     "deadlines": [],
 }
 
@@ -278,6 +282,7 @@ def spec_dict(spec: LatencySpec) -> dict[str, Any]:
     plain = attrs.asdict(spec, recurse=False)
     plain["loads"] = [load_word(point) for point in spec.loads]
     plain["interval"] = f"{spec.interval}ns"
+    plain["keep_above"] = f"{spec.keep_above}ns"
     plain["deadlines"] = [f"{deadline}ns" for deadline in spec.deadlines]
     for key in ("engines", "cpus"):
         plain[key] = None if plain[key] is None else list(plain[key])
