@@ -46,7 +46,7 @@ from deadbeat.report.latency_histograms import (
 )
 from deadbeat.report.latency_loads import limits_of, load_charts
 from deadbeat.report.latency_page import latency_charts, render_latency
-from deadbeat.report.latency_split import cause_rows, split_charts, unavailable
+from deadbeat.report.latency_split import cause_rows, cost_rows, split_charts, unavailable
 from deadbeat.report.latency_timeline import events_of, level_curve, timeline_charts
 from deadbeat.report.latency_write import paper_words, write_latency
 from deadbeat.report.times import seconds_text, time_text
@@ -338,6 +338,38 @@ def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
     assert cause.startswith("unknown")
     (chart,) = split_charts(whole.cells)
     assert [layer.y for layer in chart.panels[1].bars] == [(None,)] * 4
+
+
+def test_means_of_parts_sum_to_the_latency_where_some_wake_ups_lack_a_part():
+    run = split_run()
+    parts = run.split[0].parts | {"exit": Histogram.of([1_500])}
+    split = evolve(run.split[0], parts=parts)
+    whole = summarise_latency([evolve(run, split=(split,))])
+    mean = split_charts(whole.cells)[0].panels[0]
+    assert sum(layer.y[0] for layer in mean.bars) == pytest.approx(2 + 2 + 6 + 0.75)
+
+
+def test_what_tracing_costs_stands_beside_the_runs_that_count():
+    run = split_run()
+    split = evolve(run.split[0], latency=Histogram.of([9_000, 83_500]), left_out=1, lost=2)
+    again = evolve(run, key=evolve(run.key, repeat=1), split=(split,))
+    whole = summarise_latency([evolve(run, split=(split,)), again])
+    ((place, _, counted, beside, _, slow, left, lost),) = cost_rows(whole.cells)
+    assert (place, counted, beside, slow) == ("idle, CPU 0", "10 µs", "9.01 µs", "83.5 µs")
+    assert (left, lost) == ("2 of 4", "4")
+    assert "What tracing costs" in Page(render_latency(whole, [run])).text
+
+
+def test_the_worst_of_a_long_run_is_told_without_a_split():
+    run = split_run()
+    kept = PathSplit(cpu=0, worst=run.split[0].worst)
+    whole = summarise_latency([evolve(run, split=(kept,))])
+    ((place, *_, cause),) = cause_rows(whole.cells)
+    assert (place, cause.split()[0]) == ("idle, CPU 0", "softirq")
+    mean, worst = split_charts(whole.cells)[0].panels
+    assert [layer.y for layer in mean.bars] == [(None,)] * 4
+    assert sum(layer.y[0] for layer in worst.bars) == pytest.approx(83.5)
+    assert cost_rows(whole.cells) == []
 
 
 def test_without_traced_runs_the_page_says_how_to_have_them(page):

@@ -231,7 +231,16 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
             for name in names
         },
         worst=max((split.worst for split in having), key=split_total, default={}),
+        latency=_pooled([split.latency for split in having]),
+        left_out=sum(split.left_out for split in having),
+        lost=sum(split.lost for split in having),
     )
+
+
+def _pooled(histograms: Iterable[Histogram | None]) -> Histogram | None:
+    """Those there are; None where there are none."""
+    known = [histogram for histogram in histograms if histogram is not None]
+    return pool(known) if known else None
 
 
 def split_total(worst: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from deadbeat.analysis.latency_summary import split_total
-from deadbeat.model.latency import PATH_PARTS, PathSplit
+from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report import parts
 from deadbeat.report.charts import Bars, Chart, Panel
@@ -58,7 +58,7 @@ def traced(cells: Iterable[CellSummary]) -> list[Traced]:
         Traced(cell=cell, split=split)
         for cell in sorted(cells, key=lambda cell: (load_order(cell.load), cell.engine))
         for split in cell.split
-        if any(histogram.total for histogram in split.parts.values())
+        if split.worst or any(histogram.total for histogram in split.parts.values())
     ]
 
 
@@ -87,7 +87,33 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
 
 
 def _mean(split: PathSplit, part: str) -> float | None:
-    return split.parts[part].mean_ns if part in split.parts else None
+    """Over all split wake-ups, also those without that part: so the means sum to the latency's."""
+    wake_ups = max((histogram.total for histogram in split.parts.values()), default=0)
+    return split.parts[part].sum_ns / wake_ups if part in split.parts and wake_ups else None
+
+
+def cost_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
+    """Of every traced CPU: median and p99 with and without tracing, and what is not split."""
+    rows = []
+    for item in traced(cells):
+        beside = item.split.latency
+        counted = [row.raw for row in item.cell.cpus if row.cpu == item.split.cpu]
+        if beside is None or not counted:
+            continue
+        figures = [
+            time_text(value)
+            for name in ("p50", "p99")
+            for value in (counted[0][name].value_ns, beside.quantile(QUANTILES_PPM[name]))
+        ]
+        left = f"{item.split.left_out:,} of {beside.total:,}"
+        rows.append((item.place, item.cell.engine, *figures, left, f"{item.split.lost:,}"))
+    return rows
+
+
+COST_COLUMNS = (
+    *("beside", "engine", "p50, counted", "p50, traced", "p99, counted", "p99, traced"),
+    *("not split", "events lost"),
+)
 
 
 def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float]]) -> Panel:
@@ -140,6 +166,9 @@ def section(cells: Sequence[CellSummary]) -> str:
     if rows:
         table = parts.cell_table(CAUSE_COLUMNS, rows, id="causes-table", kind="said")
         made = parts.scrolled(table, "Causes")
+    if costs := cost_rows(cells):
+        table = parts.cell_table(COST_COLUMNS, costs, id="tracing-table")
+        made += f"<p>What tracing costs:</p>{parts.scrolled(table, 'What tracing costs')}"
     if reasons:
         items = "".join(f"<li>{parts.prose(reason)}</li>" for reason in reasons)
         made += f"<p>Not split everywhere:</p><ul>{items}</ul>"
