@@ -142,6 +142,9 @@ def test_bins_of_a_coarse_clock_are_whole_steps_of_it():
     assert edges[0] == 3_000
     assert edges[-1] > 90_000
     assert binned(coarse, edges)[:3].tolist() == [1, 1, 1]
+    even = Histogram.of(range(2_000, 100_000, 1_000), resolution_ns=1_000)
+    counts = binned(even, np.arange(2_000, 100_001, 1_000))
+    assert (counts == 1).all()
 
 
 def test_overflow_is_drawn_from_where_it_begins():

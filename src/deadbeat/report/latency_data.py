@@ -94,13 +94,15 @@ def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
 
 
 def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
-    """Values in each bin, by the least value of their bucket (shape: edges - 1).
+    """Values in each bin, by the greatest value of their bucket (shape: edges - 1).
 
-    What lies outside counts in the first or last bin; overflow from where it is known to begin.
+    A whole step of a coarse clock seldom begins a bucket: by the least value 17 µs would lie below
+    17 µs. What lies outside counts in the first or last bin; overflow from where it is known to
+    begin.
     """
     counts = np.zeros(len(edges_ns) - 1, np.int64)
     if histogram.buckets.size:
-        place = np.searchsorted(edges_ns, histogram.lows_ns(), side="right") - 1
+        place = np.searchsorted(edges_ns, histogram.highs_ns(), side="right") - 1
         np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
     if histogram.overflow:
         start = histogram.overflow_from_ns or 0
