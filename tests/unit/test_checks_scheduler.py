@@ -104,6 +104,7 @@ CASES: Cases = {
     "scheduler.rt-affinity": {
         "pass": case(ONLINE, outputs=window(RUNNER), says="control (fifo 80)"),
         "pass none": case(ONLINE, outputs=window(), says="no real-time task"),
+        "pass deadline": case(ONLINE, outputs=window(DEADLINE)),
         "fail": case(ONLINE, outputs=window(RUNNER, MULTIPATHD), says="multipathd (rr 99) |"),
         "unknown": case(ONLINE, outputs={"window": window()["window"]}),
     },

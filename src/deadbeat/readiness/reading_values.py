@@ -113,4 +113,6 @@ def shut(facts: Facts, path: str, meanwhile: str = "") -> Verdict:
         reason = f"{path}: {facts.reading(path).reason}"
     mode = lockdown(facts)
     closed = f"the kernel is locked down ({mode})" if mode not in (None, "none") else ""
-    return unknown("; ".join(filter(None, (reason, closed or "debugfs: root only", meanwhile))))
+    return unknown(
+        "; ".join(filter(None, (reason, closed or "debugfs: root only, where mounted", meanwhile)))
+    )

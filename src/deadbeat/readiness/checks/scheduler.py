@@ -217,7 +217,7 @@ def numa_balancing(facts: Facts) -> Verdict:
     "scheduler.autogroup",
     "ordinary tasks grouped by session",
     severity="low",
-    source=f"{sources.TUNED_REALTIME}; sched(7)",
+    source="sched(7), the autogroup feature",
     wanted="kernel.sched_autogroup_enabled = 0",
     reads=("/proc/sys/kernel/sched_autogroup_enabled", CONFIG),
     cure="sysctl -w kernel.sched_autogroup_enabled=0",
@@ -319,7 +319,9 @@ def rt_affinity(facts: Facts) -> Verdict:
     """A real-time task that may run anywhere migrates, and may land on the real-time CPUs."""
     other = housekeeping(facts)
     where = places(facts)
-    found = [task for task in realtime_tasks(facts) if task.tid in where]
+    # The kernel refuses to pin a deadline task within its scheduling domain: another check.
+    every = [task for task in realtime_tasks(facts) if task.policy != DEADLINE]
+    found = [task for task in every if task.tid in where]
     loose = [
         t for t in found if shared(facts, where[t.tid].cpus) and {*other} & {*where[t.tid].cpus}
     ]

@@ -63,7 +63,8 @@ def competitors(facts: Facts) -> Verdict:
     found = [t for t in realtime_tasks(facts) if t.priority >= PRIORITY or t.policy == DEADLINE]
     here = [t.words for t in found if t.tid not in where or shared(facts, where[t.tid].cpus)]
     if here:
-        return failed(few(here), f"they may run on CPU {cpus_text(facts.rt_cpus)} before yours")
+        cpus = cpus_text(facts.rt_cpus)
+        return failed(few(here), f"they run before others on CPU {cpus}: fine only if yours")
     lower = [t.words for t in realtime_tasks(facts) if t not in found]
     return passed(few(lower) or "no real-time task of a user runs")
 
