@@ -14,13 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from common import report
 
 KILLS, SEED = 200, 20_250_817
+#: About how long the journal and the settings take, without the start of Python.
+WORK_S = 0.15
 _CPU = "/sys/devices/system/cpu"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 #: A machine on which most knobs of the profile have something to turn, from odd values.
@@ -71,10 +73,16 @@ def deadbeat(root: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "deadbeat", "tune", *words, "--root", str(root)]
 
 
-def kill_after(argv: Sequence[str], seconds: float) -> bool:
-    """Runs ``argv`` and kills it with all it started; whether it was still running."""
+def kill_after(argv: Sequence[str], seconds: float, begun: Callable[[], bool]) -> bool:
+    """Runs ``argv`` and kills it with all it started; whether it was still running.
+
+    Args:
+        seconds: From when ``begun`` is true (or it has ended) to the kill.
+    """
     quiet = subprocess.DEVNULL
     child = subprocess.Popen(argv, stdout=quiet, stderr=quiet, start_new_session=True)
+    while not begun() and child.poll() is None:
+        time.sleep(0.001)
     time.sleep(seconds)
     running = child.poll() is None
     with suppress(ProcessLookupError):
@@ -90,21 +98,25 @@ def timed(argv: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """The moments are drawn from where Python has started to a little after the end."""
+    """Half of the moments are drawn over the whole length, half from the first record on."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
     draw = random.Random(SEED)
     os.environ.pop("DEADBEAT_STATE", None)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         held = grow(root)
+        state = root / "var/lib/deadbeat/tune"
         apply, revert = deadbeat(root, "apply", "realtime"), deadbeat(root, "revert")
         apply_s, revert_s = timed(apply), timed(revert)
         exact = hit = changed = 0
         for number in range(kills):
-            hit += kill_after(apply, draw.uniform(0.4 * apply_s, 1.2 * apply_s))
+            if number % 2:
+                hit += kill_after(apply, draw.uniform(0.0, 1.2 * apply_s), lambda: True)
+            else:
+                hit += kill_after(apply, draw.uniform(0.0, WORK_S), lambda: any(state.glob("0*")))
             changed += any(file.read_bytes() != content for file, content in held.items())
             if number % 3 == 0:
-                kill_after(revert, draw.uniform(0.4 * revert_s, 1.2 * revert_s))
+                kill_after(revert, draw.uniform(0.3 * revert_s, 1.2 * revert_s), lambda: True)
             subprocess.run(
                 revert, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )

@@ -237,3 +237,14 @@ def test_what_a_file_shows_means_the_same_here_and_to_the_shell(
         (change,) = journal.apply([setting], reason="test").changes
     assert setting.holds(text) == same
     assert (change.outcome == "already") == same
+
+
+def test_a_read_only_file_is_a_failure_only_where_it_was_asked_for(tune: Tool) -> None:
+    (tune.root / "proc/sys/vm/swappiness").chmod(0o444)
+    profile = tune.root / "mine.toml"
+    profile.write_text('knobs = ["swappiness"]\n')
+    status, answer = tune.json("apply", str(profile))
+    assert (status, answer["changes"][0]["outcome"]) == (0, "skipped")
+    status, out, err = tune("apply", "--knob=swappiness")
+    assert (status, err) == (1, "deadbeat: 1 skipped; nothing was changed\n")
+    assert "read-only on this machine" in out

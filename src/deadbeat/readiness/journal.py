@@ -79,6 +79,8 @@ class Journal:
             TargetError: The journal cannot be written, or another is being applied right now.
         """
         session = session or new_session()
+        if not settings:
+            return Applied(session=session, changes=())
         words = [word for each in settings for word in (each.path, each.form, each.value)]
         lines = self._run(
             "apply", _script(), session, _plain(reason), self.root, " ".join(keep), *words

@@ -73,25 +73,33 @@ def command(
             if dry_run
             else journal.apply(planned.settings, reason=_reason(profile, knobs), keep=planned.keep)
         )
-    named = {word.partition("=")[0] for word in knobs}
-    missing = [item for item in planned.items if item.missing]
-    status = int(
-        bool(done.those("refused"))
-        or any(each.knob.name in named and not each.good for each in missing)
-    )
+    status = _status(planned, done, named={word.partition("=")[0] for word in knobs})
     if as_json:
         print_json(_answer(planned, done, dry_run=dry_run))
         return status
     _print(planned, done)
-    words = ", ".join(f"{len(done.those(o))} {o}" for o in _OUTCOMES if done.those(o))
-    if dry_run:
-        say(f"{words or 'nothing to change'}; nothing was changed")
-    else:
-        say(f"{words or 'nothing to change'}; deadbeat tune revert puts everything back")
+    say(_summary(done))
     return status
 
 
 _OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "planned")
+
+
+def _status(planned: Plan, done: Applied, *, named: set[str]) -> int:
+    """What a profile has and this machine lacks is no failure; what was asked for by name is."""
+    lacking = {each.knob.name for each in planned.items if each.missing and not each.good}
+    lacking |= {planned.knob_of(each.path) for each in done.those("skipped")}
+    return int(bool(done.those("refused") or lacking & named))
+
+
+def _summary(done: Applied) -> str:
+    parts = [f"{len(done.those(each))} {each}" for each in _OUTCOMES if done.those(each)]
+    text = ", ".join(parts) or "nothing to turn"
+    if any(each.reason == "Permission denied" for each in done.those("refused")):
+        text += " (as root?)"
+    if done.those("applied"):
+        return f"{text}; deadbeat tune revert puts everything back"
+    return f"{text}; nothing was changed"
 
 
 def _turned(profile: str | None, knobs: tuple[str, ...]) -> list[Turn]:
