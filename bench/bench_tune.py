@@ -21,8 +21,8 @@ from pathlib import Path
 from common import report
 
 KILLS, SEED = 200, 20_250_817
-#: About how long the journal and the settings take, without the start of Python.
-WORK_S = 0.15
+#: About how long either the journal or the settings take.
+WORK_S = 0.1
 _CPU = "/sys/devices/system/cpu"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 #: A machine on which most knobs of the profile have something to turn, from odd values.
@@ -98,7 +98,7 @@ def timed(argv: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Half of the moments are drawn over the whole length, half from the first record on."""
+    """Moments from the start, from the first record of the journal, and from the first change."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
     draw = random.Random(SEED)
     os.environ.pop("DEADBEAT_STATE", None)
@@ -108,14 +108,17 @@ def main() -> None:
         state = root / "var/lib/deadbeat/tune"
         apply, revert = deadbeat(root, "apply", "realtime"), deadbeat(root, "revert")
         apply_s, revert_s = timed(apply), timed(revert)
+        starts: list[tuple[Callable[[], bool], float]] = [
+            (lambda: True, 1.2 * apply_s),
+            (lambda: any(state.glob("0*")), WORK_S),
+            (lambda: any(state.glob("0*.new")), WORK_S),
+        ]
         exact = hit = changed = 0
         for number in range(kills):
-            if number % 2:
-                hit += kill_after(apply, draw.uniform(0.0, 1.2 * apply_s), lambda: True)
-            else:
-                hit += kill_after(apply, draw.uniform(0.0, WORK_S), lambda: any(state.glob("0*")))
+            begun, longest = starts[number % 3]
+            hit += kill_after(apply, draw.uniform(0.0, longest), begun)
             changed += any(file.read_bytes() != content for file, content in held.items())
-            if number % 3 == 0:
+            if number % 4 == 0:
                 kill_after(revert, draw.uniform(0.3 * revert_s, 1.2 * revert_s), lambda: True)
             subprocess.run(
                 revert, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -75,6 +75,19 @@ def killed_after(argv: Sequence[str], seconds: float, environment: Mapping[str, 
     return running
 
 
+def ended_by_a_kill(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Runs ``argv`` in a group of its own to the end; whether SIGKILL ended it."""
+    done = subprocess.run(
+        list(argv),
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )
+    return done.returncode == -signal.SIGKILL
+
+
 def moments(count: int, longest: float, seed: int) -> list[float]:
     draw = random.Random(seed)
     return [draw.uniform(0.0, longest) for _ in range(count)]
