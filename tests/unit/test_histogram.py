@@ -42,6 +42,13 @@ def test_a_sum_is_the_histogram_of_all(first: list[int], second: list[int]) -> N
     assert to_json(from_json(to_json(both))) == to_json(both)
 
 
+def test_edges_of_many_buckets_are_those_of_each() -> None:
+    values = [0, 1, 2047, 2048, 2049, 4096, 70_000, 10**9, 2**40 + 3, 2**61]
+    one = Histogram.of(values)
+    assert one.lows_ns().tolist() == [bucket_low(int(b)) for b in one.buckets]
+    assert one.highs_ns().tolist() == [bucket_high(int(b)) for b in one.buckets]
+
+
 def test_what_overflowed_is_counted_and_has_no_made_up_value() -> None:
     one = Histogram.of([5_000] * 9)
     full = Histogram(

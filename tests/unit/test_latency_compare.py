@@ -18,6 +18,7 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyRun, Problem
 from deadbeat.model.results import Summary
 from deadbeat.report.comparison import render_comparison
+from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = latency_options(resamples=999)
 INVALID = (Problem(name="throttled", seriousness="invalid", text="3"),)
@@ -226,6 +227,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         arguments = ["latency", "--simulated", "--loads", "idle,50", "--repeats", "4"]
         arguments += ["--duration", "500ms", "--name", name, "--seed", str(seed)]
         assert main([*arguments, "--runs", str(runs), "--json"]) == 0
+    (runs / "campaign").mkdir()
+    (runs / "campaign" / CAMPAIGN_FILE).write_text("{}", encoding="utf-8")
     return runs
 
 
@@ -248,6 +251,7 @@ def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixt
         (["a"], "two matrices are needed"),
         (["a", "a"], "named twice"),
         (["a", "nix"], "there is no campaign nix"),
+        (["a", "campaign"], "campaign is a campaign, beside it a latency matrix"),
         (["a", "b", "--metric", "slowdown"], "is not a metric"),
         (["a", "b", "--minimum-effect", "2"], "not in (0, 1]"),
     ],

@@ -19,6 +19,7 @@ from deadbeat.analysis.latency_findings import findings_of
 from deadbeat.analysis.tail import Part, tail_statements
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
+    BLOCKS_MAX,
     PATH_PARTS,
     PROFILES,
     CpuLatency,
@@ -40,6 +41,8 @@ from deadbeat.model.latency_summary import (
 
 #: Wake-ups that are named one by one, for each row.
 WORST = 20
+#: Runs at least so long keep so many stretches at most.
+_LONG_S, _LONG_STRETCHES = 60.0, 512
 
 
 def summarise_latency(
@@ -56,7 +59,7 @@ def summarise_latency(
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
         seed: Of the resampling of runs.
     """
-    ordered = sorted(runs, key=lambda run: run.key)
+    ordered = sorted(map(_compact, runs), key=lambda run: run.key)
     places: dict[tuple[LoadPoint, str], list[LatencyRun]] = {}
     for run in ordered:
         places.setdefault((run.key.load, run.key.engine), []).append(run)
@@ -74,6 +77,25 @@ def summarise_latency(
         meta=_meta(ordered),
     )
     return evolve(summary, findings=tuple(findings_of(summary, ordered)))
+
+
+def _compact(run: LatencyRun) -> LatencyRun:
+    """With fewer, longer stretches where a run is long: days have thousands of runs."""
+    if run.seconds < _LONG_S:
+        return run
+    return evolve(run, cpus=tuple(map(_with_longer_stretches, run.cpus)))
+
+
+def _with_longer_stretches(cpu: CpuLatency) -> CpuLatency:
+    size = BLOCKS_MAX // _LONG_STRETCHES
+    maxima = cpu.block_maxima
+    return evolve(
+        cpu,
+        block_ns=cpu.block_ns * size,
+        block_maxima=tuple(
+            max(maxima[first : first + size]) for first in range(0, len(maxima), size)
+        ),
+    )
 
 
 def _load_order(load: LoadPoint) -> tuple[int, int]:

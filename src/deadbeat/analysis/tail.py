@@ -11,13 +11,14 @@ ones (M. R. Leadbetter, Z. Wahrscheinlichkeitstheorie 65, 1983).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.binomial import upper_bound, values_for
+from deadbeat.analysis.latency_figures import pool
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
@@ -247,20 +248,7 @@ def dispersion(parts: Sequence[Part]) -> float | None:
 
 def _level(parts: Sequence[Part], count: int) -> int | None:
     """A latency that about ``count`` wake-ups of all parts exceed; None: there are too few."""
-    tops = sorted(_tops(parts), reverse=True)
-    seen = 0
-    for top, many in tops:
-        seen += many
-        if seen >= count:
-            return top - 1
-    return None
-
-
-def _tops(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
-    merged: dict[int, int] = {}
-    for part in parts:
-        for histogram in part.honest:
-            lows = histogram.lows_ns().tolist()
-            for low, count in zip(lows, histogram.counts.tolist(), strict=True):
-                merged[low] = merged.get(low, 0) + count
-    return iter(merged.items())
+    whole = pool([histogram for part in parts for histogram in part.honest])
+    above = np.cumsum(whole.counts[::-1])
+    place = int(np.searchsorted(above, count))
+    return int(whole.lows_ns()[::-1][place]) - 1 if place < len(above) else None

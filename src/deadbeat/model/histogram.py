@@ -38,6 +38,12 @@ def bucket_high(bucket: int) -> int:
     return bucket_low(bucket + 1) - 1
 
 
+def bucket_lows(buckets: Integers) -> Integers:
+    """`bucket_low` of many."""
+    shift: Integers = np.maximum((buckets >> SUB_BITS) - 1, 0)
+    return (buckets - (shift << SUB_BITS)) << shift
+
+
 def _integers(values: Iterable[int]) -> Integers:
     return np.asarray(list(values) if not isinstance(values, np.ndarray) else values, np.int64)
 
@@ -98,11 +104,11 @@ class Histogram:
 
     def lows_ns(self) -> Integers:
         """Least value of each bucket."""
-        return np.array([bucket_low(int(b)) for b in self.buckets], np.int64)
+        return bucket_lows(self.buckets)
 
     def highs_ns(self) -> Integers:
         """Greatest value of each bucket."""
-        return np.array([bucket_high(int(b)) for b in self.buckets], np.int64)
+        return bucket_lows(self.buckets + 1) - 1
 
     def at_rank(self, rank: int) -> int | None:
         """The ``rank``-th smallest value (from 1), as the top of its bucket, at most ``max_ns``.
