@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Setting
 from deadbeat.readiness.journal import Journal
 from deadbeat.readiness.tune import applied
+from deadbeat.targets.completed import Completed
 from deadbeat.targets.local import LocalTarget
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
@@ -218,6 +220,26 @@ def test_a_block_whose_settings_somebody_changed_says_so(machine: Machine) -> No
     ):
         machine.write(SWAPPINESS, "33\n")
     assert machine.reads(SWAPPINESS) == "33\n"
+
+
+class Interrupted(LocalTarget):
+    """Somebody presses Ctrl-C whenever it runs something."""
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
+        os.kill(os.getpid(), signal.SIGINT)
+        return super().run(argv, timeout=timeout)
+
+
+def test_an_interrupt_waits_until_everything_is_back(machine: Machine) -> None:
+    with Interrupted() as target:
+        book = Journal(target, folder=str(machine.state), root=str(machine.root))
+        with (
+            pytest.raises(KeyboardInterrupt),
+            applied(target, WANTED, reason="test", journal=book),
+        ):
+            pytest.fail("it went on")
+    assert held(machine.root) == machine.before
+    assert machine.stands() == []
 
 
 @pytest.mark.parametrize("bad", ["relative", "/a\nb", ""])
