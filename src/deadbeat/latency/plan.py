@@ -16,7 +16,7 @@ from deadbeat.model.latency import LatencyKey, LoadPoint
 
 #: What one run costs beside its measuring time, and one visit beside its runs, s: reading the
 #: circumstances; a load that starts, settles and ends.
-_RUN_S, _VISIT_S = 0.6, 1.5
+_RUN_S, _VISIT_S = 0.4, 1.3
 #: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
 _RUN_BYTES = 40_000
 

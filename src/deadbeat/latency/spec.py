@@ -130,8 +130,8 @@ class Deadlines:
         return tuple(sorted(set(rules.each(listed, rules.DurationNs(1, 10**12).parse))))
 
 
-#: What a preset changes. On two CPUs, with both engines: default 10 loads x 4 repeats x 2 x 3 s and
-#: 40 times the settling of a load, about five minutes; quick 3 x 3 x 2 x 1 s, under one.
+#: What a preset changes. On two CPUs, with both engines: default 10 loads x 5 repeats x 2 x 2 s and
+#: 50 times the settling of a load, about five minutes; quick 3 x 3 x 2 x 1 s, under one.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {"loads": ["idle", "cpu:50", "cpu:100"], "repeats": 3, "duration": "1s"},
@@ -238,8 +238,8 @@ _DEFAULT: dict[str, Any] = {
     "loads": "all",
     "engines": None,
     "cpus": None,
-    "duration": "3s",
-    "repeats": 4,
+    "duration": "2s",
+    "repeats": 5,
     "interval": "1ms",
     "priority": 90,
     "policy": "fifo",
