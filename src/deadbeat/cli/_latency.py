@@ -117,6 +117,10 @@ def _fit(
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
         return Machine(target=target, engines=engines, loads=loads), spec, platform
+    strange = [name for name in asked.engines or () if name not in engine_names()]
+    if strange:
+        called = names.get("engines", "engines")
+        raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
     platform, usable = _look(target)
     wanted = asked.engines or engine_names()
     engines = {name: make_engine(name) for name in wanted}

@@ -64,6 +64,13 @@ def _value_options(function: Any) -> Any:
 )
 @_value_options
 @click.option("--trace", is_flag=True, help="Also split the path of wake-ups by kernel events.")
+@click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="[LOAD=]FILE",
+    help="Measure nothing: read results of cyclictest (JSON, text), jitterdebugger or OSADL.",
+)
 @click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
 @click.option("--retry-failed", is_flag=True, help="Measure again what failed in the last matrix.")
 @click.option("--fail-on", metavar="invalid", help="Exit status 1 when a run is invalid.")
@@ -90,8 +97,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     priority, a throttled CPU, a host that took the time) is kept, called invalid with the reason,
     and counted nowhere.
     """
-    from deadbeat.cli._latency import run_latency  # noqa: PLC0415  --help must not import it
-
     layer: dict[str, Any] = {"preset": "quick"} if options["quick"] else {}
     names = {"preset": "--quick"} if options["quick"] else {}
     for option, key, _, _ in _VALUES:
@@ -100,5 +105,11 @@ def command(ctx: click.Context, /, **options: Any) -> int:
             layer[key], names[key] = value, option
     if options["trace"]:
         layer["trace"], names["trace"] = True, "--trace"
+    if options["imports"]:
+        from deadbeat.cli._latency_import import import_files  # noqa: PLC0415  not for --help
+
+        return import_files(options, layer=layer, names=names)
+    from deadbeat.cli._latency import run_latency  # noqa: PLC0415  --help must not import it
+
     words = ctx.find_root().obj or ["latency"]
     return run_latency(options, layer=layer, names=names, words=words)

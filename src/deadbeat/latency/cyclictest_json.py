@@ -30,6 +30,7 @@ class CyclictestResult:
         started, ended: As the file says.
         cpus: What each thread saw, without what the file does not tell: ``expected`` is 0 there,
             `expecting` puts it in.
+        host: Name of the machine.
         kernel: Release and version.
         realtime: Whether the kernel said it is PREEMPT_RT.
     """
@@ -39,6 +40,7 @@ class CyclictestResult:
     started: str
     ended: str
     cpus: tuple[CpuLatency, ...]
+    host: str = ""
     kernel: str = ""
     realtime: bool = False
 
@@ -63,6 +65,7 @@ def read_cyclictest(text: str, *, name: str) -> CyclictestResult:
             started=str(plain.get("start_time", "")),
             ended=str(plain.get("end_time", "")),
             cpus=tuple(_thread(thread, step) for _, thread in threads),
+            host=str(system.get("nodename", "")),
             kernel=f"{system.get('release', '')} {system.get('version', '')}".strip(),
             realtime=bool(system.get("realtime")),
         )

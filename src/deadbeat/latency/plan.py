@@ -39,7 +39,9 @@ class Estimate:
 
 
 def visits(spec: LatencySpec) -> tuple[Visit, ...]:
-    """All visits of ``spec`` (resolved) in order."""
+    """All visits of ``spec`` (resolved) in order; none where its runs were imported."""
+    if spec.imported:
+        return ()
     return tuple(
         Visit(
             load, tuple(LatencyKey(load, engine, block) for engine in _engines(spec, load, block))
@@ -51,6 +53,8 @@ def visits(spec: LatencySpec) -> tuple[Visit, ...]:
 
 def keys(spec: LatencySpec) -> tuple[LatencyKey, ...]:
     """All runs of ``spec`` (resolved) in order."""
+    if spec.imported:
+        return tuple(LatencyKey.parse(text) for text in spec.imported)
     return tuple(key for visit in visits(spec) for key in visit.keys)
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from attrs import frozen
 
+from deadbeat.latency.imported import foreign_engines
 from deadbeat.latency.registry import SIMULATED, engine_names
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
@@ -110,7 +111,7 @@ class Engines:
     def parse(self, value: Any) -> tuple[str, ...] | None:
         if value is None or value == "auto":
             return None
-        known = (*engine_names(), SIMULATED)
+        known = tuple(dict.fromkeys((*engine_names(), SIMULATED, *foreign_engines())))
         names = rules.each(
             rules.items(value, "a list of engines", "prober,cyclictest"), rules.Choice(known).parse
         )
@@ -160,6 +161,7 @@ class LatencySpec:
         keep_above: The kernel's events are recorded all the time, and kept around the worst
             wake-up of a run later than this, ns, which tells its cause (prober). 0: they are not.
         deadlines: Latencies, ns, of which the report shall say how often they are exceeded.
+        imported: Names of the runs that were read from files of other tools; nothing is measured.
     """
 
     name: Annotated[str, rules.Name()]
@@ -178,6 +180,7 @@ class LatencySpec:
     trace: Annotated[bool, rules.Flag()]
     keep_above: Annotated[int, rules.DurationNs(0, 1_000_000_000)] = 0
     deadlines: Annotated[tuple[int, ...], Deadlines()] = ()
+    imported: Annotated[tuple[str, ...], rules.Names()] = ()
 
     @property
     def segments(self) -> int:
@@ -203,6 +206,8 @@ class LatencySpec:
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
+        if self.imported:
+            return []
         found = []
         periods = int(self.seconds * 1e9) // self.interval
         if periods < _PERIODS_MIN:
@@ -247,6 +252,7 @@ _DEFAULT: dict[str, Any] = {
     "trace": False,
     "keep_above": "0ns",
     "deadlines": [],
+    "imported": [],
 }
 
 
@@ -283,6 +289,7 @@ def spec_dict(spec: LatencySpec) -> dict[str, Any]:
     plain["loads"] = [load_word(point) for point in spec.loads]
     plain["interval"] = f"{spec.interval}ns"
     plain["keep_above"] = f"{spec.keep_above}ns"
+    plain["imported"] = list(spec.imported)
     plain["deadlines"] = [f"{deadline}ns" for deadline in spec.deadlines]
     for key in ("engines", "cpus"):
         plain[key] = None if plain[key] is None else list(plain[key])

@@ -1,0 +1,36 @@
+"""How cyclictest was called: what its results do not say otherwise."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from deadbeat.latency.imported import options_of
+
+_OPTIONS = {
+    "interval": ("-i", "--interval"),
+    "priority": ("-p", "--priority"),
+    "duration": ("-D", "--duration"),
+    "policy": ("--policy",),
+}
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+#: Of cyclictest itself: what it does unasked.
+_INTERVAL_US = 1000
+
+
+def called(command: str) -> dict[str, Any]:
+    """Fields of a `Foreign` that follow from a command line; nothing of none."""
+    if not command.strip():
+        return {}
+    words = options_of(command, _OPTIONS)
+    interval = words.get("interval", "")
+    priority = words.get("priority", "")
+    number = int(priority) if priority.isdigit() else 0
+    policy = words.get("policy", "fifo" if number else "other")
+    match = re.fullmatch(r"(\d+)([smhd]?)", words.get("duration", ""))
+    return {
+        "interval_ns": (int(interval) if interval.isdigit() else _INTERVAL_US) * 1000,
+        "priority": number,
+        "policy": "other" if policy in ("other", "normal", "batch", "idle") else policy,
+        "seconds": float(int(match[1]) * _UNITS_S[match[2]]) if match else None,
+    }

@@ -1,0 +1,199 @@
+"""Truth: the formats as their tools write them, with values counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.latency.cyclictest_command import called
+from deadbeat.latency.imported import Missing, all_importers, as_run, read_foreign
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.latency import IDLE
+from deadbeat.store.latency import LatencyStore
+
+JSON = json.dumps(
+    {
+        "file_version": 1,
+        "cmdline:": "cyclictest -q -p80 --interval=500 -D 1m -h 100",
+        "rt_test_version:": "2.40",
+        "start_time": "Sun, 22 Nov 2026 09:23:43 +0000",
+        "sysinfo": {"nodename": "board", "release": "6.1", "version": "#1", "realtime": 1},
+        "resolution_in_ns": 0,
+        "thread": {"0": {"histogram": {"3": 9, "700": 1}, "cycles": 10, "min": 3, "max": 700,
+                         "avg": 72.7, "cpu": 1, "node": 0}},
+    }
+)  # fmt: skip
+TEXT = """# /dev/cpu_dma_latency set to 0us
+# Histogram
+000000 000000\t000000
+000003 000563\t000268
+000004 000004\t000300
+# Total: 000000567 000000568
+# Min Latencies: 00003 00003
+# Avg Latencies: 00003 00012
+# Max Latencies: 00004 00864
+# Histogram Overflows: 00000 00007
+# Histogram Overflow at cycle number:
+# Thread 0:
+# Thread 1: 01604 01626
+"""
+WITH_ALL = """# Histogram
+000003 000563\t000268\t000831
+# Total: 000000563 000000268 000000831
+# Min Latencies: 00003 00003
+# Avg Latencies: 00003 00003
+# Max Latencies: 00003 00003 00003
+# Histogram Overflows: 00000 00000 00000
+"""
+JITTER = json.dumps(
+    {
+        "version": 3,
+        "sysinfo": {"nodename": "board", "release": "6.1", "version": "#1"},
+        "cpu": {
+            "0": {"histogram": {"2": 5, "3": 4}, "count": 10, "min": 2, "max": 1500, "avg": 152.2}
+        },
+    }
+)
+OSADL = json.dumps(
+    {
+        "format": {"name": "RT Dataset", "version": "1.0"},
+        "timestamps": {"origin": "2026-01-02T03:04:05+01:00", "dataset": "2026-01-02T03:04:06"},
+        "system": {"hostname": "r0s0"},
+        "kernel": {"version": "6.1-rt", "config": [], "cmdline": "quiet"},
+        "condition": {
+            "load": "idle",
+            "cycles": 100,
+            "interval": 200,
+            "cyclictest": "cyclictest -l100 -m -Sp99 -i200 -h400 -q",
+        },
+        "latency": {
+            "granularity": "microseconds",
+            "cores": [[0, 1, 2, 3], [0, 0, 60, 40], [0, 50, 49, 0]],
+            "maxima": [3, 77],
+        },
+    }
+)
+
+
+def test_json_of_cyclictest_tells_how_it_was_called() -> None:
+    foreign = read_foreign(JSON, "f")
+    assert (foreign.engine, foreign.host, foreign.kernel) == ("cyclictest", "board", "6.1 #1")
+    assert (foreign.interval_ns, foreign.priority, foreign.policy) == (500_000, 80, "fifo")
+    assert (foreign.seconds, foreign.started) == (60.0, "2026-11-22T09:23:43+00:00")
+    run = as_run(foreign, IDLE, 2, name="f", told=Missing(priority=1))
+    assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
+    assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
+    assert [problem.name for problem in run.problems] == ["imported"] and run.valid
+
+
+def test_text_of_cyclictest() -> None:
+    foreign = read_foreign(TEXT, "f")
+    one, two = (cpu.raw for cpu in foreign.cpus)
+    assert (one.total, one.overflow, one.max_ns, one.min_ns) == (567, 0, 4000, 3000)
+    assert (two.total, two.overflow, two.max_ns) == (575, 7, 864_000)
+    with pytest.raises(UsageError, match="does not say its interval"):
+        as_run(foreign, IDLE, 0, name="f", told=Missing(priority=90))
+    with pytest.raises(UsageError, match="does not say its priority"):
+        as_run(foreign, IDLE, 0, name="f", told=Missing(interval_ns=1_000_000))
+    told = Missing(interval_ns=1_000_000, priority=90)
+    run = as_run(foreign, IDLE, 0, name="f", told=told)
+    assert [cpu.expected for cpu in run.cpus] == [567, 575] and run.seconds == 0.575
+    both = read_foreign(WITH_ALL, "f")
+    assert [cpu.raw.total for cpu in both.cpus] == [563, 268]
+
+
+def test_jitterdebugger_misses_nothing_and_may_overflow() -> None:
+    foreign = read_foreign(JITTER, "f")
+    assert (foreign.engine, foreign.skips) == ("jitterdebugger", False)
+    run = as_run(foreign, IDLE, 0, name="f", told=Missing(interval_ns=1_000_000, priority=80))
+    (cpu,) = run.cpus
+    assert (cpu.cycles, cpu.missed, cpu.raw.overflow, cpu.corrected) == (10, 0, 1, None)
+    assert cpu.raw.max_ns == 1_500_000
+
+
+def test_osadl_tells_maxima_above_its_classes() -> None:
+    foreign = read_foreign(OSADL, "f")
+    assert (foreign.interval_ns, foreign.priority, foreign.host) == (200_000, 99, "r0s0")
+    assert (foreign.kernel, foreign.cmdline) == ("6.1-rt", "quiet")
+    one, two = (cpu.raw for cpu in foreign.cpus)
+    assert (one.total, one.max_ns, one.overflow) == (100, 3000, 0)
+    assert (two.total, two.max_ns, two.overflow) == (100, 77_000, 1)
+
+
+def damaged(text: str, **changes: Any) -> str:
+    return json.dumps({**json.loads(text), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# Histogram\n# Max Latencies: 00003\n",
+        TEXT.replace("000563", "000562"),
+        damaged(JITTER, cpu={"0": {"histogram": {"2": 5}}}),
+        damaged(OSADL, latency={"cores": [[0, 1], [1]]}),
+        damaged(OSADL, latency={"cores": [[0], [1]], "granularity": "weeks"}),
+        damaged(JSON, thread={"0": {"histogram": {"3": 99}, "cycles": 1}}),
+    ],
+)
+def test_what_is_damaged_is_one_line(text: str) -> None:
+    with pytest.raises(DataError) as error:
+        read_foreign(text, "f")
+    assert "\n" not in str(error.value) and error.value.message.startswith("f")
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("cyclictest -p 90", (1_000_000, 90, "fifo", None)),
+        ("cyclictest -Sp99 -i200 -D2h", (200_000, 99, "fifo", 7200.0)),
+        ("cyclictest --policy=rr --priority=5", (1_000_000, 5, "rr", None)),
+        ("cyclictest -D 10", (1_000_000, 0, "other", 10.0)),
+        ('cyclictest -p "90', (1_000_000, 0, "other", None)),
+    ],
+)
+def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> None:
+    how = called(command)
+    assert (how["interval_ns"], how["priority"], how["policy"], how["seconds"]) == found
+
+
+def test_every_format_is_recognised_by_its_own_importer_alone() -> None:
+    texts = {"cyclictest --json": JSON, "cyclictest -h as text": TEXT, "jitterdebugger": JITTER,
+             "OSADL RT Dataset": OSADL}  # fmt: skip
+    for name, text in texts.items():
+        assert [one.name for one in all_importers() if one.fits(text)] == [name]
+    assert {one.name for one in all_importers()} == set(texts)
+
+
+def test_the_command_makes_a_matrix_of_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(JSON)
+    other = tmp_path / "b.json"
+    other.write_text(OSADL)
+    words = ["latency", "--no-figures", "--runs", str(tmp_path / "runs"), "--import", str(file)]
+    assert main([*words, "--import", f"cpu:50={file}", "--import", str(file), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["state"], answer["planned"], answer["done"]) == ("finished", 3, 3)
+    store = LatencyStore.open(tmp_path / "runs" / "latency-imported")
+    assert sorted(key.text for key in store.committed()) == [
+        "cpu-050.cyclictest.0000",
+        "idle.cyclictest.0000",
+        "idle.cyclictest.0001",
+    ]
+    assert store.platform.name == "board"
+    for more, told in [
+        (["--import", str(other)], "several hosts"),
+        (["--import", f"disk={file}"], "not a load"),
+        (["--import", str(tmp_path / "none")], "cannot read"),
+        (["--repeats", "3"], "--repeats says nothing"),
+    ]:
+        assert main([*words, *more]) in (1, 2)
+        assert told in capsys.readouterr().err
+    assert main(["latency", "--engine", "jitterdebugger", "--runs", str(tmp_path)]) == 2
+    assert "measures nothing here" in capsys.readouterr().err
