@@ -109,6 +109,38 @@ def test_no_limit_and_no_fair_server_leave_another_task() -> None:
     assert cause.name == "other-task"
 
 
+def traced(waited_ns: dict[str, int] | None = None, **trace: Any) -> LoadRun:
+    told = {"waited_ns": waited_ns} if waited_ns else {}
+    rounds = back_to_back([10 * MS] * 20)
+    return run_of(rounds, condition="traced", window_ns=WINDOW, trace={**told, **trace})
+
+
+def test_events_that_show_ordinary_threads_show_the_kernels_share() -> None:
+    seen = traced({"ordinary threads of this test": 90 * MS, "sh (ordinary)": 9 * MS})
+    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 18)))
+    assert (cause.name, cause.certainty) == ("bandwidth", "shown")
+    assert "ordinary threads of this test 90.0 ms, sh (ordinary) 9.0 ms" in cause.evidence
+
+
+def test_events_that_show_a_real_time_task_name_it() -> None:
+    seen = traced({"multipathd (priority 99)": 90 * MS, "sh (ordinary)": 9 * MS})
+    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 1)))
+    assert (cause.name, cause.certainty) == ("other-task", "likely")
+    assert "multipathd (priority 99) 90.0 ms" in cause.evidence
+
+
+def test_no_events_no_claim_and_the_reason() -> None:
+    seen = traced(unavailable="tracefs on /sys/kernel/tracing is read-only")
+    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 18)))
+    assert (cause.name, cause.certainty) == ("bandwidth", "likely")
+    assert "events were not recorded: tracefs" in cause.evidence
+
+
+def test_the_traced_run_counts_nowhere() -> None:
+    summary = summary_of_runs([*alone(), *crowd(), traced({"x": 1})])
+    assert {cell.condition for cell in summary.cells} == {"plain"}
+
+
 def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
     def stopped(ticks: int | None) -> Cause:
         gaps = Gaps.of_rows([[SECOND // 2, 30 * MS, 0, 0, 0, 0]])

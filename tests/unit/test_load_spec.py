@@ -84,7 +84,7 @@ def test_a_damaged_specification_is_no_traceback() -> None:
         read_spec({**spec_dict(LoadSpec()), "repeats": "many"})
 
 
-SPEC = resolve(specify({"normal": "0,2,4", "repeats": "3"}), (0, 1))
+SPEC = resolve(specify({"normal": "0,2,4", "repeats": "3", "trace": False}), (0, 1))
 TWO = {"pin": Change(pin=1, words="a"), "smt": Change(pin=1, words="b")}
 
 
@@ -95,6 +95,13 @@ def test_single_remedies_are_measured_at_the_most_threads_and_all_of_them_everyw
     assert [cell.normal for cell in found if cell.condition == "reference"] == [2, 4]
     assert {Cell(4, "pin"), Cell(4, "smt")} <= set(found)
     assert len(found) == len(set(found)) == 10
+
+
+def test_the_traced_run_is_one_more_and_the_last() -> None:
+    traced = resolve(specify({"normal": "0,2,4", "repeats": "3"}), (0, 1))
+    keys = plan(traced, TWO)
+    assert keys[:-1] == plan(SPEC, TWO)
+    assert keys[-1] == LoadKey(4, "traced", 1)
 
 
 def test_a_single_possible_remedy_is_not_measured_twice_under_two_names() -> None:

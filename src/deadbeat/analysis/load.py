@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deadbeat.analysis.bootstrap import student_half_width
 from deadbeat.analysis.load_causes import Machine, causes_of
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, LoadRun, Rounds
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
 from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary, Lost
 
 _Z = 1.959964
@@ -153,7 +153,12 @@ def summarise_load(
 ) -> LoadSummary:
     """Everything from the runs, in any order."""
     everything = sorted(runs, key=lambda run: run.key)
-    figures = [figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns) for run in everything]
+    traced = next((run for run in everything if run.key.condition == TRACED), None)
+    figures = [
+        figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns)
+        for run in everything
+        if run.key.condition != TRACED
+    ]
     groups: dict[tuple[str, int], list[Figures]] = {}
     for each in figures:
         groups.setdefault((each.run.key.condition, each.run.key.normal), []).append(each)
@@ -170,7 +175,7 @@ def summarise_load(
         alone_ns=alone_ns,
         cells=tuple(cells),
         effects=_effects(groups),
-        causes=causes_of(_valid_runs(groups), cells, machine),
+        causes=causes_of(_valid_runs(groups), cells, machine, traced),
         changes=dict(changes),
         impossible=dict(impossible),
         problems=_problems(everything),

@@ -7,7 +7,7 @@ ready, it had the CPU and nothing moved, it ran slower. Who did it is inferred:
   (kernel.sched_rt_runtime_us; up to Linux 6.11, later only with RT_GROUP_SCHED) or the fair server
   (from 6.12 on, 50 ms of every second, also where that sysctl is -1: commits d741f297bcea and
   5f6bd380c7bd). Both are of one size; a run at -1 tells them apart;
-* other waiting: a task of higher priority, or one that nothing here can name;
+* other waiting: a task of higher priority, named where the kernel's events were recorded;
 * nothing moved: stolen ticks, else an interrupt or the host, which look alike from inside;
 * slower: an SMT sibling, a frequency, a host. Named where the machine has one and a remedy against
   it helps; unknown otherwise.
@@ -35,6 +35,10 @@ _SECOND_NS = 1_000_000_000
 #: Slower execution that a remedy takes back to this share of it was due to what it removes.
 _TAKEN_BACK = 0.5
 _SERVER_DEFAULT = 0.05
+#: Share of the traced waiting that ordinary threads must have had for the kernel to have given it.
+_MOSTLY = 0.5
+#: Who had the CPU instead: as many are named.
+_NAMED = 4
 #: A part of the kept time below this is noise.
 _LEAST_PART = 0.05
 #: Time without a limit that must have been measured, in windows this long: both come once a second.
@@ -78,6 +82,7 @@ class _Scene:
     runs: Sequence[LoadRun]
     machine: Machine
     others: Mapping[str, LoadCell]
+    traced: LoadRun | None
 
     def share(self, part: float) -> float:
         """Of all lost time."""
@@ -86,12 +91,16 @@ class _Scene:
 
 
 def causes_of(
-    runs: Sequence[LoadRun], cells: Sequence[LoadCell], machine: Machine
+    runs: Sequence[LoadRun],
+    cells: Sequence[LoadCell],
+    machine: Machine,
+    traced: LoadRun | None = None,
 ) -> tuple[Cause, ...]:
     """Causes at the highest number of ordinary threads without a remedy, the greatest first.
 
     Args:
         runs: The valid ones.
+        traced: The one with the kernel's events.
     """
     plain = [cell for cell in cells if cell.condition == PLAIN and cell.lost is not None]
     if not plain:
@@ -105,6 +114,7 @@ def causes_of(
         runs=runs,
         machine=machine,
         others={cell.condition: cell for cell in cells if cell.normal == worst.normal},
+        traced=traced,
     )
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(worst, here)]
     return tuple(sorted(found, key=lambda cause: -(cause.share or 0.0)))
@@ -186,7 +196,6 @@ def _waiting(scene: _Scene) -> list[Cause]:
     lost = scene.lost
     if lost.waiting < _LEAST_SHARE:
         return []
-    share = scene.share(lost.waiting)
     seen = episodes_of(scene.here)
     every = f", {seen.period_ns / 1e6:.0f} ms apart (median)" if seen.period_ns is not None else ""
     shape = f"{lost.waiting * 1000:.1f} ms of every second the thread was ready and did not run"
@@ -195,9 +204,14 @@ def _waiting(scene: _Scene) -> list[Cause]:
     bandwidth = _kept_by_bandwidth(scene.here, scene.machine)
     server = _kept_by_server(scene.machine)
     kept = max(bandwidth or 0.0, server or 0.0)
-    if not kept or not _KEPT_LOW * kept <= lost.waiting <= _KEPT_HIGH * kept:
-        return [_other_task(share, shape, kept)]
-    found = _kept(scene, shape, bandwidth, server)
+    told, ordinary = _seen_instead(scene.traced)
+    fits = _KEPT_LOW * kept <= lost.waiting <= _KEPT_HIGH * kept
+    by_kernel = fits if ordinary is None else ordinary >= _MOSTLY
+    if not kept or not by_kernel:
+        return [_other_task(scene, shape, kept)]
+    found = _kept(scene, shape + told, bandwidth, server)
+    if ordinary is not None:  # only the kernel lets them run while a real-time thread is ready
+        return [evolve(cause, certainty="shown") for cause in found]
     if _like_a_share(seen, kept):
         return found
     return [evolve(cause, certainty="likely") for cause in found]
@@ -209,16 +223,31 @@ def _like_a_share(seen: Episodes, kept: float) -> bool:
     return seen.count > 0 and 0.1 * longest <= seen.length_ns <= 1.5 * longest
 
 
-def _other_task(share: float, shape: str, kept: float) -> Cause:
-    apart = (
-        f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not explain it"
-    )
+def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
+    """What the traced run says of who had the CPU: in words, and the share that ordinary threads
+    had; None: it says nothing."""
+    trace = traced.trace if traced is not None else {}
+    if "unavailable" in trace:
+        return f"; events were not recorded: {trace['unavailable']}", None
+    waited: dict[str, int] = trace.get("waited_ns") or {}
+    whole = sum(waited.values())
+    if not whole:
+        return "", None
+    first = sorted(waited.items(), key=lambda each: -each[1])[:_NAMED]
+    named = ", ".join(f"{who} {ns / 1e6:.1f} ms" for who, ns in first)
+    ordinary = sum(ns for who, ns in waited.items() if "ordinary" in who)
+    return f"; in the traced run its CPU had instead: {named}", ordinary / whole
+
+
+def _other_task(scene: _Scene, shape: str, kept: float) -> Cause:
+    told, ordinary = _seen_instead(scene.traced)
+    apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
     return Cause(
         name="other-task",
         title="something else had its CPU (a task of its priority or above, or the kernel)",
-        share=share,
-        certainty="unknown",
-        evidence=shape + (apart if kept else ""),
+        share=scene.share(scene.lost.waiting),
+        certainty="unknown" if ordinary is None else "likely",
+        evidence=shape + (apart if kept else "") + told,
     )
 
 
@@ -307,6 +336,7 @@ def _stopped(scene: _Scene) -> list[Cause]:
         return []
     share = scene.share(lost.stopped)
     shape = f"{lost.stopped * 1000:.1f} ms of every second it had the CPU and nothing moved"
+    shape += _interrupts(scene.traced)
     ticks = [run.machine.get("steal_ticks") for run in here]
     stolen = sum(tick for tick in ticks if isinstance(tick, int))
     if stolen:
@@ -331,6 +361,16 @@ def _stopped(scene: _Scene) -> list[Cause]:
             evidence=f"{shape}; no stolen ticks{where}",
         )
     ]
+
+
+def _interrupts(traced: LoadRun | None) -> str:
+    """What interrupts took of its CPU in the traced run, in words."""
+    spans: dict[str, int] = (traced.trace.get("interrupted_ns") or {}) if traced else {}
+    if not spans or traced is None:
+        return ""
+    first = sorted(spans.items(), key=lambda each: -each[1])[:_NAMED]
+    named = ", ".join(f"{name} {ns / 1e6:.1f} ms" for name, ns in first)
+    return f"; in {traced.window_s:g} s with events interrupts took {named}"
 
 
 def _slower(scene: _Scene) -> list[Cause]:

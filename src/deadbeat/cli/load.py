@@ -54,6 +54,11 @@ def _value_options(function: Any) -> Any:
 @click.option("--quick", is_flag=True, help="Fewer counts and repeats: about a minute.")
 @_value_options
 @click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
+@click.option(
+    "--trace/--no-trace",
+    default=True,
+    help="Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
+)
 @figures_option
 @click.option(
     "--simulated",
@@ -85,6 +90,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         value = options[option.removeprefix("--")]
         if value is not None:
             layer[key], names[key] = value, option
+    if not options["trace"]:
+        layer["trace"], names["trace"] = False, "--no-trace"
     if options["quick"]:
         layer = {**_QUICK, **layer}
     words = ctx.find_root().obj or ["load"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import field, frozen
 
@@ -28,6 +28,7 @@ class Ask:
         cpus: CPUs that all threads may use.
         pin: CPU the real-time thread is bound to.
         normal_cpus: CPUs the ordinary threads keep to; None: ``cpus``.
+        trace: Whether the kernel's events are recorded meanwhile.
         seed: Of engines that make their figures up.
     """
 
@@ -43,6 +44,7 @@ class Ask:
     cpus: tuple[int, ...]
     pin: int | None = None
     normal_cpus: tuple[int, ...] | None = None
+    trace: bool = False
     seed: int = 0
 
 
@@ -60,6 +62,7 @@ class Seen:
     priority: int | None = None
     cpu: int | None = None
     unit_ps: int | None = None
+    trace: dict[str, Any] = field(factory=dict)
 
 
 class LoadEngine(Protocol):

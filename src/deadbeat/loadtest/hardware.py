@@ -6,10 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.tracing import Tracer
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.loadtest.protocol import parse
+from deadbeat.loadtest.takers import takers_of
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting
@@ -85,17 +90,29 @@ class HardwareLoad:
             "--out": out,
         }
         options |= {} if ask.normal_cpus is None else {"--normal-cpus": _list(ask.normal_cpus)}
-        self._converse(ask, options)
+        trace = self._traced(ask, options) if ask.trace else self._converse(ask, options)
         with TemporaryDirectory() as folder:
             path = Path(folder) / "rounds"
             self._target.get(out, path)
             self._target.run(("rm", "-f", out))
-            return parse(path.read_text())
+            return evolve(parse(path.read_text()), trace=trace)
 
-    def _converse(self, ask: Ask, options: dict[str, str]) -> None:
+    def _traced(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
+        """One run under event tracing; who had the CPU, or why that is not known."""
+        with Tracer(self._target, cpus=ask.cpus) as tracer:
+            tracer.start()
+            self._converse(ask, options)
+            tracer.stop()
+            text = tracer.text()
+            if tracer.unavailable:
+                return {"unavailable": tracer.unavailable}
+            return {**takers_of(text).to_json(), "lost_events": tracer.lost}
+
+    def _converse(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
         timeout = ask.seconds + _PATIENCE_S
         for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):
             raise RunError(f"unexpected words of the program: {line[:80]}")
+        return {}
 
     def close(self) -> None:
         """Removes everything from the target."""

@@ -10,7 +10,7 @@ from attrs import frozen
 from deadbeat.loadtest.engine import Ask
 from deadbeat.loadtest.remedy import Change
 from deadbeat.loadtest.spec import LoadSpec
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, LoadKey
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 
 #: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
 OVERHEAD_S = 0.4
@@ -42,13 +42,16 @@ def cells(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[Cell, ...]:
 
 
 def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
-    """All runs in order: every repeat visits all cells, each time in a random order of its own."""
+    """All runs in order: every repeat visits all cells, each time in a random order of its own; the
+    one that is traced is the last."""
     everything = cells(spec, possible)
     keys = []
     for repeat in range(1, spec.repeats + 1):
         block = list(everything)
         random.Random(f"{spec.seed} {repeat}").shuffle(block)
         keys += [LoadKey(cell.normal, cell.condition, repeat) for cell in block]
+    if spec.trace and spec.normal:
+        keys.append(LoadKey(max(spec.normal), TRACED, 1))
     return tuple(keys)
 
 
@@ -79,5 +82,6 @@ def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -
         cpus=spec.cpus,
         pin=change.pin if change else None,
         normal_cpus=change.normal_cpus if change else None,
+        trace=key.condition == TRACED,
         seed=spec.seed,
     )

@@ -137,6 +137,7 @@ def _one(
         unit_ps=seen.unit_ps,
         applied=words,
         machine=machine,
+        trace=seen.trace,
         problems=problems(ask, seen, machine),
         kind=engine.kind,
     )

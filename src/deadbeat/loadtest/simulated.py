@@ -107,6 +107,14 @@ class SimulatedLoad:
             priority=ask.priority if ask.policy == "fifo" else 0,
             cpu=-1 if ask.pin is None else ask.pin,
             unit_ps=UNIT_PS,
+            trace={
+                "waited_ns": {"ordinary threads of this test": sum(gap[2] for gap in gaps)},
+                "interrupted_ns": {},
+                "switches": len(gaps),
+                "lost_events": 0,
+            }
+            if ask.trace
+            else {},
         )
 
     def _rounds(

@@ -15,6 +15,7 @@ from deadbeat.model.rules import (
     Choice,
     Cpus,
     DurationNs,
+    Flag,
     Name,
     Problem,
     RefusedError,
@@ -98,6 +99,7 @@ class LoadSpec:
         priority, policy: Of the real-time thread.
         remedies: Names; each alone at the highest number of ordinary threads, and all at every.
         repeats: Runs of every cell.
+        trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
     name: Annotated[str, Name()] = "load"
@@ -115,6 +117,7 @@ class LoadSpec:
         factory=lambda: tuple(known_remedies())
     )
     repeats: Annotated[int, Whole(1, 1000)] = 5
+    trace: Annotated[bool, Flag()] = True
 
     def problems(self) -> list[Problem]:
         """What is wrong between values that are each right."""

@@ -17,6 +17,8 @@ Integers = NDArray[np.int64]
 FORMS = ("back-to-back", "periodic")
 #: Conditions beside the remedies: nothing done, everything done, and no real-time thread at all.
 PLAIN, ALL, REFERENCE = "plain", "all", "reference"
+#: As PLAIN, with the kernel's events recorded: counted nowhere, as recording costs time.
+TRACED = "traced"
 _KEY = re.compile(r"n([0-9]{3,4})\.([a-z][a-z0-9-]*)\.([0-9]{4})")
 
 
@@ -30,7 +32,7 @@ class LoadKey:
 
     Attributes:
         normal: Ordinary threads.
-        condition: PLAIN, a remedy's name, ALL (all that are possible at once), or REFERENCE.
+        condition: PLAIN, a remedy's name, ALL (all that are possible at once), REFERENCE or TRACED.
         repeat: From 1.
     """
 
@@ -146,6 +148,8 @@ class LoadRun:
         applied: What the condition did: path or option -> value, in words.
         machine: Read before and after: stolen ticks, frequency, RT bandwidth; as the spec's page
             docs/reference/load.md lists them.
+        trace: Of a TRACED run: who had its CPU (`loadtest.takers.Takers`), or ``unavailable``: why
+            that is not known.
         problems: What is wrong with the run.
         kind: ``hardware``, ``emulated`` or ``simulated``.
     """
@@ -164,6 +168,7 @@ class LoadRun:
     unit_ps: int | None = None
     applied: dict[str, str] = field(factory=dict)
     machine: dict[str, Any] = field(factory=dict)
+    trace: dict[str, Any] = field(factory=dict)
     problems: tuple[Problem, ...] = ()
     kind: str = "hardware"
 
