@@ -47,12 +47,21 @@ def integer(read: Read, path: str) -> int | str:
     return int(text) if re.fullmatch(r"-?\d+", text) else unknown(f"{path} holds {text!r}")
 
 
+#: No kernel has more CPUs; a larger number in a file is damage.
+CPU_MAX = 65535
+
+
 def parse_cpu_list(text: str) -> list[int]:
-    """CPU numbers of the kernel's list format, ``0-2,5``; ``(null)`` and "" are none."""
+    """CPU numbers of the kernel's list format, ``0-2,5``; ``(null)`` and "" are none.
+
+    ValueError where it is no such list.
+    """
     cpus: list[int] = []
     for part in text.replace("(null)", "").split(","):
         if part.strip():
             first, _, last = part.partition("-")
+            if int(last or first) > CPU_MAX:
+                raise ValueError(f"there is no CPU {last or first}")
             cpus += range(int(first), int(last or first) + 1)
     return cpus
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from attrs import field, frozen
 
 from deadbeat.readiness.facts import Facts, UnreadError
-from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_cpus import cpu_set
 
 WINDOW = "command:window"
 AFFINITIES = "command:affinities"
@@ -191,7 +191,7 @@ def places(facts: Facts) -> dict[int, Place]:
         tid: Place(
             pid=pid,
             name=row.get("Name", "?"),
-            cpus=tuple(parse_cpu_list(row.get("Cpus_allowed_list", ""))),
+            cpus=tuple(sorted(cpu_set(row.get("Cpus_allowed_list", "")))),
             locked_kb=int(row["VmLck"].split()[0]) if "VmLck" in row else None,
         )
         for (pid, tid), row in rows.items()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import Facts, UnreadError
-from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_cpus import cpu_set
 from deadbeat.readiness.reading_values import (
     ONLINE,
     cpus_text,
@@ -135,11 +135,11 @@ def balancing(facts: Facts) -> Verdict:
     for path in BALANCER:
         text = facts.get(path) or ""
         for value in re.findall(r"^\s*IRQBALANCE_BANNED_CPULIST=[\"']?([\d,-]+)", text, re.M):
-            banned |= set(parse_cpu_list(value))
+            banned |= cpu_set(value)
         for value in re.findall(r"^\s*IRQBALANCE_BANNED_CPUS=[\"']?([\da-fA-F,]+)", text, re.M):
             banned |= set(mask_cpus(value))
     # Since version 1.8 it leaves out isolated CPUs by itself.
-    banned |= set(parse_cpu_list(facts.get(ISOLATED) or ""))
+    banned |= cpu_set(facts.get(ISOLATED) or "")
     if set(facts.rt_cpus) <= banned:
         return passed(f"it runs without CPU {cpus_text(banned)}")
     return failed(
@@ -503,7 +503,7 @@ def _directed(facts: Facts) -> list[tuple[str, str]]:
         number = path.split("/")[3]
         if reading.text is None:
             raise UnreadError(f"{path}: {reading.reason}")
-        row, cpus = rows.get(number), parse_cpu_list(reading.text.strip())
+        row, cpus = rows.get(number), cpu_set(reading.text.strip())
         if row is not None and _is_device(number, row) and shared(facts, cpus):
             here.append((number, _device(number, row)))
     return here

@@ -365,7 +365,7 @@ def shared_cache(facts: Facts) -> Verdict:
         return passed("none")
     found = "; ".join(f"{name}: CPUs {cpus_text(cpus)}" for name, cpus in sorted(shared.items()))
     last = max(levels.values())
-    only_last = set(shared) == {f"L{last}"} and int(last) > 2
+    only_last = set(shared) == {f"L{last}"} and last.isdigit() and int(last) > 2
     return failed(
         found,
         "the last level is shared, as on most processors" if only_last else "also near caches are",

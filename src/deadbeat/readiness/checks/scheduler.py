@@ -7,7 +7,7 @@ import re
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed
 from deadbeat.readiness.facts import CONFIG, DMESG, Facts, UnreadError
-from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_cpus import cpu_set
 from deadbeat.readiness.reading_values import (
     LOCKDOWN,
     ONLINE,
@@ -295,7 +295,7 @@ def deadline_partition(facts: Facts) -> Verdict:
     isolated = set(facts.cpu_list("/sys/devices/system/cpu/isolated"))
     partition = facts.get("/sys/fs/cgroup/cpuset.cpus.isolated")
     if partition:
-        isolated |= set(parse_cpu_list(partition))
+        isolated |= cpu_set(partition)
     housekeeping(facts)
     if set(facts.rt_cpus) <= isolated:
         return passed(f"CPU {cpus_text(isolated)} is apart from the others")
