@@ -45,6 +45,7 @@ from deadbeat.report.latency_histograms import (
     tail_curve,
 )
 from deadbeat.report.latency_loads import limits_of, load_charts
+from deadbeat.report.latency_overlays import overlay_charts
 from deadbeat.report.latency_page import latency_charts, render_latency
 from deadbeat.report.latency_split import cause_rows, cost_rows, split_charts, unavailable
 from deadbeat.report.latency_timeline import events_of, level_curve, timeline_charts
@@ -486,3 +487,16 @@ def test_times_are_written_as_people_write_them():
     assert [seconds_text(s) for s in (12, 119, 120, 7200, 172_800)] == [
         "12 s", "119 s", "2 min", "2 h", "2 days",
     ]  # fmt: skip
+
+
+def test_matrices_that_are_compared_lie_over_each_other(runs):
+    faster = made_up_runs(loads=LOADS[:2], repeats=3, seconds=0.5, scale=0.5)
+    charts = overlay_charts([("base", runs), ("new", faster)])
+    assert [chart.option for chart in charts] == ["idle", "cpu 50 %"]
+    histograms, tails = charts[0].panels
+    assert [curve.label for curve in histograms.curves] == ["base", "new"]
+    assert histograms.y_label == "wake-ups per million"
+    own = [i.raw.max_ns for r in runs if r.valid and r.key.load == IDLE for i in r.cpus]
+    assert tails.curves[0].y[-1] == max(own) / 1000
+    assert tails.curves[1].y[0] == pytest.approx(tails.curves[0].y[0] / 2, rel=0.05)
+    assert overlay_charts([("base", runs), ("lost", [])]) == []

@@ -23,6 +23,7 @@ from deadbeat.analysis.identity import name_of
 from deadbeat.analysis.latency_compare import (
     MINIMUM_EFFECT,
     MINIMUM_MISS,
+    Matrix,
     compare_latency,
     read_matrix,
 )
@@ -113,9 +114,8 @@ def compare_matrices(options: Mapping[str, Any]) -> int:
         allow_mixed=options["allow_mixed"],
         partial=options["partial"],
     )
-    # Their figures are those of effects alone: distributions are on the matrices' own pages.
     summaries = [Summary(mode="latency", rows=(), sets=()) for _ in matrices]
-    page = _write(result, summaries, folder, figures=options["figures"])
+    page = _write(result, summaries, folder, figures=options["figures"], matrices=matrices)
     return _conclude(result, page, failing, as_json=options["as_json"])
 
 
@@ -207,13 +207,21 @@ def failing_verdicts(words: Sequence[str]) -> set[str]:
 
 
 def _write(
-    result: ComparisonResult, summaries: Sequence[Summary], folder: Path, *, figures: bool
+    result: ComparisonResult,
+    summaries: Sequence[Summary],
+    folder: Path,
+    *,
+    figures: bool,
+    matrices: Sequence[Matrix] = (),
 ) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
     from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
     from deadbeat.report.comparison import write_comparison  # noqa: PLC0415  heavy
+    from deadbeat.report.latency_overlays import overlay_charts  # noqa: PLC0415  heavy
 
-    page = write_comparison(result, summaries, folder, formats=FORMATS if figures else ())
+    extra = overlay_charts((matrix.name, matrix.runs) for matrix in matrices)
+    formats = FORMATS if figures else ()
+    page = write_comparison(result, summaries, folder, formats=formats, extra=extra)
     write_json(folder / "comparison.json", attrs.asdict(result))
     return page
 

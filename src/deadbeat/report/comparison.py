@@ -18,6 +18,7 @@ from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, Me
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, parts
 from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.charts import Chart
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.comparison_charts import (
@@ -51,11 +52,13 @@ def write_comparison(
     out_dir: Path,
     *,
     formats: Sequence[str] = FORMATS,
+    extra: Sequence[Chart] = (),
 ) -> Path:
     """Writes the figures and ``compare.html`` into ``out_dir`` and returns the page's path.
 
     Args:
         summaries: In the order of ``result.campaigns``.
+        extra: Figures beside those of the comparison itself.
         formats: Of the figures on paper; none: only the page.
 
     Raises:
@@ -65,24 +68,29 @@ def write_comparison(
     with storing(folder):
         (folder / "figures" if formats else folder).mkdir(parents=True, exist_ok=True)
     if formats:
-        charts = comparison_charts(result, summaries, levels=_LEVELS)
+        charts = [*comparison_charts(result, summaries, levels=_LEVELS), *extra]
         for name, content in draw_charts(charts, _words(result, summaries), formats):
             atomic_write(folder / "figures" / name, content)
     path = folder / COMPARE_FILE
-    text = render_comparison(result, summaries, papers=bool(formats))
+    text = render_comparison(result, summaries, papers=bool(formats), extra=extra)
     atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
     return path
 
 
 def render_comparison(
-    result: ComparisonResult, summaries: Sequence[Summary], *, papers: bool = True
+    result: ComparisonResult,
+    summaries: Sequence[Summary],
+    *,
+    papers: bool = True,
+    extra: Sequence[Chart] = (),
 ) -> str:
     """The page as text; the same values give the same page.
 
     Args:
+        extra: Figures beside those of the comparison itself.
         papers: Whether the figures are in the folder ``figures`` too.
     """
-    charts = comparison_charts(result, summaries)
+    charts = [*comparison_charts(result, summaries), *extra]
     name = title(result)
     stamp = Stamp(labels=_labels(result), noise=_noise(result, summaries))
     return document(

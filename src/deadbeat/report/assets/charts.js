@@ -188,7 +188,11 @@
       const at = panel.categories.map((_, k) => k);
       Object.assign(made.xaxis, {tickmode: "array", tickvals: at, ticktext: panel.categories.map(plain), showgrid: false, range: [-0.6, at.length - 0.4]});
       // Turned so that a name ends below its place: turned the other way the last one would leave the page and be dropped.
-      if (Math.max(...panel.categories.map((name) => name.length)) * 7 + 12 > (width - 70) / at.length) made.xaxis.tickangle = -30;
+      const longest = Math.max(...panel.categories.map((name) => name.length)) * 7;
+      if (longest + 12 > (width - 70) / at.length) {
+        made.xaxis.tickangle = -30;
+        made.height += Math.round(longest / 2); // sin 30°: the names take it, not the drawing.
+      }
     }
     if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) made.yaxis.rangemode = "tozero";
     if (panel.empty) {
