@@ -225,7 +225,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("a", "b")):
         arguments = ["latency", "--simulated", "--loads", "idle,50", "--repeats", "4"]
-        arguments += ["--duration", "500ms", "--name", name, "--seed", str(seed)]
+        arguments += ["--duration", "500ms", "--name", name, "--seed", str(seed), "--no-figures"]
         assert main([*arguments, "--runs", str(runs), "--json"]) == 0
     (runs / "campaign").mkdir()
     (runs / "campaign" / CAMPAIGN_FILE).write_text("{}", encoding="utf-8")

@@ -324,7 +324,7 @@ def _interval(metric: str, effect: float | None, low: float | None, high: float 
 def _cell_line(cell: CellComparison, *, factor: bool) -> str:
     return (
         f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {metric_text(cell.metric)}"
-        f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} programs,"
+        f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} pairs,"
         f" p (Holm) {_p(cell.p_holm)}"
     )
 

@@ -28,7 +28,7 @@ from deadbeat.report.comparison_charts import (
     interval_words,
 )
 from deadbeat.report.embed import document
-from deadbeat.report.glossary import COMPARISON_TERMS
+from deadbeat.report.glossary import COMPARISON_TERMS, LATENCY_COMPARISON_TERMS
 from deadbeat.store.files import atomic_write, storing
 
 COMPARE_FILE = "compare.html"
@@ -92,6 +92,7 @@ def render_comparison(
     """
     charts = [*comparison_charts(result, summaries), *extra]
     name = title(result)
+    latency = any(summary.mode == "latency" for summary in summaries)
     stamp = Stamp(labels=_labels(result), noise=_noise(result, summaries))
     return document(
         "compare.html",
@@ -112,7 +113,10 @@ def render_comparison(
             "campaigns": _campaigns(result),
             "differences": _differences(result),
             "parameters": parts.pairs_table(_parameters(result)),
-            "glossary": parts.definitions(COMPARISON_TERMS, "terms"),
+            "glossary": parts.definitions(
+                LATENCY_COMPARISON_TERMS if latency else COMPARISON_TERMS, "terms"
+            ),
+            "results": "Latency matrices" if latency else "Campaigns",
             "charts": data_of(charts),
         },
     )

@@ -188,3 +188,32 @@ LATENCY_TERMS: tuple[tuple[str, str], ...] = (
         "Switch: to its first moment on the CPU. Exit: to its own reading of the clock.",
     ),
 )
+
+
+LATENCY_COMPARISON_TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "What is compared",
+        "Runs of the same load by the same engine, measured alike on both sides. A pair is the "
+        "n-th repeat of one and the n-th of the other. The run is the unit: wake-ups of one run "
+        "share what the machine did, and are never counted one by one.",
+    ),
+    (
+        "Metrics",
+        "Of each run, over all its CPUs: mean, 99 % and 99.9 % quantile and maximum of the "
+        "latencies, corrected for missed periods where every engine knows them, and the share of "
+        "periods missed.",
+    ),
+    (
+        "Effect",
+        "Of latencies: other / baseline - 1, in per cent. Of missed periods: other - baseline, in "
+        "percentage points. Above 0 is worse.",
+    ),
+    *(term for term in COMPARISON_TERMS if term[0] in ("Better, worse", "Equal", "Undecided")),
+    (
+        "A/A gate",
+        "The largest effect seen between matrices that differ in nothing (the same command on the "
+        "same machine and kernel, repeated). An effect below it is this machine's own "
+        "unsteadiness.",
+    ),
+    ("Cell", "A load measured by an engine; with --per-cpu, on one CPU."),
+)
