@@ -5,6 +5,7 @@ Truth: what the kernel's files show before.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,15 @@ def _chosen(text: str) -> str:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
+def alone() -> Iterator[None]:
+    """Another run of these tests would take odd values for what was there before."""
+    with next(iter(THERE)).open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def journal(alone: None, tmp_path: Path) -> Iterator[Journal]:
     before = {path: path.read_text() for path in THERE}
     try:
         for path, (odd, _) in THERE.items():
