@@ -262,6 +262,24 @@ def test_two_do_not_change_settings_at_once(
     assert machine.revert() == {"restored"}
 
 
+def test_without_flock_two_do_not_change_settings_at_once_either(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _path_of_few_tools(tmp_path / "bin", monkeypatch, flock=False, sleep="exit 0")
+    machine.state.mkdir()
+    boot = Path(BOOT_ID).read_text().strip()
+    owner = machine.state / "owner"
+    owner.symlink_to(f"{os.getpid()} {boot}")
+    with pytest.raises(TargetError, match="another deadbeat is changing settings"):
+        machine.journal.apply(WANTED, reason="test")
+    assert held(machine.root) == machine.before
+    owner.unlink()
+    owner.symlink_to(f"{2**30} {boot}")  # of a process that has ended
+    machine.journal.apply(WANTED, reason="test")
+    assert machine.revert() == {"restored"}
+    assert not os.path.lexists(owner)
+
+
 def test_a_shell_and_a_few_programs_are_enough(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +321,37 @@ def test_without_room_for_the_whole_journal_nothing_is_changed(
     assert held(machine.root) == machine.before
     assert machine.revert() == {"back"}
     assert machine.stands() == []
+
+
+def test_a_value_that_the_kernel_makes_another_of_goes_back_at_once(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = tmp_path / "bin" / "cat"
+    kernel.parent.mkdir()
+    real = os.environ["PATH"]
+    kernel.write_text(
+        f"""#!/bin/sh
+PATH={real}
+[ $# = 0 ] || exec cat "$@"
+text=$(cat; printf x)
+[ "$text" != "500
+x" ] || text="200
+x"
+printf %s "${{text%x}}"
+"""
+    )
+    kernel.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{kernel.parent}:{real}")
+    wanted = [Setting(SWAPPINESS, "500"), WANTED[1]]
+    done = machine.journal.apply(wanted, reason="test")
+    assert [(each.outcome, each.reason) for each in done.changes] == [
+        ("refused", "the kernel made it 200"),
+        ("applied", ""),
+    ]
+    assert machine.reads(SWAPPINESS) == "61\n"
+    assert machine.stands() == ["applied"]
+    machine.revert()
+    assert held(machine.root) == machine.before
 
 
 #: Stands in for every program of the script: the process group ends before the one of number LIMIT.

@@ -114,14 +114,23 @@ lock() {
         boot_of ''
         until ln -s "$$ $boot_now" "$state/owner" 2>/dev/null; do
             owner=$(ls -l "$state/owner" 2>/dev/null) owner=${owner##*-> }
-            if [ -n "$owner" ] && { [ "${owner#* }" != "$boot_now" ] || [ ! -d "/proc/${owner%% *}" ]; }
-            then rm -f "$state/owner"
-            fi
+            [ -z "$owner" ] || alive || break_lock
             wait_for_lock
         done
         trap 'rm -f "$state/owner"' EXIT
     fi
     rm -f "$state"/*.part
+}
+
+# Whether the process $owner is there, in this boot.
+alive() { [ "${owner#* }" = "$boot_now" ] && [ -d "/proc/${owner%% *}" ]; }
+
+# Of an owner that is no more; moved away first, as somebody else may have done the same meanwhile.
+break_lock() {
+    mv "$state/owner" "$state/owner.$$" 2>/dev/null || return
+    taken=$(ls -l "$state/owner.$$") taken=${taken##*-> }
+    [ "$taken" = "$owner" ] || ln -s "$taken" "$state/owner"
+    rm -f "$state/owner.$$"
 }
 
 wait_for_lock() {
@@ -166,7 +175,7 @@ apply() {
         shift 3
         journal && todo="$todo $record"
     done
-    if [ -n "$todo" ]; then to_disk "$todo $snapshots"; else rm -f "$state/$snapshots"; fi
+    if [ -n "$todo" ]; then to_disk "$todo $snapshots"; else forget_snapshot; fi
     for record in $todo; do change "$state/$record"; done
 }
 
@@ -182,6 +191,8 @@ keep_snapshot() {
         done
     done > "$state/$snapshots"
 }
+
+forget_snapshot() { [ -z "$snapshots" ] || rm -f "$state/$snapshots"; }
 
 journal() {
     [ -e "$file" ] || { tell skipped "$path" '' "$want" 'not on this machine'; return 1; }
@@ -200,6 +211,7 @@ journal() {
             "$reason" "$snapshots" && cat "$file"
     } > "$state/$record.part" && mv "$state/$record.part" "$state/$record" && return 0
     rm -f "$state/$record.part"
+    [ -n "$todo" ] || forget_snapshot
     die "the journal in $state cannot be written; nothing was changed"
 }
 
@@ -218,9 +230,9 @@ change() {
         drop "$1"
         tell refused "$path" "$old" "$want" "${why:-the kernel kept its own value}"
     else
-        seen=$now
-        put_back "$1" >/dev/null
-        tell refused "$path" "$old" "$want" "the kernel made it $seen${why:+ ($why)}"
+        said="the kernel made it $now${why:+ ($why)}"
+        put_back "$1" >/dev/null || said="$said, and it would not go back: it stays in the journal"
+        tell refused "$path" "$old" "$want" "$said"
     fi
 }
 
