@@ -151,7 +151,7 @@ def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") 
     ("given", "name", "seriousness"),
     [
         ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
-        ({"load": loaded(50, 0.65)}, "load-exceeded", "warning"),
+        ({"load": loaded(50, 0.7)}, "load-exceeded", "warning"),
         ({"load": loaded(50, 0.9)}, "load-exceeded", "invalid"),
         ({"load": loaded(0, 0.2)}, "not-idle", "warning"),
         ({"load": loaded(0, 0.82)}, "not-idle", "invalid"),

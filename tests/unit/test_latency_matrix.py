@@ -6,13 +6,23 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import attrs
 import pytest
+from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
 from deadbeat.latency.engines.simulated import SimulatedEngine
 from deadbeat.latency.made_up import MadeUpLoads
 from deadbeat.latency.plan import keys, visits
-from deadbeat.latency.runner import Doubted, Lost, Machine, Progress, lacking, run_matrix
+from deadbeat.latency.runner import (
+    Doubted,
+    Lost,
+    Machine,
+    Progress,
+    lacking,
+    run_matrix,
+    without_engine,
+)
 from deadbeat.latency.spec import ALL_LOADS, LatencySpec, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
@@ -145,6 +155,15 @@ def test_a_matrix_is_measured_and_then_lacks_nothing(tmp_path: Path) -> None:
     assert "ticks" in run.circumstances["missing"]
 
 
+def test_the_time_of_the_measuring_threads_is_no_load() -> None:
+    (run,) = made_up_runs(loads=[LoadPoint("cpu", 50)], repeats=1, cpus=(0,), seconds=2.0)
+    cpu = attrs.evolve(run.cpus[0], cpu_ns=200_000_000)
+    said = {"asked": 50, "achieved": {"0": 0.62, "1": 0.5}}
+    told = without_engine(said, (cpu,), seconds=2.0)
+    assert told == {"asked": 50, "achieved": {"0": 0.52, "1": 0.5}}
+    assert without_engine(said, run.cpus, seconds=2.0) == said
+
+
 class Interrupted:
     """Measures ``runs`` times, then the person presses Ctrl-C."""
 
@@ -238,6 +257,8 @@ def test_other_verbs_know_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["runs", *where]) == 0
     assert main(["show", *where]) == 0
     shown = capsys.readouterr().out
+    assert main(["show", "latenzy", *where]) == 2
+    assert "did you mean latency?" in capsys.readouterr().err
     assert shown.count("P(latency > ") == 2
     (tmp_path / "latency" / "report.html").unlink()
     assert main(["runs", *where]) == 0

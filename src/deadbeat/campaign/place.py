@@ -19,6 +19,8 @@ from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, CampaignStore
 from deadbeat.store.family import entries, family, numbered
+from deadbeat.store.latency import LATENCY_FILE
+from deadbeat.store.load import LOAD_FILE
 from deadbeat.store.origin import Origin
 
 _LIST_HINT = "deadbeat runs lists them"
@@ -213,7 +215,8 @@ def find_campaign(runs: Path, text: str) -> Path:
     for path in (runs / text, Path(text)):
         if (path / CAMPAIGN_FILE).is_file():
             return path.resolve() if path.is_symlink() else path
-    known = [path.name for path in _campaigns(runs)]
+    files = (CAMPAIGN_FILE, LATENCY_FILE, LOAD_FILE)
+    known = [p.name for p in sorted(entries(runs)) if any((p / file).is_file() for file in files)]
     if not known:
         raise UsageError(f"there is no campaign {text}", f"{runs} holds none: deadbeat profile")
     near = get_close_matches(text, known, n=1, cutoff=0.5)

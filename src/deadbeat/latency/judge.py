@@ -17,6 +17,8 @@ from deadbeat.model.latency import CpuLatency, Problem, Seriousness
 #: Share of a CPU's time by which a load may miss what was asked, and by which something else may
 #: run beside it: more of that is doubtful, much more is another load than the run is named after.
 LOAD_TOLERANCE, LOAD_OTHER = 0.1, 0.25
+#: CPU time an engine takes beside its measuring, s: cyclictest formats a line for every bucket.
+ENGINE_S = 0.2
 #: Share of time the host took: doubtful, and too much.
 STEAL_WARNING, STEAL_INVALID = 0.005, 0.05
 #: Relative range of a CPU's frequency that still is one frequency.
@@ -81,7 +83,8 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
         if load.get("judged"):
             yield _problem("load-unknown", "how busy the CPUs were could not be read")
         return
-    high = {cpu: share for cpu, share in achieved.items() if share > asked + LOAD_TOLERANCE}
+    most = asked + LOAD_TOLERANCE + ENGINE_S / evidence.request.seconds
+    high = {cpu: share for cpu, share in achieved.items() if share > most}
     low = {cpu: share for cpu, share in achieved.items() if share < asked - LOAD_TOLERANCE}
     if low and load.get("judged"):
         text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
@@ -89,7 +92,7 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
     if high and load.get("judged"):
         text = f"asked for {asked:.0%} of each CPU, {_shares(high)} were busy: something else ran"
         name = "load-exceeded" if asked else "not-idle"
-        much = max(high.values()) > asked + LOAD_OTHER
+        much = max(high.values()) > most + LOAD_OTHER - LOAD_TOLERANCE
         yield _problem(name, text, "invalid" if much else "warning")
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -22,7 +23,7 @@ from deadbeat.latency.load import Loads, RunningLoad
 from deadbeat.latency.plan import Visit, keys, seed_of, visits
 from deadbeat.latency.spec import LatencySpec
 from deadbeat.model.errors import DeadbeatError, TargetError
-from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.base import Target
 
@@ -211,18 +212,18 @@ class _Session:
             load.stop()
 
     def _run(self, key: LatencyKey, load: RunningLoad) -> bool:
-        """Measures and stores one run; returns whether its load died."""
+        """Measures and stores one run, or why it has no result; returns whether its load died."""
         engine, target = self._machine.engines[key.engine], self._machine.target
         request = request_of(self._spec, key)
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         before = take(target, first=True)
         load.begin()
         measured: Measured | None = None
-        failure: TargetError | None = None
+        failure: DeadbeatError | None = None
         with _looking(target, seconds=request.seconds) as between:
             try:
                 measured = engine.measure(target, request)
-            except TargetError as error:
+            except DeadbeatError as error:
                 failure = error
         load_said = load.end()
         died = bool(load_said.get("died"))
@@ -230,6 +231,7 @@ class _Session:
             assert failure is not None
             self._lost(key, failure)
             return died
+        load_said = without_engine(load_said, measured.cpus, seconds=request.seconds)
         seen = compare(before, take(target), between=between, cpus=request.cpus)
         evidence = Evidence(request=request, cpus=measured.cpus, load=load_said, circumstances=seen)
         run = LatencyRun(
@@ -271,6 +273,18 @@ class _Session:
         pace = (self._clock() - self._began) / (self._todo - self._left)
         done = self.total - self._left
         self._tell(Progress(done=done, total=self.total, eta_s=pace * self._left))
+
+
+def without_engine(
+    load: Mapping[str, Any], cpus: Sequence[CpuLatency], *, seconds: float
+) -> dict[str, Any]:
+    """``load`` with what it achieved less the time of the measuring threads, where they tell it."""
+    own = {str(cpu.cpu): cpu.cpu_ns / (seconds * 1e9) for cpu in cpus if cpu.cpu_ns is not None}
+    achieved = {
+        cpu: round(max(share - own.get(cpu, 0.0), 0.0), 4)
+        for cpu, share in (load.get("achieved") or {}).items()
+    }
+    return {**load, "achieved": achieved}
 
 
 @contextmanager
