@@ -143,6 +143,31 @@ def test_hardening_that_costs_nothing_is_not_called_a_cost(fast):
     assert "hard is larger beside 3 of 3 loads" in words(costly)
 
 
+def hardened(given: Side, name: str, **states: str) -> Side:
+    return evolve(given, name=name, platform={**given.platform, "details": {"hardening": states}})
+
+
+def test_the_hardening_that_differs_is_named_or_said_to_be_unknown(fast):
+    draw = preset_of("hardening").draw
+    assert "rt and b had is not recorded" in words(draw(question([fast, evolve(fast, name="b")])))
+    plain = hardened(fast, "plain", iommu="on: strict", alloc="off: not set")
+    hard = hardened(fast, "hard", iommu="on: strict", alloc="on: INIT_ON_ALLOC")
+    drawn = draw(question([plain, hard]))
+    (table,) = [table for table in drawn.tables if table.title.startswith("Hardening")]
+    assert table.columns == ("option", "plain", "hard")
+    assert table.rows == (("alloc", "off: not set", "on: INIT_ON_ALLOC"),)
+    assert "recorded" not in words(drawn)
+    same = draw(question([plain, evolve(plain, name="same")]))
+    assert "No hardening option that was recorded differs" in words(same)
+
+
+def test_what_differs_between_two_systems_is_listed(slow, fast):
+    drawn = preset_of("two-kernels").draw(question([slow, fast]))
+    table = drawn.tables[-1]
+    assert table.title == "What differs between the systems"
+    assert ("kernel", "6.1 standard", "6.1 rt") in table.rows
+
+
 def test_inventories_stand_side_by_side_or_are_asked_for(slow, fast):
     known = evolve(slow, inventory={"packages": "549", "boot time": "20 s"})
     drawn = preset_of("bsp").draw(question([known, fast]))

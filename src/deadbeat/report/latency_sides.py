@@ -71,11 +71,12 @@ class Question:
 
 @frozen(kw_only=True)
 class Table:
-    """Texts in rows under a heading."""
+    """Texts in rows under a heading; ``empty`` stands there without any."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    empty: str = "None."
 
 
 @frozen(kw_only=True)

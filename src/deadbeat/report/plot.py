@@ -179,6 +179,6 @@ def _caveats(lines: Sequence[str]) -> str:
 def _table(table: Table, number: int) -> str:
     heading = f"<h3>{escape(table.title)}</h3>"
     if not table.rows:
-        return f"{heading}{parts.missing()}"
+        return f"{heading}<p>{escape(table.empty)}</p>"
     made = parts.cell_table(table.columns, table.rows, id=f"table-{number}", kind="said")
     return heading + parts.scrolled(made, table.title)

@@ -13,6 +13,7 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
+from deadbeat.report.presets._platforms import differences_table
 from deadbeat.report.presets._ratios import effect_sentence, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 
@@ -48,6 +49,7 @@ def draw(asked: Question) -> Drawn:
             inventory_table(asked),
             ratio_table(asked, _QUANTITIES),
             systems_table(asked),
+            differences_table(asked),
         ),
         caveats=(*(missing if without else ()), *caveats(asked)),
     )
@@ -58,6 +60,7 @@ def inventory_table(asked: Question) -> Table:
     names = dict.fromkeys(name for side in asked.sides for name in side.inventory)
     return Table(
         title="What the systems consist of",
+        empty="Not recorded.",
         columns=("", *(side.name for side in asked.sides)),
         rows=tuple(
             (name, *(side.inventory.get(name, _NOT_RECORDED) for side in asked.sides))

@@ -12,6 +12,11 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
+from deadbeat.report.presets._platforms import (
+    differences_table,
+    hardening_caveats,
+    hardening_table,
+)
 from deadbeat.report.presets._ratios import effect_sentence, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 
@@ -34,9 +39,11 @@ def draw(asked: Question) -> Drawn:
         sentences=(effect_sentence(asked, "max_of_a_run", "Maximum of one run"),),
         tables=(
             ratio_table(asked, (("max", "maximum"), ("max_of_a_run", "maximum of one run"))),
+            hardening_table(asked),
             systems_table(asked),
+            differences_table(asked),
         ),
-        caveats=caveats(asked),
+        caveats=(*hardening_caveats(asked), *caveats(asked)),
     )
 
 

@@ -12,6 +12,11 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
+from deadbeat.report.presets._platforms import (
+    differences_table,
+    hardening_caveats,
+    hardening_table,
+)
 from deadbeat.report.presets._ratios import effect_sentence, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 from deadbeat.report.times import seconds_text
@@ -44,9 +49,11 @@ def draw(asked: Question) -> Drawn:
                 asked,
                 (("max", "maximum"), ("max_of_a_run", "maximum of one run"), ("mean", "average")),
             ),
+            hardening_table(asked),
             systems_table(asked),
+            differences_table(asked),
         ),
-        caveats=(*_short(asked), *caveats(asked)),
+        caveats=(*_short(asked), *hardening_caveats(asked), *caveats(asked)),
     )
 
 

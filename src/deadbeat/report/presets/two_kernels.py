@@ -16,6 +16,7 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
+from deadbeat.report.presets._platforms import differences_table
 from deadbeat.report.presets._ratios import ratio, ratio_text, same_length
 from deadbeat.report.presets._sources import HEDERA
 from deadbeat.report.times import time_text
@@ -38,7 +39,7 @@ def draw(asked: Question) -> Drawn:
     return Drawn(
         charts=(chart,),
         sentences=_sentences(asked, load),
-        tables=(_table(asked, load), systems_table(asked)),
+        tables=(_table(asked, load), systems_table(asked), differences_table(asked)),
         caveats=caveats(asked, (load,)),
     )
 
