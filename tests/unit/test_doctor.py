@@ -75,12 +75,24 @@ def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
 
 def test_json_holds_every_field_and_is_json() -> None:
     plain = json.loads(json.dumps(words.as_json(diagnose()), allow_nan=False))
-    assert {*plain} == {"target", "summary", "checks", "inventory", "hardening"}
+    assert {*plain} == {"target", "summary", "checks", "tune", "inventory", "hardening"}
     fields = {"id", "status", "reason", "found", "wanted", "severity", "source", "cure", "read"}
     assert all(fields <= {*check} for check in plain["checks"])
     counted = plain["summary"]
     assert counted["fail"] + counted["unknown"] + counted["pass"] == len(plain["checks"])
     assert plain["target"]["kind"] == "simulated"
+
+
+def test_what_fails_leads_to_the_knobs_that_cure_it() -> None:
+    found = diagnose()
+    migration = next(r for r in found.results if r.id == "scheduler.timer-migration")
+    assert words.cure(migration).endswith("(knob timer-migration)")
+    tuning = words.tuning(found)
+    assert tuning is not None and tuning[0] == "deadbeat tune apply realtime"
+    assert tuning[1].startswith("cures ")
+    asked = words.tuning(examine(FakeTarget(files=FILES, outputs=OUTPUTS), rt_cpus=[1]))
+    assert asked is not None and asked[0].endswith(" --rt-cpus 1")
+    assert words.tuning(examine(FakeTarget())) is None
 
 
 def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> None:
@@ -100,8 +112,11 @@ def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> No
 NOBODY = """
 import json, os
 from deadbeat.readiness.doctor import examine
-from deadbeat.report import doctor_page, doctor_words
+from deadbeat.report import doctor_words
+from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
+# Everything is imported while the interpreter's files can still be read.
+doctor_words.as_json(examine(FakeTarget()))
 if os.geteuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)

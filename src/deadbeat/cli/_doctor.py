@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from deadbeat.cli._options import choice
@@ -18,7 +17,6 @@ from deadbeat.cli._rt_cpus import rt_cpus
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
 from deadbeat.model.words import nearest, shown
-from deadbeat.readiness.cures import Advice, advised
 from deadbeat.readiness.doctor import Diagnosis, examine, families, of_families
 from deadbeat.readiness.facts import gather
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
@@ -46,9 +44,7 @@ def doctor(options: Mapping[str, Any]) -> int:
         diagnosis = examine(target, workload=workload, rt_cpus=asked, checks=checks)
     page = _write(diagnosis, options)
     if options["as_json"]:
-        advice = _advice(diagnosis)
-        tune = None if advice is None else attrs.asdict(advice)
-        print_json({**words.as_json(diagnosis), "tune": tune, "page": str(page) if page else None})
+        print_json({**words.as_json(diagnosis), "page": str(page) if page else None})
     else:
         _print(diagnosis, every=options["show_all"])
         if page:
@@ -130,17 +126,8 @@ def _print(diagnosis: Diagnosis, *, every: bool) -> None:
         )
         click.echo("What it does cost here: deadbeat doctor --hardening-cost WITHOUT WITH")
     click.echo(words.sentence(diagnosis))
-    advice = _advice(diagnosis)
-    if advice is not None:
-        asked = diagnosis.facts.asked_cpus
-        cpus = f" --rt-cpus {cpus_text(diagnosis.facts.rt_cpus)}" if asked else ""
-        count = f"{len(advice.checks)} of what fails"
-        click.echo(f"deadbeat tune apply {advice.profile}{cpus} cures {count}, and can be put back")
-
-
-def _advice(diagnosis: Diagnosis) -> Advice | None:
-    failing = (result.id for result in diagnosis.results if result.status == "fail")
-    return advised(failing, workload=diagnosis.facts.workload)
+    if tuning := words.tuning(diagnosis):
+        click.echo(" ".join(tuning))
 
 
 def _tell(result: CheckResult) -> None:
@@ -154,7 +141,7 @@ def _lines(result: CheckResult) -> Iterator[str]:
     status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
     head = f"  {status:<5}{result.severity:<7} {result.id}  {words.told(result)}"
     yield from textwrap.wrap(head, width, subsequent_indent=" " * 15) or [head]
-    if result.status == "fail" and result.cure:
+    if cure := words.cure(result):
         indent = " " * 15
-        text = f"{indent}do: {result.cure}"
+        text = f"{indent}do: {cure}"
         yield from textwrap.wrap(text, width, subsequent_indent=f"{indent}    ")

@@ -41,7 +41,7 @@ def render_doctor(diagnosis: Diagnosis) -> str:
             "banner": parts.banner(words.labels(diagnosis)),
             "head_facts": parts.definitions(words.facts(diagnosis)),
             "sentence": parts.together(words.sentence(diagnosis)),
-            "overview": _overview(diagnosis),
+            "overview": _overview(diagnosis) + _tuning(diagnosis),
             "families": "".join(map(_family, words.groups(diagnosis.results))),
             "inventory": inventory,
             "inventory_link": _LINKS if inventory else "",
@@ -61,6 +61,14 @@ def _overview(diagnosis: Diagnosis) -> str:
     )
 
 
+def _tuning(diagnosis: Diagnosis) -> str:
+    tuning = words.tuning(diagnosis)
+    if tuning is None:
+        return ""
+    command, does = tuning
+    return f'<p class="tuning"><code>{escape(command)}</code> {escape(does)}.</p>'
+
+
 def _family(group: words.Group) -> str:
     items = "".join(map(_item, group.results))
     return (
@@ -72,7 +80,8 @@ def _family(group: words.Group) -> str:
 
 
 def _item(result: CheckResult) -> str:
-    cure = f'<p class="cure">What to do: <code>{escape(result.cure)}</code></p>'
+    text = words.cure(result)
+    cure = f'<p class="cure">What to do: <code>{escape(text)}</code></p>' if text else ""
     details = parts.definitions(
         (("wanted", result.wanted), ("read", result.read), ("source", result.source))
     )
@@ -82,7 +91,7 @@ def _item(result: CheckResult) -> str:
         f"<p><strong>{escape(result.title)}</strong>"
         f' <span class="id">{escape(result.id)}</span></p>'
         f"<p>{parts.prose(words.told(result))}</p>"
-        f"{cure if result.status == 'fail' and result.cure else ''}"
+        f"{cure}"
         f"<details><summary>wanted, read, source</summary><dl>{details}</dl></details></div></li>"
     )
 

@@ -10,8 +10,10 @@ import attrs
 from attrs import frozen
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
+from deadbeat.readiness.cures import Advice, advised
 from deadbeat.readiness.doctor import Diagnosis
 from deadbeat.readiness.hardening import Hardening, State
+from deadbeat.readiness.knob import Knob, all_knobs
 from deadbeat.readiness.reading_values import cpus_text
 
 #: Families by title, where the name alone says too little; a family without one has its name.
@@ -127,6 +129,39 @@ def told(result: CheckResult) -> str:
     return " – ".join(filter(None, (result.found, reason))) or "as wanted"
 
 
+def knobs_for(result: CheckResult) -> tuple[Knob, ...]:
+    """Knobs of `deadbeat tune` with which a check passes; those of a running machine first."""
+    found = [knob for knob in all_knobs().values() if result.id in knob.cures]
+    return tuple(sorted(found, key=lambda knob: (knob.settings is None, knob.name)))
+
+
+def cure(result: CheckResult) -> str:
+    """``sysctl -w ... (knob timer-migration)``; "" where nothing is to be done."""
+    names = [knob.name for knob in knobs_for(result)]
+    if result.status != "fail" or not result.cure:
+        return ""
+    return f"{result.cure} (knob {' or '.join(names)})" if names else result.cure
+
+
+def advice(diagnosis: Diagnosis) -> Advice | None:
+    """The profile of `deadbeat tune` that cures some of what fails; None: none does."""
+    failing = (result.id for result in diagnosis.results if result.status == "fail")
+    return advised(failing, workload=diagnosis.facts.workload)
+
+
+def tuning(diagnosis: Diagnosis) -> tuple[str, str] | None:
+    """What to type to change at once what can be changed and put back, and what that cures."""
+    found = advice(diagnosis)
+    if found is None:
+        return None
+    patient = diagnosis.patient
+    cpus = f" --rt-cpus {cpus_text(patient.rt_cpus)}" if patient.asked_cpus else ""
+    return (
+        f"deadbeat tune apply {found.profile}{cpus}",
+        f"cures {len(found.checks)} of what fails, and can be put back",
+    )
+
+
 def inventory_rows(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
     return [(item.title, item.text, item.basis) for item in diagnosis.inventory]
 
@@ -156,7 +191,11 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
                 for severity, found in by_severity.items()
             },
         },
-        "checks": [attrs.asdict(result) for result in diagnosis.results],
+        "checks": [
+            {**attrs.asdict(result), "knobs": [knob.name for knob in knobs_for(result)]}
+            for result in diagnosis.results
+        ],
+        "tune": None if (found := advice(diagnosis)) is None else attrs.asdict(found),
         "inventory": [{**attrs.asdict(item), "text": item.text} for item in diagnosis.inventory],
         "hardening": [_plain(option, state) for option, state in diagnosis.hardening],
     }
