@@ -191,6 +191,34 @@ def test_what_cannot_be_measured_is_refused_in_one_line(changes: dict[str, str],
         assert processes_of(machine.folder) == []
 
 
+def test_measuring_under_address_and_undefined_behaviour_sanitizers() -> None:
+    flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    toolchain = Toolchain.find(flags=flags, static=False)
+    program = link_program(toolchain, NO_TASK_SETS, fragments_root=POOLS)
+    with executor(toolchain=toolchain, lock_memory=False) as machine:
+        mark = Path(machine.folder) / "trace_marker"
+        mark.write_text("")
+        options = {
+            "--policy": "fifo",
+            "--priority": "70",
+            "--seconds-ns": str(100 * MS),
+            "--interval-ns": str(MS // 10),
+            "--worst": "1024",
+            "--break-ns": "1",
+            "--mark-file": str(mark),
+            "--out": f"{machine.folder}/wake-ups",
+        }
+        with machine.start_program(program, "probe", options) as process:
+            lines = []
+            while (line := process.read_line(LOCK_WAIT)) is not None:
+                lines.append(line)
+            assert lines[-1].startswith("done 0 "), process.stderr()
+        _, cpus = results(machine)
+        assert mark.read_text().count("latency=") > 0
+    for cpu in cpus:
+        check_counts(cpu)
+
+
 def test_nothing_is_left_when_the_guardian_is_killed() -> None:
     with executor() as machine:
         with measuring(machine, seconds_ns=str(3600 * 1000 * MS)) as process:
