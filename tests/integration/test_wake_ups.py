@@ -240,8 +240,8 @@ def test_two_measurements_at_once_are_refused() -> None:
 def test_traced_wake_ups_split_into_parts_that_sum_to_what_the_threads_saw() -> None:
     engine = ProberEngine(lock_wait=LOCK_WAIT)
     with LocalTarget() as target:
-        request = Request(cpus=CPUS, seconds=0.2, trace=True, break_ns=1)
-        measured = engine.measure(target, request)
+        request = Request(cpus=CPUS, seconds=0.2, break_ns=1)
+        measured = engine.trace(target, request, engine.measure(target, request))
     for cpu in measured.cpus:
         check_counts(cpu)
     if measured.problems == ():  # tracefs is refused here: it says why

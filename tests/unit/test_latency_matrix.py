@@ -11,6 +11,7 @@ import pytest
 from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
+from deadbeat.latency.engine import Measured, unsplit
 from deadbeat.latency.engines.simulated import SimulatedEngine
 from deadbeat.latency.made_up import MadeUpLoads
 from deadbeat.latency.plan import keys, visits
@@ -214,6 +215,29 @@ def test_a_load_that_dies_makes_its_run_invalid_and_one_that_will_not_start_lose
     assert "out of memory" in doubt.reason
     left = lacking(spec, store, retry_failed=False)
     assert left == [] and len(lacking(spec, store)) == 1
+
+
+class Tracing(Interrupted):
+    """Notes whether its load was still judged when it traced."""
+
+    def __init__(self, loads: MadeUpLoads) -> None:
+        super().__init__(99)
+        self._loads = loads
+        self.traced: list[bool] = []
+
+    def trace(self, target: object, request: object, measured: Measured) -> Measured:
+        self.traced.append(self._loads.judging)
+        assert self._loads.running
+        return unsplit(measured, "made up")
+
+
+def test_what_is_traced_lies_outside_of_what_is_judged_but_beside_the_load(tmp_path: Path) -> None:
+    spec, loads = small(repeats=1, trace=True), MadeUpLoads((0, 1))
+    store, engine = begun(tmp_path, spec), Tracing(loads)
+    run_matrix(spec, store, machine(loads, engine), on_event=lambda _: None)
+    assert engine.traced == [False] * 3
+    run = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 0))
+    assert [split.unavailable for split in run.split] == ["made up"] * 2
 
 
 class Refusing(Interrupted):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.latency.cause import Moments, handlers_within, runner_at
-from deadbeat.latency.engine import Request
-from deadbeat.latency.engines.prober import ProberEngine, with_worst
+from deadbeat.latency.engine import Measured, Request
+from deadbeat.latency.engines.cyclictest import CyclictestEngine
+from deadbeat.latency.engines.prober import ProberEngine, cpu_latency, with_worst
+from deadbeat.latency.engines.simulated import SimulatedEngine
 from deadbeat.latency.path import Traced, split_path, told_worst, wake_ups
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
@@ -332,7 +334,10 @@ def measured_options(target: FakeTarget) -> list[dict[str, str]]:
 
 def test_a_traced_run_is_another_than_the_one_that_counts() -> None:
     target = machine(SHELL, text_of(*usual()))
-    measured = ProberEngine().measure(target, Request(cpus=(1,), seconds=60, trace=True))
+    request = Request(cpus=(1,), seconds=60, trace=True)
+    measured = ProberEngine().measure(target, request)
+    assert measured.split == ()
+    measured = ProberEngine().trace(target, request, measured)
     counts, traced = measured_options(target)
     assert "--mark-file" not in counts
     assert traced["--mark-file"] == "/instance/trace_marker"
@@ -348,17 +353,17 @@ def test_the_worst_of_a_long_run_has_its_cause_and_the_run_says_that_it_was_trac
     (options,) = measured_options(target)
     assert (options["--break-ns"], options["--break-file"]) == ("5000", "/instance/tracing_on")
     assert measured.split[0].worst["latency_ns"] == 6200
-    assert measured.split[1] == PathSplit(cpu=2, unavailable="not traced")
+    assert "another CPU" in measured.split[1].unavailable
     assert [problem.name for problem in measured.problems] == ["traced"]
 
 
-@pytest.mark.parametrize("how", [{"trace": True}, {"break_ns": 5000}])
-def test_without_event_tracing_the_run_counts_and_says_why_it_has_no_split(
-    how: dict[str, int],
-) -> None:
+@pytest.mark.parametrize("keep", [0, 5000])
+def test_without_event_tracing_the_run_counts_and_says_why_it_has_no_split(keep: int) -> None:
     target = machine(REFUSED)
-    request = Request(cpus=(1, 2), seconds=60, **how)  # type: ignore[arg-type]
+    request = Request(cpus=(1, 2), seconds=60, break_ns=keep)
     measured = ProberEngine().measure(target, request)
+    if not keep:
+        measured = ProberEngine().trace(target, request, measured)
     assert measured.cpus[0].cycles == 4
     assert [split.unavailable for split in measured.split] == ["tracefs is not mounted"] * 2
     assert measured.problems == ()
@@ -368,10 +373,29 @@ def test_without_event_tracing_the_run_counts_and_says_why_it_has_no_split(
 def test_the_worst_of_the_run_that_counts_goes_before_that_of_the_traced_one() -> None:
     split = split_path(text_of(*usual()), [THREAD])
     kept = PathSplit(cpu=1, worst={"latency_ns": 9, "cause": "x"})
-    (joined,) = with_worst(split, (1,), kept)
+    (joined,) = with_worst(split, (kept,))
     assert (joined.worst, joined.parts) == (kept.worst, split[0].parts)
-    (alone,) = with_worst((), (1,), kept)
+    (alone,) = with_worst((PathSplit(cpu=1, unavailable="refused"),), (kept,))
     assert (alone.worst, alone.unavailable) == (kept.worst, "")
     none = PathSplit(cpu=1, unavailable="none was later")
-    assert with_worst(split, (1,), none) == split
-    assert with_worst((), (1,), none) == (none,)
+    assert with_worst(split, (none,)) == split == with_worst(split, ())
+
+
+def test_a_traced_run_that_fails_leaves_the_run_that_counts() -> None:
+    target = machine(SHELL)
+    request = Request(cpus=(1,), seconds=60, trace=True)
+    measured = ProberEngine().measure(target, request)
+    (program,) = (name for name in target.conversations if name != "sh")
+    target.conversations[program] = Conversation(greeting=("error busy 9",))
+    traced = ProberEngine().trace(target, request, measured)
+    assert traced.cpus == measured.cpus
+    assert "has this machine (process 9)" in traced.split[0].unavailable
+
+
+def test_engines_that_split_no_path_say_so() -> None:
+    measured = Measured(cpus=(cpu_latency(cpu(), 10**6),))
+    request = Request(cpus=(3,), seconds=1, trace=True)
+    for engine in (CyclictestEngine(), SimulatedEngine()):
+        (split,) = engine.trace(FakeTarget(), request, measured).split
+        assert split.cpu == 3
+        assert split.unavailable

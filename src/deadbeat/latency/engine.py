@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.model.latency import IDLE, CpuLatency, LoadPoint, PathSplit, Problem
 from deadbeat.targets.base import Target
+
+#: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
+TRACE_S = 10.0
 
 
 @frozen(kw_only=True)
@@ -22,8 +25,7 @@ class Request:
         policy: ``fifo`` or ``other``.
         dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest
             does; ``system``: left as an application would find it.
-        trace: Whether a short run with the kernel's events recorded follows the one that counts,
-            and its wake-ups' path is split.
+        trace: Whether `Engine.trace` follows `Engine.measure`.
         break_ns: The kernel's events are recorded in the run that counts, and kept around every
             wake-up that is later than this and than all before: the very worst of a long run
             has its cause. What recording them costs is in its figures then. 0: they are not.
@@ -52,6 +54,12 @@ class Measured:
     problems: tuple[Problem, ...] = ()
 
 
+def unsplit(measured: Measured, why: str) -> Measured:
+    """``measured`` by an engine that splits no path, and why."""
+    split = tuple(PathSplit(cpu=cpu.cpu, unavailable=why) for cpu in measured.cpus)
+    return evolve(measured, split=split)
+
+
 class Engine(Protocol):
     """Something that measures wake-up latency on a target.
 
@@ -78,3 +86,7 @@ class Engine(Protocol):
         Raises:
             TargetError: Permission, a program that died, a machine that is in use.
         """
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """``measured`` with the path of wake-ups split, by a run of its own of at most TRACE_S with
+        the kernel's events, or with the reason why it is not. Its figures count nowhere else."""

@@ -20,6 +20,7 @@ class MadeUpLoads:
 
     Attributes:
         running: Loads that were started and not stopped.
+        judging: Whether what one achieves is being counted.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class MadeUpLoads:
         self._died = dict(died or {})
         self._refused = dict(refused or {})
         self.running: list[LoadPoint] = []
+        self.judging = False
 
     def unavailable(self, target: Target, point: LoadPoint) -> str:
         """Never."""
@@ -43,22 +45,23 @@ class MadeUpLoads:
         if point.text in self._refused:
             raise TargetError(self._refused[point.text], "")
         self.running.append(point)
-        return _MadeUpLoad(self.running, point, self._cpus, self._died.get(point.text, ""))
+        return _MadeUpLoad(self, point, self._cpus, self._died.get(point.text, ""))
 
 
 class _MadeUpLoad:
     def __init__(
-        self, running: list[LoadPoint], point: LoadPoint, cpus: tuple[int, ...], died: str
+        self, loads: MadeUpLoads, point: LoadPoint, cpus: tuple[int, ...], died: str
     ) -> None:
-        self._running = running
+        self._loads = loads
         self._point = point
         self._cpus = cpus
         self._died = died
 
     def begin(self) -> None:
-        pass
+        self._loads.judging = True
 
     def end(self) -> dict[str, Any]:
+        self._loads.judging = False
         return {
             "asked": self._point.percent,
             "judged": self._point.profile == "cpu",
@@ -69,5 +72,5 @@ class _MadeUpLoad:
         }
 
     def stop(self) -> None:
-        if self._point in self._running:
-            self._running.remove(self._point)
+        if self._point in self._loads.running:
+            self._loads.running.remove(self._point)

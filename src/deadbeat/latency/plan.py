@@ -11,12 +11,15 @@ import hashlib
 
 from attrs import frozen
 
+from deadbeat.latency.engine import TRACE_S
 from deadbeat.latency.spec import LatencySpec
 from deadbeat.model.latency import LatencyKey, LoadPoint
 
 #: What one run costs beside its measuring time, and one visit beside its runs, s: reading the
 #: circumstances; a load that starts, settles and ends.
 _RUN_S, _VISIT_S = 0.4, 1.3
+#: Beside the measuring time of a traced run: tracing begins and ends, the trace is copied and read.
+_TRACE_S = 1.5
 #: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
 _RUN_BYTES = 40_000
 
@@ -70,9 +73,16 @@ def estimate(spec: LatencySpec, *, runs: int) -> Estimate:
     # Histograms grow with the logarithm of what is measured.
     return Estimate(
         runs=runs,
-        seconds=runs * (spec.seconds + _RUN_S) + visits_ * _VISIT_S,
+        seconds=runs * (spec.seconds + _RUN_S) + visits_ * _VISIT_S + _traced(spec, runs),
         bytes=runs * _RUN_BYTES * max(len(spec.cpus or ()), 1),
     )
+
+
+def _traced(spec: LatencySpec, runs: int) -> float:
+    """What the traced runs take, s."""
+    if not spec.trace or "prober" not in (spec.engines or ()):
+        return 0.0
+    return runs / len(spec.engines or ()) * (min(spec.seconds, TRACE_S) + _TRACE_S)
 
 
 def _engines(spec: LatencySpec, load: LoadPoint, block: int) -> tuple[str, ...]:

@@ -233,6 +233,8 @@ class _Session:
             return died
         load_said = without_engine(load_said, measured.cpus, seconds=request.seconds)
         seen = compare(before, take(target), between=between, cpus=request.cpus)
+        if request.trace and not died:
+            measured = engine.trace(target, request, measured)
         evidence = Evidence(request=request, cpus=measured.cpus, load=load_said, circumstances=seen)
         run = LatencyRun(
             key=key,

@@ -14,7 +14,7 @@ from attrs import evolve
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.tracing import Tracer
-from deadbeat.latency.engine import Measured, Request
+from deadbeat.latency.engine import TRACE_S, Measured, Request
 from deadbeat.latency.path import EVENTS, Traced, split_path, told_worst
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.histogram import Histogram
@@ -26,8 +26,6 @@ from deadbeat.targets.base import Process, Target
 WORST = 20
 #: Beyond the guardian's own bound of a minute, so that it has the first word.
 PATIENCE_S = 90.0
-#: A traced run lasts no longer: beyond it the oldest events would be lost.
-TRACE_S = 10.0
 #: Buffer of each CPU for a traced run, and for the trace of one wake-up.
 TRACE_KB, KEPT_KB = 4096, 1024
 _VERSION = 1
@@ -77,18 +75,25 @@ class ProberEngine:
         return f"deadbeat {tool_version()} ({self._program().name})"
 
     def measure(self, target: Target, request: Request) -> Measured:
-        """Measures once; see the protocol. With ``trace`` a short traced run comes after it."""
-        kept = None
+        """Measures once; see the protocol."""
+        split: tuple[PathSplit, ...] = ()
         if request.break_ns:
-            plain, kept = self._kept(target, request)
+            plain, split = self._kept(target, request)
         else:
             plain = self._run(target, request)
-        split = self._split(target, request) if request.trace else ()
         return Measured(
             cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
-            split=split if kept is None else with_worst(split, request.cpus, kept),
+            split=split,
             problems=tuple(problems_of(plain)),
         )
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """Splits the path; see the protocol. What `measure` kept of its worst wake-up stays."""
+        try:
+            split = self._split(target, request)
+        except TargetError as error:
+            split = _untraced(request.cpus, str(error))
+        return evolve(measured, split=with_worst(split, measured.split))
 
     def _split(self, target: Target, request: Request) -> tuple[PathSplit, ...]:
         """A run of its own with the kernel's events, for no longer than its buffers can hold."""
@@ -102,13 +107,15 @@ class ProberEngine:
                 return _untraced(request.cpus, tracer.unavailable)
             return split_path(text, traced_threads(plain), lost=tracer.lost)
 
-    def _kept(self, target: Target, request: Request) -> tuple[dict[str, Any], PathSplit]:
+    def _kept(
+        self, target: Target, request: Request
+    ) -> tuple[dict[str, Any], tuple[PathSplit, ...]]:
         """The run that counts, with the kernel's events, and why its worst wake-up was late."""
         with Tracer(target, cpus=request.cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
             tracer.start()
             if tracer.unavailable:
-                (why,) = _untraced(request.cpus[:1], tracer.unavailable)
-                return self._run(target, request), why
+                why = tracer.unavailable
+                return self._run(target, request), _untraced(request.cpus, why)
             keeper = _Keeper(tracer)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
@@ -212,30 +219,29 @@ class _Keeper:
                 self._last, self._text = (place, due_ns, latency_ns), self._tracer.text()
             self._tracer.start()
 
-    def told(self, plain: Mapping[str, Any], request: Request) -> PathSplit:
-        """The worst wake-up with its cause."""
+    def told(self, plain: Mapping[str, Any], request: Request) -> tuple[PathSplit, ...]:
+        """The worst wake-up with its cause, on its CPU."""
+        why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
         if self._last is None:
-            why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
-            return PathSplit(cpu=request.cpus[0], unavailable=why)
+            return _untraced(request.cpus, why)
         place, due_ns, latency_ns = self._last
         thread = traced_threads(plain)[place]
-        return PathSplit(cpu=thread.cpu, worst=told_worst(self._text, thread, due_ns, latency_ns))
+        worst = told_worst(self._text, thread, due_ns, latency_ns)
+        return tuple(
+            PathSplit(cpu=cpu, worst=worst)
+            if cpu == thread.cpu
+            else PathSplit(cpu=cpu, unavailable="the worst wake-up was on another CPU")
+            for cpu in request.cpus
+        )
 
 
-def with_worst(
-    split: Sequence[PathSplit], cpus: Sequence[int], kept: PathSplit
-) -> tuple[PathSplit, ...]:
-    """What is known of every CPU, with the worst wake-up of the run that counts where ``kept`` has
-    it."""
-    every = {cpu: PathSplit(cpu=cpu, unavailable="not traced") for cpu in cpus}
-    every |= {one.cpu: one for one in split}
-    known = every[kept.cpu]
-    if kept.worst:
-        why = known.unavailable if known.parts else ""
-        every[kept.cpu] = evolve(known, worst=kept.worst, unavailable=why)
-    elif not split:
-        every = {cpu: PathSplit(cpu=cpu, unavailable=kept.unavailable) for cpu in cpus}
-    return tuple(every[cpu] for cpu in cpus)
+def with_worst(split: Sequence[PathSplit], kept: Sequence[PathSplit]) -> tuple[PathSplit, ...]:
+    """``split`` with the worst wake-ups that were ``kept`` of the run that counts."""
+    worst = {one.cpu: one.worst for one in kept if one.worst}
+    return tuple(
+        evolve(one, worst=worst[one.cpu], unavailable="") if one.cpu in worst else one
+        for one in split
+    )
 
 
 # --- what the program wrote ---------------------------------------------------------------------

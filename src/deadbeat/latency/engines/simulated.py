@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deadbeat.latency.engine import Measured, Request
+from deadbeat.latency.engine import Measured, Request, unsplit
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import BLOCKS_MAX, CpuLatency, Late
 from deadbeat.targets.base import Target
@@ -38,6 +38,10 @@ class SimulatedEngine:
     def measure(self, target: Target, request: Request) -> Measured:
         """Draws the wake-ups; takes no time."""
         return Measured(cpus=tuple(self._cpu(request, place) for place in range(len(request.cpus))))
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """There is nothing to trace."""
+        return unsplit(measured, "a made-up machine has no kernel")
 
     def _cpu(self, request: Request, place: int) -> CpuLatency:
         random = np.random.default_rng((request.seed, place))
