@@ -281,10 +281,14 @@ def test_stretches_of_time_keep_their_maxima():
     run = run_of([10] * 1000)
     cpu = evolve(run.cpus[0], block_ns=1_000_000, block_maxima=(5_000,) * 999 + (83_000,))
     curve = level_curve([evolve(run, cpus=(cpu,))], 0, look=0, size=1.0)
-    assert len(curve.x) <= 260
+    assert 190 <= len(curve.x) <= 402
     assert max(curve.y) == 83.0
     assert curve.x[-1] == 1.0
     assert level_curve([run], 0, look=0, size=1.0).x == ()
+    many = [evolve(run, cpus=(evolve(cpu, block_maxima=(5_000, 7_000 + n)),)) for n in range(900)]
+    curve = level_curve(many, 0, look=0, size=1.0)
+    assert len(curve.x) <= 402
+    assert (max(curve.y), curve.x[-1]) == (pytest.approx(7.899), pytest.approx(900.0))
 
 
 def test_an_invalid_run_is_in_no_picture():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from attrs import frozen
 
 from deadbeat.model.latency import Late, LatencyRun, LoadPoint
@@ -109,20 +110,22 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
 
 def level_curve(runs: Sequence[LatencyRun], cpu: int, *, look: int, size: float) -> Curve:
     """The latest wake-up of every stretch of time on a CPU; empty where no engine keeps it."""
+    each = -(-_STRETCHES // max(len(runs), 1))
     starts: list[float] = []
     tops: list[int] = []
     start = 0.0
     for run in runs:
         for item in run.cpus:
-            if item.cpu == cpu and item.block_ns:
-                starts += [
-                    start + place * item.block_ns / 1e9 for place in range(len(item.block_maxima))
-                ]
-                tops += item.block_maxima
+            if item.cpu == cpu and item.block_ns and item.block_maxima:
+                blocks = np.asarray(item.block_maxima, np.int64)
+                first = np.arange(0, len(blocks), -(-len(blocks) // each))
+                starts += (start + first * item.block_ns / 1e9).tolist()
+                tops += np.maximum.reduceat(blocks, first).tolist()
         start += run.seconds
     if not any(tops):
         return Curve(label="", kind="steps", x=(), y=())
-    step = -(-len(tops) // _STRETCHES)
+    # Of more runs than stretches several stand for one.
+    step = -(-len(tops) // (2 * _STRETCHES))
     lowest = min(top for top in tops if top)
     shown = [max(lowest, *tops[k : k + step]) for k in range(0, len(tops), step)]
     return Curve(
