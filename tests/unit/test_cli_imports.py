@@ -42,6 +42,7 @@ def imported(*arguments: str) -> list[str]:
         (),
         ("profile", "--help"),
         ("fragments", "--help"),
+        ("latency", "--help"),
         ("sched", "simulate", "--help"),
     ],
 )

@@ -21,6 +21,7 @@ from deadbeat.latency.runner import (
     Machine,
     Progress,
     lacking,
+    looking,
     run_matrix,
     without_engine,
 )
@@ -163,6 +164,17 @@ def test_the_time_of_the_measuring_threads_is_no_load() -> None:
     told = without_engine(said, (cpu,), seconds=2.0)
     assert told == {"asked": 50, "achieved": {"0": 0.52, "1": 0.5}}
     assert without_engine(said, run.cpus, seconds=2.0) == said
+
+
+def test_a_long_run_is_looked_at_while_it_lasts_and_a_short_one_is_not() -> None:
+    target = FakeTarget(files={"/proc/stat": "cpu0 1 0 0 9 0 0 0 0 0 0\n"})
+    with looking(target, seconds=60.0) as seen:
+        pass
+    assert seen == []
+    with looking(target, seconds=1.0, every_s=0.001) as seen:
+        while len(seen) < 2:
+            pass
+    assert seen[0].ticks[0].busy == 1
 
 
 class Interrupted:

@@ -17,6 +17,10 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.histogram import Histogram, bucket_of
 from deadbeat.model.latency import CpuLatency
 
+#: What reading a damaged file raises.
+DAMAGE = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError)
+#: What no latency reaches; sums of 10^9 of them still are whole numbers of 64 bits.
+_LONGEST_NS = 10**16 * 3
 _HINT = "cyclictest --json=FILE -h 1000000 writes what can be read"
 
 
@@ -69,8 +73,15 @@ def read_cyclictest(text: str, *, name: str) -> CyclictestResult:
             kernel=f"{system.get('release', '')} {system.get('version', '')}".strip(),
             realtime=bool(system.get("realtime")),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        why = words_of(error)
         raise DataError(f"{name} is not JSON of cyclictest: {why}", _HINT) from error
 
 
@@ -120,6 +131,11 @@ def with_missed(raw: Histogram, interval_ns: int) -> Histogram:
     )
 
 
+def words_of(error: BaseException) -> str:
+    """One line of what was raised."""
+    return str(error).splitlines()[0][:100] if str(error).strip() else type(error).__name__
+
+
 def _either(plain: Mapping[str, Any], key: str) -> str:
     """A key as it is called, or with the colon some versions append."""
     return str(plain.get(f"{key}:", plain.get(key, "")))
@@ -163,6 +179,8 @@ def counted(
     Args:
         least, greatest, mean: As the source says them; None: from the counts.
     """
+    if min(counts, default=0) < 0 or max(counts, default=0) * step >= _LONGEST_NS:
+        raise ValueError("a latency below 0 or above a year")
     buckets: dict[int, int] = {}
     for value, count in counts.items():
         number = bucket_of(value * step)

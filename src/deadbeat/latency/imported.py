@@ -15,6 +15,7 @@ from deadbeat.latency.cyclictest_json import expecting
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, Problem
 
+_INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
 _NOT_RECORDED = (
     "read from a file: what else ran, load, temperature, steal and the like are not known"
 )
@@ -94,7 +95,10 @@ def read_foreign(text: str, name: str) -> Foreign:
     """
     for importer in all_importers():
         if importer.fits(text):
-            return importer.read(text, name)
+            found = importer.read(text, name)
+            if not found.cpus:
+                raise DataError(f"{name} holds no figures of any CPU", f"is it of {importer.name}?")
+            return found
     known = ", ".join(importer.name for importer in all_importers())
     raise DataError(f"{name} is of no format that is known", f"one of: {known}")
 
@@ -106,8 +110,11 @@ def as_run(
 
     Raises:
         UsageError: The interval, or the priority, is nowhere.
+        DataError: What the file says cannot be.
     """
     interval = foreign.interval_ns or told.interval_ns
+    if interval is not None and not 0 < interval <= _INTERVAL_MAX_NS:
+        raise DataError(f"{name}: an interval of {interval} ns", "is the file damaged?")
     if interval is None:
         raise UsageError(f"{name} does not say its interval", "give it with --interval")
     policy = foreign.policy or "fifo"
@@ -115,6 +122,8 @@ def as_run(
     if priority is None:
         raise UsageError(f"{name} does not say its priority", "give it with --priority")
     seconds = foreign.seconds or told.seconds
+    if any((cpu.raw.max_ns or 0) // interval > _PERIODS_LATE_MAX for cpu in foreign.cpus):
+        raise DataError(f"{name}: a latency of more than a million periods", "is it damaged?")
     cpus = tuple(_cpu(cpu, foreign.skips, seconds, interval) for cpu in foreign.cpus)
     return LatencyRun(
         key=LatencyKey(load, foreign.engine, repeat),

@@ -220,7 +220,7 @@ class _Session:
         load.begin()
         measured: Measured | None = None
         failure: DeadbeatError | None = None
-        with _looking(target, seconds=request.seconds) as between:
+        with looking(target, seconds=request.seconds) as between:
             try:
                 measured = engine.measure(target, request)
             except DeadbeatError as error:
@@ -290,16 +290,18 @@ def without_engine(
 
 
 @contextmanager
-def _looking(target: Target, *, seconds: float) -> Iterator[list[Snapshot]]:
+def looking(
+    target: Target, *, seconds: float, every_s: float = _LOOK_S
+) -> Iterator[list[Snapshot]]:
     """Looks at the machine once a minute while the block runs; a short one is left alone."""
     seen: list[Snapshot] = []
-    if seconds <= _LOOK_S:
+    if seconds <= every_s:
         yield seen
         return
     stop = threading.Event()
 
     def look() -> None:
-        while not stop.wait(_LOOK_S):
+        while not stop.wait(every_s):
             try:
                 seen.append(take(target))
             except TargetError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from deadbeat.latency.cyclictest_json import counted
+from deadbeat.latency.cyclictest_json import counted, words_of
 from deadbeat.latency.imported import Foreign, Importer
 from deadbeat.model.errors import DataError
 from deadbeat.model.latency import CpuLatency
@@ -30,8 +30,15 @@ def _read(text: str, name: str) -> Foreign:
             host=str(system.get("nodename", "")),
             kernel=f"{system.get('release', '')} {system.get('version', '')}".strip(),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        why = words_of(error)
         raise DataError(f"{name} is not JSON of jitterdebugger: {why}", _HINT) from error
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from deadbeat.latency.cyclictest_command import called
-from deadbeat.latency.cyclictest_json import counted
+from deadbeat.latency.cyclictest_json import counted, words_of
 from deadbeat.latency.imported import Foreign, Importer
 from deadbeat.model.errors import DataError
 from deadbeat.model.latency import CpuLatency
@@ -38,8 +38,15 @@ def _read(text: str, name: str) -> Foreign:
             cmdline=str(kernel.get("cmdline", "")),
             **how,
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        why = words_of(error)
         raise DataError(f"{name} is no RT Dataset of OSADL: {why}", _HINT) from error
 
 
