@@ -45,6 +45,7 @@ from deadbeat.report.latency_histograms import (
     tail_curve,
 )
 from deadbeat.report.latency_loads import limits_of, load_charts
+from deadbeat.report.latency_machine import machine_charts
 from deadbeat.report.latency_overlays import overlay_charts
 from deadbeat.report.latency_page import latency_charts, render_latency
 from deadbeat.report.latency_split import cause_rows, cost_rows, split_charts, unavailable
@@ -397,6 +398,24 @@ def beside(repeat: int, **more) -> LatencyRun:
         "commands": [["stress-ng", "--cpu", "2"]], "throughput": {"bogo-ops": 100 + repeat},
     }  # fmt: skip
     return run_of([10], repeat=repeat, circumstances=seen | more, load=load)
+
+
+def test_what_the_machine_did_is_drawn_where_it_was_read():
+    half = LoadPoint("cpu", 50)
+    made = [run_on(half, beside(n)) for n in range(2)]
+    (chart,) = machine_charts(made)
+    reached, temperature = chart.panels
+    asked, curve = reached.curves
+    assert (asked.label, asked.y) == ("asked", (50.0,))
+    assert curve.y == (pytest.approx((49 + 51 + 49 + 52) / 4),)
+    assert (curve.low, curve.high) == ((49.0,), (52.0,))
+    assert [c.label for c in temperature.curves] == ["zone0"]
+    assert temperature.curves[0].high == (45.0,)
+    stolen = [run_on(half, beside(3, steal_share={"0": 0.02, "1": 0.0}))]
+    assert [panel.title for panel in machine_charts(stolen)[0].panels] == [
+        "Load reached", "Temperature", "Taken by the host",
+    ]  # fmt: skip
+    assert machine_charts([run_of([10])]) == []
 
 
 def run_on(load: LoadPoint, run: LatencyRun) -> LatencyRun:

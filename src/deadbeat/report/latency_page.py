@@ -16,6 +16,7 @@ from deadbeat.report.embed import document
 from deadbeat.report.glossary import LATENCY_TERMS
 from deadbeat.report.latency_histograms import histogram_charts, tail_charts
 from deadbeat.report.latency_loads import load_charts
+from deadbeat.report.latency_machine import machine_charts
 from deadbeat.report.latency_split import split_charts
 from deadbeat.report.latency_timeline import timeline_charts
 
@@ -28,6 +29,7 @@ def latency_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[
         *timeline_charts(runs),
         *tail_charts(summary),
         *split_charts(summary.cells),
+        *machine_charts(runs),
     ]
 
 
@@ -46,8 +48,9 @@ def render_latency(
     """
     machine = platform or {}
     labels = labels_of(summary)
-    split = split_charts(summary.cells)
-    charts = [c for c in latency_charts(summary, runs) if c.name not in {s.name for s in split}]
+    split, machine_did = split_charts(summary.cells), machine_charts(runs)
+    elsewhere = {chart.name for chart in (*split, *machine_did)}
+    charts = [chart for chart in latency_charts(summary, runs) if chart.name not in elsewhere]
     stamp = Stamp(labels=labels, noise="")
     return document(
         "latency.html",
@@ -72,9 +75,10 @@ def render_latency(
             "tail": _tail(summary),
             "why": figures(split, stamp) + latency_split.section(summary.cells),
             "validity": _validity(summary, runs),
-            "circumstances": latency_circumstances.section(runs, machine, parameters or {}),
+            "circumstances": figures(machine_did, stamp)
+            + latency_circumstances.section(runs, machine, parameters or {}),
             "glossary": parts.definitions(LATENCY_TERMS, "terms"),
-            "charts": data_of([*charts, *split]),
+            "charts": data_of([*charts, *split, *machine_did]),
         },
     )
 
