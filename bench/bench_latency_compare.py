@@ -6,7 +6,8 @@ Everything is drawn run by run from pools of repeats of one command. Record one 
     bench/bench_latency_compare.py --record tests/pools/aa/latency-NAME.json runs/aa-*
 
 ``--made-up`` writes a pool of the simulated engine: every run has a scale of its own (2 %), and so
-has every session (3 %).
+has every session (3 %). With ``--stalls`` a fifth of the runs has a stall of 30 to 300 ms besides,
+as virtual machines have: missed periods and all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import attrs
 import numpy as np
 from common import report
 from pools import POOLS, compact, share
@@ -34,6 +36,7 @@ from deadbeat.analysis.latency_compare import Matrix, latency_options, read_matr
 from deadbeat.latency.engine import Request
 from deadbeat.latency.engines.simulated import SimulatedEngine
 from deadbeat.model.comparison import LATENCY_METRICS
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
 from deadbeat.targets.fake import FakeTarget
@@ -41,6 +44,8 @@ from deadbeat.targets.fake import FakeTarget
 EFFECTS = (0.1, 0.2, 0.5)
 #: Of what is made up: sessions, repeats, length of a run in seconds, deviation of a session.
 _SESSIONS, _REPEATS, _SECONDS, _SESSION = 10, 6, 3.0, 0.03
+#: Share of the runs that have a stall, where stalls are asked for.
+_STALLED = 0.2
 _LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("cpu", 100))
 
 
@@ -76,7 +81,7 @@ def write(file: Path, matrices: Sequence[Matrix], circumstances: dict[str, objec
     atomic_write(file, compact({**pool_to_plain(pool), "format": FORMAT, "tool": tool_version()}))
 
 
-def make_up(file: Path) -> None:
+def make_up(file: Path, *, stalls: bool) -> None:
     """Sessions of a made-up machine that drifts from one to the next."""
     random = np.random.default_rng(20261122)
     matrices = []
@@ -87,6 +92,8 @@ def make_up(file: Path) -> None:
             for repeat in range(_REPEATS)
             for place, load in enumerate(_LOADS)
         ]
+        if stalls:
+            runs = [_stalled(run, random) if random.random() < _STALLED else run for run in runs]
         matrices.append(
             Matrix(
                 name=f"made-up-{session + 1:02d}",
@@ -104,7 +111,8 @@ def make_up(file: Path) -> None:
             "soc": "made up",
             "kernel": "none",
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "note": f"simulated engine: a run's scale varies by 2 %, a session's by {_SESSION:.0%}",
+            "note": f"simulated engine: a run's scale varies by 2 %, a session's by {_SESSION:.0%}"
+            + (f"; a stall in {_STALLED:.0%} of the runs" if stalls else ""),
         },
     )
 
@@ -123,6 +131,26 @@ def _made_up_run(engine: SimulatedEngine, load: LoadPoint, repeat: int, *, seed:
     )
 
 
+def _stalled(run: LatencyRun, random: np.random.Generator) -> LatencyRun:
+    """With a stall of all CPUs at once, and the periods missed meanwhile."""
+    length = int(1e8 * random.lognormal(0, 0.5))
+    missed = length // run.interval_ns
+    waited = Histogram.of(length - step * run.interval_ns for step in range(missed + 1))
+    return attrs.evolve(
+        run,
+        cpus=tuple(
+            attrs.evolve(
+                cpu,
+                cycles=cpu.cycles - missed,
+                missed=missed,
+                raw=cpu.raw + Histogram.of([length]),
+                corrected=cpu.raw + waited,
+            )
+            for cpu in run.cpus
+        ),
+    )
+
+
 def measure(path: Path, comparisons: int) -> None:
     # Ungated: without --aa a measured comparison decides nothing, and so raises no alarm either.
     pool, label = read_pool(path), path.stem
@@ -134,7 +162,7 @@ def measure(path: Path, comparisons: int) -> None:
            round((time.perf_counter() - began) / comparisons, 4), "s", about)  # fmt: skip
     share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
           verdicts=dict(found.verdicts))  # fmt: skip
-    for metric in LATENCY_METRICS[:4]:
+    for metric in LATENCY_METRICS[:-1]:
         alone = latency_options(metrics=(metric,), ungated=True)
         found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
         share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
@@ -182,13 +210,14 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=400)
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a pool and stop")
     parser.add_argument("--made-up", type=Path, metavar="FILE", help="write a made-up pool, stop")
+    parser.add_argument("--stalls", action="store_true", help="of --made-up: with stalls")
     parser.add_argument("--note", default="", help="what else was going on while it was recorded")
     parser.add_argument("runs", type=Path, nargs="*", help="matrices of a pool (--record)")
     options = parser.parse_args()
     if options.record:
         record(options.record, options.runs, options.note)
     elif options.made_up:
-        make_up(options.made_up)
+        make_up(options.made_up, stalls=options.stalls)
     else:
         for path in sorted(POOLS.glob(f"{LATENCY_POOL}*.json")):
             measure(path, options.comparisons)

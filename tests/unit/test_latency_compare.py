@@ -37,17 +37,39 @@ def test_a_slower_kernel_is_worse_and_a_faster_one_better() -> None:
     slow, fast = matrix("b", 2, scale=1.3), matrix("c", 3, scale=0.75)
     result = compared(ordinary, slow)
     assert result.verdict == "worse"
-    assert {verdicts(result)[name] for name in ("mean", "p99")} == {"worse"}
-    mean = result.comparisons[0].metrics[0]
+    assert {verdicts(result)[name] for name in ("p50", "mean", "p99")} == {"worse"}
+    mean = result.comparisons[0].metrics[1]
     assert mean.effect == pytest.approx(0.3, abs=0.05)
     assert mean.low is not None and mean.high is not None and mean.low < 0.3 < mean.high
     assert compared(ordinary, fast).verdict == "better"
     assert compared(ordinary, slow, fast).verdict == "worse"
 
 
+def with_spikes(run: LatencyRun) -> LatencyRun:
+    """In every other repeat, one wake-up far later than any other."""
+    if run.key.repeat % 2:
+        return run
+    spike = Histogram.of([50_000_000])
+    cpus = (
+        evolve(cpu, raw=cpu.raw + spike, corrected=(cpu.corrected or cpu.raw) + spike)
+        for cpu in run.cpus
+    )
+    return evolve(run, cpus=tuple(cpus))
+
+
+def test_an_earlier_median_does_not_make_up_for_a_later_tail() -> None:
+    """The maxima scatter too much to be called worse; that is no reason to call B better."""
+    fast = matrix("b", 3, scale=0.75)
+    result = compared(matrix("a", 1), of_runs("b", [with_spikes(run) for run in fast.runs]))
+    found = verdicts(result)
+    assert found["p50"] == "better" and found["max"] == "undecided"
+    assert result.verdict == "undecided"
+    assert "maximum" in result.comparisons[0].reason or "max" in result.comparisons[0].reason
+
+
 def test_means_that_are_alike_are_shown_equal_and_maxima_are_not() -> None:
     found = verdicts(compared(matrix("a", 1), matrix("b", 2)))
-    assert found["mean"] == found["p99"] == "equal"
+    assert found["p50"] == found["mean"] == found["p99"] == "equal"
     assert found["max"] == "undecided"
 
 

@@ -51,7 +51,7 @@ def overall(
         harm: Why the other may be worse than the pairs show.
         words: For what is compared.
     """
-    leaning = [metric for metric in metrics if _leans_worse(metric)]
+    leaning = [metric for metric in metrics if _leans_worse(metric, words)]
     empty = _without_data(metrics)
     found = {}
     for verdict in ("worse", "better"):
@@ -72,9 +72,13 @@ def overall(
     return _without_difference(metrics, against_better, empty, words)
 
 
-def _leans_worse(metric: MetricComparison) -> bool:
-    """Too few programs differ to say anything, but these matter and speak for the baseline."""
-    return not metric.told and metric.effect is not None and metric.effect >= metric.minimum
+def _leans_worse(metric: MetricComparison, words: Vocabulary) -> bool:
+    """Nothing can be said, but what there is speaks for the baseline, and matters.
+
+    Of campaigns only where too few programs differ to say anything.
+    """
+    silent = metric.verdict == "undecided" if words.cautious else not metric.told
+    return silent and metric.effect is not None and metric.effect >= metric.minimum
 
 
 def _without_difference(

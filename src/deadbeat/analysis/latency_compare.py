@@ -223,7 +223,7 @@ def _chosen(cpu: CpuLatency, *, corrected: bool) -> Histogram:
 
 
 def _values(latencies: Histogram) -> dict[str, float | None]:
-    quantiles = {name: latencies.quantile(QUANTILES_PPM[name]) for name in ("p99", "p99.9")}
+    quantiles = {name: latencies.quantile(QUANTILES_PPM[name]) for name in ("p50", "p99", "p99.9")}
     return {"mean": latencies.mean_ns, **quantiles, "max": latencies.max_ns}
 
 

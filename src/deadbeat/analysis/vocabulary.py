@@ -19,6 +19,9 @@ class Vocabulary:
         more: What makes a comparison sharper, after a number.
         rare: What would make rare events speak.
         finish: What to do where results are missing.
+        cautious: Whether ``better`` is withheld where any metric leans the other way by the minimum
+            effect, also if chance may have done it: an earlier median does not make up for a
+            later tail.
     """
 
     units: str
@@ -30,6 +33,7 @@ class Vocabulary:
     more: str
     rare: str
     finish: str
+    cautious: bool = False
 
 
 CAMPAIGNS = Vocabulary(
@@ -59,4 +63,5 @@ LATENCIES = Vocabulary(
     more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
     finish="repeat the commands that began them: they measure what is lacking",
+    cautious=True,
 )

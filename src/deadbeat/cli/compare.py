@@ -22,7 +22,7 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     "--metric",
     multiple=True,
     metavar="NAME",
-    help="slowdown, delay_ratio or deadline_miss_ratio; of latencies mean, p99, p99.9, max or"
+    help="slowdown, delay_ratio or deadline_miss_ratio; of latencies p50, mean, p99, p99.9, max or"
     " missed_ratio; may be repeated.  [all]",
 )
 @click.option(

@@ -13,7 +13,7 @@ from deadbeat.model.results import Finding
 VERDICTS = ("better", "worse", "equal", "undecided")
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: Of latency matrices: of the wake-ups of a run, corrected for missed periods where that is known.
-LATENCY_METRICS = ("mean", "p99", "p99.9", "max", "missed_ratio")
+LATENCY_METRICS = ("p50", "mean", "p99", "p99.9", "max", "missed_ratio")
 
 
 @frozen(kw_only=True)

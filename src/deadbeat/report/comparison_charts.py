@@ -39,6 +39,7 @@ NAMES: Mapping[str, str] = {
     "slowdown": "Slowdown",
     "delay_ratio": "Delay ratio",
     "deadline_miss_ratio": "Deadline miss ratio",
+    "p50": "Median latency",
     "mean": "Mean latency",
     "p99": "99 % quantile",
     "p99.9": "99.9 % quantile",

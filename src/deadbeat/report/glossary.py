@@ -199,7 +199,7 @@ LATENCY_COMPARISON_TERMS: tuple[tuple[str, str], ...] = (
     ),
     (
         "Metrics",
-        "Of each run, over all its CPUs: mean, 99 % and 99.9 % quantile and maximum of the "
+        "Of each run, over all its CPUs: median, mean, 99 % and 99.9 % quantile and maximum of the "
         "latencies, corrected for missed periods where every engine knows them, and the share of "
         "periods missed.",
     ),
