@@ -200,6 +200,20 @@ def test_what_must_not_differ_is_refused_all_at_once(fast):
     )  # fmt: skip
 
 
+def test_idle_states_that_were_held_off_on_one_side_alone_are_refused(fast):
+    held, left = (evolve(fast, name=n, settings={"dma_latency": n}) for n in ("hold", "system"))
+    with pytest.raises(UsageError, match="cpu_dma_latency differs: hold: hold; system: system"):
+        question([held, left])
+    assert question([held, fast]).loads
+
+
+def test_more_cpus_and_lacking_runs_are_told(fast):
+    wide = side("wide", cpus=(0, 1, 2))
+    told = words(preset_of("hardening").draw(question([evolve(fast, lacking=3), wide])))
+    assert "different numbers of CPUs (rt 0, 1, wide 0, 1, 2)" in told
+    assert "rt lacks 3 runs" in told
+
+
 def test_sides_without_a_common_engine_or_load_are_refused(fast):
     cells = tuple(evolve(cell, engine="prober") for cell in fast.summary.cells)
     other = evolve(fast, name="b", summary=evolve(fast.summary, cells=cells))
@@ -266,6 +280,17 @@ def test_the_command_draws_and_says_where(folder, tmp_path, capsys):
     assert "not known: no systemd" in told
     assert sorted(path.name for path in out.iterdir()) == ["bsp.html", "bsp.svg"]
     assert "SIMULATED" in (out / "bsp.svg").read_text()
+
+
+def test_an_unfinished_matrix_is_drawn_with_a_note(tmp_path, capsys):
+    runs = str(tmp_path)
+    assert main(["latency", "--simulated", "--quick", "--no-figures", "--runs", runs]) == 0
+    (whole,) = (path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink())
+    next((whole / "runs").glob("idle.*.0001.json")).unlink()
+    capsys.readouterr()
+    arguments = ["plot", "per-cpu", whole.name, "--runs", runs, "--format", "none"]
+    assert main(arguments) == 0
+    assert f"{whole.name} lacks 1 run." in capsys.readouterr().out
 
 
 def test_its_json_has_everything_that_was_said(folder, tmp_path, capsys):

@@ -22,7 +22,12 @@ SIDES_MAX = 7
 #: Measured so much longer, a maximum is larger for that alone.
 _LONGER = 1.1
 #: What must be alike for figures to say anything of kernels or machines, and what it is called.
-_ALIKE = {"interval_ns": "interval", "priority": "priority", "policy": "policy"}
+_ALIKE = {
+    "interval_ns": "interval",
+    "priority": "priority",
+    "policy": "policy",
+    "dma_latency": "/dev/cpu_dma_latency",
+}
 
 
 @frozen(kw_only=True)
@@ -32,13 +37,17 @@ class Side:
     Attributes:
         name: As it stands in the picture.
         platform: As plain values.
+        settings: Of its specification: what the summary does not tell.
         inventory: What the system consists of, line by line; empty: not recorded.
+        lacking: Runs that were asked for and are not there.
     """
 
     name: str
     summary: LatencySummary
     platform: Mapping[str, Any] = field(factory=dict)
+    settings: Mapping[str, Any] = field(factory=dict)
     inventory: Mapping[str, str] = field(factory=dict)
+    lacking: int = 0
 
     def cell(self, load: LoadPoint, engine: str) -> CellSummary | None:
         """Its cell where that has a valid run."""
@@ -135,7 +144,7 @@ def question(sides: Sequence[Side], *, engine: str = "", load: LoadPoint | None 
 def _check_alike(sides: Sequence[Side]) -> None:
     wrong = []
     for key, name in _ALIKE.items():
-        values = [side.summary.meta.get(key) for side in sides]
+        values = [side.summary.meta.get(key, side.settings.get(key)) for side in sides]
         known = [value for value in values if value is not None]
         if any(value != known[0] for value in known):
             shown = "; ".join(
@@ -168,6 +177,14 @@ def caveats(asked: Question, loads: Iterable[LoadPoint] | None = None) -> tuple[
     few = [s.name for s in asked.sides if any(len(c.whole.runs) < 2 for c in _at(asked, s, shown))]
     if few:
         found.append(f"{_and(few)}: a single run beside a load has no interval between runs.")
+    lacking = [
+        f"{side.name} lacks {side.lacking} run{'' if side.lacking == 1 else 's'}"
+        for side in asked.sides
+        if side.lacking
+    ]
+    if lacking:
+        found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
+    found += _cpus(asked)
     invalid = [f"{s.name}: {s.summary.invalid_runs}" for s in asked.sides if s.summary.invalid_runs]
     if invalid:
         found.append(f"Runs that do not count and are not shown: {', '.join(invalid)}.")
@@ -186,6 +203,18 @@ def caveats(asked: Question, loads: Iterable[LoadPoint] | None = None) -> tuple[
 def _at(asked: Question, side: Side, loads: Iterable[LoadPoint]) -> list[CellSummary]:
     found = (side.cell(load, asked.engine) for load in loads)
     return [cell for cell in found if cell is not None]
+
+
+def _cpus(asked: Question) -> list[str]:
+    """Pooled over more CPUs, a maximum is larger for that alone."""
+    each = [tuple(side.summary.meta.get("cpus") or ()) for side in asked.sides]
+    if len(set(map(len, each))) < 2:
+        return []
+    told = ", ".join(
+        f"{side.name} {', '.join(map(str, cpus))}"
+        for side, cpus in zip(asked.sides, each, strict=True)
+    )
+    return [f"Measured on different numbers of CPUs ({told}): over more of them a maximum grows."]
 
 
 def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:

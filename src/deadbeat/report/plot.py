@@ -10,7 +10,9 @@ from typing import Any
 from attrs import asdict, frozen
 
 from deadbeat.analysis.latency_summary import summarise_latency
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.latency.plan import keys
+from deadbeat.latency.spec import read_spec
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.report import parts
 from deadbeat.report.canvas import FORMATS, Words, printable
@@ -61,8 +63,18 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
         name=name or path.name,
         summary=summarise_latency(runs, name=path.name),
         platform=asdict(store.platform),
+        settings=store.spec,
+        lacking=_lacking(store, len(runs)),
         inventory=read_inventory(source) if source else {},
     )
+
+
+def _lacking(store: LatencyStore, done: int) -> int:
+    """Runs that were asked for and are not there; 0 where a matrix does not say, as an import."""
+    try:
+        return max(0, len(keys(read_spec(store.spec))) - done)
+    except DeadbeatError:
+        return 0
 
 
 def read_inventory(path: Path) -> dict[str, str]:
