@@ -59,7 +59,7 @@ def test_made_up_results_say_so_on_every_figure() -> None:
     made_up = attrs.evolve(summary(), kind="simulated")
     page = render_load(made_up)
     titles = [part.split("</h3>")[0] for part in page.split('class="figure-title"')[1:]]
-    assert len(titles) == 4
+    assert len(titles) == 5
     assert all("SIMULATED" in title for title in titles)
     assert "SIMULATED" in label_of(made_up)
 
@@ -84,7 +84,7 @@ def test_the_response_curve_ends_at_the_longest_round() -> None:
 def test_figures_are_drawn_in_every_format(tmp_path: Path) -> None:
     write_figures(summary(), tmp_path / "figures")
     names = {entry.name for entry in (tmp_path / "figures").iterdir()}
-    assert len(names) == 12
+    assert len(names) == 15
     assert {"load-failures.png", "load-lost.svg", "load-work.pdf"} <= names
 
 

@@ -10,15 +10,18 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
 from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel
+from deadbeat.report.grids import spread
 from deadbeat.report.load_words import condition_words
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240
+#: Curves of one panel: more cannot be told apart.
+_CURVES = 5
 
 
 def load_charts(summary: LoadSummary) -> list[Chart]:
     """Every figure that the summary has the numbers for."""
-    return [_failures(summary), _responses(summary), _lost(summary), _work(summary)]
+    return [_failures(summary), *_responses(summary), _lost(summary), _work(summary)]
 
 
 def _along(summary: LoadSummary, condition: str) -> list[LoadCell]:
@@ -98,90 +101,111 @@ def _exceeding(response: Histogram, label: str, look: int) -> Curve:
         tail = len(x) - 1 - np.geomspace(1, len(x) - 1, _POINTS)
         places = np.unique(np.round(np.append(tail, [0, len(x) - 1])).astype(np.int64))
         x, y = x[places], y[places]
-    return Curve(label=label, x=tuple(x.tolist()), y=tuple(y.tolist()), kind="plain", look=look)
+    return Curve(label=label, x=tuple(x.tolist()), y=tuple(y.tolist()), kind="steps", look=look)
 
 
-def _responses(summary: LoadSummary) -> Chart:
-    deadline = Mark(axis="x", at=summary.deadline_ns / 1e6, label="deadline")
-    plain = [cell for cell in _along(summary, PLAIN) if cell.response and cell.response.total]
-    most = [
-        cell
-        for cell in summary.cells
-        if cell.normal == summary.most and cell.response and cell.response.total
+def _responses(summary: LoadSummary) -> list[Chart]:
+    plain, most = _plain_and_most(summary)
+    return [
+        _response_chart(
+            summary,
+            "load-responses",
+            ("Response times by ordinary threads", "As it is"),
+            [(cell, f"{cell.normal} threads") for cell in spread(plain, _CURVES)],
+        ),
+        _response_chart(
+            summary,
+            "load-remedies",
+            ("Response times by remedy", f"With {summary.most} ordinary threads"),
+            [(cell, condition_words(cell.condition)) for cell in most],
+        ),
     ]
-    panels = [
-        Panel(
-            title=title,
-            x_label="response time (ms)",
-            y_label="rounds that take longer (%)",
-            curves=tuple(
-                _exceeding(cell.response, label(cell), look)
-                for look, cell in enumerate(cells)
-                if cell.response is not None
-            ),
-            marks=(deadline,),
-            x_log=True,
-            y_log=True,
-        )
-        for title, cells, label in (
-            ("As it is, by ordinary threads", plain, _threads),
-            (f"With {summary.most} ordinary threads, by remedy", most, _condition),
-        )
-    ]
-    return Chart(
-        name="load-responses",
-        title="Response times of the real-time thread",
-        caption="Every round of all runs that count; the right end of a curve is the longest one.",
-        panels=tuple(panels),
+
+
+def _plain_and_most(summary: LoadSummary) -> tuple[list[LoadCell], list[LoadCell]]:
+    """Cells with rounds: those without a remedy, and those at the most ordinary threads."""
+    known = [cell for cell in summary.cells if cell.response and cell.response.total]
+    return (
+        [cell for cell in known if cell.condition == PLAIN],
+        [cell for cell in known if cell.normal == summary.most],
     )
 
 
-def _threads(cell: LoadCell) -> str:
-    return f"{cell.normal} threads"
+def _response_chart(
+    summary: LoadSummary,
+    name: str,
+    titles: tuple[str, str],
+    cells: Sequence[tuple[LoadCell, str]],
+) -> Chart:
+    """Titles: of the figure, of its panel."""
+    curves = [
+        _exceeding(cell.response, label, look)
+        for look, (cell, label) in enumerate(cells)
+        if cell.response is not None
+    ]
+    return Chart(
+        name=name,
+        title=titles[0],
+        caption="Every round of all runs that count; the right end of a curve is the longest one.",
+        panels=(
+            Panel(
+                title=titles[1],
+                x_label="response time (ms)",
+                y_label="rounds that take longer (%)",
+                curves=tuple(curves),
+                marks=(Mark(axis="x", at=summary.deadline_ns / 1e6, label="deadline"),),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+    )
 
 
-def _condition(cell: LoadCell) -> str:
-    return condition_words(cell.condition)
+_PARTS = (
+    ("waiting", "ready, and not running"),
+    ("stopped", "running, and nothing moved"),
+    ("slower", "slower execution"),
+)
 
 
 def _lost(summary: LoadSummary) -> Chart:
-    cells = [cell for cell in summary.cells if cell.lost is not None]
-    parts = (
-        ("waiting", "ready, and not running"),
-        ("stopped", "running, and nothing moved"),
-        ("slower", "slower execution"),
-    )
+    plain, most = _plain_and_most(summary)
     return Chart(
         name="load-lost",
         title="Where the real-time thread's time went",
         caption="Beyond what its rounds take at the fewest ordinary threads (median CPU time)."
         " Waiting: the scheduler gave its CPU away. Nothing moved: an interrupt or the host.",
         panels=(
-            Panel(
-                title="Lost time",
-                x_label="condition, ordinary threads",
-                y_label="ms per second",
-                categories=tuple(f"{_short(cell.condition)}, {cell.normal}" for cell in cells),
-                bars=tuple(
-                    Bars(
-                        label=label,
-                        look=look,
-                        y=tuple(
-                            max(getattr(cell.lost, part) * 1000, 0.0) if cell.lost else None
-                            for cell in cells
-                        ),
-                    )
-                    for look, (part, label) in enumerate(parts)
-                )
-                if cells
-                else (),
+            _lost_panel("As it is", "ordinary threads", [(c, str(c.normal)) for c in plain]),
+            _lost_panel(
+                f"With {summary.most} ordinary threads",
+                "remedy",
+                [(c, _SHORT.get(c.condition, c.condition)) for c in most],
             ),
         ),
     )
 
 
-def _short(condition: str) -> str:
-    return {PLAIN: "as is", ALL: "all"}.get(condition, condition)
+_SHORT = {PLAIN: "none", ALL: "all"}
+
+
+def _lost_panel(title: str, x_label: str, cells: Sequence[tuple[LoadCell, str]]) -> Panel:
+    known = [(cell.lost, label) for cell, label in cells if cell.lost is not None]
+    bars = tuple(
+        Bars(
+            label=label,
+            look=look,
+            y=tuple(max(getattr(lost, part) * 1000, 0.0) for lost, _ in known),
+        )
+        for look, (part, label) in enumerate(_PARTS)
+    )
+    return Panel(
+        title=title,
+        x_label=x_label,
+        y_label="lost time (ms per second)",
+        categories=tuple(label for _, label in known),
+        bars=bars if known else (),
+    )
 
 
 def _work(summary: LoadSummary) -> Chart:

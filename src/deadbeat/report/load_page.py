@@ -109,16 +109,16 @@ def _open(summary: LoadSummary) -> list[str]:
 def _causes(summary: LoadSummary) -> str:
     if not summary.causes:
         return "<p>Nothing took a noticeable share of its time.</p>"
-    return parts.listed((_cause(cause) for cause in summary.causes), "findings")
+    return f'<ul class="findings">{"".join(map(_cause, summary.causes))}</ul>'
 
 
 def _cause(cause: Cause) -> str:
     kind = {"shown": "warning", "likely": "warning"}.get(cause.certainty, "info")
-    share = f" — {cause.share:.0%} of the lost time" if cause.share is not None else ""
+    share = "" if cause.share is None else f" — {cause.share * 100:.0f} % of the lost time"
     return (
-        f'<span class="{kind}"><span class="severity">{escape(cause.certainty.capitalize())}:'
-        f"</span> {parts.together(cause.title + share)}.</span>"
-        f' <span class="where">{parts.together(cause.evidence)}.</span>'
+        f'<li class="{kind}"><span class="severity">{escape(cause.certainty.capitalize())}:'
+        f"</span> {parts.together(cause.title + share)}."
+        f' <span class="where">{parts.together(cause.evidence)}.</span></li>'
     )
 
 
@@ -126,4 +126,8 @@ def _effects(summary: LoadSummary) -> str:
     if not summary.effects:
         return "<p>No remedy was tried.</p>"
     table = parts.cell_table(EFFECT_COLUMNS, effect_rows(summary), id="effects-table")
-    return f'<div class="scroll" role="region" aria-label="Remedies" tabindex="0">{table}</div>'
+    done = parts.pairs_table(sorted(summary.changes.items()))
+    return (
+        f'<div class="scroll" role="region" aria-label="Remedies" tabindex="0">{table}</div>'
+        f"<h3>What each did</h3>{done}"
+    )

@@ -6,7 +6,7 @@ from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
 
 TABLE_COLUMNS = (
-    "condition", "ordinary threads", "all threads", "rounds", "failures", "failures/s", "p50 ms",
+    "condition", "ordinary", "all threads", "rounds", "failures", "failures/s", "p50 ms",
     "p99 ms", "max ms", "involuntary/s", "voluntary/s", "moves/s", "work lost",
 )  # fmt: skip
 #: Columns that a terminal has room for; the rest is on the page and in summary.csv.
@@ -18,8 +18,8 @@ SHORT_EFFECTS = (
     "remedy", "failures/s", "with it", "difference", "p99 difference ms", "verdict",
 )  # fmt: skip
 EFFECT_COLUMNS = (
-    "remedy", "verdict", "ordinary threads", "failures/s before", "after", "difference/s",
-    "p99 difference ms", "pairs", "what was done",
+    "remedy", "verdict", "ordinary", "failures/s before", "after", "difference/s",
+    "p99 difference ms", "pairs",
 )  # fmt: skip
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
 
@@ -148,7 +148,6 @@ def effect_rows(summary: LoadSummary) -> list[list[str]]:
             ranged(effect.failures),
             ranged(effect.p99_ns, 3, scale=1e-6),
             str(effect.pairs),
-            summary.changes.get(effect.condition, "all of the others together"),
         ]
         for effect in summary.effects
     ]
@@ -209,7 +208,7 @@ def cause_lines(summary: LoadSummary) -> list[str]:
     """A line per cause, the greatest first."""
     return [
         f"{cause.certainty}: {cause.title}"
-        + (f" ({cause.share:.0%} of the lost time)" if cause.share is not None else "")
+        + ("" if cause.share is None else f" ({cause.share * 100:.0f} % of the lost time)")
         + f": {cause.evidence}"
         for cause in summary.causes
     ]
