@@ -12,10 +12,11 @@ import pytest
 from helpers.hardware import LOCK_WAIT, MS, processes_of
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.engine import REASON, Ask, Seen
 from deadbeat.loadtest.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey
+from deadbeat.model.tuning import Setting
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
@@ -83,6 +84,29 @@ def test_one_unit_costs_what_a_thousand_additions_can() -> None:
     engine = HardwareLoad(lock_wait=LOCK_WAIT)
     try:
         assert 50_000 < engine.unit_ps(CPUS) < 50_000_000
+    finally:
+        engine.close()
+
+
+STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
+
+
+@pytest.mark.skipif(not os.access(STAT_INTERVAL, os.W_OK), reason="settings need root")
+def test_settings_hold_for_a_block_and_what_a_kill_leaves_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEADBEAT_STATE", str(tmp_path / "journal"))
+    before = STAT_INTERVAL.read_text()
+    setting = Setting(str(STAT_INTERVAL), str(int(before) + 3))
+    engine = HardwareLoad(lock_wait=LOCK_WAIT)
+    try:
+        with engine.holding([setting], reason=f"{REASON}, test") as held:
+            assert held == {str(STAT_INTERVAL): setting.value}
+            assert STAT_INTERVAL.read_text().strip() == setting.value
+            # as after a kill -9 at this moment
+            assert engine.left_behind() == (str(STAT_INTERVAL),)
+        assert STAT_INTERVAL.read_text() == before
+        assert engine.left_behind() == ()
     finally:
         engine.close()
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from deadbeat.loadtest.circumstances import Watcher
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.loadtest.judge import problems
 from deadbeat.loadtest.protocol import parse
+from deadbeat.loadtest.simulated import SimulatedLoad
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey
+from deadbeat.targets.fake import FakeTarget
 
 WHOLE = """rounds 1
 window 50000000 1050000000
@@ -89,3 +92,31 @@ def test_stolen_time_is_a_warning() -> None:
     assert names(ask(), inside, {"steal_share": 0.02}) == ["warning steal"]
     assert names(ask(), inside, {"steal_share": 0.001}) == []
     assert names(ask(), inside, {"steal_share": None}) == []
+
+
+def test_other_work_is_a_warning() -> None:
+    inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
+    assert names(ask(), inside, {"others_ready": 2}) == ["warning other-work"]
+    assert names(ask(), inside, {"others_ready": 1}) == []
+    assert names(ask(), inside, {"others_ready": None}) == []
+
+
+def machine_between(before: str, after: str) -> dict[str, object]:
+    """What is recorded around a run, from /proc/stat before and after it."""
+    machine = SimulatedLoad()
+    given = [FakeTarget(files={"/proc/stat": text}) for text in (before, after)]
+    machine.read = lambda paths: given.pop(0).read_many(paths)  # type: ignore[method-assign]
+    watcher = Watcher(machine, (0, 1))
+    return watcher.ends()
+
+
+def test_what_is_read_around_a_run() -> None:
+    stat = "cpu0 10 0 10 80 0 0 0 {} 0 0\ncpu1 10 0 10 {} 0 0 0 0 0 0\nprocs_running 4\n"
+    found = machine_between(stat.format(0, 80), stat.format(20, 160))
+    assert found["steal_ticks"] == 20
+    assert found["steal_share"] == 0.2
+    assert found["others_ready"] == 3
+    assert found["frequency_khz"] is None
+    assert "no such file" in str(found["frequency_unknown"])
+    assert machine_between("", "")["steal_share"] is None
+    assert machine_between("", "")["others_ready"] is None

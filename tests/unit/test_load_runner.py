@@ -15,7 +15,7 @@ from deadbeat.loadtest.plan import plan
 from deadbeat.loadtest.runner import Progress, look, run_load
 from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
-from deadbeat.model.errors import DataError, DeadbeatError, RunError, UsageError
+from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey
 from deadbeat.model.tuning import Setting
 from deadbeat.store.load import LoadStore, run_to_plain
@@ -106,6 +106,35 @@ def test_a_condition_does_what_its_remedy_says_and_nothing_else(tmp_path: Path) 
         assert ("CPU of the real-time thread" in run.applied) == pinned
         assert any("governor" in path for path in run.applied) == fast
     assert engine.holding_now == 0
+
+
+class Refusing(SimulatedLoad):
+    """Lets nobody touch a governor."""
+
+    @contextmanager
+    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
+        if any("governor" in setting.path for setting in settings):
+            raise TargetError("1 of 4 settings not possible here", "", ("cpu0: denied",))
+        with super().holding(settings, reason=reason) as held:
+            yield held
+
+
+def test_what_the_machine_refuses_is_not_possible_and_says_why() -> None:
+    found = look(SPEC, Refusing())
+    assert set(found.changes) == {"pin"}
+    assert found.impossible == {"governor": "cpu0: denied"}
+
+
+class Left(SimulatedLoad):
+    """A machine on which a load test was killed."""
+
+    def left_behind(self) -> tuple[str, ...]:
+        return ("/proc/sys/kernel/sched_rt_runtime_us",)
+
+
+def test_what_a_killed_test_left_must_be_put_back_first() -> None:
+    with pytest.raises(TargetError, match=r"sched_rt_runtime_us .*deadbeat tune revert"):
+        look(SPEC, Left())
 
 
 def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:

@@ -235,7 +235,8 @@ def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
         return "", None
     first = sorted(waited.items(), key=lambda each: -each[1])[:_NAMED]
     named = ", ".join(f"{who} {ns / 1e6:.1f} ms" for who, ns in first)
-    ordinary = sum(ns for who, ns in waited.items() if "ordinary" in who)
+    # nobody while a real-time thread is ready: only a throttled one is passed over so
+    ordinary = sum(ns for who, ns in waited.items() if "ordinary" in who or "idle" in who)
     return f"; in the traced run its CPU had instead: {named}", ordinary / whole
 
 
@@ -260,18 +261,32 @@ def _kept(scene: _Scene, shape: str, bandwidth: float | None, server: float | No
     if free is None:
         return [_either(scene, share, shape)]
     stays = min(free.waiting / scene.lost.waiting, 1.0)
-    told = (
-        f"{shape}; {free.waiting * 1000:.1f} ms at sched_rt_runtime_us = -1, which leaves the fair"
-        " server as it is"
-    )
-    parts = (
-        ("rt-bandwidth", "RT bandwidth control throttled it", 1 - stays),
-        ("fair-server", "the fair server gave its CPU to ordinary threads", stays),
-    )
+    known = [
+        (
+            "rt-bandwidth",
+            "RT bandwidth control throttled it",
+            1 - stays,
+            f"{(1 - stays) * 100:.0f} % of the waiting is gone at sched_rt_runtime_us = -1",
+        ),
+        (
+            "fair-server",
+            "the fair server gave its CPU to ordinary threads",
+            stays,
+            f"{stays * 100:.0f} % of the waiting stays at sched_rt_runtime_us = -1, which leaves"
+            " the fair server as it is",
+        ),
+    ]
+    parts = sorted((each for each in known if each[2] >= _LEAST_PART), key=lambda each: -each[2])
     return [
-        Cause(name=name, title=title, share=share * part, certainty="shown", evidence=told)
-        for name, title, part in parts
-        if part >= _LEAST_PART
+        Cause(
+            name=name,
+            title=title,
+            share=share * part,
+            certainty="shown",
+            # how it waited is told once, with the greater of the two
+            evidence=f"{shape}; {told}" if place == 0 else told,
+        )
+        for place, (name, title, part, told) in enumerate(parts)
     ]
 
 

@@ -42,6 +42,7 @@ class Watcher:
             found["frequency_khz"] = None
             found["frequency_unknown"] = f"{path}: {after.files[path].reason}"
         steal, total = _stolen(self._before, after, self._cpus)
+        found["others_ready"] = _others_ready(self._before)
         found["steal_ticks"] = steal
         found["steal_share"] = steal / total if steal is not None and total else None
         return found
@@ -55,6 +56,13 @@ def _number(readings: Readings, path: str) -> int | None:
     reading = readings.files.get(path)
     text = (reading.text or "").strip() if reading else ""
     return int(text) if re.fullmatch(r"-?\d+", text) else None
+
+
+def _others_ready(before: Readings) -> int | None:
+    """Threads that were ready before the run; the one that reads this is not counted."""
+    reading = before.files.get(_STAT)
+    found = re.search(r"^procs_running (\d+)$", (reading.text or "") if reading else "", re.M)
+    return max(int(found[1]) - 1, 0) if found else None
 
 
 def _stolen(

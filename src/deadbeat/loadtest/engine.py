@@ -13,6 +13,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting
 from deadbeat.targets.readings import Readings
 
+#: With it begins the reason of every setting that a load test changes.
+REASON = "deadbeat load"
+
 
 @frozen(kw_only=True)
 class Ask:
@@ -101,6 +104,9 @@ class LoadEngine(Protocol):
         Raises:
             TargetError: One is not possible here, or was not back at the end.
         """
+
+    def left_behind(self) -> tuple[str, ...]:
+        """Paths that a load test changed and, killed, did not put back."""
 
     def run(self, ask: Ask) -> Seen:
         """One run. The caller sleeps meanwhile.

@@ -12,12 +12,13 @@ from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.tracing import Tracer
-from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.engine import REASON, Ask, Seen
 from deadbeat.loadtest.protocol import parse
 from deadbeat.loadtest.takers import takers_of
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting
+from deadbeat.readiness.journal import Journal
 from deadbeat.readiness.tune import applied
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
@@ -73,6 +74,11 @@ class HardwareLoad:
             return
         with applied(self._target, settings, reason=reason):
             yield {setting.path: setting.value for setting in settings}
+
+    def left_behind(self) -> tuple[str, ...]:
+        """From the journal of changed settings."""
+        standing = Journal(self._target).status()
+        return tuple(each.path for each in standing if each.reason.startswith(REASON))
 
     def run(self, ask: Ask) -> Seen:
         """One run; see the protocol."""

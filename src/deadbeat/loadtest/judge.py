@@ -9,6 +9,8 @@ from deadbeat.model.latency import Problem
 _ROUNDS_MIN = 2
 #: Share of the window that the host may have taken.
 _STEAL_MAX = 0.01
+#: So many threads that are ready before anything of the test runs are other work.
+_OTHERS_MAX = 2
 
 
 def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
@@ -17,6 +19,10 @@ def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem,
     if seen.gaps_lost:
         text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
         found.append(Problem(name="gaps-lost", seriousness="warning", text=text))
+    others = machine.get("others_ready")
+    if isinstance(others, int) and others >= _OTHERS_MAX:
+        text = f"{others} other threads were ready before it began: the machine had other work"
+        found.append(Problem(name="other-work", seriousness="warning", text=text))
     stolen = machine.get("steal_share")
     if isinstance(stolen, float) and stolen > _STEAL_MAX:
         text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"

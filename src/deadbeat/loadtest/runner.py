@@ -9,7 +9,7 @@ from time import monotonic
 from attrs import field, frozen
 
 from deadbeat.loadtest.circumstances import Watcher
-from deadbeat.loadtest.engine import LoadEngine
+from deadbeat.loadtest.engine import REASON, LoadEngine
 from deadbeat.loadtest.judge import problems
 from deadbeat.loadtest.plan import ask_for, plan, seconds_of
 from deadbeat.loadtest.remedy import (
@@ -20,7 +20,7 @@ from deadbeat.loadtest.remedy import (
     together,
 )
 from deadbeat.loadtest.spec import LoadSpec
-from deadbeat.model.errors import DataError, RunError
+from deadbeat.model.errors import DataError, RunError, TargetError
 from deadbeat.model.load import ALL, LoadKey, LoadRun
 from deadbeat.store.load import LoadStore
 
@@ -45,7 +45,18 @@ def home_cpu(spec: LoadSpec) -> int:
 
 
 def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
-    """Asks each remedy of a resolved specification what it would do here."""
+    """Asks each remedy of a resolved specification what it would do here, and tries that once: what
+    the machine refuses is not possible.
+
+    Raises:
+        TargetError: An earlier load test was killed and left settings changed.
+    """
+    left = engine.left_behind()
+    if left:
+        raise TargetError(
+            f"{len(left)} settings are still as a load test that was killed left them: {left[0]}",
+            "deadbeat tune revert puts them back",
+        )
     assert spec.cpus is not None
     wanted = [known_remedies()[name] for name in spec.remedies]
     paths = [path for remedy in wanted for path in remedy.reads(spec.cpus)]
@@ -53,12 +64,22 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     situation = Situation(readings=readings, cpus=spec.cpus, home=home_cpu(spec))
     possible = Possible()
     for remedy in wanted:
-        answer = remedy.plan(situation)
+        answer = _tried(engine, remedy.name, remedy.plan(situation))
         if isinstance(answer, Impossible):
             possible.impossible[remedy.name] = answer.reason
         else:
             possible.changes[remedy.name] = answer
     return possible
+
+
+def _tried(engine: LoadEngine, name: str, answer: Change | Impossible) -> Change | Impossible:
+    if isinstance(answer, Impossible):
+        return answer
+    try:
+        with engine.holding(answer.settings, reason=f"{REASON}, {name} on trial"):
+            return answer
+    except TargetError as error:
+        return Impossible(error.details[0] if error.details else str(error))
 
 
 @frozen(kw_only=True)
@@ -112,7 +133,7 @@ def _one(
 ) -> LoadRun:
     ask = ask_for(spec, key, change, unit_ps)
     settings = change.settings if change else ()
-    with engine.holding(settings, reason=f"deadbeat load, {key.text}") as held:
+    with engine.holding(settings, reason=f"{REASON}, {key.text}") as held:
         watcher = Watcher(engine, ask.cpus)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         seen = engine.run(ask)

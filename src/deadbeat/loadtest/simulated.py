@@ -86,6 +86,10 @@ class SimulatedLoad:
         finally:
             self._held = {}
 
+    def left_behind(self) -> tuple[str, ...]:
+        """Nothing ever is."""
+        return ()
+
     def run(self, ask: Ask) -> Seen:
         """Rounds made up from the seed and the key: the same again for the same."""
         draw = random.Random(f"{ask.seed} {ask.key.text}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from deadbeat.model.load_summary import Cause, LoadSummary
 from deadbeat.report import parts
-from deadbeat.report.canvas import Words
+from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.embed import document
@@ -73,14 +74,14 @@ def render_load(summary: LoadSummary) -> str:
     )
 
 
-def write_figures(summary: LoadSummary, folder: Path) -> None:
-    """Every figure as PNG, SVG and PDF."""
+def write_figures(summary: LoadSummary, folder: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Every figure in every format."""
     with storing(folder):
         folder.mkdir(exist_ok=True)
     form = label_of(summary).split("   ", maxsplit=1)[0]
     caption = f"{form} · {summary.platform['processor']} · {summary.platform['kernel']}"
     words = Words(labels=" · ".join(labels(summary)), caption=caption)
-    for name, content in draw_charts(load_charts(summary), words):
+    for name, content in draw_charts(load_charts(summary), words, formats):
         atomic_write(folder / name, content)
 
 

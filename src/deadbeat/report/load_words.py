@@ -183,8 +183,9 @@ def headline(summary: LoadSummary) -> str:
             f" confidence each number of them has fewer than {bound:.2f} failures per second."
         )
     first = min(cell.normal for cell in failing)
+    begins = f"from {first} ordinary threads on" if first else "even without ordinary threads"
     text = (
-        f"Deadlines are missed from {first} ordinary threads on; with {most.normal} of them"
+        f"Deadlines are missed {begins}; with {most.normal} of them"
         f" {ranged(most.failures_per_s)} failures per second."
     )
     after = summary.cell(most.normal, ALL)

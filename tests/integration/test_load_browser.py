@@ -1,0 +1,59 @@
+"""The page of a load test as a person meets it: opened in Chromium, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.chromium import chromium, console_errors, requested, resize
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from deadbeat.cli.main import main
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_S = 60
+ASK = ["--simulated", "--normal", "0,4,8", "--repeats", "3", "--no-figures"]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    runs: Path = tmp_path_factory.mktemp("runs")
+    assert main(["load", *ASK, "--runs", str(runs)]) == 0
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        resize(driver, 1250, 900)
+        driver.get((runs / "load" / "report.html").as_uri())
+        WebDriverWait(driver, PATIENCE_S).until(
+            lambda d: len(d.find_elements(By.CSS_SELECTOR, ".plot .main-svg")) >= 6
+        )
+        yield driver
+        assert console_errors(driver) == []
+        assert {url for url in requested(driver) if url.startswith(("http", "ws"))} == set()
+
+
+def test_every_figure_is_drawn_and_says_that_it_is_made_up(page: Chrome) -> None:
+    titles = [title.text for title in page.find_elements(By.CLASS_NAME, "figure-title")]
+    assert len(titles) == 5
+    assert all("SIMULATED" in title for title in titles)
+    plots = page.find_elements(By.CSS_SELECTOR, "figure .plot")
+    assert len(plots) == 6
+    assert all(plot.find_elements(By.CSS_SELECTOR, ".main-svg") for plot in plots)
+
+
+def test_the_answer_the_causes_and_the_remedies_are_there(page: Chrome) -> None:
+    text = page.find_element(By.TAG_NAME, "main").text
+    assert "Deadlines are missed from 4 ordinary threads on" in text
+    assert "threads on the sibling of its core slowed it down" in text
+    rows = page.find_elements(By.CSS_SELECTOR, "#effects-table tbody tr")
+    assert len(rows) == 8
+    assert len(page.find_elements(By.CSS_SELECTOR, "#load-table tbody tr")) == 11
+
+
+@pytest.mark.parametrize("width", [1250, 400])
+def test_it_fits_its_window(page: Chrome, width: int) -> None:
+    resize(page, width, 900)
+    script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    WebDriverWait(page, PATIENCE_S).until(lambda d: d.execute_script(script) <= 0)
