@@ -306,6 +306,23 @@ def test_other_verbs_know_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["kind"] == "latency"
 
 
+def test_runs_without_a_result_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = small(name="m", repeats=1)
+    store = begun(tmp_path, spec)
+    loads = MadeUpLoads((0, 1), refused={"memory-100": "no memory to load"})
+    run_matrix(spec, store, machine(loads), on_event=lambda _: None)
+    assert main(["show", "m", "--runs", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "no result: memory-100.simulated.0000: no memory to load" in shown
+    assert "measured: 2 of 3 runs, 1 failed" in shown
+    again = ["--loads", "idle,cpu:50,memory", "--duration", "0.2s", "--repeats", "1"]
+    words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
+    assert main([*words, *again, "--retry-failed"]) == 0
+    assert len(store.committed()) == 3 and store.failed() == {}
+
+
 def test_one_begun_with_other_parameters_is_not_continued(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ from deadbeat.report.latency_write import write_latency
 from deadbeat.store.latency import LatencyStore
 
 _SEVERITIES = ("serious", "warning", "info")
-#: Invalid runs that are named; all of them are in the report.
+#: Invalid runs, and runs without a result, that are named; the folder has all of them.
 _TOLD = 5
 
 
@@ -105,6 +105,8 @@ def show_matrix(path: Path, *, as_json: bool) -> None:
         return
     print_matrix(summary)
     print_findings(summary)
+    for key, reason in list(store.failed().items())[:_TOLD]:
+        click.echo(f"no result: {key.text}: {reason}")
     state = state_of(path)
     click.echo(
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
