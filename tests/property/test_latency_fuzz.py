@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.latency.imported import Missing, as_run, read_foreign
@@ -22,7 +22,7 @@ WORDS = st.sampled_from(
 VALUES = SCALARS | WORDS | st.lists(SCALARS | WORDS, max_size=4)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([*KEYS, "bogus"]), VALUES, max_size=5))
 def test_a_specification_is_built_or_refused(layer: dict[str, Any]) -> None:
     try:
@@ -66,7 +66,7 @@ TEXTS = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(FILES | TEXTS | st.text(max_size=50))
 def test_a_file_is_read_or_refused(text: str) -> None:
     try:
