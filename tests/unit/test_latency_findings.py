@@ -150,6 +150,12 @@ def test_missed_periods_that_were_corrected_show_both_figures() -> None:
     assert "does not tell" in found(missed(corrected=False))["latency-missed"]
 
 
+def test_missed_periods_of_which_nobody_knows_how_many_there_were_to_be() -> None:
+    """As an importer has it."""
+    runs = all_cpus(missed(corrected=False), expected=0)
+    assert "latency-missed" in found(runs)
+
+
 def test_the_beat_has_its_period() -> None:
     assert "every 100 ms" in found(beating())["latency-beat"]
 

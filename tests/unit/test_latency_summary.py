@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
 
-from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
@@ -152,6 +154,20 @@ def test_rows_have_every_column_for_each_cpu() -> None:
     assert {name for q in summary.cells[0].whole.raw.quantities for name in [q.name]} == set(
         QUANTITIES
     )
+
+
+def test_tails_are_json_and_name_their_cells() -> None:
+    runs = made_up_runs(repeats=3, seconds=0.5, loads=[IDLE])
+    rows = tail_rows(summarise_latency(runs, deadlines_ns=[1_000_000]))
+    assert json.loads(json.dumps(rows)) == rows
+    assert [(row["load"], row["cpu"]) for row in rows] == [
+        ("idle", "all"),
+        ("idle", 0),
+        ("idle", 1),
+    ]
+    assert [each["kind"] for each in rows[0]["statements"]] == ["maximum", "deadline"]
+    assert [len(row["extrapolations"]) for row in rows] == [2, 0, 0]
+    assert rows[0]["extrapolations"][0]["gates"][0]["name"] == "order"
 
 
 def test_load_that_was_reached_is_told_with_its_range() -> None:

@@ -122,9 +122,9 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
     missed = [cell for cell in cells if cell.whole.missed]
     if missed:
-        worst = max(missed, key=lambda cell: cell.whole.missed / cell.whole.expected)
+        worst = max(missed, key=lambda cell: cell.whole.missed / max(cell.whole.expected, 1))
         row = worst.whole
-        share = row.missed / row.expected
+        share = row.missed / max(row.expected, 1)
         blind = row.corrected is None
         corrected = "" if row.corrected is None else _us(row.corrected["p99.9"].value_ns)
         told = (

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.evt import extrapolations
@@ -277,6 +277,24 @@ def split_total(worst: dict[str, Any]) -> int:
 def latency_rows(summary: LatencySummary) -> list[dict[str, Any]]:
     """A row per cell and CPU, with the keys of LATENCY_COLUMNS; all CPUs of a cell first."""
     return [_plain_row(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
+
+
+def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+    """What the tail of each cell and CPU allows to say, as JSON values; all CPUs of a cell first.
+
+    ``statements`` are `TailStatement` and ``extrapolations`` `Extrapolation`, field by field.
+    """
+    return [
+        {
+            "load": cell.load.text,
+            "engine": cell.engine,
+            "cpu": "all" if row.cpu is None else row.cpu,
+            "statements": [asdict(statement) for statement in row.tail],
+            "extrapolations": [asdict(each) for each in row.extrapolations],
+        }
+        for cell in summary.cells
+        for row in (cell.whole, *cell.cpus)
+    ]
 
 
 def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:

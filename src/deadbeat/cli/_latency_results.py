@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.latency.place import REPORT_FILE, state_of
 from deadbeat.latency.spec import read_spec
@@ -90,6 +90,7 @@ def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
         "headline": words.sentence(summary),
         "tail": list(words.tail_sentences(summary)),
         "rows": list(latency_rows(summary)),
+        "tails": tail_rows(summary),
         "findings": [attrs.asdict(finding) for finding in summary.findings],
         "report": str(report) if report.is_file() else None,
     }
