@@ -46,7 +46,15 @@ def machine(*, busy: int = 0, steal: int = 0, later: bool = False, **files: str)
         **files,
     }
     log = "[1.0] boot\n" + "[9.0] sched: DL replenish lagged too much\n" * moment
-    return FakeTarget(files=content, outputs={"log": log, "tasks": TASKS, "dma": " 2000000000\n"})
+    processes = task(1, "init", 0, 0) + load_process(10 + 20 * moment)
+    outputs = {"log": log, "tasks": TASKS, "dma": " 2000000000\n", "processes": processes}
+    return FakeTarget(files=content, outputs=outputs)
+
+
+def load_process(ticks: int) -> str:
+    """It, and a child of it that has ended: half of the time each."""
+    half = str(ticks // 2)
+    return f"900 (stress-ng-cpu) S {'0 ' * 10}{half} 0 {half} 0 0 0\n"
 
 
 def task(number: int, name: str, priority: int, policy: int) -> str:
@@ -68,6 +76,7 @@ def test_what_a_machine_did_between_two_looks() -> None:
     before, after = take(machine(), first=True), take(machine(busy=25, steal=5, later=True))
     seen = compare(before, after, cpus=(0, 1))
     assert seen["busy_share"] == {"0": 0.25, "1": 0.25}
+    assert seen["load_share"] == 0.1  # 20 ticks of 100 on each of two CPUs
     assert seen["steal_share"] == {"0": 0.05, "1": 0.05}
     assert seen["temperature_mc"] == {"thermal_zone0": [45000, 48000]}
     assert seen["frequency_khz"] == {"0": [2000000, 2000000]}
@@ -94,7 +103,7 @@ def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
 
 def test_the_costly_looks_are_taken_once() -> None:
     assert take(machine()).realtime is None
-    assert set(COMMANDS) == {"log"}
+    assert set(COMMANDS) == {"log", "processes"}
     assert parse(machine().read_many((), {})).ticks == {}
 
 
@@ -151,6 +160,7 @@ def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") 
     ("given", "name", "seriousness"),
     [
         ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
+        ({"circumstances": {"load_share": 0.2}}, "load-starved", "invalid"),
         ({"load": loaded(50, 0.7)}, "load-exceeded", "warning"),
         ({"load": loaded(50, 0.9)}, "load-exceeded", "invalid"),
         ({"load": loaded(0, 0.2)}, "not-idle", "warning"),

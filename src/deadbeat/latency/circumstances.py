@@ -24,7 +24,9 @@ _PRESSURE = tuple(f"/proc/pressure/{name}" for name in ("cpu", "io", "memory"))
 _FILES = ("/proc/stat", "/proc/interrupts", _CLOCK, _FREQUENCY, _THROTTLE, _ZONES, *_PRESSURE)
 
 #: Read before and after a run.
-COMMANDS = {"log": "dmesg"}
+COMMANDS = {"log": "dmesg", "processes": "cat /proc/[0-9]*/stat 2>/dev/null; true"}
+#: What processes of loads are called.
+LOAD_NAMES = ("stress-ng",)
 #: Read once before a run: these cost more.
 FIRST_COMMANDS = {
     "tasks": "cat /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null; true",
@@ -40,6 +42,8 @@ _STALLS_TOLD = 5
 _INTERRUPTS_TOLD = 12
 #: Of proc_pid_stat(5), counted from behind the name.
 _RT_PRIORITY, _POLICY = 37, 38
+#: Likewise: user and system time of a process, and of its children that have ended.
+_TIMES = slice(11, 15)
 _POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 
 
@@ -63,6 +67,8 @@ class Snapshot:
         frequency_khz, throttled: CPU -> frequency now; times it was throttled since boot.
         pressure_us: ``cpu``, ``io``, ``memory`` -> microseconds in which some task waited for it.
         clocksource: Name.
+        load_ticks: CPU time of all processes of the load that run, and of their children that
+            have ended; None: could not be read.
         log: Lines of the kernel's log that tell of a stall.
         realtime: Real-time tasks: ``task`` (number), ``name``, ``policy``, ``priority``; None: not
             asked, or not to be had.
@@ -77,6 +83,7 @@ class Snapshot:
     throttled: Mapping[int, int] = field(factory=dict)
     pressure_us: Mapping[str, int] = field(factory=dict)
     clocksource: str = ""
+    load_ticks: int | None = None
     log: tuple[str, ...] = ()
     realtime: tuple[Mapping[str, Any], ...] | None = None
     dma_latency_us: int | None = None
@@ -128,6 +135,7 @@ def parse(readings: Readings) -> Snapshot:
     throttled: dict[int, int] = {}
     for path, count in numbers(_THROTTLE, "throttling").items():
         throttled[_cpu_of(path)] = throttled.get(_cpu_of(path), 0) + count
+    processes = command("processes", "processes")
     tasks, dma, log = (
         command("tasks", "tasks"),
         command("dma", "dma_latency"),
@@ -144,6 +152,7 @@ def parse(readings: Readings) -> Snapshot:
         },
         throttled=throttled,
         pressure_us=pressure,
+        load_ticks=None if processes is None else load_ticks(processes),
         clocksource=text(_CLOCK, "clocksource").strip(),
         log=tuple(line for line in (log or "").splitlines() if _STALL.search(line)),
         realtime=None if tasks is None else realtime_tasks(tasks),
@@ -207,6 +216,16 @@ def realtime_tasks(text: str) -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
+def load_ticks(text: str) -> int:
+    """CPU time of processes of a load among lines of /proc/PID/stat."""
+    total = 0
+    for line in text.splitlines():
+        name, _, fields = line.partition(" (")[2].rpartition(") ")
+        if name.startswith(LOAD_NAMES):
+            total += sum(map(int, fields.split()[_TIMES]))
+    return total
+
+
 def compare(
     before: Snapshot, after: Snapshot, *, between: Sequence[Snapshot] = (), cpus: Sequence[int]
 ) -> dict[str, Any]:
@@ -214,6 +233,7 @@ def compare(
     moments = (before, *between, after)
     seen: dict[str, Any] = {
         "busy_share": _shares(before, after, "busy", cpus),
+        "load_share": _load_share(before, after, cpus),
         "steal_share": _shares(before, after, "steal", cpus),
         "temperature_mc": {
             zone: [
@@ -265,6 +285,15 @@ def _shares(before: Snapshot, after: Snapshot, what: str, cpus: Sequence[int]) -
         part = (getattr(new, what) - getattr(old, what)) / (new.total - old.total)
         found[str(cpu)] = round(min(max(part, 0.0), 1.0), 4)
     return found
+
+
+def _load_share(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> float | None:
+    """Share of the time of ``cpus`` that the load's own processes took; they run nowhere else."""
+    both = [cpu for cpu in cpus if cpu in before.ticks and cpu in after.ticks]
+    total = sum(after.ticks[cpu].total - before.ticks[cpu].total for cpu in both)
+    if before.load_ticks is None or after.load_ticks is None or total <= 0:
+        return None
+    return round(min(max((after.load_ticks - before.load_ticks) / total, 0.0), 1.0), 4)
 
 
 def _most(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

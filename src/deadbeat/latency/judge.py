@@ -89,6 +89,10 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
     if low and load.get("judged"):
         text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
         yield _problem("load-not-reached", text, "invalid")
+    own = evidence.circumstances.get("load_share")
+    if load.get("judged") and not low and own is not None and own < asked - LOAD_TOLERANCE:
+        text = f"asked for {asked:.0%} of each CPU, the load itself had {own:.1%} of all"
+        yield _problem("load-starved", text, "invalid")
     if high and load.get("judged"):
         text = f"asked for {asked:.0%} of each CPU, {_shares(high)} were busy: something else ran"
         name = "load-exceeded" if asked else "not-idle"
