@@ -115,7 +115,7 @@ def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, pa
 def test_without_a_valid_run_nothing_is_claimed(runs):
     lost = Problem(name="died", seriousness="invalid", text="stress-ng died")
     none = summarise_latency([evolve(run, problems=(lost,)) for run in runs], name="none")
-    assert words.sentence(none).startswith("No run is valid")
+    assert words.sentence(none).startswith("No valid run holds a wake-up")
     page = Page(render_latency(none, []))
     assert "0 of 9 runs count" in page.text
     assert "no valid run (3 invalid)" in page.text
@@ -506,7 +506,27 @@ def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
     assert int(float(idle["raw_max_ns"])) == made.summary.cells[0].whole.raw["max"].value_ns
 
 
+@pytest.mark.parametrize(
+    ("cpus", "told"),
+    [
+        ({"raw": Histogram(), "corrected": Histogram(), "cycles": 0}, "No valid run holds"),
+        ({"raw": Histogram.of([0, 0]), "corrected": None}, "the latest was 0 ns late"),
+        ({"raw": Histogram.of([10**4, 3_600 * 10**9])}, "the latest was 3,600 s late"),
+        ({"worst": (), "corrected": None}, "the latest was 20 µs late"),
+    ],
+    ids=["no wake-up", "nothing late", "an hour late", "an engine that tells little"],
+)
+def test_strange_runs_have_a_page_too(cpus, told):
+    plain = run_of([10, 20])
+    strange = evolve(plain, cpus=(evolve(plain.cpus[0], **cpus),))
+    page = Page(render_latency(summarise_latency([strange]), [strange]))
+    assert told in page.text
+
+
 def test_times_are_written_as_people_write_them():
+    assert [time_text(ns) for ns in (None, 999, 83_123, 2_465_000, 1.5e9, 3.6e12)] == [
+        "–", "999 ns", "83.1 µs", "2.46 ms", "1.5 s", "3,600 s",
+    ]  # fmt: skip
     assert [seconds_text(s) for s in (12, 119, 120, 7200, 172_800)] == [
         "12 s", "119 s", "2 min", "2 h", "2 days",
     ]  # fmt: skip

@@ -48,7 +48,7 @@ def sentence(summary: LatencySummary) -> str:
     """The latest wake-up of all, and where it was."""
     known = [cell for cell in summary.cells if cell.whole.raw["max"].value_ns is not None]
     if not known:
-        return "No run is valid: nothing is said about the latency of this machine."
+        return "No valid run holds a wake-up: nothing is said about the latency of this machine."
     worst = latest(known)
     row = worst.whole
     cycles = sum(cell.whole.cycles for cell in known)

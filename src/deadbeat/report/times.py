@@ -9,7 +9,8 @@ def time_text(value_ns: float | None) -> str:
         return "–"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(value_ns) >= size:
-            return f"{value_ns / size:.3g} {unit}"
+            shown = value_ns / size
+            return f"{shown:,.0f} {unit}" if shown >= 1000 else f"{shown:.3g} {unit}"
     return f"{value_ns:.0f} ns"
 
 
