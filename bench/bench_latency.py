@@ -27,7 +27,7 @@ from deadbeat.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.model.histogram import Histogram
 from deadbeat.targets.local import LocalTarget
 
-BLOCKS, SECONDS = 5, 4.0
+BLOCKS, SECONDS = 8, 3.0
 INTERVAL_NS = 1_000_000
 QUANTILES = {"p50": 500_000, "p99": 990_000, "p99.9": 999_000}
 #: cyclictest's histogram ends there, in ns; what lies above overflows.
