@@ -15,6 +15,7 @@ _TEXTS = 4
 #: Key of LatencyRun.circumstances -> name, factor and unit of its numbers.
 _NUMBERS: Mapping[str, tuple[str, float, str]] = {
     "busy_share": ("busy, CPU {}", 100, " %"),
+    "load_share": ("taken by the load itself, of all measured CPUs", 100, " %"),
     "steal_share": ("stolen by the host, CPU {}", 100, " %"),
     "temperature_mc": ("temperature, {}", 1e-3, " °C"),
     "frequency_khz": ("frequency, CPU {}", 1e-3, " MHz"),
