@@ -310,7 +310,7 @@ def _uneven(cell: CellSummary) -> bool:
 def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
     cells: dict[str, list[Part]] = {}
     for run in runs:
-        if run.valid:
+        if run.valid and run.cpus:
             name = f"{run.key.load.text} {run.key.engine}"
             cells.setdefault(name, []).append(Part(run=run, cpus=run.cpus))
     beats = {name: beat_ms(parts) for name, parts in cells.items()}

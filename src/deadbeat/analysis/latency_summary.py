@@ -141,7 +141,7 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
         ]
         for number in numbers
     ]
-    whole = [Part(run=run, cpus=run.cpus) for run in valid]
+    whole = [Part(run=run, cpus=run.cpus) for run in valid if run.cpus]
     shares = [share for run in valid for share in achieved_shares(run)]
     place = (first.load.text, first.engine)
     return CellSummary(
