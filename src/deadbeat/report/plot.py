@@ -23,10 +23,8 @@ from deadbeat.report.glossary import LATENCY_TERMS
 from deadbeat.report.latency_sides import Drawn, Question, Side, Table, question
 from deadbeat.report.presets import Preset
 from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
-from deadbeat.store.latency import LatencyStore
+from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
-#: What ``deadbeat doctor --json`` wrote, where it is kept beside the runs.
-INVENTORY_FILE = "doctor.json"
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
 
 
@@ -57,7 +55,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
     runs = tuple(store.runs())
     if not runs:
         raise UsageError(f"{path} holds no run", "repeat its command: it measures what is lacking")
-    kept = path / INVENTORY_FILE
+    kept = path / DOCTOR_FILE
     source = inventory or (kept if kept.is_file() else None)
     return Side(
         name=name or path.name,
