@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.analysis.load_causes import Machine, episodes_of
@@ -172,6 +173,18 @@ def test_slower_rounds_are_the_frequency_where_the_governor_helps() -> None:
     slow, fast = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, condition="governor")
     (cause,) = causes([*slow, *fast], Machine(kernel=(6, 1), scaling=True))
     assert cause.name == "frequency"
+
+
+def test_an_ordinary_thread_shares_like_the_others() -> None:
+    runs = [attrs.evolve(run, policy="other") for run in crowd(wait_ns=400 * MS)]
+    (cause,) = causes(runs, Machine(kernel=(6, 18)))
+    assert (cause.name, cause.certainty) == ("fair-scheduling", "shown")
+
+
+def test_what_is_compared_with_itself_is_not_slower() -> None:
+    rounds = back_to_back([10 * MS] * 60 + [20 * MS] * 40)
+    summary = summary_of_runs([run_of(rounds, normal=0, window_ns=WINDOW, machine=LIMITED)])
+    assert summary.causes == ()
 
 
 def test_moves_are_counted_and_their_price_is_measured() -> None:

@@ -25,6 +25,8 @@ from deadbeat.model.load_summary import Cause, LoadCell, Lost
 
 #: Lost time below this share of the window is not worth a cause.
 _LEAST_SHARE = 0.0005
+#: As much slower execution differs from run to run anyway.
+_LEAST_SLOWER = 0.01
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4
 #: Gaps closer than this belong to one episode.
@@ -75,6 +77,8 @@ class _Scene:
         here: Its runs.
         runs: All valid runs.
         others: Cells with as many ordinary threads, by condition.
+        traced: The run with the kernel's events.
+        compared: Whether what a round takes alone is of fewer ordinary threads.
     """
 
     lost: Lost
@@ -83,6 +87,7 @@ class _Scene:
     machine: Machine
     others: Mapping[str, LoadCell]
     traced: LoadRun | None
+    compared: bool
 
     def share(self, part: float) -> float:
         """Of all lost time."""
@@ -115,9 +120,11 @@ def causes_of(
         machine=machine,
         others={cell.condition: cell for cell in cells if cell.normal == worst.normal},
         traced=traced,
+        compared=min(cell.normal for cell in plain) < worst.normal,
     )
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(worst, here)]
-    return tuple(sorted(found, key=lambda cause: -(cause.share or 0.0)))
+    told = [cause for cause in found if cause.share is None or cause.share >= _LEAST_PART / 10]
+    return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
 
 
 # --- waiting ------------------------------------------------------------------------------------
@@ -201,6 +208,16 @@ def _waiting(scene: _Scene) -> list[Cause]:
     shape = f"{lost.waiting * 1000:.1f} ms of every second the thread was ready and did not run"
     if seen.count:
         shape += f", in {seen.count} stretches of {seen.length_ns / 1e6:.1f} ms{every}"
+    if all(run.policy == "other" for run in scene.here):
+        return [
+            Cause(
+                name="fair-scheduling",
+                title="it shares its CPU with other ordinary threads, being one itself",
+                share=scene.share(lost.waiting),
+                certainty="shown",
+                evidence=shape,
+            )
+        ]
     bandwidth = _kept_by_bandwidth(scene.here, scene.machine)
     server = _kept_by_server(scene.machine)
     kept = max(bandwidth or 0.0, server or 0.0)
@@ -390,7 +407,7 @@ def _interrupts(traced: LoadRun | None) -> str:
 
 def _slower(scene: _Scene) -> list[Cause]:
     lost, machine = scene.lost, scene.machine
-    if lost.slower < 10 * _LEAST_SHARE:
+    if lost.slower < _LEAST_SLOWER or not scene.compared:
         return []
     share = scene.share(lost.slower)
     shape = f"{lost.slower * 1000:.1f} ms of every second went into slower execution than alone"

@@ -91,7 +91,7 @@ def _begin(place: Place, spec: LoadSpec, engine: LoadEngine, possible: Possible)
             place.path,
             spec_dict(spec),
             engine.describe(),
-            unit_ps=engine.unit_ps(spec.cpus or engine.cpus()),
+            unit_ps=engine.unit_ps(spec.cpus or engine.cpus(), policy=spec.policy),
             changes={name: change.words for name, change in possible.changes.items()},
             impossible=possible.impossible,
         )

@@ -84,8 +84,8 @@ class LoadEngine(Protocol):
     def describe(self) -> Platform:
         """The machine as it stands now."""
 
-    def unit_ps(self, cpus: Sequence[int]) -> int:
-        """What a thousand additions take undisturbed.
+    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
+        """What a thousand additions take undisturbed, under a policy.
 
         Raises:
             TargetError: It cannot be measured.

@@ -53,10 +53,10 @@ class HardwareLoad:
         """The machine as it stands now."""
         return self._executor.describe()
 
-    def unit_ps(self, cpus: Sequence[int]) -> int:
+    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
         """Fastest of many stretches, of half a second."""
         options = {"--seconds-ns": str(round(_CALIBRATION_S * 1e9)), "--cpus": _list(cpus)}
-        for line in self._executor.converse("unit", "fifo", options, timeout=_PATIENCE_S):
+        for line in self._executor.converse("unit", policy, options, timeout=_PATIENCE_S):
             word, _, number = line.partition(" ")
             if word == "unit":
                 return int(number)

@@ -68,7 +68,7 @@ class SimulatedLoad:
             details=details,
         )
 
-    def unit_ps(self, cpus: Sequence[int]) -> int:
+    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
         """Always the same."""
         return UNIT_PS
 

@@ -99,8 +99,9 @@ class Cause:
     """Something that took time from the real-time thread.
 
     Attributes:
-        name: ``rt-bandwidth``, ``fair-server``, ``bandwidth``, ``other-task``, ``migration``,
-            ``smt``, ``frequency``, ``steal``, ``host-or-interrupt`` or ``unknown``.
+        name: ``rt-bandwidth``, ``fair-server``, ``bandwidth``, ``fair-scheduling``,
+            ``other-task``, ``migration``, ``smt``, ``frequency``, ``steal``,
+            ``host-or-interrupt`` or ``unknown``.
         title: For a reader.
         share: Of all its lost time; None: not told apart.
         certainty: ``shown``, ``likely`` or ``unknown``.
