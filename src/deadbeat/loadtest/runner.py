@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -54,7 +54,7 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     left = engine.left_behind()
     if left:
         raise TargetError(
-            f"{len(left)} settings are still as a load test that was killed left them: {left[0]}",
+            f"a load test that was killed left {_counted(left)}",
             "deadbeat tune revert puts them back",
         )
     assert spec.cpus is not None
@@ -70,6 +70,11 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
         else:
             possible.changes[remedy.name] = answer
     return possible
+
+
+def _counted(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more settings" if len(paths) > 1 else ""
+    return f"{paths[0]}{more} changed"
 
 
 def _tried(engine: LoadEngine, name: str, answer: Change | Impossible) -> Change | Impossible:
