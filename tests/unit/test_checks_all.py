@@ -35,6 +35,7 @@ def test_a_check_says_what_the_machine_shows(id: str, status: str) -> None:
     assert result.status == status.split(maxsplit=1)[0], result
     assert given.says in f"{result.found} | {result.reason}", result
     assert result.reason and "\n" not in result.reason + result.found + result.cure
+    assert not result.reason.startswith("unknown")
     if result.status == "fail":
         assert result.found, "a failure says what was found"
 

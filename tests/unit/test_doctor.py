@@ -71,6 +71,9 @@ def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
     assert "could not be told" in told
     nothing = Diagnosis(results=(), facts=found.facts, patient=found.patient)
     assert words.sentence(nothing) == "Ready: nothing fatal or high fails."
+    some = Diagnosis(results=(), facts=found.facts, patient=found.patient, partial=True)
+    assert "the others were not asked" in words.sentence(some)
+    assert "In these families nothing" in words.sentence(diagnose(("hardening",)))
 
 
 def test_json_holds_every_field_and_is_json() -> None:

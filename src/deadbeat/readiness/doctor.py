@@ -50,6 +50,7 @@ class Diagnosis:
         patient: What was examined.
         inventory: What the system consists of; empty where only some families were asked.
         hardening: Every option with its state; likewise.
+        partial: Whether only some checks were asked: nothing is said of the whole machine then.
     """
 
     results: tuple[CheckResult, ...]
@@ -57,6 +58,7 @@ class Diagnosis:
     patient: Patient
     inventory: tuple[inventory.Item, ...] = ()
     hardening: tuple[tuple[Hardening, State], ...] = ()
+    partial: bool = False
 
     def failing(self, least: Severity) -> tuple[CheckResult, ...]:
         """Checks that failed at ``least`` or graver."""
@@ -112,7 +114,7 @@ def examine(
     results = tuple(check.run(facts) for check in chosen)
     patient = _patient(target, facts)
     if checks is not None:
-        return Diagnosis(results=results, facts=facts, patient=patient)
+        return Diagnosis(results=results, facts=facts, patient=patient, partial=True)
     sight = sight_of_facts(facts)
     return Diagnosis(
         results=results,

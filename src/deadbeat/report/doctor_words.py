@@ -83,14 +83,17 @@ def severities(results: Iterable[CheckResult]) -> str:
 
 
 def sentence(diagnosis: Diagnosis) -> str:
-    """The answer."""
+    """The answer; of some checks alone it is never that the machine is ready."""
     grave = diagnosis.failing("high")
     unknown = len(diagnosis.unknown("high"))
     open_ = f"; {unknown} more of that weight could not be told" if unknown else ""
     if grave:
         return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
+    only = "In these families nothing" if diagnosis.partial else "Nothing"
     if unknown:
-        return f"Nothing fatal or high fails, but {unknown} such checks could not be told."
+        return f"{only} fatal or high fails, but {unknown} such checks could not be told."
+    if diagnosis.partial:
+        return f"{only} fatal or high fails; the others were not asked."
     return "Ready: nothing fatal or high fails."
 
 

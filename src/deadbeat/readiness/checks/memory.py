@@ -194,8 +194,10 @@ def lock_limit(facts: Facts) -> Verdict:
     soft = limit(facts.text, "Max locked memory")["soft"]
     if soft == -1:
         return passed("unlimited")
-    if isinstance(soft, str) or capabilities is None:
-        return unknown(str(soft) if isinstance(soft, str) else "/proc/self/status has no CapEff")
+    if isinstance(soft, str):
+        return unknown(soft.removeprefix("unknown: "))
+    if capabilities is None:
+        return unknown("/proc/self/status has no CapEff")
     return failed(f"{soft // 1024} kB", "mlockall fails as soon as a task is larger than that")
 
 

@@ -195,7 +195,7 @@ def time_limit(facts: Facts) -> Verdict:
     """A task that computes longer without blocking gets SIGXCPU, at the hard limit SIGKILL."""
     soft = limit(facts.text, "Max realtime timeout")["soft"]
     if isinstance(soft, str):
-        return unknown(soft)
+        return unknown(soft.removeprefix("unknown: "))
     if soft == -1:
         return passed("unlimited")
     return failed(f"{soft} us", "a task that computes longer without blocking is killed")
