@@ -169,6 +169,13 @@ def test_slower_rounds_are_smt_where_the_remedy_helps_and_unknown_elsewhere() ->
     assert cause.name == "unknown"
 
 
+def test_frequencies_that_were_read_are_told() -> None:
+    machine = {**LIMITED, "frequency_khz": {"0": [1_200_000, 3_400_000], "1": [None, 2_000_000]}}
+    slow = crowd(wait_ns=0, slower=1.3, machine=machine)
+    (cause,) = causes(slow, Machine(kernel=(6, 1), scaling=True))
+    assert "the frequency (1.20 to 3.40 GHz)" in cause.evidence
+
+
 def test_slower_rounds_are_the_frequency_where_the_governor_helps() -> None:
     slow, fast = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, condition="governor")
     (cause,) = causes([*slow, *fast], Machine(kernel=(6, 1), scaling=True))

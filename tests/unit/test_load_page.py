@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
+from deadbeat.loadtest.remedy import known_remedies
 from deadbeat.model.load import Rounds
-from deadbeat.model.load_summary import Estimate
+from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.report.load_charts import load_charts
 from deadbeat.report.load_page import render_load, write_figures
 from deadbeat.report.load_words import headline, label_of, ranged, table_rows
@@ -97,6 +99,20 @@ def test_the_csv_has_nothing_where_nothing_was_measured() -> None:
     assert reference["failures_per_s"] == ""
     assert reference["work_per_s"] == "40"
     assert "nan" not in text.lower()
+
+
+def test_every_column_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "load.md").read_text("utf-8")
+    ends = tuple(f"{name}{end}" for name in COLUMNS for end in ("_low", "_high"))
+    for column in COLUMNS:
+        assert f"`{column}`" in page or column in ends, column
+
+
+def test_every_remedy_and_cause_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "load.md").read_text("utf-8")
+    causes = (Cause.__doc__ or "").partition("title:")[0]
+    for name in (*known_remedies(), *re.findall(r"``([a-z-]+)``", causes)):
+        assert f"`{name}`" in page, name
 
 
 def test_an_interval_is_written_beside_its_value() -> None:

@@ -395,6 +395,18 @@ def _stopped(scene: _Scene) -> list[Cause]:
     ]
 
 
+def _frequencies(runs: Sequence[LoadRun]) -> str:
+    """The range of frequencies that were read around runs, in words; "" where none were."""
+    seen = [
+        khz
+        for run in runs
+        for pair in (run.machine.get("frequency_khz") or {}).values()
+        for khz in pair
+        if isinstance(khz, int)
+    ]
+    return f" ({min(seen) / 1e6:.2f} to {max(seen) / 1e6:.2f} GHz)" if seen else ""
+
+
 def _interrupts(traced: LoadRun | None) -> str:
     """What interrupts took of its CPU in the traced run, in words."""
     spans: dict[str, int] = (traced.trace.get("interrupted_ns") or {}) if traced else {}
@@ -429,7 +441,7 @@ def _slower(scene: _Scene) -> list[Cause]:
         word
         for word, there in (
             ("an SMT sibling", shared),
-            ("the frequency", machine.scaling is True),
+            (f"the frequency{_frequencies(scene.here)}", machine.scaling is True),
             ("the host", machine.virtual is True),
             ("the memory and caches that all CPUs share", True),
         )
