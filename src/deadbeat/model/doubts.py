@@ -339,8 +339,9 @@ DOUBTS: tuple[Doubt, ...] = (
         and a quarter call a slowdown of 3 % equal. So measured campaigns are undecided without a
         repeat; --ungated gives verdicts all the same, on a guess from stretches of time within
         them.""",
-        """Run the baseline's programs once more where the baseline ran and name the repeat with
-        --aa; several repeats make the gate smaller and surer.""",
+        """Run the baseline's programs (of a latency matrix: its command, under another --name) once
+        more where the baseline ran and name the repeat with --aa; several repeats make the gate
+        smaller and surer.""",
     ),
     _doubt(
         "survivors-differ",
