@@ -38,7 +38,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
 from deadbeat.readiness.doctor import examine
-from deadbeat.report.doctor_words import as_json
+from deadbeat.readiness.doctor_words import as_json
 from deadbeat.report.latency_write import write_latency
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore

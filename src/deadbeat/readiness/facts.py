@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 from attrs import field, frozen
 
@@ -110,9 +112,9 @@ class Facts:
         """
         return self.config().get(name, "n")
 
-    def config(self) -> dict[str, str]:
+    def config(self) -> Mapping[str, str]:
         """The kernel's build options that are set, without CONFIG_. As `option`."""
-        found = dict(re.findall(r"^CONFIG_(\w+)=(.*)$", self.text(CONFIG), re.M))
+        found = _options(self.text(CONFIG))
         if not found:
             raise UnreadError("kernel-config: no option is set in what was read")
         return found
@@ -133,6 +135,12 @@ class Facts:
             if key.replace("-", "_") == name.replace("-", "_"):
                 found.append(value.replace('"', ""))
         return found
+
+
+@lru_cache(maxsize=2)
+def _options(text: str) -> Mapping[str, str]:
+    """A configuration is long, and half of the checks ask for an option of it."""
+    return MappingProxyType(dict(re.findall(r"^CONFIG_(\w+)=(.*)$", text, re.M)))
 
 
 def gather(

@@ -181,9 +181,14 @@ class Place:
 
 def places(facts: Facts) -> dict[int, Place]:
     """Thread -> where it may run. UnreadError where that was not read."""
+    return _places(facts.text(AFFINITIES))
+
+
+@lru_cache(maxsize=8)
+def _places(text: str) -> dict[int, Place]:
     rows: dict[tuple[int, int], dict[str, str]] = {}
     pattern = r"^/proc/(\d+)/task/(\d+)/status:(\w+):[ \t]*(.*)$"
-    for pid, tid, key, value in re.findall(pattern, facts.text(AFFINITIES), re.M):
+    for pid, tid, key, value in re.findall(pattern, text, re.M):
         rows.setdefault((int(pid), int(tid)), {})[key] = value
     if not rows:
         raise UnreadError("affinities: no task was read")

@@ -6,8 +6,8 @@ from html import escape
 from pathlib import Path
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
+from deadbeat.readiness import doctor_words as words
 from deadbeat.readiness.doctor import Diagnosis
-from deadbeat.report import doctor_words as words
 from deadbeat.report import parts
 from deadbeat.report.embed import document
 from deadbeat.store.files import atomic_write, storing
