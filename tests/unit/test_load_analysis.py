@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.analysis.load import difference_of, figures_of, mean_of, rate_of
+from deadbeat.analysis.load import count_of, difference_of, figures_of, mean_of, rate_of
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import LoadRun, Rounds
 
@@ -80,6 +80,11 @@ def test_runs_that_differ_widen_the_interval_by_students_t() -> None:
     # mean 2, s = 1, t(0.975; 2) = 4.302653
     assert found.value == 2.0
     assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, rel=1e-5)
+
+
+def test_a_count_is_never_below_nothing() -> None:
+    assert count_of([0.0, 0.0, 3.0]).low == 0.0
+    assert count_of([5.0]).low is None
 
 
 def test_one_run_has_no_interval() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import student_half_width
@@ -112,6 +112,12 @@ def mean_of(values: Sequence[float], *, floor: float = 0.0) -> Estimate:
     return Estimate(value=mean, low=mean - half, high=mean + half)
 
 
+def count_of(values: Sequence[float]) -> Estimate:
+    """Mean of what cannot be below 0."""
+    found = mean_of(values)
+    return found if found.low is None else evolve(found, low=max(found.low, 0.0))
+
+
 def rate_of(figures: Sequence[Figures]) -> Estimate:
     """Failures per second."""
     seconds = sum(each.run.window_s for each in figures)
@@ -121,8 +127,7 @@ def rate_of(figures: Sequence[Figures]) -> Estimate:
     found = mean_of(
         [each.failures_per_s for each in figures], floor=_Z * math.sqrt(failures) / seconds
     )
-    low = None if found.low is None else max(found.low, 0.0)
-    return Estimate(value=found.value, low=low, high=found.high)
+    return found if found.low is None else evolve(found, low=max(found.low, 0.0))
 
 
 def difference_of(before: Sequence[Figures], after: Sequence[Figures]) -> Estimate:
@@ -229,7 +234,7 @@ def _cell(
     if not valid:
         return bare
     work = [each.work_per_s for each in valid if each.work_per_s is not None]
-    given: dict[str, Any] = {"work_per_s": mean_of(work) if work else None}
+    given: dict[str, Any] = {"work_per_s": count_of(work) if work else None}
     if condition != REFERENCE:
         given |= _realtime(valid, alone_ns)
         given["work_lost"] = _work_lost(valid, groups.get((REFERENCE, normal), ()))
@@ -248,9 +253,9 @@ def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
         "failures": sum(each.failures for each in valid),
         "failures_per_s": rate_of(valid),
         "response": Histogram.of(responses.tolist()),
-        "involuntary_per_s": mean_of([each.per_s("involuntary") for each in valid]),
-        "voluntary_per_s": mean_of([each.per_s("voluntary") for each in valid]),
-        "moves_per_s": mean_of([each.per_s("moves") for each in valid]),
+        "involuntary_per_s": count_of([each.per_s("involuntary") for each in valid]),
+        "voluntary_per_s": count_of([each.per_s("voluntary") for each in valid]),
+        "moves_per_s": count_of([each.per_s("moves") for each in valid]),
         "cpu_share": sum(each.per_s("cpu_ns") * each.run.window_s for each in valid)
         / 1e9
         / seconds,
