@@ -93,6 +93,17 @@ def test_a_part_that_stays_is_shared_out() -> None:
     assert shares == {"rt-bandwidth": 0.6, "fair-server": 0.4}
 
 
+def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
+    limited = [crowd(wait_ns=wait * MS)[place] for place, wait in enumerate((40, 60, 50))]
+    free = [
+        crowd(wait_ns=wait * MS, machine=FREE, condition="rt-bandwidth")[place]
+        for place, wait in enumerate((50, 45, 40))
+    ]
+    (cause,) = causes([*limited, *free], Machine(kernel=(6, 18)))
+    assert cause.name == "fair-server"
+    assert cause.evidence.endswith("which leaves the fair server as it is")
+
+
 def test_a_remedy_that_takes_both_off_does_not_tell_them_apart() -> None:
     applied = {"/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}
     free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth", applied=applied)

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import evolve, field, frozen
 
+from deadbeat.analysis.bootstrap import student_half_width
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell, Lost
 
@@ -45,6 +46,8 @@ _NAMED = 4
 _LEAST_PART = 0.05
 #: Time without a limit that must have been measured, in windows this long: both come once a second.
 _FREE_S, _FREE_WINDOW_S = 6.0, 2.0
+#: Pairs of runs that a difference needs.
+_PAIRS = 3
 
 
 @frozen(kw_only=True)
@@ -275,22 +278,22 @@ def _kept(scene: _Scene, shape: str, bandwidth: float | None, server: float | No
     if not (bandwidth and server):
         return [_only(share, shape, bandwidth)]
     free = _unlimited(scene)
-    if free is None:
+    if free is None or free.lost is None:
         return [_either(scene, share, shape)]
-    stays = min(free.waiting / scene.lost.waiting, 1.0)
+    stays = min(free.lost.waiting / scene.lost.waiting, 1.0) if _goes(scene, free) else 1.0
     known = [
         (
             "rt-bandwidth",
             "RT bandwidth control throttled it",
             1 - stays,
-            f"{(1 - stays) * 100:.0f} % of the waiting is gone at sched_rt_runtime_us = -1",
+            f"{(1 - stays) * scene.lost.waiting * 1000:.1f} ms of it go at sched_rt_runtime_us = -1",
         ),
         (
             "fair-server",
             "the fair server gave its CPU to ordinary threads",
             stays,
-            f"{stays * 100:.0f} % of the waiting stays at sched_rt_runtime_us = -1, which leaves"
-            " the fair server as it is",
+            f"{free.lost.waiting * 1000:.1f} ms stay at sched_rt_runtime_us = -1, which leaves the"
+            " fair server as it is",
         ),
     ]
     parts = sorted((each for each in known if each[2] >= _LEAST_PART), key=lambda each: -each[2])
@@ -344,8 +347,37 @@ def _only(share: float, shape: str, bandwidth: float | None) -> Cause:
     )
 
 
-def _unlimited(scene: _Scene) -> Lost | None:
-    """What is lost without an RT bandwidth limit, the fair server as it was, where that was
+def _goes(scene: _Scene, free: LoadCell) -> bool:
+    """Whether some of the waiting goes without the limit, beyond what runs differ by: the interval
+    of the difference, of pairs of runs of one repeat, lies above 0."""
+    key = free.normal, free.condition
+    without = {
+        run.key.repeat: _waiting_share(run)
+        for run in scene.runs
+        if (run.key.normal, run.key.condition) == key
+    }
+    differences = np.array(
+        [
+            _waiting_share(run) - without[run.key.repeat]
+            for run in scene.here
+            if run.key.repeat in without
+        ],
+        np.float64,
+    )
+    if len(differences) < _PAIRS:
+        return False
+    return float(differences.mean()) > student_half_width(differences)
+
+
+def _waiting_share(run: LoadRun) -> float:
+    """Share of the window in which the thread was ready and did not run."""
+    low, high = run.window_ns
+    inside = (run.rounds.release_ns >= low) & (run.rounds.release_ns < high)
+    return float(run.rounds.delay_ns[inside].sum()) / (high - low)
+
+
+def _unlimited(scene: _Scene) -> LoadCell | None:
+    """The cell without an RT bandwidth limit, the fair server as it was, where that was
     measured long enough; None: it was not."""
     for condition in ("rt-bandwidth", ALL):
         cell = scene.others.get(condition)
@@ -355,7 +387,7 @@ def _unlimited(scene: _Scene) -> Lost | None:
         off = own and all(run.machine.get("rt_runtime_us") == -1 for run in own)
         served = any("fair_server" in path for run in own for path in run.applied)
         if cell is not None and long and off and not served and own[0].window_s >= _FREE_WINDOW_S:
-            return cell.lost
+            return cell
     return None
 
 
