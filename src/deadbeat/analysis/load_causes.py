@@ -281,12 +281,13 @@ def _kept(scene: _Scene, shape: str, bandwidth: float | None, server: float | No
     if free is None or free.lost is None:
         return [_either(scene, share, shape)]
     stays = min(free.lost.waiting / scene.lost.waiting, 1.0) if _goes(scene, free) else 1.0
+    goes_ms = (1 - stays) * scene.lost.waiting * 1000
     known = [
         (
             "rt-bandwidth",
             "RT bandwidth control throttled it",
             1 - stays,
-            f"{(1 - stays) * scene.lost.waiting * 1000:.1f} ms of it go at sched_rt_runtime_us = -1",
+            f"{goes_ms:.1f} ms of the waiting go at sched_rt_runtime_us = -1",
         ),
         (
             "fair-server",
