@@ -126,7 +126,7 @@ static int guard(int coordinator)
 }
 
 static const char usage[] =
-    "usage: %s serve|calibrate|noise|try|instrument|probe --cpus LIST [--key value ...]\n"
+    "usage: %s serve|calibrate|noise|try|instrument|probe|rounds|unit --cpus LIST [--key value ...]\n"
     "       %s once [--set INDEX] [--cpus LIST] [--seconds-ns NS] [--policy fifo|other] [--key value ...]\n";
 
 int main(int count, char **words)

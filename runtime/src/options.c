@@ -10,6 +10,8 @@
 #define MAX_HOG_NS (100 * DB_MILLISECOND)
 #define MAX_DELAY_NS (10000 * DB_MILLISECOND)
 #define MAX_WARMUP 1000000
+/* Units of work, and their cost in ps: the product fits 64 bits. */
+#define MAX_UNITS (INT64_C(1) << 30)
 /* A thread that wakes up more often than the least does nothing else. */
 #define MIN_INTERVAL_NS 20000
 #define MAX_INTERVAL_NS (10000 * DB_MILLISECOND)
@@ -143,8 +145,8 @@ static const struct number {
     {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},
     {"--normal", SMALL, offsetof(struct options, rounds.normal), 0, 1024},
     {"--pin", INDEX, offsetof(struct options, rounds.pin), -1, 4095},
-    {"--units", NUMBER, offsetof(struct options, rounds.units), 1, INT64_C(1) << 40},
-    {"--unit-ps", NUMBER, offsetof(struct options, rounds.unit_ps), 1, INT64_C(1) << 40},
+    {"--units", NUMBER, offsetof(struct options, rounds.units), 1, MAX_UNITS},
+    {"--unit-ps", NUMBER, offsetof(struct options, rounds.unit_ps), 1, MAX_UNITS},
     {"--gap-ns", NUMBER, offsetof(struct options, rounds.gap_ns), 1000, DB_LONGEST_NS},
     {"--period-ns", NUMBER, offsetof(struct options, rounds.period_ns), 0, DB_LONGEST_NS},
     {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},
