@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from deadbeat.latency.cyclictest_json import expecting, read_cyclictest, with_missed
+from deadbeat.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
 from deadbeat.latency.engine import Request
 from deadbeat.latency.engines.cyclictest import CyclictestEngine, command
+from deadbeat.latency.judge import Evidence, judge
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
 from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.fake import Conversation, FakeTarget
 
 RUNTIME = "/fake/runtime"
 
@@ -120,16 +127,15 @@ def test_the_command_says_what_is_asked() -> None:
     assert not any(word.startswith("--priority") for word in other)
 
 
-def machine(returncode: int = 0, stderr: str = "", wrote: str | None = None) -> FakeTarget:
-    target = FakeTarget(commands={"rm": ended("rm")})
-
-    def run(argv: tuple[str, ...]) -> Completed:
-        if wrote is not None:
-            target.files["/fake/cyclictest.json"] = wrote.encode()
-        return ended(argv[0], returncode, stderr)
-
-    target.commands[RUNTIME] = run
-    return target
+def machine(
+    returncode: int = 0, stderr: str = "", wrote: str | None = None, threads: str = ""
+) -> FakeTarget:
+    return FakeTarget(
+        files={} if wrote is None else {"/fake/cyclictest.json": wrote},
+        commands={"rm": ended("rm")},
+        conversations={RUNTIME: Conversation(returncode=returncode, stderr=stderr)},
+        outputs={"threads": threads},
+    )
 
 
 def measure(target: FakeTarget) -> Any:
@@ -143,6 +149,78 @@ def test_it_measures_under_the_guard_and_the_lock() -> None:
     assert [cpu.expected for cpu in measured.cpus] == [2000]
     argv = target.calls[-1]
     assert argv[:2] == (RUNTIME, "guard") and argv[argv.index("--lock") + 1] == "1"
+
+
+def seen(number: int, priority: int, policy: int, *, cpu: int = 0, allowed: str = "0") -> str:
+    """/proc/PID/task/TID/stat of cyclictest 2.40 on Linux 6.18, and a line of its status."""
+    return (
+        f"{number} (cyclictest) S 19026 19026 11855 0 -1 4194624 33 0 0 0 0 0 0 0 -51 0 3 0"
+        " 4930740 169000960 8524 18446744073709551615 1 1 1 0 0 0 8192 0 18946 1 0 0 -1"
+        f" {cpu} {priority} {policy} 0 0 0 1 1 1 1 1 1 1 0\nallowed {allowed}\n"
+    )
+
+
+def problems(target: FakeTarget) -> list[str]:
+    request = Request(cpus=(0,), seconds=2.0)
+    cpus = CyclictestEngine(program=lambda _: RUNTIME).measure(target, request).cpus
+    cpus = tuple(attrs.evolve(cpu, expected=cpu.cycles, missed=0) for cpu in cpus)
+    found = judge(Evidence(request=request, cpus=cpus, load={}, circumstances={}))
+    return [problem.name for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("threads", "found"),
+    [
+        (seen(12, 90, 1), []),
+        (seen(12, 0, 0), ["wrong-policy", "wrong-priority"]),
+        (seen(12, 89, 1), ["wrong-priority"]),
+        (seen(12, 90, 2), ["wrong-policy"]),
+        (seen(12, 90, 1, allowed="0-1"), ["wrong-cpu"]),
+        (seen(12, 90, 1, allowed="1", cpu=1), ["wrong-cpu"]),
+        ("", ["thread-unverified"]),
+        (seen(12, 90, 1) + seen(13, 90, 1, allowed="1"), ["thread-unverified"]),
+        ("12 (cyclictest) S 1\nallowed 0\n", ["thread-unverified"]),
+    ],
+)
+def test_what_its_threads_really_had_is_read_back_and_judged(
+    threads: str, found: list[str]
+) -> None:
+    assert problems(machine(wrote=json.dumps(written()), threads=threads)) == found
+
+
+def test_threads_belong_to_the_cpu_that_they_may_run_on() -> None:
+    cpus = [attrs.evolve(read(written()).cpus[0], cpu=cpu) for cpu in (2, 5)]
+    text = seen(9, 80, 1, allowed="5") + seen(10, 81, 1, allowed="2")
+    assert [(c.cpu, c.priority, c.placed) for c in as_seen(cpus, threads_of(text))] == [
+        (2, 81, 2),
+        (5, 80, 5),
+    ]
+    loose = seen(9, 80, 1, allowed="0-7") + seen(10, 81, 1, allowed="0-7")
+    assert [(c.priority, c.placed) for c in as_seen(cpus, threads_of(loose))] == [
+        (80, -1),
+        (81, -1),
+    ]
+
+
+@pytest.mark.hardware
+@pytest.mark.skipif(shutil.which("cyclictest") is None, reason="cyclictest is not installed")
+def test_the_command_that_reads_them_finds_those_of_our_file_alone(tmp_path: Path) -> None:
+    cpu, out = min(os.sched_getaffinity(0)), tmp_path / "out"
+    with subprocess.Popen(
+        ("cyclictest", "-q", f"--json={out}", f"-a{cpu}", "-t1", "-D2"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        found: tuple[Thread, ...] = ()
+        while process.poll() is None and not found:
+            found = threads_of(_shell(threads_command(str(out))))
+        assert _shell(threads_command(f"{out}2")) == ""
+        process.kill()
+    assert [(t.policy, t.priority, t.allowed) for t in found] == [("other", 0, (cpu,))]
+
+
+def _shell(words: str) -> str:
+    return subprocess.run(("sh", "-c", words), capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(

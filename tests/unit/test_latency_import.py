@@ -153,11 +153,15 @@ def test_what_is_damaged_is_one_line(text: str) -> None:
         ("cyclictest -Sp99 -i200 -D2h", (200_000, 99, "fifo", 7200.0)),
         ("cyclictest --policy=rr --priority=5", (1_000_000, 5, "rr", None)),
         ("cyclictest -D 10", (1_000_000, 0, "other", 10.0)),
+        ("cyclictest -p0 -S -m", (1_000_000, 5, "fifo", None)),
+        ("cyclictest --policy rr", (1_000_000, 5, "rr", None)),
+        ("cyclictest --policy other -p 7", (1_000_000, 7, "fifo", None)),
+        ("cyclictest -p 7 --policy other", (1_000_000, 7, "fifo", None)),
         ('cyclictest -p "90', (1_000_000, 0, "other", None)),
     ],
 )
 def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> None:
-    how = called(command)
+    how = called(command, threads=4)
     assert (how["interval_ns"], how["priority"], how["policy"], how["seconds"]) == found
 
 

@@ -175,6 +175,7 @@ def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") 
         ({"circumstances": {"clocksource": ["hpet", "hpet"]}}, "slow-clock", "warning"),
         ({"circumstances": {"clocksource": ["tsc", "hpet"]}}, "clock-changed", "invalid"),
         ({"policy": "other"}, "wrong-policy", "invalid"),
+        ({"policy": "", "priority": None, "placed": None}, "thread-unverified", "warning"),
         ({"priority": 1}, "wrong-priority", "invalid"),
         ({"placed": 1}, "wrong-cpu", "invalid"),
         ({"placed": -1}, "wrong-cpu", "invalid"),
@@ -215,7 +216,7 @@ def test_each_problem_has_its_name_and_its_weight(
     "given",
     [
         {"load": loaded(100, 0.3, judged=False)},
-        {"policy": "", "priority": None, "placed": None, "clock_cost_ps": None},
+        {"clock_cost_ps": None},
         {"circumstances": {"dma_latency_us": 0}},
         {"circumstances": {"realtime_tasks": [{"name": "x", "policy": "rr", "priority": 50}]}},
         {

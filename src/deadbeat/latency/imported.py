@@ -17,7 +17,8 @@ from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
 
 _INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
 _NOT_RECORDED = (
-    "read from a file: what else ran, load, temperature, steal and the like are not known"
+    "read from a file: what else ran, load, temperature, steal and the like are not known;"
+    " priority and policy are as asked for, not as read back"
 )
 
 

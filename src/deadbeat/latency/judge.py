@@ -139,6 +139,9 @@ def _thread(evidence: Evidence) -> Iterator[Problem]:
         if cpu.priority is not None and cpu.priority != request.priority:
             text = f"CPU {cpu.cpu}: asked for priority {request.priority}, had {cpu.priority}"
             yield _problem("wrong-priority", text, "invalid")
+        if not cpu.policy or cpu.priority is None or cpu.placed is None:
+            text = f"CPU {cpu.cpu}: policy, priority and place of its thread could not be read back"
+            yield _problem("thread-unverified", text)
         if cpu.placed is not None and cpu.placed != cpu.cpu:
             where = f"CPU {cpu.placed}" if cpu.placed >= 0 else "several CPUs"
             yield _problem("wrong-cpu", f"asked for CPU {cpu.cpu}, ran on {where}", "invalid")

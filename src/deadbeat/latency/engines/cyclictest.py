@@ -10,11 +10,12 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from deadbeat.latency.cyclictest_json import expecting, read_cyclictest
+from deadbeat.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
 from deadbeat.latency.engine import Measured, Request, unsplit
 from deadbeat.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.readiness.realtime import diagnose_realtime
-from deadbeat.targets.base import Completed, Target
+from deadbeat.targets.base import Completed, Process, Target
 
 PACKAGE = "rt-tests"
 #: Its histogram's range, us. A latency above is counted, but in no bucket: a second is far above
@@ -22,6 +23,9 @@ PACKAGE = "rt-tests"
 RANGE_US = 1_000_000
 #: Beyond the measuring time: waiting for the machine's lock, start, writing the results, s.
 _MARGIN_S = 30.0
+#: Its threads are looked at so long after its start, s, or at half of a shorter run; so often at
+#: most, each time after twice as long: it may wait for the machine's lock.
+_LOOK_S, _LOOKS = 0.5, 5
 
 
 class CyclictestEngine:
@@ -52,6 +56,8 @@ class CyclictestEngine:
     def measure(self, target: Target, request: Request) -> Measured:
         """Runs it once, under the runtime's guard and the machine's lock; it splits no path.
 
+        What its threads really have is read from /proc while it measures: one short look.
+
         Raises:
             TargetError: Permission, it died or wrote something else; a machine that is in use.
         """
@@ -61,7 +67,9 @@ class CyclictestEngine:
         target.run(("rm", "-f", out))
         bound = request.seconds * 1.05 + _MARGIN_S
         argv = guarded(self._programs[target], command(request, out), bound_s=bound, lock=True)
-        done = target.run(argv, timeout=bound + _MARGIN_S)
+        with target.start(argv) as process:
+            threads = _look(target, process, request, out)
+            done = process.close(bound + _MARGIN_S)
         if "change scheduling policy" in done.stderr and done.returncode != 0:
             if request.policy == "other":
                 text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
@@ -82,7 +90,7 @@ class CyclictestEngine:
             expecting(cpu, seconds=request.seconds, interval_ns=request.interval_ns)
             for cpu in result.cpus
         )
-        return Measured(cpus=tuple(cpus))
+        return Measured(cpus=as_seen(tuple(cpus), threads))
 
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """It does not write into the trace when its threads read the clock."""
@@ -107,6 +115,34 @@ def command(request: Request, out: str) -> tuple[str, ...]:
         *(("--mlockall", f"--priority={request.priority}") if fifo else ("--policy=other",)),
         *(("--default-system",) if request.dma_latency == "system" else ()),
     )
+
+
+def _look(target: Target, process: Process, request: Request, out: str) -> tuple[Thread, ...]:
+    """What its threads have while it measures; looked at again only while they are not what was
+    asked for, as before they have begun. Empty: they could not be seen."""
+    threads: tuple[Thread, ...] = ()
+    wait = min(_LOOK_S, request.seconds / 2)
+    for _ in range(_LOOKS):
+        if _over(process, wait):
+            break
+        try:
+            said = target.read_many((), {"threads": threads_command(out)}).commands["threads"].text
+        except TargetError:
+            break
+        threads = threads_of(said or "") or threads
+        had = {(thread.policy, thread.priority, thread.allowed) for thread in threads}
+        if had == {(request.policy, request.priority, (cpu,)) for cpu in request.cpus}:
+            break
+        wait *= 2
+    return threads
+
+
+def _over(process: Process, wait_s: float) -> bool:
+    """Waits; whether it ended meanwhile."""
+    try:
+        return process.read_line(wait_s) is None
+    except TargetError:
+        return False
 
 
 def _without_warnings(done: Completed) -> Completed:

@@ -18,7 +18,7 @@ def _read(text: str, name: str) -> Foreign:
         version=f"cyclictest V {result.version}".strip(),
         host=result.host,
         kernel=result.kernel,
-        **called(result.command),
+        **called(result.command, threads=len(result.cpus)),
     )
 
 

@@ -22,7 +22,7 @@ def _read(text: str, name: str) -> Foreign:
             raise ValueError(f"granularity {latency['granularity']}")
         values, *cores = latency["cores"]
         maxima = latency.get("maxima") or []
-        how = called(str(condition.get("cyclictest", "")))
+        how = called(str(condition.get("cyclictest", "")), threads=len(cores))
         how["interval_ns"] = int(condition["interval"]) * 1000
         kernel = plain.get("kernel") or {}
         return Foreign(
