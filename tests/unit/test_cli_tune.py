@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from helpers.trees import BOOT_ID, grow, held
 
 from deadbeat.cli.main import main
 from deadbeat.model.tuning import Setting
+from deadbeat.readiness.journal import Journal
+from deadbeat.readiness.owner import Owner, owner_of
+from deadbeat.readiness.tune import applied
+from deadbeat.targets.local import LocalTarget
 
 VM = "/proc/sys/vm"
 TREE = {
@@ -248,3 +253,44 @@ def test_a_read_only_file_is_a_failure_only_where_it_was_asked_for(tune: Tool) -
     status, out, err = tune("apply", "--knob=swappiness")
     assert (status, err) == (1, "deadbeat: 1 skipped; nothing was changed\n")
     assert "read-only on this machine" in out
+
+
+def test_what_a_living_measurement_holds_is_not_pulled_away(tune: Tool) -> None:
+    root = str(tune.root)
+    with LocalTarget() as target:
+        journal = Journal(target, folder=f"{root}/var/lib/deadbeat/tune", root=root)
+        setting = Setting(f"{VM}/swappiness", "9")
+        with applied(target, [setting], reason="deadbeat load, a", journal=journal):
+            held = tune.kernel()
+            status, out, err = tune("revert")
+            assert (status, out) == (1, "")
+            assert (
+                f"deadbeat load, a holds 1 of these settings right now (process {os.getpid()}"
+                in err
+            )
+            assert "--force" in err
+            assert tune.kernel() == held
+            assert f"deadbeat load, a (process {os.getpid()}, running)" in " ".join(
+                tune("status")[1].split()
+            )
+            (change,) = tune.json("status")[1]["changes"]
+            assert change["reason"] == "deadbeat load, a"
+            assert (change["process"], change["running"]) == (os.getpid(), True)
+            assert tune("revert", "--force")[0] == 0
+            assert tune.kernel()[f"{VM}/swappiness"] == b"61\n"
+
+
+def test_what_a_killed_measurement_left_is_put_back(tune: Tool) -> None:
+    root = str(tune.root)
+    with LocalTarget() as target:
+        journal = Journal(target, folder=f"{root}/var/lib/deadbeat/tune", root=root)
+        reason = f"deadbeat load, a [process {os.getpid()}, started at tick 1]"
+        journal.apply([Setting(f"{VM}/swappiness", "9")], reason=reason)
+    (change,) = tune.json("status")[1]["changes"]
+    assert (change["process"], change["running"]) == (os.getpid(), False)
+    assert tune("revert")[0] == 0
+    assert tune.kernel()[f"{VM}/swappiness"] == b"61\n"
+
+
+def test_a_change_that_is_meant_to_last_has_no_owner() -> None:
+    assert owner_of("deadbeat tune apply realtime") == Owner(reason="deadbeat tune apply realtime")

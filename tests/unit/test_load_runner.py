@@ -137,6 +137,48 @@ def test_what_a_killed_test_left_must_be_put_back_first() -> None:
         look(SPEC, Left())
 
 
+class Meddled(SimulatedLoad):
+    """Somebody puts the governor back while runs are measured."""
+
+    def run(self, ask: Ask) -> Seen:
+        seen = super().run(ask)
+        for path in [path for path in self._held if "cpu2" in path]:
+            del self._held[path]
+        return seen
+
+
+def test_a_setting_that_is_lost_while_a_run_is_measured_makes_it_invalid(tmp_path: Path) -> None:
+    store = begin(tmp_path / "a", Meddled())
+    go(Meddled(), store)
+    for run in store.runs():
+        lost = run.key.condition in ("governor", "all")
+        assert run.valid != lost
+        assert [problem.name for problem in run.problems] == ["setting-lost"] * lost
+        if lost:
+            assert "cpu2/cpufreq/scaling_governor was set to performance" in run.problems[0].text
+            assert "holds schedutil after the run" in run.problems[0].text
+
+
+RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+
+
+class Tuned(SimulatedLoad):
+    """Somebody lifts the RT bandwidth while a run without a remedy is measured."""
+
+    def run(self, ask: Ask) -> Seen:
+        seen = super().run(ask)
+        self._held[RUNTIME] = "-1"
+        return seen
+
+
+def test_a_bandwidth_that_changes_meanwhile_makes_a_run_invalid(tmp_path: Path) -> None:
+    store = begin(tmp_path / "a", Tuned())
+    go(Tuned(), store)
+    for run in store.runs():
+        assert [problem.name for problem in run.problems] == ["bandwidth-changed"]
+        assert "from 950000 to -1" in run.problems[0].text
+
+
 def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:
     store = begin(tmp_path / "a", Watched())
     key = plan(SPEC, look(SPEC, Watched()).changes)[3]

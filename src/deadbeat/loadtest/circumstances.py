@@ -29,6 +29,7 @@ class Watcher:
         """What the machine did meanwhile; None for what cannot be told here, with ``REASON``."""
         after = self._read()
         found: dict[str, Any] = {
+            "rt_runtime_before_us": _number(self._before, _RUNTIME),
             "rt_runtime_us": _number(after, _RUNTIME),
             "rt_period_us": _number(after, _PERIOD),
             "frequency_khz": {

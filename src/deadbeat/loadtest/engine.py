@@ -106,7 +106,11 @@ class LoadEngine(Protocol):
         """
 
     def left_behind(self) -> tuple[str, ...]:
-        """Paths that a load test changed and, killed, did not put back."""
+        """Paths that a load test changed and, killed, did not put back.
+
+        Raises:
+            TargetError: One that still runs has changed them.
+        """
 
     def run(self, ask: Ask) -> Seen:
         """One run. The caller sleeps meanwhile.

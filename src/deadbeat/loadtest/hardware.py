@@ -19,6 +19,7 @@ from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting
 from deadbeat.readiness.journal import Journal
+from deadbeat.readiness.owner import owner_of
 from deadbeat.readiness.tune import applied
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
@@ -78,7 +79,15 @@ class HardwareLoad:
     def left_behind(self) -> tuple[str, ...]:
         """From the journal of changed settings."""
         standing = Journal(self._target).status()
-        return tuple(each.path for each in standing if each.reason.startswith(REASON))
+        ours = [each for each in standing if each.reason.startswith(REASON)]
+        for each in ours:
+            owner = owner_of(each.reason)
+            if owner.lives:
+                raise TargetError(
+                    f"another load test has changed {each.path} (process {owner.process})",
+                    "wait for it to end",
+                )
+        return tuple(each.path for each in ours)
 
     def run(self, ask: Ask) -> Seen:
         """One run; see the protocol."""

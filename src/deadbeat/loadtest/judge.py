@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.model.latency import Problem
+from deadbeat.model.tuning import Setting
 
 #: Rounds that a window must hold to count.
 _ROUNDS_MIN = 2
@@ -16,6 +17,7 @@ _OTHERS_MAX = 2
 def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
     """Everything wrong with a run."""
     found = [*_placed(ask, seen)] if ask.real_time else []
+    found += _bandwidth(machine)
     if seen.gaps_lost:
         text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
         found.append(Problem(name="gaps-lost", seriousness="warning", text=text))
@@ -28,6 +30,25 @@ def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem,
         text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"
         found.append(Problem(name="steal", seriousness="warning", text=text))
     return tuple(found)
+
+
+def not_held(setting: Setting, text: str | None) -> Problem:
+    """A setting of the condition that its file, which shows ``text``, no longer holds."""
+    now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
+    return Problem(
+        name="setting-lost",
+        seriousness="invalid",
+        text=f"{setting.path} was set to {setting.value} and {now} after the run",
+    )
+
+
+def _bandwidth(machine: dict[str, object]) -> list[Problem]:
+    """The RT bandwidth, which every condition lives under, changed by somebody else."""
+    before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
+    if before is None or after is None or before == after:
+        return []
+    text = f"sched_rt_runtime_us went from {before} to {after} while it was measured"
+    return [Problem(name="bandwidth-changed", seriousness="invalid", text=text)]
 
 
 def _placed(ask: Ask, seen: Seen) -> list[Problem]:

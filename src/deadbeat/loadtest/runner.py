@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.loadtest.circumstances import Watcher
 from deadbeat.loadtest.engine import REASON, LoadEngine
-from deadbeat.loadtest.judge import problems
+from deadbeat.loadtest.judge import not_held, problems
 from deadbeat.loadtest.plan import ask_for, plan, seconds_of
 from deadbeat.loadtest.remedy import (
     Change,
@@ -21,7 +21,9 @@ from deadbeat.loadtest.remedy import (
 )
 from deadbeat.loadtest.spec import LoadSpec
 from deadbeat.model.errors import DataError, RunError, TargetError
+from deadbeat.model.latency import Problem
 from deadbeat.model.load import ALL, LoadKey, LoadRun
+from deadbeat.model.tuning import Setting
 from deadbeat.store.load import LoadStore
 
 
@@ -143,6 +145,7 @@ def _one(
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         seen = engine.run(ask)
         machine = watcher.ends()
+        lost = _no_longer(engine, settings)
     words = dict(held)
     if ask.pin is not None:
         words["CPU of the real-time thread"] = str(ask.pin)
@@ -164,6 +167,18 @@ def _one(
         applied=words,
         machine=machine,
         trace=seen.trace,
-        problems=problems(ask, seen, machine),
+        problems=(*lost, *problems(ask, seen, machine)),
         kind=engine.kind,
     )
+
+
+def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> list[Problem]:
+    """Settings that were taken away while the run was measured."""
+    if not settings:
+        return []
+    files = engine.read([setting.path for setting in settings]).files
+    return [
+        not_held(each, files[each.path].text)
+        for each in settings
+        if not each.holds(files[each.path].text or "")
+    ]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Applied, Returned, Setting
 from deadbeat.readiness.journal import Journal, new_session
+from deadbeat.readiness.owner import signed
 from deadbeat.targets.base import Target
 
 
@@ -26,7 +27,7 @@ def applied(
     A kill -9 inside leaves them in the journal, and ``deadbeat tune revert`` puts them back.
 
     Args:
-        reason: What for; one line, for whoever reads the journal.
+        reason: What for; one line, for whoever reads the journal, where this process is added.
         partly: Go on with those that the machine accepts; else one that it lacks or refuses is an
             error, and nothing is changed.
         journal: None: the target's own.
@@ -38,7 +39,7 @@ def applied(
     book = journal or Journal(target)
     session = new_session()
     try:
-        done = book.apply(settings, reason=reason, session=session, keep=keep)
+        done = book.apply(settings, reason=signed(reason), session=session, keep=keep)
         missing = done.those("skipped", "refused")
         if missing and not partly:
             raise TargetError(

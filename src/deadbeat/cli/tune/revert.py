@@ -16,7 +16,8 @@ _COLUMNS = ("file", "before", "now", "result")
 @click.option(
     "--force",
     is_flag=True,
-    help="Also what somebody else has changed since, or a restart; forget what no longer exists.",
+    help="Also what somebody else has changed since, or a restart, or what a running measurement"
+    " holds; forget what no longer exists.",
 )
 @root_option
 @json_option
@@ -24,15 +25,18 @@ def command(*, force: bool, root: Path | None, as_json: bool) -> int:
     """Put back every setting that deadbeat changed, last first, to exactly what it was.
 
     What a restart has reset already is left as the restart made it; what somebody else has changed
-    since is left alone and reported.
+    since is left alone and reported. While a measurement holds settings nothing is put back.
 
     Exit status 1: something is not back.
     """
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
+    from deadbeat.readiness.owner import refuse_held  # noqa: PLC0415
 
     with opened(root) as (_, journal):
+        if not force:
+            refuse_held(journal.status())
         returned = journal.revert(force=force)
     status = int(any(not each.settled and each.result != "moved" for each in returned))
     if as_json:

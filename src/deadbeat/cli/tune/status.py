@@ -16,21 +16,30 @@ _COLUMNS = ("file", "before", "now", "state", "since", "by")
 @root_option
 @json_option
 def command(*, root: Path | None, as_json: bool) -> int:
-    """Show what is changed and not yet put back, and whether somebody else changed it since."""
+    """Show what is changed and not yet put back, for whom, and whether somebody else changed it
+    since."""
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
+    from deadbeat.readiness.owner import owner_of  # noqa: PLC0415
 
     with opened(root) as (_, journal):
         standing = journal.status()
     if as_json:
-        changes = [attrs.asdict(each) for each in standing]
+        changes = [
+            {**attrs.asdict(each), "reason": owner.reason}
+            | {"process": owner.process, "running": owner.lives}
+            for each in standing
+            for owner in (owner_of(each.reason),)
+        ]
         print_json({"journal": journal.folder, "changes": changes})
         return 0
     if standing:
         rows = [
-            (each.path, each.old, each.now, each.stand, each.time, each.reason) for each in standing
+            (each.path, each.old, each.now, each.stand, each.time, owner_of(each.reason).words)
+            for each in standing
         ]
         print_table(_COLUMNS, rows, whole=("file",))
-    say(f"{len(standing)} changes in the journal {journal.folder}")
+    changes_word = "change" if len(standing) == 1 else "changes"
+    say(f"{len(standing)} {changes_word} in the journal {journal.folder}")
     return 0
