@@ -10,17 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.latency.cause import Moments, handlers_within, runner_at
+from deadbeat.latency.cause import Moments
 from deadbeat.latency.engine import Measured, Request
 from deadbeat.latency.engines.cyclictest import CyclictestEngine
 from deadbeat.latency.engines.prober import ProberEngine, cpu_latency, with_worst
 from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.latency.machine import Machine, read_machine
+from deadbeat.latency.occupancy import handlers_within, occupants, runner_at
 from deadbeat.latency.path import Traced, split_path, told_worst, wake_ups
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget
 
 S = 10**9
+GUEST, BARE = Machine(virtual=True), Machine(virtual=False)
 DUE = 100 * S  # of the first wake-up
 THREAD = Traced(cpu=1, thread=77, start_ns=DUE)
 SWITCH = (
@@ -75,10 +78,10 @@ def parts_of(split: PathSplit) -> dict[str, int | None]:
     return {name: histogram.max_ns for name, histogram in split.parts.items()}
 
 
-def cause(*lines: str, latency_ns: int) -> str:
+def cause(*lines: str, latency_ns: int, machine: Machine = GUEST) -> str:
     """Of a wake-up at DUE with these events before its mark."""
     text = text_of(*lines, mark(DUE + latency_ns, DUE, latency_ns))
-    (split,) = split_path(text, [THREAD])
+    (split,) = split_path(text, [THREAD], machine=machine)
     assert sum(int(split.worst[part]) for part in PATH_PARTS) == latency_ns
     return str(split.worst["cause"])
 
@@ -175,8 +178,8 @@ def test_a_thread_of_higher_priority_is_named() -> None:
         latency_ns=301_000,
     )
     assert said == (
-        "298.0 us ready without its CPU: multipathd (321, real-time 99), of the same or a higher "
-        "priority, ran"
+        "298.0 us ready without its CPU: multipathd (321, real-time 99) ran for 297.5 us, of the "
+        "same or a higher priority"
     )
 
 
@@ -191,8 +194,8 @@ def test_a_fair_thread_that_is_not_preempted_is_named() -> None:
         latency_ns=91_000,
     )
     assert said.startswith(
-        "88.0 us ready without its CPU: stress-ng-vm (400, fair) was not preempted: in a part of "
-        "the kernel that cannot be, or of a kernel that does not preempt"
+        "88.0 us ready without its CPU: stress-ng-vm (400, fair) was not preempted for 87.5 us: "
+        "in a part of the kernel that cannot be, or of a kernel that does not preempt"
     )
     assert said.endswith("; no event there for 87.0 us")
 
@@ -209,27 +212,212 @@ def test_an_idle_cpu_and_a_silent_machine_are_said() -> None:
     )
     assert said == (
         "the timer's interrupt came 400.0 us late: the CPU was idle: it left its idle state that "
-        "slowly, or its host did not let it run; no event there nor on any other CPU for 400.0 us"
+        "slowly, or the host did not let the CPU run; no event there nor on any other CPU for "
+        "400.0 us"
     )
 
 
-def test_a_busy_machine_without_an_event_for_longer_than_a_tick_was_stopped_by_its_host() -> None:
-    def stopped(who: tuple[str, int, int]) -> str:
-        return cause(
-            to(DUE - 9000, who),
-            to(DUE - 9000, ("bash", 5, 120), cpu=0),
-            expired(DUE + 31_000_000, who[0], who[1]),
-            waking(DUE + 31_001_000, who[0], who[1]),
-            switched(DUE + 31_003_000, who),
-            to(DUE + 31_004_000, ("bash", 6, 120), cpu=0),
-            latency_ns=31_004_000,
+def stopped(
+    who: tuple[str, int, int],
+    *,
+    other: tuple[str, int, int] = ("bash", 5, 120),
+    machine: Machine = GUEST,
+) -> str:
+    """The cause where two CPUs had no event for 31 ms."""
+    return cause(
+        to(DUE - 9000, who),
+        to(DUE - 9000, other, cpu=0),
+        expired(DUE + 31_000_000, who[0], who[1]),
+        waking(DUE + 31_001_000, who[0], who[1]),
+        switched(DUE + 31_003_000, who),
+        to(DUE + 31_004_000, ("bash", 6, 120), cpu=0),
+        latency_ns=31_004_000,
+        machine=machine,
+    )
+
+
+LOAD, LAZY = ("stress-ng-cpu", 400, 120), ("swapper/0", 0, 120)
+
+
+def test_busy_cpus_without_an_event_for_longer_than_a_tick_were_stopped_from_below() -> None:
+    """On bare metal there is no host: Documentation/trace/hwlat_detector.rst names SMIs."""
+    late = "the timer's interrupt came 31000.0 us late: "
+    silent = ": no event on any CPU for 31000.0 us"
+    assert stopped(LOAD) == f"{late}the host did not let the machine run{silent}"
+    bare = "firmware (an SMI) or the hardware stopped the machine"
+    assert stopped(LOAD, machine=BARE) == late + bare + silent
+    assert stopped(LOAD, machine=Machine()) == f"{late}a host, {bare}{silent}"
+
+
+def test_a_cpu_that_may_go_without_a_tick_is_no_witness_of_a_machine_that_stood_still() -> None:
+    """NO_HZ_IDLE and nohz_full stop it: Documentation/timers/no_hz.rst."""
+    assert "the CPU was idle" in stopped(("swapper/1", 0, 120))
+    assert "ran with interrupts off" in stopped(LOAD, other=LAZY)
+    for lazy in (0, 1):
+        said = stopped(LOAD, machine=Machine(virtual=False, tickless=frozenset({lazy})))
+        assert "stress-ng-cpu (400, fair) ran with interrupts off" in said
+
+
+def test_no_host_is_blamed_where_there_is_none() -> None:
+    for at in (40_000, 80_000):  # of the waking, and so whose part is the longest
+        said = cause(
+            to(DUE - 9000, LOAD),
+            expired(DUE + 1000),
+            waking(DUE + at),
+            switched(DUE + 90_000, LOAD),
+            latency_ns=91_000,
+            machine=BARE,
+        )
+        assert "host" not in said
+        assert "firmware (an SMI) or the hardware stopped the CPU" in said
+
+
+MULTIPATHD = ("multipathd", 321, 0)
+
+
+def preempting(
+    at_ns: int, after: tuple[str, int, int], who: tuple[str, int, int], state: str = "R"
+) -> str:
+    text = SWITCH.replace("prev_state=R", f"prev_state={state}").format(*who, *after)
+    return line(at_ns, text, who=who[0], pid=who[1])
+
+
+PROBE = ("db-probe1", 77, 9)
+
+
+@pytest.mark.parametrize(
+    ("taker", "called"),
+    [
+        (MULTIPATHD, "multipathd (321, real-time 99)"),
+        (("deadline", 322, -1), "deadline (322, deadline)"),  # include/linux/sched/prio.h
+        (("migration/1", 22, 0), "migration/1 (22, real-time 99)"),
+    ],
+)
+def test_who_took_the_cpu_after_the_waking_is_named(
+    taker: tuple[str, int, int], called: str
+) -> None:
+    said = cause(
+        to(DUE - 9000, LOAD),
+        expired(DUE + 1000, *LOAD[:2]),
+        waking(DUE + 2000, *LOAD[:2]),
+        preempting(DUE + 3000, taker, LOAD),
+        switched(DUE + 795_000, taker),
+        latency_ns=797_000,
+    )
+    assert said == (
+        f"793.0 us ready without its CPU: {called} ran for 792.0 us, of the same or a higher "
+        "priority"
+    )
+
+
+def test_all_that_took_much_of_the_time_are_named() -> None:
+    said = cause(
+        to(DUE - 9000, LOAD),
+        expired(DUE + 1000, *LOAD[:2]),
+        waking(DUE + 2000, *LOAD[:2]),
+        preempting(DUE + 102_000, MULTIPATHD, LOAD),
+        preempting(DUE + 402_000, ("irq/9", 9, 5), MULTIPATHD),
+        switched(DUE + 602_000, ("irq/9", 9, 5)),
+        latency_ns=603_000,
+    )
+    assert (
+        "multipathd (321, real-time 99) ran for 300.0 us, irq/9 (9, real-time 94) ran for" in said
+    )
+    assert "stress" not in said
+
+
+def test_a_fair_thread_that_got_the_cpu_meanwhile_is_not_called_unpreemptible() -> None:
+    """The fair server (Linux 6.12) and RT throttling let lower threads go first."""
+    said = cause(
+        to(DUE - 9000, MULTIPATHD),
+        expired(DUE + 1000, *MULTIPATHD[:2]),
+        waking(DUE + 2000, *MULTIPATHD[:2]),
+        preempting(DUE + 3000, LOAD, MULTIPATHD),
+        switched(DUE + 50_003_000, LOAD),
+        latency_ns=50_004_000,
+    )
+    assert "stress-ng-cpu (400, fair) ran for 50000.0 us, although the thread goes before" in said
+    assert "fair server" in said
+
+
+def test_a_runner_of_unknown_priority_is_not_said_to_be_lower() -> None:
+    said = cause(
+        line(DUE - 9000, "local_timer_entry: vector=236", who="thing", pid=40),
+        line(DUE - 8000, "local_timer_exit: vector=236", who="thing", pid=40),
+        expired(DUE + 1000, "thing", 40),
+        waking(DUE + 2000, "thing", 40),
+        latency_ns=91_000,
+    )
+    assert said.startswith(
+        "88.5 us ready without its CPU: thing (40) ran for 88.5 us; no event tells"
+    )
+
+
+@pytest.mark.parametrize(("state", "went"), [("R+", "it was preempted: "), ("D", "it slept in")])
+def test_a_thread_that_lost_its_cpu_before_it_read_the_clock_names_who_took_it(
+    state: str, went: str
+) -> None:
+    said = cause(
+        *usual()[:3],
+        preempting(DUE + 6000, MULTIPATHD, PROBE, state),
+        switched(DUE + 706_000, MULTIPATHD),
+        latency_ns=708_000,
+    )
+    assert said.startswith("the thread took 702.5 us from getting its CPU to reading the clock: ")
+    assert went in said
+    assert said.endswith("multipathd (321, real-time 99) ran for 700.0 us")
+
+
+def elsewhere(text: str) -> str:
+    return text.replace("[001]", "[000]")
+
+
+def test_a_timer_that_the_kernel_moved_to_another_cpu_is_followed_there() -> None:
+    """get_nohz_timer_target: those of CPUs without a tick expire on one that has it."""
+    said = cause(
+        to(DUE - 9000, ("swapper/1", 0, 120)),
+        to(DUE - 9000, ("cat", 8, 120), cpu=0),
+        elsewhere(expired(DUE + 85_000, "cat", 8)),
+        elsewhere(waking(DUE + 86_000, "cat", 8)),
+        switched(DUE + 88_000),
+        latency_ns=90_000,
+        machine=BARE,
+    )
+    assert said.startswith(
+        "the timer's interrupt came 85.0 us late, on CPU 0, to which the kernel had moved it: "
+        "cat (8, fair) ran with interrupts off"
+    )
+
+
+def test_cpus_where_timers_may_expire_are_traced_too() -> None:
+    files = {
+        "/sys/devices/system/cpu/online": "0-7\n",
+        "/sys/devices/system/cpu/nohz_full": "2-7\n",
+        "/proc/cpuinfo": "flags : fpu\n",
+    }
+    found = read_machine(FakeTarget(files=files))
+    assert found.virtual is False
+    assert found.timer_cpus((4, 5)) == (0, 1, 4, 5)
+    assert found.timer_cpus((1,)) == (1,)
+    files["/proc/sys/kernel/timer_migration"] = "0\n"
+    assert read_machine(FakeTarget(files=files)).timer_cpus((4, 5)) == (4, 5)
+    del files["/sys/devices/system/cpu/nohz_full"]  # a kernel without NO_HZ_FULL
+    assert read_machine(FakeTarget(files=files)).timer_cpus((4, 5)) == (4, 5)
+    assert read_machine(FakeTarget()).virtual is None
+
+
+def test_the_time_of_a_cpu_is_shared_out_to_whoever_had_it() -> None:
+    def switch(at_ns: int, before: int, after: int) -> TraceEvent:
+        fields: dict[str, int | str] = {"prev_pid": before, "next_pid": after}
+        fields |= {"prev_comm": "a", "next_comm": "b", "prev_prio": 120, "next_prio": 120}
+        return TraceEvent(
+            at_ns=at_ns, cpu=1, name="sched_switch", thread="a", pid=before, fields=fields
         )
 
-    assert stopped(("stress-ng-cpu", 400, 120)) == (
-        "the timer's interrupt came 31000.0 us late: the host did not let the machine run: no "
-        "event on any CPU for 31000.0 us"
-    )
-    assert "the CPU was idle" in stopped(("swapper/1", 0, 120))
+    events = [switch(5, 1, 2), switch(20, 2, 3), switch(50, 3, 2), switch(90, 2, 1)]
+    found = {each.runner.pid: (each.ns, each.kept_ns) for each in occupants(events, 10, 80)}
+    assert found == {2: (40, 10), 3: (30, 0)}
+    assert occupants([], 10, 80) == []
 
 
 def test_a_usual_wake_up_is_not_blamed_on_anything() -> None:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from attrs import frozen
 
+from deadbeat.latency.machine import Machine
+from deadbeat.latency.occupancy import (
+    FAIR_PRIORITY,
+    IDLE,
+    Occupant,
+    Runner,
+    handlers_within,
+    number,
+    occupants,
+    runner_at,
+    silence,
+    switched_out,
+)
 from deadbeat.model.traces import TraceEvent
 
-#: Kernel priorities in events: below 100 real-time, the smaller the higher; from there on fair.
-FAIR_PRIORITY = 100
-IDLE = 0
 #: Handlers that take so much of the time are the cause.
 MOST = 0.5
-#: A busy CPU has an event at every tick (100 a second at least): without one on any CPU for so long
-#: the machine itself stood still.
+#: A CPU with a tick, and a thread to run, has an event at every tick (100 a second at least): where
+#: two of them had none for so long the machine itself stood still.
 STOOD_STILL_NS = 20_000_000
 #: A stretch without any event on the CPU that is so long, and such a share of the time, is told of.
 SILENT_NS, SILENT = 20_000, 0.5
 #: A part that is no longer is what interrupts and switches cost.
 USUAL_NS = 10_000
-_PAIRS = {
-    "irq_handler_entry": "irq_handler_exit",
-    "softirq_entry": "softirq_exit",
-    "local_timer_entry": "local_timer_exit",
-}
+#: Others than the longest are named from this share of the time on.
+_NAMED = 0.1
 
 
 @frozen(kw_only=True)
@@ -38,6 +44,8 @@ class Moments:
         waking_ns: The thread was made ready.
         switched_ns: It got its CPU; None: kernels were met that do not report switches from idle.
         read_ns: The thread's own reading of the clock.
+        waker: CPU on which the timer expired and the thread was made ready: not always its own,
+            the kernel moves timers off CPUs without a tick; None: its own.
     """
 
     due_ns: int
@@ -45,6 +53,7 @@ class Moments:
     waking_ns: int
     switched_ns: int | None
     read_ns: int
+    waker: int | None = None
 
     def parts(self) -> dict[str, int]:
         """PATH_PARTS -> ns, which sum to the latency; without a switch, ``switch`` is all that is
@@ -66,28 +75,13 @@ class Moments:
         return found
 
 
-@frozen(kw_only=True)
-class Runner:
-    """Who has a CPU."""
-
-    pid: int
-    name: str
-    priority: int
-
-    @property
-    def text(self) -> str:
-        """For a sentence."""
-        if self.pid == IDLE:
-            return "nothing (the CPU was idle)"
-        if self.priority < 0:
-            return f"{self.name} ({self.pid})"
-        kind = (
-            "fair" if self.priority >= FAIR_PRIORITY else f"real-time {99 - max(self.priority, 0)}"
-        )
-        return f"{self.name} ({self.pid}, {kind})"
-
-
-def cause_of(events: Sequence[TraceEvent], moments: Moments, cpu: int, thread: int) -> str:
+def cause_of(
+    events: Sequence[TraceEvent],
+    moments: Moments,
+    cpu: int,
+    thread: int,
+    machine: Machine = Machine(),  # noqa: B008  a frozen value
+) -> str:
     """The longest part of the latency, and what the events say of its time; where that is no longer
     than usual, that too.
 
@@ -95,32 +89,41 @@ def cause_of(events: Sequence[TraceEvent], moments: Moments, cpu: int, thread: i
         events: In order of time; from before ``due_ns``, best with the switch before that.
         cpu: The thread's.
         thread: Its number.
+        machine: What the machine is; by default nothing is known of it.
     """
     spans = moments.spans()
     name = max(spans, key=lambda part: spans[part][1] - spans[part][0])
     begin_ns, end_ns = spans[name]
-    here = [event for event in events if event.cpu == cpu]
+    moved = moments.waker is not None and moments.waker != cpu and name in ("interrupt", "wake_up")
+    where = moments.waker if moved and moments.waker is not None else cpu
+    here = [event for event in events if event.cpu == where]
+    own = [event for event in events if number(event, "pid") == thread]
     span = _Span(
         begin_ns=begin_ns,
         end_ns=end_ns,
-        handlers=handlers_within(here, begin_ns, end_ns),
-        silent_ns=_silence(here, begin_ns, end_ns),
-        others_silent=_silent_elsewhere(events, cpu, begin_ns, end_ns),
-        runner=runner_at(here, begin_ns),
+        moved_to=where if moved else None,
+        thread=thread,
+        own=_priority_of(own),
+        here=here,
+        elsewhere=[event for event in events if event.cpu != where],
+        cpu=where,
+        machine=machine,
     )
-    words = _words(name, span, _priority_of(here, thread))
+    words = _words(name, span)
     return words if span.length_ns > USUAL_NS else f"nothing stands out; the longest part: {words}"
 
 
-def _words(name: str, span: _Span, own: int) -> str:
+def _words(name: str, span: _Span) -> str:
     """What a part took, and why."""
-    took = us(span.length_ns)
+    took, where = us(span.length_ns), ""
+    if span.moved_to is not None:
+        where = f", on CPU {span.moved_to}, to which the kernel had moved it"
     if name == "interrupt":
-        return f"the timer's interrupt came {took} late: {_interrupt(span)}"
+        return f"the timer's interrupt came {took} late{where}: {_interrupt(span)}"
     if name == "wake_up":
-        return f"the timer's handler took {took} until it woke the thread: {_waking(span)}"
+        return f"the timer's handler took {took} until it woke the thread{where}: {_waking(span)}"
     if name == "switch":
-        return f"{took} ready without its CPU: {_switching(span, own)}"
+        return f"{took} ready without its CPU: {_switching(span)}"
     return f"the thread took {took} from getting its CPU to reading the clock: {_exit(span)}"
 
 
@@ -131,34 +134,76 @@ def us(ns: int) -> str:
 
 @frozen(kw_only=True)
 class _Span:
-    """What happened on the CPU in the longest part."""
+    """What happened on a CPU in the longest part."""
 
     begin_ns: int
     end_ns: int
-    handlers: dict[str, int]
-    silent_ns: int
-    others_silent: bool
-    runner: Runner | None
+    moved_to: int | None
+    thread: int
+    own: int | None
+    here: Sequence[TraceEvent]
+    elsewhere: Sequence[TraceEvent]
+    cpu: int
+    machine: Machine
 
     @property
     def length_ns(self) -> int:
         return self.end_ns - self.begin_ns
 
     @property
+    def occupants(self) -> list[Occupant]:
+        """Without the thread itself."""
+        found = occupants(self.here, self.begin_ns, self.end_ns)
+        return [each for each in found if each.runner.pid != self.thread]
+
+    @property
+    def runner(self) -> Runner | None:
+        """Who had the CPU longest; where no time has passed, at the beginning."""
+        found = self.occupants
+        return found[0].runner if found else runner_at(self.here, self.begin_ns)
+
+    @property
+    def silent_ns(self) -> int:
+        return silence(self.here, self.begin_ns, self.end_ns)
+
+    @property
+    def others_silent(self) -> bool:
+        """Whether the other CPUs, of which there are events, have none in most of the time."""
+        quiet_ns = silence(self.elsewhere, self.begin_ns, self.end_ns)
+        return bool(self.elsewhere) and quiet_ns >= SILENT * self.length_ns
+
+    @property
+    def cpu_stopped(self) -> str:
+        return self.machine.stopped("the CPU")
+
+    @property
     def by_handlers(self) -> str:
         """In words, where interrupt handlers took most of it; else ""."""
-        if sum(self.handlers.values()) < MOST * max(self.length_ns, 1):
+        handlers = handlers_within(self.here, self.begin_ns, self.end_ns)
+        if sum(handlers.values()) < MOST * max(self.length_ns, 1):
             return ""
-        longest = sorted(self.handlers.items(), key=lambda item: -item[1])[:3]
+        longest = sorted(handlers.items(), key=lambda item: -item[1])[:3]
         return ", ".join(f"{name} ran for {us(ns)}" for name, ns in longest)
 
     @property
     def stood_still(self) -> str:
-        """In words, where the whole machine did nothing although a thread ran; else ""."""
-        busy = self.runner is not None and self.runner.pid != IDLE
-        if not busy or not self.others_silent or self.silent_ns < STOOD_STILL_NS:
+        """In words, where CPUs that have a tick had no event, this one and another; else "".
+
+        Of one alone a thread may have kept interrupts off, and an idle CPU has no tick.
+        """
+        if self.silent_ns < STOOD_STILL_NS or not self.others_silent:
             return ""
-        return f"the host did not let the machine run: no event on any CPU for {us(self.silent_ns)}"
+        others = {event.cpu for event in self.elsewhere}
+        if not self._ticks(self.cpu) or not any(map(self._ticks, others)):
+            return ""
+        stopped = self.machine.stopped("the machine")
+        return f"{stopped}: no event on any CPU for {us(self.silent_ns)}"
+
+    def _ticks(self, cpu: int) -> bool:
+        """Whether a CPU must have had a tick: it had a thread to run, and does not go without."""
+        here = [event for event in (*self.here, *self.elsewhere) if event.cpu == cpu]
+        runner = runner_at(here, self.begin_ns)
+        return runner is not None and runner.pid != IDLE and cpu not in self.machine.tickless
 
     @property
     def silence(self) -> str:
@@ -172,145 +217,89 @@ class _Span:
 def _interrupt(span: _Span) -> str:
     if span.by_handlers or span.stood_still:
         return span.by_handlers or span.stood_still
-    if span.runner is None or span.runner.pid == IDLE:
-        idle = "the CPU was idle" if span.runner else "nobody knows who had the CPU"
-        return (
-            f"{idle}: it left its idle state that slowly, or its host did not let it run"
-            f"{span.silence}"
-        )
-    return (
-        f"{span.runner.text} ran with interrupts off, or the host did not let the CPU run"
-        f"{span.silence}"
-    )
+    runner = span.runner
+    if runner is None or runner.pid == IDLE:
+        idle = "the CPU was idle" if runner else "nobody knows who had the CPU"
+        return f"{idle}: it left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
+    return f"{runner.text} ran with interrupts off, or {span.cpu_stopped}{span.silence}"
 
 
 def _waking(span: _Span) -> str:
     return (
         span.by_handlers
         or span.stood_still
-        or f"other timers, a lock, or a host that did not let the CPU run{span.silence}"
+        or f"other timers, a lock, or {span.cpu_stopped}{span.silence}"
     )
 
 
-def _switching(span: _Span, own: int) -> str:
+def _switching(span: _Span) -> str:
     if span.by_handlers or span.stood_still:
         return span.by_handlers or span.stood_still
-    runner = span.runner
-    if runner is None:
+    found = span.occupants
+    if not found:
         return f"nobody knows who had it{span.silence}"
+    longest = found[0]
+    if _goes_before(longest.runner, span.own):
+        return f"{_ran(found, span, above=True)}, of the same or a higher priority"
+    if longest.kept_ns == longest.ns:
+        return _kept(longest, span)
+    return (
+        f"{_ran(found, span)}, although the thread goes before: RT bandwidth control, the fair "
+        f"server or core scheduling may let it"
+    )
+
+
+def _kept(longest: Occupant, span: _Span) -> str:
+    """Of one that had the CPU when the thread was made ready, and did not give it up."""
+    runner = longest.runner
     if runner.pid == IDLE:
         return (
-            f"it was idle, and left its idle state that slowly, or its host did not let it run"
-            f"{span.silence}"
+            f"it was idle, and left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
         )
-    if runner.priority < FAIR_PRIORITY and 0 <= runner.priority <= own:
-        return f"{runner.text}, of the same or a higher priority, ran"
+    if runner.priority is None or span.own is None:
+        return f"{_ran([longest], span)}; no event tells which goes before{span.silence}"
     return (
-        f"{runner.text} was not preempted: in a part of the kernel that cannot be, or of a kernel "
-        f"that does not preempt, or the host did not let the CPU run{span.silence}"
+        f"{runner.text} was not preempted for {us(longest.ns)}: in a part of the kernel that "
+        f"cannot be, or of a kernel that does not preempt, or {span.cpu_stopped}{span.silence}"
     )
+
+
+def _goes_before(runner: Runner, own: int | None) -> bool:
+    """Whether the thread need not get the CPU before it; threads that are both fair take turns."""
+    if runner.pid == IDLE or runner.priority is None or own is None:
+        return False
+    return runner.priority <= own or own >= FAIR_PRIORITY
+
+
+def _ran(found: Sequence[Occupant], span: _Span, *, above: bool = False) -> str:
+    """The longest in words, and others that had a fair share of the time."""
+    named = [
+        each
+        for each in found[:3]
+        if each is found[0]
+        or (
+            each.ns >= _NAMED * span.length_ns
+            and (_goes_before(each.runner, span.own) or not above)
+        )
+    ]
+    return ", ".join(f"{each.runner.text} ran for {us(each.ns)}" for each in named)
 
 
 def _exit(span: _Span) -> str:
-    return (
-        span.by_handlers
-        or span.stood_still
-        or f"leaving the kernel, page faults, or a host that did not let the CPU run{span.silence}"
-    )
+    if span.by_handlers or span.stood_still:
+        return span.by_handlers or span.stood_still
+    left = switched_out(span.here, span.thread, span.begin_ns, span.end_ns)
+    if left is None:
+        return f"leaving the kernel, page faults, or {span.cpu_stopped}{span.silence}"
+    state = str(left.fields.get("prev_state", "R"))
+    went = "it was preempted" if state.startswith("R") else f"it slept in between (state {state})"
+    found = span.occupants
+    return f"{went}: {_ran(found, span)}" if found else f"{went}{span.silence}"
 
 
-# --- what the events say ------------------------------------------------------------------------
-
-
-def runner_at(here: Sequence[TraceEvent], at_ns: int) -> Runner | None:
-    """Who has the CPU of ``here`` at a moment; None where no event tells.
-
-    The last switch at or before it says so, or else the next one after; an event in the time of
-    another thread than the last switch says so better (switches are left out, see `Moments`).
-    """
-    known = _known(here)
-    runner = None
-    for event in here:
-        switch = event.name == "sched_switch"
-        if event.at_ns > at_ns:
-            return runner or (_switched(event, "prev_") if switch else _context(event, known))
-        runner = _switched(event, "next_") if switch else _context(event, known)
-    return runner
-
-
-def _switched(event: TraceEvent, prefix: str) -> Runner:
-    return Runner(
-        pid=_number(event, f"{prefix}pid"),
-        name=str(event.fields.get(f"{prefix}comm", "?")),
-        priority=_number(event, f"{prefix}prio"),
-    )
-
-
-def _known(here: Sequence[TraceEvent]) -> dict[int, Runner]:
-    """Thread number -> what a switch says of it."""
-    switches = [event for event in here if event.name == "sched_switch"]
-    both = [_switched(event, prefix) for event in switches for prefix in ("prev_", "next_")]
-    return {runner.pid: runner for runner in both}
-
-
-def _context(event: TraceEvent, known: Mapping[int, Runner]) -> Runner:
-    return known.get(event.pid) or Runner(pid=event.pid, name=event.thread, priority=-1)
-
-
-def _number(event: TraceEvent, key: str) -> int:
-    value = event.fields.get(key)
-    return value if isinstance(value, int) else -1
-
-
-def _priority_of(here: Sequence[TraceEvent], thread: int) -> int:
-    """The kernel priority of a thread; 0, the highest, where no event tells."""
-    for event in here:
-        if event.name == "sched_waking" and _number(event, "pid") == thread:
-            return max(_number(event, "prio"), 0)
-    return 0
-
-
-def handlers_within(here: Sequence[TraceEvent], begin_ns: int, end_ns: int) -> dict[str, int]:
-    """Interrupt and softirq handlers of one CPU: name -> ns of them between two moments.
-
-    Of one within another the time counts as the inner one's alone; one that began before the
-    events or goes on after them counts up to their edge.
-    """
-    found: dict[str, int] = {}
-    stack: list[tuple[str, str]] = []
-    last_ns = begin_ns
-    for event in here:
-        at_ns = min(max(event.at_ns, begin_ns), end_ns)
-        if stack:
-            found[stack[-1][1]] = found.get(stack[-1][1], 0) + at_ns - last_ns
-        last_ns = at_ns
-        if event.name in _PAIRS:
-            stack.append((_PAIRS[event.name], _handler(event)))
-        elif stack and event.name == stack[-1][0]:
-            stack.pop()
-    if stack:
-        found[stack[-1][1]] = found.get(stack[-1][1], 0) + end_ns - last_ns
-    return {name: ns for name, ns in found.items() if ns > 0}
-
-
-def _handler(event: TraceEvent) -> str:
-    if event.name == "irq_handler_entry":
-        return f"interrupt {event.fields.get('irq', '?')} ({event.fields.get('name', '?')})"
-    if event.name == "softirq_entry":
-        return f"softirq {event.fields.get('action', event.fields.get('vec', '?'))}"
-    return "the local timer's interrupt"
-
-
-def _silence(here: Sequence[TraceEvent], begin_ns: int, end_ns: int) -> int:
-    """Longest time between two moments without an event."""
-    inside = [event.at_ns for event in here if begin_ns <= event.at_ns <= end_ns]
-    edges = [begin_ns, *inside, end_ns]
-    return max(after - before for before, after in pairwise(edges))
-
-
-def _silent_elsewhere(events: Sequence[TraceEvent], cpu: int, begin_ns: int, end_ns: int) -> bool:
-    """Whether the other CPUs, of which there are events, have none in most of that time."""
-    others = [event for event in events if event.cpu != cpu]
-    if not others:
-        return False
-    return _silence(others, begin_ns, end_ns) >= SILENT * (end_ns - begin_ns)
+def _priority_of(own: Sequence[TraceEvent]) -> int | None:
+    """The kernel priority of a thread from its wakings; None where no event tells."""
+    for event in own:
+        if event.name == "sched_waking":
+            return number(event, "prio")
+    return None

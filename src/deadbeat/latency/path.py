@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from deadbeat.executors.events import events_between, parse_line
 from deadbeat.latency.cause import Moments, cause_of
+from deadbeat.latency.machine import Machine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
@@ -64,19 +65,32 @@ class WakeUp:
     moments: Moments | None = None
 
 
-def split_path(text: str, threads: Sequence[Traced], *, lost: int = 0) -> tuple[PathSplit, ...]:
+def split_path(
+    text: str,
+    threads: Sequence[Traced],
+    *,
+    lost: int = 0,
+    machine: Machine = Machine(),  # noqa: B008  a frozen value
+) -> tuple[PathSplit, ...]:
     """The parts of every wake-up in a ``trace`` file, by CPU, and the latest with its cause.
 
     Args:
         text: With clock ``mono``, as the kernel prints it.
         threads: The measuring threads.
         lost: Events that the buffers could not hold.
+        machine: What the machine is, for the causes.
     """
     wakes = wake_ups(text, [thread.thread for thread in threads])
-    return tuple(_split(text, thread, wakes[thread.thread], lost) for thread in threads)
+    return tuple(_split(text, thread, wakes[thread.thread], lost, machine) for thread in threads)
 
 
-def told_worst(text: str, thread: Traced, due_ns: int, latency_ns: int) -> dict[str, Any]:
+def told_worst(
+    text: str,
+    thread: Traced,
+    due_ns: int,
+    latency_ns: int,
+    machine: Machine = Machine(),  # noqa: B008  a frozen value
+) -> dict[str, Any]:
     """`PathSplit.worst` of a wake-up for whose sake a trace was kept.
 
     Args:
@@ -85,8 +99,8 @@ def told_worst(text: str, thread: Traced, due_ns: int, latency_ns: int) -> dict[
     """
     for wake in wake_ups(text, [thread.thread])[thread.thread]:
         if wake.due_ns == due_ns:
-            return _worst(text, thread, wake)
-    return _worst(text, thread, WakeUp(due_ns=due_ns, latency_ns=latency_ns))
+            return _worst(text, thread, wake, machine)
+    return _worst(text, thread, WakeUp(due_ns=due_ns, latency_ns=latency_ns), machine)
 
 
 def wake_ups(text: str, threads: Iterable[int]) -> dict[int, list[WakeUp]]:
@@ -141,6 +155,7 @@ class _Current:
     expired_ns: int | None = None
     waking_ns: int | None = None
     switched_ns: int | None = None
+    waker: int | None = None
 
 
 @define
@@ -160,7 +175,7 @@ class _Builder:
         elif event.name == "sched_waking":
             if (thread := _number(event, "pid")) in self.now:
                 expired = self.expired.get(event.cpu)
-                self.now[thread] = _Current(expired, event.at_ns + HALF_NS)
+                self.now[thread] = _Current(expired, event.at_ns + HALF_NS, waker=event.cpu)
         elif event.name == "sched_switch":
             current = self.now.get(_number(event, "next_pid"))
             if current is not None and current.switched_ns is None:
@@ -202,10 +217,13 @@ def _moments(current: _Current, due_ns: int, read_ns: int) -> Moments | None:
         waking_ns=waking_ns,
         switched_ns=switched_ns,
         read_ns=read_ns,
+        waker=current.waker,
     )
 
 
-def _split(text: str, thread: Traced, wakes: list[WakeUp], lost: int) -> PathSplit:
+def _split(
+    text: str, thread: Traced, wakes: list[WakeUp], lost: int, machine: Machine
+) -> PathSplit:
     if not wakes:
         why = "no wake-up of it is among the kernel's events"
         return PathSplit(cpu=thread.cpu, lost=lost, unavailable=why)
@@ -217,14 +235,14 @@ def _split(text: str, thread: Traced, wakes: list[WakeUp], lost: int) -> PathSpl
             name: Histogram.of([parts[name] for parts in whole if name in parts])
             for name in PATH_PARTS
         },
-        worst=_worst(text, thread, worst),
+        worst=_worst(text, thread, worst, machine),
         latency=Histogram.of([wake.latency_ns for wake in wakes]),
         left_out=len(wakes) - len(whole),
         lost=lost,
     )
 
 
-def _worst(text: str, thread: Traced, worst: WakeUp) -> dict[str, Any]:
+def _worst(text: str, thread: Traced, worst: WakeUp, machine: Machine) -> dict[str, Any]:
     told: dict[str, Any] = {
         "due_ns": worst.due_ns - thread.start_ns,
         "latency_ns": worst.latency_ns,
@@ -234,4 +252,5 @@ def _worst(text: str, thread: Traced, worst: WakeUp) -> dict[str, Any]:
     read_ns = worst.due_ns + worst.latency_ns
     events = events_between(text, worst.due_ns - BEFORE_NS, read_ns + AFTER_NS)
     parts = dict.fromkeys(PATH_PARTS, 0) | worst.moments.parts()
-    return told | parts | {"cause": cause_of(events, worst.moments, thread.cpu, thread.thread)}
+    cause = cause_of(events, worst.moments, thread.cpu, thread.thread, machine)
+    return told | parts | {"cause": cause}

@@ -15,6 +15,7 @@ from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.executors.tracing import Tracer
 from deadbeat.latency.engine import TRACE_S, Measured, Request
+from deadbeat.latency.machine import Machine, read_machine
 from deadbeat.latency.path import EVENTS, Traced, split_path, told_worst
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.histogram import Histogram
@@ -98,25 +99,29 @@ class ProberEngine:
     def _split(self, target: Target, request: Request) -> tuple[PathSplit, ...]:
         """A run of its own with the kernel's events, for no longer than its buffers can hold."""
         short = evolve(request, seconds=min(request.seconds, TRACE_S))
-        with Tracer(target, cpus=request.cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
+        machine = read_machine(target)
+        cpus = machine.timer_cpus(request.cpus)
+        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
             tracer.start()
             plain = self._run(target, short, _marks(tracer)) if not tracer.unavailable else {}
             tracer.stop()
             text = tracer.text()
             if tracer.unavailable:
                 return _untraced(request.cpus, tracer.unavailable)
-            return split_path(text, traced_threads(plain), lost=tracer.lost)
+            return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
 
     def _kept(
         self, target: Target, request: Request
     ) -> tuple[dict[str, Any], tuple[PathSplit, ...]]:
         """The run that counts, with the kernel's events, and why its worst wake-up was late."""
-        with Tracer(target, cpus=request.cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
+        machine = read_machine(target)
+        cpus = machine.timer_cpus(request.cpus)
+        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
             tracer.start()
             if tracer.unavailable:
                 why = tracer.unavailable
                 return self._run(target, request), _untraced(request.cpus, why)
-            keeper = _Keeper(tracer)
+            keeper = _Keeper(tracer, machine)
             options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
             plain = self._run(target, request, options, keeper.hear)
         return plain | {"traced": True}, keeper.told(plain, request)
@@ -204,8 +209,9 @@ class _Keeper:
     It is kept unread: to parse it would keep the machine busy that is being measured.
     """
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, machine: Machine) -> None:
         self._tracer = tracer
+        self._machine = machine
         self._last: tuple[int, int, int] | None = None
         self._text = ""
 
@@ -226,7 +232,7 @@ class _Keeper:
             return _untraced(request.cpus, why)
         place, due_ns, latency_ns = self._last
         thread = traced_threads(plain)[place]
-        worst = told_worst(self._text, thread, due_ns, latency_ns)
+        worst = told_worst(self._text, thread, due_ns, latency_ns, self._machine)
         return tuple(
             PathSplit(cpu=cpu, worst=worst)
             if cpu == thread.cpu
