@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deadbeat.analysis.load import summarise_load
-from deadbeat.analysis.load_causes import Machine
+from deadbeat.analysis.load_scene import Machine
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.load_summary import LoadSummary
 

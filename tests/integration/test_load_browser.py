@@ -13,7 +13,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from deadbeat.cli.main import main
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PATIENCE_S = 60
 ASK = ["--simulated", "--normal", "0,4,8", "--repeats", "3", "--no-figures"]

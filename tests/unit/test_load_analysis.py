@@ -8,7 +8,7 @@ from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, wai
 
 from deadbeat.analysis.load import count_of, difference_of, figures_of, mean_of, rate_of
 from deadbeat.model.latency import Problem
-from deadbeat.model.load import LoadRun, Rounds
+from deadbeat.model.load import Gaps, LoadRun, Rounds
 
 DEADLINE = 15 * MS
 
@@ -159,3 +159,22 @@ def test_verdicts_need_an_interval_off_zero() -> None:
 def test_an_unfinished_test_says_so() -> None:
     summary = summary_of_runs([run_of(back_to_back([MS]))], planned=SECOND)
     assert (summary.done, summary.planned) == (1, SECOND)
+
+
+def test_time_that_no_account_holds_is_not_taken_from_the_execution_twice() -> None:
+    """Truth: 14 gaps of 1160 us on a kernel with PARAVIRT_TIME_ACCOUNTING, by the wall 1160 us
+    longer, by the thread's own CPU clock not at all."""
+    alone = run_of(back_to_back([10 * MS] * 50), normal=0)
+    gap = 1_160_000
+    rows, now = [], 0
+    for number in range(50):
+        finish = now + 11 * MS + (gap if number < 14 else 0)
+        rows.append([now, now, finish, 11 * MS, 0, 0, 0, 0, 0, 0, 0])
+        now = finish
+    gaps = [[row[0] + 5 * MS, gap, 0, 0, 0, 0] for row in rows[:14]]
+    run = run_of(Rounds.of_rows(rows), gaps=Gaps.of_rows(gaps))
+    lost = summary_of_runs([alone, run]).cell(4, "plain").lost  # type: ignore[union-attr]
+    assert lost is not None
+    assert lost.stopped == pytest.approx(14 * gap / SECOND)
+    assert lost.uncharged == pytest.approx(14 * gap / SECOND)
+    assert lost.slower == pytest.approx(0.050)

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.analysis.load_causes import Machine, episodes_of
+from deadbeat.analysis.load_causes import episodes_of
+from deadbeat.analysis.load_scene import Machine
 from deadbeat.model.load import Gaps, LoadRun
 from deadbeat.model.load_summary import Cause
 
@@ -59,14 +60,22 @@ def test_nothing_lost_has_no_cause() -> None:
 
 def test_before_the_fair_server_it_is_the_rt_bandwidth() -> None:
     (cause,) = causes(crowd(), Machine(kernel=(6, 1)))
-    assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
+    assert (cause.name, cause.certainty) == ("rt-bandwidth", "likely")
     assert "50.0 ms of every second" in cause.evidence
     assert "1000 ms apart" in cause.evidence
 
 
+def test_it_is_shown_where_it_goes_with_the_limit() -> None:
+    free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")
+    (cause,) = causes([*crowd(), *free], Machine(kernel=(6, 1)))
+    assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
+    (cause,) = causes([*crowd(), *free[:2]], Machine(kernel=(6, 1)))
+    assert cause.certainty == "likely"
+
+
 def test_without_a_limit_it_is_the_fair_server() -> None:
     (cause,) = causes(crowd(machine=FREE), Machine(kernel=(6, 18)))
-    assert (cause.name, cause.certainty) == ("fair-server", "shown")
+    assert (cause.name, cause.certainty) == ("fair-server", "likely")
 
 
 def test_where_both_may_be_nothing_is_claimed_without_an_experiment() -> None:
@@ -101,7 +110,54 @@ def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
     ]
     (cause,) = causes([*limited, *free], Machine(kernel=(6, 18)))
     assert cause.name == "fair-server"
-    assert cause.evidence.endswith("which leaves the fair server as it is")
+    assert "45.0 [32.6, 57.4] ms stay" in cause.evidence
+
+
+def crowds(condition: str, waits_ms: Sequence[int], machine: dict[str, Any]) -> list[LoadRun]:
+    """A run of each waiting, in ms of a second."""
+    return [
+        crowd(wait_ns=wait * MS, machine=machine, condition=condition)[place]
+        for place, wait in enumerate(waits_ms)
+    ]
+
+
+def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> None:
+    """Truth: seen here: unbound the waiting went at -1, bound to a CPU it stayed."""
+    runs = [
+        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
+        *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
+    ]  # fmt: skip
+    found = {cause.name: cause for cause in causes(runs, Machine(kernel=(6, 18)))}
+    assert set(found) == {"rt-bandwidth", "fair-server"}
+    assert {cause.certainty for cause in found.values()} == {"likely"}
+    assert "do not agree" in found["rt-bandwidth"].evidence
+    assert "all against pin" in found["rt-bandwidth"].evidence
+
+
+def test_two_repeats_show_nothing() -> None:
+    runs = [*crowd()[:2], *crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")[:2]]
+    (cause,) = causes(runs, Machine(kernel=(6, 18)))
+    assert (cause.name, cause.certainty) == ("bandwidth", "likely")
+    assert "too few pairs" in cause.evidence
+
+
+def test_events_do_not_show_which_of_the_two_it_was() -> None:
+    seen = traced({"ordinary threads of this test": 90 * MS})
+    runs = [
+        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
+        *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
+    ]  # fmt: skip
+    found = causes([*runs, seen], Machine(kernel=(6, 18)))
+    assert {cause.certainty for cause in found} == {"likely"}
+
+
+def test_a_small_part_that_is_shown_is_named() -> None:
+    runs = [
+        *crowds("plain", (50, 50, 51), LIMITED), *crowds("rt-bandwidth", (2, 2, 2), FREE),
+        *crowds("pin", (50, 51, 50), LIMITED), *crowds("all", (2, 2, 2), FREE),
+    ]  # fmt: skip
+    found = {cause.name: cause.certainty for cause in causes(runs, Machine(kernel=(6, 18)))}
+    assert found == {"rt-bandwidth": "shown", "fair-server": "shown"}
 
 
 def test_a_remedy_that_takes_both_off_does_not_tell_them_apart() -> None:
@@ -168,16 +224,55 @@ def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
     assert "a virtual machine" in stopped(0).evidence
 
 
-def test_slower_rounds_are_smt_where_the_remedy_helps_and_unknown_elsewhere() -> None:
-    slow = crowd(wait_ns=0, slower=1.3)
+def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> None:
+    def found(by_cpu: dict[str, int]) -> dict[str, float]:
+        gaps = Gaps.of_rows([[SECOND // 2, 30 * MS, 0, 0, 0, 0]])
+        rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
+        machine = {**LIMITED, "steal_ticks": sum(by_cpu.values()), "steal_ticks_by_cpu": by_cpu}
+        run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine=machine)
+        told = causes([run], Machine(kernel=(6, 1), virtual=True))
+        return {cause.name: round(cause.share or 0, 2) for cause in told}
+
+    assert found({"0": 1, "1": 0}) == {"steal": 0.33, "host-or-interrupt": 0.67}
+    assert found({"0": 5, "1": 0}) == {"steal": 1.0}
+    assert found({"0": 0, "1": 9}) == {"host-or-interrupt": 1.0}
+
+
+def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
+    slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.29, condition="pin")
+    idle = crowd(wait_ns=0, condition="smt")
     shared = Machine(kernel=(6, 1), siblings={"0": 2, "1": 2})
     (cause,) = causes(slow, shared)
     assert (cause.name, cause.certainty) == ("unknown", "unknown")
     assert "an SMT sibling" in cause.evidence
-    (cause,) = causes([*slow, *crowd(wait_ns=0, condition="smt")], shared)
-    assert (cause.name, cause.certainty) == ("smt", "shown")
-    (cause,) = causes([*slow, *crowd(wait_ns=0, slower=1.29, condition="smt")], shared)
+    found = causes([*slow, *pinned, *idle], shared)
+    assert (found[0].name, found[0].certainty) == ("smt", "shown")
+    assert "against pin" in found[0].evidence
+    (cause,) = causes([*slow, *crowd(wait_ns=0, condition="pin"), *idle], shared)
+    assert cause.name == "unknown", "pin alone did as much"
+    (cause,) = causes([*slow, *idle], shared)
+    assert cause.name == "unknown", "without pin it is compared with nothing"
+
+
+def test_smt_and_the_frequency_share_what_they_take_back() -> None:
+    slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.3, condition="pin")
+    idle = crowd(wait_ns=0, slower=1.2, condition="smt")
+    fast = crowd(wait_ns=0, slower=1.1, condition="governor")
+    machine = Machine(kernel=(6, 1), siblings={"0": 2}, scaling=True)
+    found = causes([*slow, *pinned, *idle, *fast], machine)
+    assert {cause.name for cause in found} >= {"smt", "frequency"}
+    assert all(cause.certainty == "shown" for cause in found if cause.name != "unknown")
+
+
+def test_a_remedy_whose_runs_differ_by_more_than_it_takes_back_shows_nothing() -> None:
+    slow, wild = crowd(wait_ns=0, slower=1.3), (1.0, 1.4, 1.1)
+    fast = [
+        crowd(wait_ns=0, slower=slower, condition="governor")[place]
+        for place, slower in enumerate(wild)
+    ]
+    (cause,) = causes([*slow, *fast], Machine(kernel=(6, 1), scaling=True))
     assert cause.name == "unknown"
+    assert "not shown" in cause.evidence
 
 
 def test_frequencies_that_were_read_are_told() -> None:
@@ -205,12 +300,34 @@ def test_what_is_compared_with_itself_is_not_slower() -> None:
     assert summary.causes == ()
 
 
-def test_moves_are_counted_and_their_price_is_measured() -> None:
-    rounds = back_to_back([12 * MS] * 20 + [10 * MS] * 150, moves=20)
-    found = causes([run_of(rounds, window_ns=WINDOW, machine=LIMITED)], Machine(kernel=(6, 1)))
+def moving(*, condition: str = "plain", length_ns: int = 10 * MS, moves: int = 20) -> list[LoadRun]:
+    rounds = back_to_back([length_ns + 2 * MS] * 20 + [length_ns] * 150, moves=moves)
+    return [
+        run_of(rounds, condition=condition, repeat=repeat, window_ns=WINDOW, machine=LIMITED)
+        for repeat in (1, 2, 3)
+    ]
+
+
+def migration(runs: Sequence[LoadRun]) -> Cause:
+    found = causes(runs, Machine(kernel=(6, 1)))
     (move,) = [cause for cause in found if cause.name == "migration"]
+    return move
+
+
+def test_long_rounds_that_were_moved_more_often_show_no_cost_of_moves() -> None:
+    move = migration(moving())
     assert "10.00 moves per second" in move.evidence
-    assert "+2000 us" in move.evidence
+    assert move.certainty == "unknown"
+    assert "pin was not measured" in move.evidence
+    move = migration([*moving(), *moving(condition="pin", moves=0)])
+    assert move.certainty == "unknown", "bound to one CPU the same rounds are as long"
+    assert "not shown" in move.evidence
+
+
+def test_what_pinning_takes_back_is_the_cost_of_moves() -> None:
+    move = migration([*moving(), *moving(condition="pin", moves=0, length_ns=9 * MS)])
+    assert move.certainty == "shown"
+    assert "1000.0 [1000.0, 1000.0] us" in move.evidence
 
 
 def test_stretches_close_to_one_another_are_one_episode() -> None:

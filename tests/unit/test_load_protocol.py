@@ -114,6 +114,7 @@ def test_what_is_read_around_a_run() -> None:
     stat = "cpu0 10 0 10 80 0 0 0 {} 0 0\ncpu1 10 0 10 {} 0 0 0 0 0 0\nprocs_running 4\n"
     found = machine_between(stat.format(0, 80), stat.format(20, 160))
     assert found["steal_ticks"] == 20
+    assert found["steal_ticks_by_cpu"] == {"0": 20, "1": 0}
     assert found["steal_share"] == 0.2
     assert found["others_ready"] == 3
     assert found["frequency_khz"] is None

@@ -19,7 +19,9 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import student_half_width
-from deadbeat.analysis.load_causes import Machine, causes_of
+from deadbeat.analysis.load_causes import causes_of
+from deadbeat.analysis.load_lost import lost_of
+from deadbeat.analysis.load_scene import Machine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
 from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary, Lost
@@ -180,7 +182,7 @@ def summarise_load(
         alone_ns=alone_ns,
         cells=tuple(cells),
         effects=_effects(groups),
-        causes=causes_of(_valid_runs(groups), cells, machine, traced),
+        causes=causes_of(_valid_runs(groups), cells, machine, traced, alone_ns=alone_ns),
         changes=dict(changes),
         impossible=dict(impossible),
         problems=_problems(everything),
@@ -264,19 +266,15 @@ def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
 
 
 def _lost(valid: Sequence[Figures], alone_ns: int, seconds: float) -> Lost:
-    waiting = stopped = execution = 0.0
-    for each in valid:
-        rounds, gaps = each.run.rounds, each.run.gaps
-        low, high = each.run.window_ns
-        inside = (gaps.at_ns >= low) & (gaps.at_ns < high)
-        waiting += float(rounds.delay_ns[each.counted].sum())
-        still = np.maximum(gaps.length_ns - gaps.delay_ns, 0)[inside]
-        stopped += float(still.sum())
-        execution += float((rounds.cpu_ns[each.counted] - alone_ns).sum())
+    """Of all runs together."""
+    each = [lost_of(one.run, alone_ns, counted=one.counted) for one in valid]
+    weights = [one.run.window_s / seconds for one in valid]
+    parts = ("waiting", "stopped", "slower", "uncharged")
     return Lost(
-        waiting=waiting / 1e9 / seconds,
-        stopped=stopped / 1e9 / seconds,
-        slower=(execution - stopped) / 1e9 / seconds,
+        **{
+            part: sum(getattr(lost, part) * w for lost, w in zip(each, weights, strict=True))
+            for part in parts
+        }
     )
 
 

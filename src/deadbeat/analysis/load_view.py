@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deadbeat.analysis.load import summarise_load
-from deadbeat.analysis.load_causes import Machine
+from deadbeat.analysis.load_scene import Machine
 from deadbeat.loadtest.plan import plan
 from deadbeat.loadtest.remedy import Change
 from deadbeat.loadtest.spec import read_spec, spec_dict

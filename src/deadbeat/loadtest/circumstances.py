@@ -42,9 +42,11 @@ class Watcher:
             path = _FREQUENCY.format(self._cpus[0])
             found["frequency_khz"] = None
             found["frequency_unknown"] = f"{path}: {after.files[path].reason}"
-        steal, total = _stolen(self._before, after, self._cpus)
+        stolen, total = _stolen(self._before, after, self._cpus)
+        steal = None if stolen is None else sum(stolen.values())
         found["others_ready"] = _others_ready(self._before)
         found["steal_ticks"] = steal
+        found["steal_ticks_by_cpu"] = stolen
         found["steal_share"] = steal / total if steal is not None and total else None
         return found
 
@@ -68,18 +70,20 @@ def _others_ready(before: Readings) -> int | None:
 
 def _stolen(
     before: Readings, after: Readings, cpus: Sequence[int]
-) -> tuple[int | None, int | None]:
-    """Stolen and all ticks of the CPUs between two readings."""
+) -> tuple[dict[str, int] | None, int]:
+    """Stolen ticks of each CPU between two readings, and all ticks of all."""
     first, last = _ticks(before, cpus), _ticks(after, cpus)
-    if first is None or last is None:
-        return None, None
-    return last[0] - first[0], last[1] - first[1]
+    if not first or not last or first.keys() != last.keys():
+        return None, 0
+    stolen = {cpu: last[cpu][0] - first[cpu][0] for cpu in first}
+    return stolen, sum(last[cpu][1] - first[cpu][1] for cpu in first)
 
 
-def _ticks(readings: Readings, cpus: Sequence[int]) -> tuple[int, int] | None:
+def _ticks(readings: Readings, cpus: Sequence[int]) -> dict[str, tuple[int, int]]:
+    """CPU -> its stolen and all ticks; empty where they are not told."""
     reading = readings.files.get(_STAT)
     lines = re.findall(r"^cpu(\d+) (.*)$", (reading.text or "") if reading else "", re.M)
-    rows = [list(map(int, words.split()[:_COLUMNS])) for cpu, words in lines if int(cpu) in cpus]
-    if not rows or any(len(row) < _COLUMNS for row in rows):
-        return None
-    return sum(row[_STEAL] for row in rows), sum(map(sum, rows))
+    rows = {cpu: list(map(int, w.split()[:_COLUMNS])) for cpu, w in lines if int(cpu) in cpus}
+    if any(len(row) < _COLUMNS for row in rows.values()):
+        return {}
+    return {cpu: (row[_STEAL], sum(row)) for cpu, row in rows.items()}

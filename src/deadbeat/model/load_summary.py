@@ -26,11 +26,14 @@ class Lost:
         waiting: It was ready, and something else had the CPU (run_delay).
         stopped: It had the CPU, and nothing moved for over 100 us: an interrupt, or the host.
         slower: The rest of its longer execution; below 0 where it was faster than alone.
+        uncharged: The part of ``stopped`` that no account of the thread's holds, neither its CPU
+            clock nor run_delay: time of the host or of interrupts, told by the kernel itself.
     """
 
     waiting: float
     stopped: float
     slower: float
+    uncharged: float = 0.0
 
 
 @frozen(kw_only=True)

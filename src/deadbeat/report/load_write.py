@@ -27,7 +27,7 @@ COLUMNS = (
     "condition", "normal", "runs", "invalid", "seconds", "released", "failures",
     *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")),
     "response_mean_ns", *(f"response_{name.replace('.', '_')}_ns" for name in QUANTILES_PPM),
-    "response_max_ns", "cpu_share", "lost_waiting", "lost_stopped", "lost_slower",
+    "response_max_ns", "cpu_share", "lost_waiting", "lost_stopped", "lost_slower", "lost_uncharged",
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def cell_row(cell: LoadCell) -> dict[str, Any]:
         row[f"response_{name.replace('.', '_')}_ns"] = value
     row["response_max_ns"] = response.max_ns if response else None
     row["cpu_share"] = cell.cpu_share
-    for part in ("waiting", "stopped", "slower"):
+    for part in ("waiting", "stopped", "slower", "uncharged"):
         row[f"lost_{part}"] = getattr(cell.lost, part) if cell.lost else None
     return row
 
