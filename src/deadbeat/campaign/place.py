@@ -24,6 +24,8 @@ from deadbeat.store.load import LOAD_FILE
 from deadbeat.store.origin import Origin
 
 _LIST_HINT = "deadbeat runs lists them"
+#: What else is kept beside campaigns, by the file that makes it one.
+_OTHER_KINDS = {LATENCY_FILE: "latency matrix", LOAD_FILE: "load test"}
 #: Written last by ``profile``: a campaign with it is finished.
 REPORT_FILE = "report.html"
 LATEST = "latest"
@@ -210,12 +212,17 @@ def find_campaign(runs: Path, text: str) -> Path:
     """The folder of the campaign that ``text`` names: a path, or a name under ``runs``.
 
     Raises:
-        UsageError: There is none; the hint names the nearest.
+        UsageError: There is none, but something else of that name, which is said, or the nearest.
     """
     for path in (runs / text, Path(text)):
         if (path / CAMPAIGN_FILE).is_file():
             return path.resolve() if path.is_symlink() else path
-    files = (CAMPAIGN_FILE, LATENCY_FILE, LOAD_FILE)
+        for file, kind in _OTHER_KINDS.items():
+            if (path / file).is_file():
+                name = path.resolve().name
+                hint = f"deadbeat show {name} and deadbeat report {name} take it"
+                raise UsageError(f"{name} is a {kind}, not a campaign", hint)
+    files = (CAMPAIGN_FILE, *_OTHER_KINDS)
     known = [p.name for p in sorted(entries(runs)) if any((p / file).is_file() for file in files)]
     if not known:
         raise UsageError(f"there is no campaign {text}", f"{runs} holds none: deadbeat profile")

@@ -31,6 +31,7 @@ from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.latency.place import is_matrix
+from deadbeat.loadtest.place import find_load
 from deadbeat.model.comparison import (
     LATENCY_METRICS,
     METRICS,
@@ -59,6 +60,7 @@ _NAME_MAX = 120
 def compare(options: Mapping[str, Any]) -> int:
     """Compares the campaigns the command line names; returns the exit status."""
     names = options["campaigns"]
+    refuse_load_tests(options["runs"], [*names, *options["aa"]])
     if any_matrix(options["runs"], [*names, *options["aa"]]):
         return compare_matrices(options)
     if options["per_cpu"]:
@@ -117,6 +119,17 @@ def compare_matrices(options: Mapping[str, Any]) -> int:
     summaries = [Summary(mode="latency", rows=(), sets=()) for _ in matrices]
     page = _write(result, summaries, folder, figures=options["figures"], matrices=matrices)
     return _conclude(result, page, failing, as_json=options["as_json"])
+
+
+def refuse_load_tests(runs: Path, names: Sequence[str]) -> None:
+    """UsageError where any of ``names`` is a load test."""
+    for name in names:
+        if find_load(runs, name) is not None:
+            raise UsageError(
+                f"{name} is a load test; campaigns are compared, and latency matrices",
+                f"what its remedies change: deadbeat show {name}; two kernels or tunings:"
+                " deadbeat latency on both, then compare",
+            )
 
 
 def any_matrix(runs: Path, names: Sequence[str]) -> bool:

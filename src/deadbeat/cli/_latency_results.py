@@ -10,6 +10,7 @@ import attrs
 import click
 
 from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
+from deadbeat.cli._latency_causes import causes_of, print_causes
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.latency.place import REPORT_FILE, state_of
 from deadbeat.latency.spec import read_spec
@@ -47,6 +48,7 @@ def print_matrix(summary: LatencySummary) -> None:
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)
+    print_causes(summary.cells)
     invalid = [run for cell in summary.cells for run in cell.invalid]
     for one in invalid[:_TOLD]:
         why = next(p.text for p in one.problems if p.seriousness == "invalid")
@@ -91,6 +93,7 @@ def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
         "tail": list(words.tail_sentences(summary)),
         "rows": list(latency_rows(summary)),
         "tails": tail_rows(summary),
+        "causes": causes_of(summary.cells),
         "findings": [attrs.asdict(finding) for finding in summary.findings],
         "report": str(report) if report.is_file() else None,
     }

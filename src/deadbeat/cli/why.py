@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from deadbeat.model.traces import LateJob
 
 
-@click.command(short_help="Say why the worst jobs of a campaign were late.")
+@click.command(short_help="Say why the worst jobs of a campaign, or wake-ups of a matrix, were late.")
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.option(
     "--worst", type=click.IntRange(1, 1000), default=20, metavar="K", help="So many jobs.  [20]"
@@ -21,18 +21,28 @@ if TYPE_CHECKING:
 @runs_option
 @json_option
 def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
-    """Say where the time of a campaign's worst jobs went, and who had it.
+    """Say where the time of a campaign's worst jobs went, and who had it; of a latency matrix the
+    same of its worst traced wake-ups.
 
-    RUN is a path, or a name under the folder of campaigns; the latest by default. It must have been
-    run with --causes, or with --split: then there are no scheduling events, and no names.
+    RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign must
+    have been run with --causes, or with --split: then there are no scheduling events, and no names.
+    A matrix must have been measured with --trace or --keep-above. What took the time in a load test
+    is part of deadbeat show.
     """
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.analysis.late import late_of  # noqa: PLC0415
     from deadbeat.cli._machine import open_campaign  # noqa: PLC0415
     from deadbeat.cli._output import print_json  # noqa: PLC0415
+    from deadbeat.latency.place import find_matrix  # noqa: PLC0415
     from deadbeat.model.errors import UsageError  # noqa: PLC0415
 
+    matrix = find_matrix(runs, run)
+    if matrix is not None:
+        from deadbeat.cli._latency_causes import why_matrix  # noqa: PLC0415
+
+        why_matrix(matrix, count=worst, as_json=as_json)
+        return 0
     store = open_campaign(runs, run)
     late = late_of(store, count=worst)
     if as_json:

@@ -110,6 +110,23 @@ def cost_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
     return rows
 
 
+MEAN_COLUMNS = ("beside", "engine", "wake-ups", *(PART_WORDS[part] for part in PATH_PARTS))
+
+
+def mean_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
+    """Of every traced CPU how many wake-ups were split, and the mean of each part."""
+    return [
+        (
+            item.place,
+            item.cell.engine,
+            f"{max((part.total for part in item.split.parts.values()), default=0):,}",
+            *(time_text(_mean(item.split, part)) for part in PATH_PARTS),
+        )
+        for item in traced(cells)
+        if item.split.parts
+    ]
+
+
 COST_COLUMNS = (
     *("beside", "engine", "p50, counted", "p50, traced", "p99, counted", "p99, traced"),
     *("not split", "events lost"),

@@ -1,0 +1,98 @@
+"""Why the worst wake-ups of a latency matrix were late, in the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.model.errors import UsageError
+from deadbeat.model.latency import PATH_PARTS
+from deadbeat.model.latency_summary import CellSummary
+from deadbeat.report.latency_split import (
+    CAUSE_COLUMNS,
+    MEAN_COLUMNS,
+    cause_rows,
+    mean_rows,
+    traced,
+    unavailable,
+)
+from deadbeat.store.latency import LatencyStore
+
+#: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.
+_TOLD = 3
+
+
+def why_matrix(path: Path, *, count: int, as_json: bool) -> None:
+    """What ``deadbeat why`` says of a matrix: the split of its path, and its worst wake-ups.
+
+    Raises:
+        UsageError: None of its wake-ups was traced.
+    """
+    store = LatencyStore.open(path)
+    summary = summarise_latency(store.runs(), name=path.name)
+    causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
+    if as_json:
+        print_json({"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []})
+        return
+    if not causes:
+        raise UsageError(
+            f"{path.name} does not say where the time of its wake-ups went",
+            "; ".join(reasons) or "measure it with --trace, or with --keep-above TIME",
+        )
+    _print(summary.cells, count)
+    for reason in reasons:
+        click.echo(f"not split: {reason}")
+
+
+def print_causes(cells: Sequence[CellSummary]) -> None:
+    """Why the worst traced wake-ups were late, in a few lines; nothing where none was traced."""
+    rows = cause_rows(cells)
+    for place, engine, latency, *_, cause in rows[:_TOLD]:
+        click.echo(f"worst traced wake-up beside {place}, {engine}: {latency}: {cause}")
+    if rows:
+        click.echo("where the time of traced wake-ups went: deadbeat why")
+        return
+    for reason in unavailable(cells):
+        click.echo(f"not split: {reason}")
+
+
+def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
+    """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
+    times in ns; a part that is not known is None."""
+    return [
+        {
+            "load": item.cell.load.text,
+            "engine": item.cell.engine,
+            "cpu": item.split.cpu,
+            "latency_ns": item.worst_ns,
+            "parts_ns": {part: item.worst_parts.get(part) for part in PATH_PARTS},
+            "cause": str(item.split.worst.get("cause") or "") or None,
+        }
+        for item in sorted(traced(cells), key=lambda item: -item.worst_ns)
+        if item.worst_ns
+    ]
+
+
+def _print(cells: Sequence[CellSummary], count: int) -> None:
+    rows = cause_rows(cells)[:count]
+    print_table(
+        CAUSE_COLUMNS[:-1],
+        (row[:-1] for row in rows),
+        title="the worst traced wake-ups and their parts",
+        numeric=CAUSE_COLUMNS[2:-1],
+        whole=CAUSE_COLUMNS[:3],
+    )
+    for place, engine, latency, *_, cause in rows:
+        click.echo(f"beside {place}, {engine}: {latency}: {cause}")
+    print_table(
+        MEAN_COLUMNS,
+        mean_rows(cells),
+        title="mean of all traced wake-ups",
+        numeric=MEAN_COLUMNS[2:],
+        whole=MEAN_COLUMNS[:2],
+    )

@@ -1,0 +1,105 @@
+"""Truth: docs/howto/measure-latency.md: what verbs say of a matrix, also of one that is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+from helpers.latencies import made_up_runs
+
+from deadbeat.cli.main import main
+from deadbeat.latency.spec import load_word, resolve, spec_dict, specify
+from deadbeat.model.examples import example_platform
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
+from deadbeat.store.latency import LatencyStore
+
+LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
+SPLIT = {part: Histogram.of([1000, 3000]) for part in PATH_PARTS}
+WORST = {
+    "interrupt": 1000,
+    "wake_up": 2000,
+    "switch": 90_000,
+    "exit": 500,
+    "latency_ns": 93_500,
+    "cause": "stress-ng ran 88 us on the CPU",
+}
+QUIET = [Problem(name="not-idle", seriousness="invalid", text="something else ran")]
+
+
+def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:
+    """A matrix of these runs."""
+    spec = resolve(
+        specify(
+            {
+                "name": name,
+                "loads": [load_word(load) for load in dict.fromkeys(r.key.load for r in runs)],
+                "repeats": len({run.key.repeat for run in runs}),
+                "engines": "simulated",
+            }
+        ),
+        engines={"simulated": ""},
+        cpus=(0, 1),
+    )
+    store = LatencyStore.create(folder / name, spec_dict(spec), example_platform())
+    for run in runs:
+        store.commit(run)
+    return store.path
+
+
+def split_runs(*splits: PathSplit) -> list[LatencyRun]:
+    return [attrs.evolve(run, split=splits) for run in made_up_runs(loads=LOADS, repeats=2)]
+
+
+def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = PathSplit(cpu=0, parts=SPLIT, worst=WORST)
+    stored(tmp_path, split_runs(made, PathSplit(cpu=1, unavailable="no tracefs")))
+    assert main(("why", "m", "--runs", str(tmp_path))) == 0
+    told = capsys.readouterr().out
+    assert "93.5 µs" in told and "stress-ng ran 88 µs on the CPU" in told
+    assert "mean of all traced wake-ups" in told and "not split: no tracefs" in told
+    assert main(("show", "m", "--runs", str(tmp_path))) == 0
+    shown = capsys.readouterr().out
+    line = "worst traced wake-up beside idle, CPU 0, simulated: 93.5 µs: stress-ng ran 88 µs"
+    assert line in shown
+    for verb in ("why", "show"):
+        assert main((verb, "m", "--json", "--runs", str(tmp_path))) == 0
+        first, *_ = json.loads(capsys.readouterr().out)["causes"]
+        assert (first["load"], first["cpu"], first["latency_ns"]) == ("idle", 0, 93_500)
+        assert first["parts_ns"]["switch"] == 90_000 and first["cause"].startswith("stress-ng")
+
+
+def test_why_of_a_matrix_without_a_trace_names_the_option_and_of_one_that_failed_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, made_up_runs(loads=LOADS, repeats=1), name="plain")
+    assert main(("why", "plain", "--runs", str(tmp_path))) == 2
+    assert "measure it with --trace" in capsys.readouterr().err
+    stored(tmp_path, split_runs(PathSplit(cpu=0, unavailable="locked down")), name="locked")
+    assert main(("why", "locked", "--runs", str(tmp_path))) == 2
+    assert "(locked down)" in capsys.readouterr().err
+    assert main(("show", "locked", "--runs", str(tmp_path))) == 0
+    assert "not split: locked down" in capsys.readouterr().out
+
+
+def test_what_is_no_campaign_is_called_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, made_up_runs(loads=LOADS, repeats=1))
+    where = ("--runs", str(tmp_path))
+    words = ("--normal", "0", "--remedies", "none", "--repeats", "1", "--name", "l1")
+    assert main(("load", "--simulated", "--no-figures", *words, *where)) == 0
+    capsys.readouterr()
+    for command in (("why", "l1"), ("why",)):
+        assert main((*command, *where)) == 2
+        told = capsys.readouterr().err
+        assert "l1 is a load test, not a campaign (deadbeat show l1" in told
+    for names in (("l1", "m"), ("m", "l1"), ("l1", "l1")):
+        assert main(("compare", *names, *where)) == 2
+        told = capsys.readouterr().err
+        assert "l1 is a load test; campaigns are compared, and latency matrices" in told
+        assert "deadbeat show l1" in told
