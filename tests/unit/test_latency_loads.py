@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from deadbeat.latency.load import profiles
@@ -90,6 +91,25 @@ def test_a_load_that_dies_says_its_last_words() -> None:
     for process in target.processes:
         process.write_line("die")
     assert load.end()["died"] == "stress-ng: error: out of memory"
+    load.stop()
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "words"),
+    [
+        (137, "deadbeat guard: ended\n", "stress-ng was killed by SIGKILL"),
+        (-9, "", "its guard was killed by SIGKILL"),
+        (137, "stress-ng: info: bye\n", "stress-ng was killed by SIGKILL"),
+        (0, "", "it ended without a word, with status 0"),
+    ],
+)
+def test_a_load_that_was_killed_names_the_signal(status: int, stderr: str, words: str) -> None:
+    target = machine(attrs.evolve(dying(stderr), returncode=status))
+    load = loads().start(target, LoadPoint("memory", 100), seconds=1.0)
+    load.begin()
+    target.processes[0].write_line("die")
+    assert load.end()["died"] == words
+    assert load.end()["died"] == words  # asked again, as every run beside it does
     load.stop()
 
 

@@ -16,6 +16,8 @@ from deadbeat.targets.base import Completed, Target
 LOCK_WAIT_S = 10.0
 #: Exit statuses of the guard itself; all others are the program's, as a shell has them.
 BOUND_PASSED, REFUSED, NOT_EXECUTABLE, NOT_FOUND = 124, 125, 126, 127
+#: A status beyond this is that of a program which the signal of the rest has killed.
+SIGNALLED = 128
 
 
 def put_runtime(target: Target, *, toolchain: Toolchain | None = None) -> str:

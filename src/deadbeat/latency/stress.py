@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from signal import Signals
 from typing import Any
 
 from deadbeat.latency.circumstances import Snapshot, shares, ticks_of
-from deadbeat.latency.guarded import guarded, put_runtime
+from deadbeat.latency.guarded import SIGNALLED, guarded, put_runtime
 from deadbeat.latency.load import LoadProfile, profiles
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint
@@ -98,6 +99,7 @@ class RunningStress:
         self._commands = commands
         self._cpus = cpus
         self._processes: list[Process] = []
+        self._words = ""
         self._before = Snapshot()
 
     def add(self, argv: Sequence[str]) -> None:
@@ -128,16 +130,38 @@ class RunningStress:
                 process.kill()
 
     def died(self) -> str:
-        """Last words of what has ended; "" while all of it runs."""
-        for process in self._processes:
+        """How what has ended did, and its last words; "" while all of it runs."""
+        for process in () if self._words else tuple(self._processes):
             if _ended(process):
-                lines = process.stderr().strip().splitlines()
-                said = [line for line in lines if not line.startswith(_GUARD)]
-                return (said or lines or ["it ended without a word"])[-1]
-        return ""
+                self._processes.remove(process)
+                self._words = _ending(process, self._profile.program)
+                break
+        return self._words
 
     def _look(self) -> Snapshot:
         return Snapshot(ticks=ticks_of(self._target.read_text("/proc/stat") or ""))
+
+
+def _ending(process: Process, program: str) -> str:
+    """How a command that writes no more has ended: by which signal, else what it said last."""
+    try:
+        status = process.close(_END_S).returncode
+    except TargetError:
+        status = 0  # it was killed for not ending: that says nothing about it
+    if status < 0 or status > SIGNALLED:
+        number = -status if status < 0 else status - SIGNALLED
+        who = "its guard" if status < 0 else program
+        return f"{who} was killed by {_signal_name(number)}"
+    lines = process.stderr().strip().splitlines()
+    said = [line for line in lines if not line.startswith(_GUARD)]
+    return (said or lines or [f"it ended without a word, with status {status}"])[-1]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _ended(process: Process) -> bool:
