@@ -9,6 +9,8 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
+from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.cli._latency_results import status_of
 from deadbeat.cli.main import main
 from deadbeat.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.model.examples import example_platform
@@ -26,7 +28,7 @@ WORST = {
     "latency_ns": 93_500,
     "cause": "stress-ng ran 88 us on the CPU",
 }
-QUIET = [Problem(name="not-idle", seriousness="invalid", text="something else ran")]
+INVALID = Problem(name="not-idle", seriousness="invalid", text="something else ran")
 
 
 def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:
@@ -84,6 +86,45 @@ def test_why_of_a_matrix_without_a_trace_names_the_option_and_of_one_that_failed
     assert "(locked down)" in capsys.readouterr().err
     assert main(("show", "locked", "--runs", str(tmp_path))) == 0
     assert "not split: locked down" in capsys.readouterr().out
+
+
+def doubted(runs: list[LatencyRun], *repeats: int) -> list[LatencyRun]:
+    """The same, those of these repeats invalid."""
+    return [
+        attrs.evolve(run, problems=(INVALID,) if run.key.repeat in repeats else ()) for run in runs
+    ]
+
+
+def test_a_list_of_runs_shows_the_invalid_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(tmp_path, doubted(made_up_runs(loads=LOADS, repeats=3), 0, 2))
+    assert main(("runs", "--runs", str(tmp_path))) == 0
+    assert "4 invalid" in capsys.readouterr().out
+    assert main(("runs", "--json", "--runs", str(tmp_path))) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["done"], listed["invalid"]) == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("invalid", "strict", "status"),
+    [((), False, 0), ((0,), False, 0), ((0,), True, 1), ((0, 1), False, 1), ((0, 1), True, 1)],
+)
+def test_a_matrix_of_which_no_run_counts_is_a_failure(
+    invalid: tuple[int, ...], strict: bool, status: int
+) -> None:
+    runs = doubted(made_up_runs(loads=LOADS, repeats=2), *invalid)
+    assert status_of(summarise_latency(runs, name="m"), strict=strict) == status
+
+
+def test_the_command_fails_where_nothing_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--loads", "idle,memory", "--repeats", "2", "--fresh", "--runs", str(tmp_path))
+    command = ("latency", "--simulated", "--no-figures", *words)
+    assert main(command) == 0
+    monkeypatch.setattr("deadbeat.latency.runner.judge", lambda evidence: [INVALID])
+    assert main(command) == 1
 
 
 def test_what_is_no_campaign_is_called_what_it_is(

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix
+from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.executors.environment import platform_from_environment, read_environment
@@ -74,11 +74,10 @@ def run_latency(
         try:
             machine, spec, platform = _fit(asked, target, options, names)
             store = _begin(spec, machine, platform, options)
-            result = _measure(spec, store, machine, options)
-            summary = _answer(store, result, options, again)
+            summary = _answer(store, _measure(spec, store, machine, options), options, again)
         except KeyboardInterrupt:
             return _interrupted(store, again)
-    return 1 if not result.done or (fail_on and summary.invalid_runs) else 0
+    return status_of(summary, strict=bool(fail_on))
 
 
 def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, str]) -> LatencySpec:

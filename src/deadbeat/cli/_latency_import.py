@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix
+from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
 from deadbeat.cli._output import print_json, say
 from deadbeat.latency.imported import Foreign, Missing, as_run, read_foreign
 from deadbeat.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
@@ -54,11 +54,11 @@ def import_files(
     report = write_latency(store, deadlines_ns=spec.deadlines, figures=options["figures"])
     if options["as_json"]:
         print_json(answer_dict(store, report.summary))
-        return 0
+        return status_of(report.summary)
     print_matrix(report.summary)
     click.echo(f"findings: {finding_counts(report.summary)}")
     click.echo(f"report: {report.page}")
-    return 0
+    return status_of(report.summary)
 
 
 def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Any]) -> LatencySpec:

@@ -72,6 +72,13 @@ def print_findings(summary: LatencySummary) -> None:
                 click.echo(f"{severity}: {finding.message}{cure}")
 
 
+def status_of(summary: LatencySummary, *, strict: bool = False) -> int:
+    """Exit status: 1 where nothing was measured that counts; if strict, also where any run does
+    not."""
+    valid = summary.runs - summary.invalid_runs
+    return 1 if not valid or (strict and summary.invalid_runs) else 0
+
+
 def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
     """What ``--json`` prints of a matrix."""
     state = state_of(store.path)

@@ -61,7 +61,7 @@ def command(runs: Path, as_json: bool) -> None:
         }
 
     if as_json:
-        others = [plain_other("latency", state) for state in matrices]
+        others = [{**plain_other("latency", state), "invalid": state.invalid} for state in matrices]
         others += [plain_other("load", state) for state in loads]
         print_json([*map(plain, states), *others])
         return
@@ -78,7 +78,12 @@ def command(runs: Path, as_json: bool) -> None:
         for state in states
     ]
     rows += [
-        _row(state, f"latency {state.preset}".rstrip(), rejected="", latest=latest)
+        _row(
+            state,
+            f"latency {state.preset}".rstrip(),
+            rejected=f"{state.invalid} invalid" if state.state != "damaged" else "",
+            latest=latest,
+        )
         for state in matrices
     ]
     rows += [_row(state, f"load {state.preset}", rejected="", latest=latest) for state in loads]

@@ -26,6 +26,7 @@ class MatrixState:
     Attributes:
         state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
         planned, done, failed: Runs; 0 where damaged.
+        invalid: Runs of those done that count nowhere.
         problem: What is damaged.
     """
 
@@ -36,6 +37,7 @@ class MatrixState:
     planned: int = 0
     done: int = 0
     failed: int = 0
+    invalid: int = 0
     problem: str = ""
 
 
@@ -72,7 +74,7 @@ def state_of(path: Path) -> MatrixState:
     try:
         store = LatencyStore.open(path)
         spec = read_spec(store.spec)
-        done, failed = store.committed(), store.failed()
+        done, failed, invalid = store.committed(), store.failed(), store.invalid()
     except DeadbeatError as error:
         return MatrixState(name=path.name, path=path, state="damaged", problem=str(error))
     planned = keys(spec)
@@ -86,6 +88,7 @@ def state_of(path: Path) -> MatrixState:
         planned=len(planned),
         done=len(done),
         failed=len(failed),
+        invalid=len(invalid),
     )
 
 

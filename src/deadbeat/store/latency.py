@@ -161,6 +161,20 @@ class LatencyStore(OwnedFolder):
             raise DataError(f"run {path} is damaged: it is {run.key.text}", _RUN_HINT)
         return run
 
+    def invalid(self) -> set[LatencyKey]:
+        """Stored runs that count nowhere; what else is in their files is not looked at.
+
+        Raises:
+            DataError: A file is missing or no JSON.
+        """
+        return {key for key in self.committed() if self._is_invalid(key)}
+
+    def _is_invalid(self, key: LatencyKey) -> bool:
+        plain = read_json(self.run_path(key), what="run", hint=_RUN_HINT).get("run")
+        problems = plain.get("problems") if isinstance(plain, dict) else None
+        listed = problems if isinstance(problems, list) else []
+        return any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
+
     def runs(self) -> Iterator[LatencyRun]:
         """Every stored run in the order of its key, one at a time in memory.
 
