@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.loadtest.place import choose, lacking, state_of
@@ -19,6 +20,8 @@ from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetErro
 from deadbeat.model.load import LoadKey
 from deadbeat.model.tuning import Setting
 from deadbeat.store.load import LoadStore, run_to_plain
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.readings import Readings
 
 
 class Watched(SimulatedLoad):
@@ -177,6 +180,60 @@ def test_a_bandwidth_that_changes_meanwhile_makes_a_run_invalid(tmp_path: Path) 
     for run in store.runs():
         assert [problem.name for problem in run.problems] == ["bandwidth-changed"]
         assert "from 950000 to -1" in run.problems[0].text
+
+
+class Shared(SimulatedLoad):
+    """Other work (CPUs of it), and a host that takes a share, beside runs of one second."""
+
+    process = 7
+
+    def __init__(self, *, foreign: float, stolen: float = 0.0) -> None:
+        super().__init__()
+        self._foreign, self._stolen, self._now = foreign, stolen, 0
+
+    def read(self, paths: Sequence[str]) -> Readings:
+        # 100 ticks a second on each of four CPUs; the test itself has 150 of them
+        busy = round((150 + 100 * self._foreign) * self._now / 4)
+        steal = round(100 * self._stolen * self._now)
+        line = f"{busy} 0 0 {100 * self._now - busy - steal} 0 0 0 {steal} 0 0"
+        files = {
+            "/proc/stat": "".join(f"cpu{cpu} {line}\n" for cpu in range(4)),
+            "/proc/7/stat": f"7 (deadbeat) S {'0 ' * 10}0 0 {150 * self._now} 0 20 0\n",
+        }
+        known = super().read([path for path in paths if path not in files])
+        mine = FakeTarget(files={path: files[path] for path in paths if path in files})
+        return evolve(known, files={**known.files, **mine.read_many(list(files)).files})
+
+    def run(self, ask: Ask) -> Seen:
+        self._now += 1
+        return super().run(ask)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "stolen", "problems"),
+    [
+        (0.04, 0.0, []),
+        (0.2, 0.0, [("other-load", "warning")]),
+        (0.4, 0.0, [("other-load", "invalid")]),
+        (0.0, 0.02, [("steal", "warning")]),
+        (0.0, 0.1, [("steal", "invalid")]),
+    ],
+)
+def test_other_work_beside_a_run_is_found(
+    tmp_path: Path, foreign: float, stolen: float, problems: list[tuple[str, str]]
+) -> None:
+    engine = Shared(foreign=foreign, stolen=stolen)
+    store = begin(tmp_path / "a", engine)
+    go(engine, store)
+    for run in store.runs():
+        assert [(each.name, each.seriousness) for each in run.problems] == problems
+        assert run.machine["foreign_cpus"] == pytest.approx(foreign, abs=0.05)
+
+
+def test_what_ran_beside_is_unknown_where_it_cannot_be_read(tmp_path: Path) -> None:
+    store = begin(tmp_path / "a", Watched())
+    go(Watched(), store)
+    assert {run.machine["foreign_cpus"] for run in store.runs()} == {None}
 
 
 def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:

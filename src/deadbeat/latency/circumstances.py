@@ -218,12 +218,16 @@ def realtime_tasks(text: str) -> tuple[dict[str, Any], ...]:
 
 def load_ticks(text: str) -> int:
     """CPU time of processes of a load among lines of /proc/PID/stat."""
-    total = 0
-    for line in text.splitlines():
-        name, _, fields = line.partition(" (")[2].rpartition(") ")
-        if name.startswith(LOAD_NAMES):
-            total += sum(map(int, fields.split()[_TIMES]))
-    return total
+    return sum(
+        cpu_ticks(line)
+        for line in text.splitlines()
+        if line.partition(" (")[2].startswith(LOAD_NAMES)
+    )
+
+
+def cpu_ticks(line: str) -> int:
+    """CPU time of a process, and of its children that have ended, by its /proc/PID/stat."""
+    return sum(map(int, line.rpartition(") ")[2].split()[_TIMES]))
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""The machine before and after a run: what was stolen, which frequency, which RT bandwidth."""
+"""The machine before and after a run: what was stolen, what else ran, frequency, RT bandwidth."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from deadbeat.latency.circumstances import Ticks, cpu_ticks, ticks_of
 from deadbeat.loadtest.engine import LoadEngine
 from deadbeat.targets.readings import Readings
 
@@ -13,8 +14,7 @@ _STAT = "/proc/stat"
 _RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 _PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 _FREQUENCY = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
-#: Columns of a line of /proc/stat (proc_stat(5)): user nice system idle iowait irq softirq steal.
-_STEAL, _COLUMNS = 7, 8
+_PROCESS = "/proc/{}/stat"
 
 
 class Watcher:
@@ -42,17 +42,13 @@ class Watcher:
             path = _FREQUENCY.format(self._cpus[0])
             found["frequency_khz"] = None
             found["frequency_unknown"] = f"{path}: {after.files[path].reason}"
-        stolen, total = _stolen(self._before, after, self._cpus)
-        steal = None if stolen is None else sum(stolen.values())
         found["others_ready"] = _others_ready(self._before)
-        found["steal_ticks"] = steal
-        found["steal_ticks_by_cpu"] = stolen
-        found["steal_share"] = steal / total if steal is not None and total else None
-        return found
+        return found | _spent(self._before, after, cpus=self._cpus, process=self._engine.process)
 
     def _read(self) -> Readings:
         frequencies = [_FREQUENCY.format(cpu) for cpu in self._cpus]
-        return self._engine.read([_STAT, _RUNTIME, _PERIOD, *frequencies])
+        own = [_PROCESS.format(self._engine.process)] if self._engine.process else []
+        return self._engine.read([_STAT, _RUNTIME, _PERIOD, *own, *frequencies])
 
 
 def _number(readings: Readings, path: str) -> int | None:
@@ -68,22 +64,31 @@ def _others_ready(before: Readings) -> int | None:
     return max(int(found[1]) - 1, 0) if found else None
 
 
-def _stolen(
-    before: Readings, after: Readings, cpus: Sequence[int]
-) -> tuple[dict[str, int] | None, int]:
-    """Stolen ticks of each CPU between two readings, and all ticks of all."""
-    first, last = _ticks(before, cpus), _ticks(after, cpus)
-    if not first or not last or first.keys() != last.keys():
-        return None, 0
-    stolen = {cpu: last[cpu][0] - first[cpu][0] for cpu in first}
-    return stolen, sum(last[cpu][1] - first[cpu][1] for cpu in first)
+def _spent(
+    before: Readings, after: Readings, *, cpus: Sequence[int], process: int | None
+) -> dict[str, Any]:
+    """What the host took of ``cpus``, and what others than ``process`` and its children ran."""
+    first, last = _ticks(before), _ticks(after)
+    known = [cpu for cpu in cpus if cpu in first and cpu in last]
+    total = sum(last[cpu].total - first[cpu].total for cpu in known)
+    names = ("steal_ticks", "steal_ticks_by_cpu", "steal_share", "foreign_cpus")
+    if len(known) < len(cpus) or total <= 0:
+        return dict.fromkeys(names)
+    stolen = {str(cpu): last[cpu].steal - first[cpu].steal for cpu in cpus}
+    busy = sum(last[cpu].busy - first[cpu].busy for cpu in cpus)
+    own = _own(before, process), _own(after, process)
+    foreign = None
+    if own[0] is not None and own[1] is not None:
+        foreign = max(busy - (own[1] - own[0]), 0) * len(cpus) / total
+    taken = sum(stolen.values())
+    return dict(zip(names, (taken, stolen, taken / total, foreign), strict=True))
 
 
-def _ticks(readings: Readings, cpus: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """CPU -> its stolen and all ticks; empty where they are not told."""
+def _ticks(readings: Readings) -> dict[int, Ticks]:
     reading = readings.files.get(_STAT)
-    lines = re.findall(r"^cpu(\d+) (.*)$", (reading.text or "") if reading else "", re.M)
-    rows = {cpu: list(map(int, w.split()[:_COLUMNS])) for cpu, w in lines if int(cpu) in cpus}
-    if any(len(row) < _COLUMNS for row in rows.values()):
-        return {}
-    return {cpu: (row[_STEAL], sum(row)) for cpu, row in rows.items()}
+    return ticks_of((reading.text or "") if reading else "")
+
+
+def _own(readings: Readings, process: int | None) -> int | None:
+    reading = readings.files.get(_PROCESS.format(process))
+    return cpu_ticks(reading.text) if reading and reading.text else None

@@ -73,10 +73,15 @@ class LoadEngine(Protocol):
 
     Attributes:
         kind: ``hardware``, ``emulated`` or ``simulated``.
+        process: On the machine: its CPU time, with that of its children that have ended, is the
+            test's own; None: not known.
     """
 
     @property
     def kind(self) -> str: ...
+
+    @property
+    def process(self) -> int | None: ...
 
     def cpus(self) -> tuple[int, ...]:
         """CPUs that may be used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,12 @@ class HardwareLoad:
     @property
     def kind(self) -> str:
         return self._target.kind
+
+    @property
+    def process(self) -> int | None:
+        """This one, where the target is this machine: it waits for the program, and that for its
+        threads."""
+        return os.getpid() if isinstance(self._target, LocalTarget) else None
 
     def cpus(self) -> tuple[int, ...]:
         """CPUs that this process may use."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from deadbeat.latency.judge import LOAD_OTHER, LOAD_TOLERANCE, STEAL_INVALID, STEAL_WARNING
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.model.latency import Problem
 from deadbeat.model.tuning import Setting
 
 #: Rounds that a window must hold to count.
 _ROUNDS_MIN = 2
-#: Share of the window that the host may have taken.
-_STEAL_MAX = 0.01
 #: So many threads that are ready before anything of the test runs are other work.
 _OTHERS_MAX = 2
 
@@ -17,7 +16,7 @@ _OTHERS_MAX = 2
 def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
     """Everything wrong with a run."""
     found = [*_placed(ask, seen)] if ask.real_time else []
-    found += _bandwidth(machine)
+    found += [*_bandwidth(machine), *_others(machine)]
     if seen.gaps_lost:
         text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
         found.append(Problem(name="gaps-lost", seriousness="warning", text=text))
@@ -25,10 +24,6 @@ def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem,
     if isinstance(others, int) and others >= _OTHERS_MAX:
         text = f"{others} other threads were ready before it began: the machine had other work"
         found.append(Problem(name="other-work", seriousness="warning", text=text))
-    stolen = machine.get("steal_share")
-    if isinstance(stolen, float) and stolen > _STEAL_MAX:
-        text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"
-        found.append(Problem(name="steal", seriousness="warning", text=text))
     return tuple(found)
 
 
@@ -40,6 +35,24 @@ def not_held(setting: Setting, text: str | None) -> Problem:
         seriousness="invalid",
         text=f"{setting.path} was set to {setting.value} and {now} after the run",
     )
+
+
+def _others(machine: dict[str, object]) -> list[Problem]:
+    """Time that went to what is no part of the test, by the bounds of `latency.judge`; other work
+    in CPUs, as each thread of it stands in the way as one more ordinary thread does."""
+    found = []
+    stolen, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
+    if isinstance(stolen, float) and stolen > STEAL_WARNING:
+        text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"
+        found.append(_doubt("steal", text, invalid=stolen > STEAL_INVALID))
+    if isinstance(foreign, float) and foreign > LOAD_TOLERANCE:
+        text = f"something else ran: {foreign:.2f} CPUs of work that is no part of the test"
+        found.append(_doubt("other-load", text, invalid=foreign > LOAD_OTHER))
+    return found
+
+
+def _doubt(name: str, text: str, *, invalid: bool) -> Problem:
+    return Problem(name=name, seriousness="invalid" if invalid else "warning", text=text)
 
 
 def _bandwidth(machine: dict[str, object]) -> list[Problem]:

@@ -49,6 +49,7 @@ class SimulatedLoad:
     """See the module, and :class:`deadbeat.loadtest.engine.LoadEngine`."""
 
     kind = "simulated"
+    process: int | None = None
 
     def __init__(self) -> None:
         self._held: dict[str, str] = {}
