@@ -75,6 +75,68 @@ def killed_after(argv: Sequence[str], seconds: float, environment: Mapping[str, 
     return running
 
 
+#: Stands in for a kernel that rounds: wherever something is written through it.
+_ADJUSTING = """#!/bin/sh
+PATH={real}
+[ $# = 0 ] || exec cat "$@"
+text=$(cat; printf x)
+[ "$text" != "{asked}
+x" ] || text="{kept}
+x"
+printf %s "${{text%x}}"
+"""
+
+
+def adjusting(folder: Path, asked: str, kept: str) -> Path:
+    """A folder for PATH with a ``cat`` that writes ``kept`` where it should write ``asked``."""
+    folder.mkdir()
+    _program(folder / "cat", _ADJUSTING.format(real=os.environ["PATH"], asked=asked, kept=kept))
+    return folder
+
+
+def _program(file: Path, text: str) -> None:
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+#: Stands in for every program of the script: the process group ends before the one of number LIMIT.
+_STUB = """#!/bin/sh
+echo >> "$COUNT"
+n=0
+while read -r _; do n=$((n + 1)); done < "$COUNT"
+[ "$n" -lt "$LIMIT" ] || kill -9 0
+PATH=$REAL exec "${0##*/}" "$@"
+"""
+
+
+class KillBefore:
+    """Kills a script of the shell before one of the programs that it starts.
+
+    Args:
+        folder: For the programs that stand in for them.
+        tools: PATH of the real ones.
+    """
+
+    def __init__(self, folder: Path, tools: str) -> None:
+        folder.mkdir()
+        self._folder, self._tools = folder, tools
+        _program(folder / "stub", _STUB)
+        for tool in ("cat", "mkdir", "mv", "rm", "ls", "sync", "date", "flock"):
+            (folder / tool).symlink_to("stub")
+
+    def __call__(self, argv: Sequence[str], number: int) -> bool:
+        """Whether there were ``number`` programs, so that it was killed."""
+        count = self._folder / "count"
+        count.write_text("")
+        environment = {
+            "PATH": f"{self._folder}:{os.environ['PATH']}",
+            "REAL": self._tools,
+            "COUNT": str(count),
+            "LIMIT": str(number),
+        }
+        return ended_by_a_kill(argv, environment)
+
+
 def ended_by_a_kill(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Runs ``argv`` in a group of its own to the end; whether SIGKILL ended it."""
     done = subprocess.run(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.trees import killed_after, moments
+from helpers.trees import KillBefore, killed_after, moments
 
 from deadbeat.model.tuning import Setting
 from deadbeat.readiness.journal import Journal
@@ -106,3 +106,40 @@ def test_odd_values_come_back_after_kills(journal: Journal) -> None:
         killed_after([*apply, *words], moment, {})
         journal.revert()
         assert _state() == odd, moment
+
+
+def _rounded() -> Path | None:
+    """A setting that the kernel keeps in pages: it makes 120 of 123."""
+    found = Path("/sys/block").glob("loop*/queue/read_ahead_kb")
+    return next((path for path in sorted(found) if os.access(path, os.W_OK)), None)
+
+
+@pytest.mark.skipif(_rounded() is None, reason="no loop device, whose reading ahead harms nobody")
+def test_what_the_kernel_made_of_a_value_goes_back_after_a_kill_right_then(
+    alone: None, tmp_path: Path
+) -> None:
+    path = _rounded()
+    assert path is not None
+    before = path.read_text()
+    try:
+        path.write_text("100")
+        with LocalTarget() as target:
+            _kill_before_every_program(Journal(target, folder=str(tmp_path / "state")), path)
+    finally:
+        path.write_text(before)
+
+
+def _kill_before_every_program(journal: Journal, path: Path) -> None:
+    done = journal.apply([Setting(str(path), "123")], reason="leaves the script there")
+    assert [each.reason for each in done.changes] == ["the kernel made it 120"]
+    script = Path(journal.folder, "journal.sh")
+    apply = ["sh", str(script), "apply", journal.folder, script.read_text(), "s", "test", "", ""]
+    kill = KillBefore(script.parent.parent / "stubs", os.environ["PATH"])
+    left = set()
+    for number in range(1, 99):
+        if not kill([*apply, str(path), "plain", "123"], number):
+            break
+        left.add(path.read_text())
+        journal.revert()
+        assert path.read_text() == "100\n", number
+    assert "120\n" in left

@@ -13,7 +13,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.trees import BOOT_ID, ODD, WANTED, ended_by_a_kill, grow, held, killed_after, moments
+from helpers.trees import (
+    BOOT_ID,
+    ODD,
+    WANTED,
+    KillBefore,
+    adjusting,
+    grow,
+    held,
+    killed_after,
+    moments,
+)
 
 from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Setting
@@ -326,22 +336,8 @@ def test_without_room_for_the_whole_journal_nothing_is_changed(
 def test_a_value_that_the_kernel_makes_another_of_goes_back_at_once(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = tmp_path / "bin" / "cat"
-    kernel.parent.mkdir()
-    real = os.environ["PATH"]
-    kernel.write_text(
-        f"""#!/bin/sh
-PATH={real}
-[ $# = 0 ] || exec cat "$@"
-text=$(cat; printf x)
-[ "$text" != "500
-x" ] || text="200
-x"
-printf %s "${{text%x}}"
-"""
-    )
-    kernel.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{kernel.parent}:{real}")
+    folder = adjusting(tmp_path / "bin", "500", "200")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     wanted = [Setting(SWAPPINESS, "500"), WANTED[1]]
     done = machine.journal.apply(wanted, reason="test")
     assert [(each.outcome, each.reason) for each in done.changes] == [
@@ -354,52 +350,46 @@ printf %s "${{text%x}}"
     assert held(machine.root) == machine.before
 
 
-#: Stands in for every program of the script: the process group ends before the one of number LIMIT.
-_STUB = """#!/bin/sh
-echo >> "$COUNT"
-n=0
-while read -r _; do n=$((n + 1)); done < "$COUNT"
-[ "$n" -lt "$LIMIT" ] || kill -9 0
-PATH=$REAL exec "${0##*/}" "$@"
-"""
-
-
-def _stubs(folder: Path) -> Path:
-    folder.mkdir()
-    stub = folder / "stub"
-    stub.write_text(_STUB)
-    stub.chmod(0o755)
-    for tool in ("cat", "mkdir", "mv", "rm", "ls", "sync", "date", "flock"):
-        (folder / tool).symlink_to(stub)
-    return folder
-
-
-def _at_every_program(machine: Machine, folder: Path, wanted: Sequence[Setting]) -> tuple[int, int]:
+def _at_every_program(
+    machine: Machine, folder: Path, wanted: Sequence[Setting], tools: str = ""
+) -> tuple[int, int]:
     """Kills before each program that an application starts, then before each of a way back."""
     machine.journal.apply(WANTED[:1], reason="leaves the script there")
     machine.journal.revert()
     script = (machine.state / "journal.sh").read_text()
     words = [word for each in wanted for word in (each.path, each.form, each.value)]
     apply = _script(machine, "apply", script, "one", "test", str(machine.root), "", *words)
-    count, stubs, real = folder / "count", _stubs(folder / "stubs"), os.environ["PATH"]
-
-    def killed_before(argv: Sequence[str], limit: int) -> bool:
-        count.write_text("")
-        environment = {"PATH": f"{stubs}:{real}", "REAL": real, "COUNT": str(count)}
-        return ended_by_a_kill(argv, {**environment, "LIMIT": str(limit)})
-
+    kill = KillBefore(folder / "stubs", tools or os.environ["PATH"])
     points = [0, 0]
-    while killed_before(apply, points[0] + 1):
+    while kill(apply, points[0] + 1):
         points[0] += 1
         assert machine.revert() <= {"restored", "back"}
         assert held(machine.root) == machine.before, points
-    while killed_before(_script(machine, "revert"), points[1] + 1):
+    while kill(_script(machine, "revert"), points[1] + 1):
         points[1] += 1
         machine.journal.revert()
         assert held(machine.root) == machine.before, points
         machine.journal.apply(wanted, reason="test")
     assert held(machine.root) == machine.before
     return points[0], points[1]
+
+
+def test_killed_before_any_program_also_what_the_kernel_adjusted_goes_back(
+    machine: Machine, tmp_path: Path
+) -> None:
+    tools = f"{adjusting(tmp_path / 'bin', '123', '120')}:{os.environ['PATH']}"
+    there, _ = _at_every_program(machine, tmp_path, [Setting(SWAPPINESS, "123")], tools)
+    assert there > 10
+
+
+def test_what_was_journalled_but_not_yet_touched_is_not_ours(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:2], reason="test")
+    number = "000002"
+    (machine.state / f"{number}.new").unlink()
+    (machine.state / f"{number}.applying").unlink()
+    machine.write(WANTED[1].path, "33\n")  # somebody else, after the kill
+    assert machine.stands() == ["applied", "changed"]
+    assert machine.revert() == {"restored", "changed"}
 
 
 def test_killed_before_any_of_its_programs_it_puts_everything_back(

@@ -5,8 +5,9 @@
 #   sh journal.sh revert [STATE [force|- [SESSION]]]
 #
 # STATE is the folder of the journal. A change is one file there, written and synced before the
-# setting is touched: ten lines of text, then the bytes that the setting held. Beside it NUMBER.new
-# (what was read back) says that it was applied, NUMBER.reverting that it is being put back.
+# setting is touched: ten lines of text, then the bytes that the setting held. Beside it
+# NUMBER.applying says that it was about to be written, NUMBER.new (what was read back) that it was
+# applied, NUMBER.reverting that it is being put back.
 # Needs a shell, cat, mkdir, mv, rm, ls, sync, date and sleep.
 #
 # Answers are lines of fields that \037 separates; the last one says "end".
@@ -99,7 +100,7 @@ kept() {
 }
 
 # Marks go first: one without its record would be taken for the mark of a later one.
-drop() { rm -f "$1.new" "$1.reverting" "$1"; }
+drop() { rm -f "$1.applying" "$1.new" "$1.reverting" "$1"; }
 
 # One change of the journal at a time. The lock is the kernel's where there is flock: whoever is
 # killed loses it, and a child that still writes keeps it until it is done.
@@ -217,6 +218,13 @@ journal() {
 
 change() {
     read_record "$1" || die "$1 is damaged"
+    # Whoever is killed between the writing and the reading back has no other witness of what the
+    # kernel made of the value.
+    if ! (: > "$1.applying") 2>/dev/null; then
+        drop "$1"
+        tell refused "$path" "$old" "$want" "the journal in $state cannot be written"
+        return
+    fi
     why=$({ printf '%s\n' "$want" | cat > "$file"; } 2>&1)
     why=${why##*: }
     fetch "$file"
@@ -265,6 +273,8 @@ ours() {
     if [ -e "$1.new" ]; then
         new=$(cat "$1.new"; printf x)
         [ "$now" = "${new%x}" ] && return 0
+    elif [ -e "$1.applying" ]; then
+        return 0
     else
         meaning "$form" "$now"
         found=$meant
