@@ -87,6 +87,15 @@ CASES: Cases = {
         "fail": traced("function"),
         "fail events": traced(events="sched:sched_switch\nirq:irq_handler_entry\n"),
         "fail instance": traced(mine="sched:sched_switch\n"),
+        "fail tracer of an instance": case(
+            {
+                f"{TRACING}/current_tracer": "nop",
+                f"{TRACING}/set_event": "",
+                f"{TRACING}/instances/mine/set_event": "",
+                f"{TRACING}/instances/mine/current_tracer": "function\n",
+            },
+            says="tracer function in mine",
+        ),
         "unknown": case(),
         "unknown instance": case(
             {f"{TRACING}/current_tracer": "nop", f"{TRACING}/set_event": ""},

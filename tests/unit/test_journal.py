@@ -382,6 +382,41 @@ def test_killed_before_any_program_also_what_the_kernel_adjusted_goes_back(
     assert there > 10
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
+def test_a_journal_that_others_can_write_is_not_believed(machine: Machine, mode: int) -> None:
+    machine.journal.apply(WANTED[:1], reason="test")
+    planted = (machine.state / "000001").read_text().replace(SWAPPINESS, "/victim")
+    (machine.state / "000002").write_text(planted)
+    (machine.state / "000002.new").write_text("mine\n")
+    machine.write("/victim", "mine\n")
+    machine.state.chmod(mode)
+    for change in (
+        machine.journal.status,
+        machine.journal.revert,
+        lambda: machine.journal.apply(WANTED[1:2], reason="test"),
+    ):
+        with pytest.raises(TargetError, match="others can write to"):
+            change()
+    assert machine.reads("/victim") == "mine\n"
+    machine.state.chmod(0o755)
+    (machine.state / "000002").unlink()
+    assert machine.revert() == {"restored"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_journal_of_another_user_is_not_believed(machine: Machine) -> None:
+    machine.journal.apply(WANTED[:1], reason="test")
+    os.chown(machine.state, 65534, 65534)
+    with pytest.raises(TargetError, match="belongs to another user"):
+        machine.journal.revert()
+    assert machine.reads(SWAPPINESS) == "10\n"
+    os.chown(machine.state, 0, 0)
+    os.chown(machine.state / "000001", 65534, 65534)  # planted before the folder was root's
+    assert machine.stands() == ["damaged"]
+    assert machine.revert() == {"damaged"}
+    assert machine.reads(SWAPPINESS) == "10\n"
+
+
 def test_what_was_journalled_but_not_yet_touched_is_not_ours(machine: Machine) -> None:
     machine.journal.apply(WANTED[:2], reason="test")
     number = "000002"

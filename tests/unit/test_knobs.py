@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 import pytest
@@ -19,6 +20,7 @@ THP = "/sys/kernel/mm/transparent_hugepage"
 VM = "/proc/sys/vm"
 KERNEL = "/proc/sys/kernel"
 MODULE = "/sys/module"
+TRACING = "/sys/kernel/tracing"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 CHECK = "/sys/devices/system/machinecheck"
 FAIR = "/sys/kernel/debug/sched/fair_server"
@@ -253,7 +255,22 @@ CASES: list[Case] = [
     ("stat-interval=10", {f"{VM}/stat_interval": "60"}, [("", "10")]),
     ("swappiness", {f"{VM}/swappiness": "60"}, [("", "10")]),
     ("timer-migration", {f"{KERNEL}/timer_migration": "1"}, [("", "0")]),
-    ("tracing", {"/sys/kernel/tracing/tracing_on": "1"}, [("", "0")]),
+    (
+        "tracing",
+        {
+            f"{TRACING}/set_event": "sched:sched_switch\nirq:irq_handler_entry",
+            f"{TRACING}/current_tracer": "nop",
+            f"{TRACING}/instances/a/set_event": "",
+            f"{TRACING}/instances/b/set_event": "sched:sched_waking",
+            f"{TRACING}/instances/b/current_tracer": "function",
+        },
+        [
+            (f"{TRACING}/set_event", ""),
+            (f"{TRACING}/instances/b/set_event", ""),
+            (f"{TRACING}/instances/b/current_tracer", "nop"),
+        ],
+    ),
+    ("tracing", {f"{TRACING}/set_event": "", f"{TRACING}/current_tracer": "nop"}, []),
     ("turbo", {f"{CPU}/intel_pstate/no_turbo": "0"}, [("", "1")]),
     ("turbo", {f"{CPU}/cpufreq/boost": "1"}, [("", "0")]),
     ("watchdog-cpus", {f"{KERNEL}/watchdog_cpumask": "0-3"}, [("", "0-1")]),
@@ -308,6 +325,34 @@ def test_a_knob_of_the_boot_gives_words(name: str) -> None:
     assert planned.boot is not None
     assert list(planned.boot.add) == BOOT[name]
     assert planned.boot.whole == " ".join(["root=/dev/sda1 ro quiet", *BOOT[name]])
+
+
+def parsed(mask: str, cpus: int) -> set[int] | None:
+    """As lib/bitmap-str.c of Linux (bitmap_parse) takes a mask; None: EOVERFLOW or EINVAL."""
+    chunks = mask.split(",")
+    if len(chunks) > -(-cpus // 32) or not all(re.fullmatch("[0-9a-f]{1,8}", c) for c in chunks):
+        return None
+    bits = sum(int(chunk, 16) << 32 * place for place, chunk in enumerate(reversed(chunks)))
+    return {cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1}
+
+
+@pytest.mark.parametrize("cpus", [8, 32, 33, 64, 72, 256])
+def test_the_kernel_takes_the_masks_of_a_machine_of_any_size(cpus: int) -> None:
+    full = ",".join(["ffffffff"] * (cpus // 32) + ["ff"])
+    files = {
+        f"{CPU}/online": f"0-{cpus - 1}\n",
+        "/proc/irq/default_smp_affinity": full,
+        "/sys/devices/virtual/workqueue/cpumask": full,
+        "/sys/devices/virtual/workqueue/writeback/cpumask": full,
+        f"{NET}/queues/rx-0/rps_cpus": full,
+        f"{NET}/queues/tx-0/xps_cpus": full,
+    }
+    names = ["default-irq-affinity", "packet-steering", "workqueues"]
+    planned = plan(FakeTarget(files=files), turns(names), rt_cpus=(1, cpus - 1))
+    masks = [each.value for each in planned.settings if each.form == "mask"]
+    assert len(masks) == 5
+    wanted = set(range(cpus)) - {1, cpus - 1}
+    assert [parsed(mask, cpus) for mask in masks] == [wanted] * 5, masks
 
 
 def test_every_knob_is_tried_and_says_what_it_is() -> None:

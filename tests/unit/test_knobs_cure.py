@@ -73,6 +73,11 @@ BAD = {
     "/sys/bus/pci/devices/0000:01:00.0/link/l1_aspm": "1",
     "/sys/block/sda/queue/rq_affinity": "1",
     f"{CPU}/intel_pstate/no_turbo": "0",
+    **{
+        f"{t.TRACING}{place}/{name}": text
+        for place in ("", "/instances/mine")
+        for name, text in (("set_event", "sched:sched_switch"), ("current_tracer", "function"))
+    },
     **{f"{t.FAIR}/cpu{c}/runtime": "50000000" for c in CPUS},
     **{f"{CPU}/cpu{c}/cpufreq/scaling_governor": "powersave" for c in CPUS},
     **{f"{CPU}/cpu{c}/cpufreq/scaling_min_freq": "800000" for c in CPUS},

@@ -16,8 +16,9 @@ from helpers.runs import RunTask, job_table, ran
 from deadbeat.executors import events as kernel
 from deadbeat.executors import tracing
 from deadbeat.executors.events import extract, parse_line, worst_jobs
-from deadbeat.executors.tracing import EVENTS, Tracer, cpu_mask
+from deadbeat.executors.tracing import EVENTS, Tracer
 from deadbeat.model.traces import GAP
+from deadbeat.readiness.procfs import cpu_mask
 from deadbeat.targets.fake import Conversation, FakeTarget
 from deadbeat.targets.local import LocalProcess, LocalTarget
 
@@ -93,7 +94,7 @@ def test_an_instance_is_set_up_used_and_gone(target: LocalTarget, tracefs: Path)
         assert tracer.unavailable == ""
         (instance,) = (tracefs / "instances").iterdir()
         assert (instance / "trace_clock").read_text() == "mono"
-        assert (instance / "tracing_cpumask").read_text() == "00000003"
+        assert (instance / "tracing_cpumask").read_text() == "3"
         assert (instance / "tracing_on").read_text() == "0"
         assert (instance / "per_cpu/cpu1/buffer_size_kb").read_text() == "32768"
         assert all((instance / f"events/{event}/enable").read_text() == "1" for event in EVENTS)
@@ -299,7 +300,7 @@ def test_a_target_without_a_shell_has_no_tracing() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "mask"),
-    [((0,), "00000001"), ((0, 1, 3), "0000000b"), ((32, 0), "00000001,00000001"), ((), "00000000")],
+    [((0,), "1"), ((0, 1, 3), "b"), ((32, 0), "1,00000001"), ((), "0")],
 )
 def test_a_mask_is_written_as_the_kernel_reads_it(cpus: tuple[int, ...], mask: str) -> None:
     assert cpu_mask(cpus) == mask

@@ -10,12 +10,13 @@ the process that made them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from deadbeat.model.errors import TargetError
+from deadbeat.readiness.procfs import cpu_mask
 from deadbeat.targets.base import Process, Target
 
 #: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.
@@ -234,13 +235,3 @@ def _command(
     others = " ".join(event for event in (*EVENTS, *more) if event not in _NEEDED)
     words = (place, str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED), others)
     return ("sh", "-c", _SCRIPT, _SCRIPT, "0", *words, cpu_mask(cpus) if cpus else "")
-
-
-def cpu_mask(cpus: Iterable[int]) -> str:
-    """CPU numbers as the kernel writes them: words of 32 bits in hexadecimal, commas between."""
-    mask = sum(1 << cpu for cpu in set(cpus))
-    words: list[str] = []
-    while mask or not words:
-        words.append(f"{mask & 0xFFFFFFFF:08x}")
-        mask >>= 32
-    return ",".join(reversed(words))

@@ -78,8 +78,26 @@ boot_of() {
         boot_now=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null) || boot_now=unknown
 }
 
+# A journal is obeyed by root: whoever can write to it can have any file overwritten. $1: "reading"
+# where root's is good enough.
+guarded() {
+    # shellcheck disable=SC2046  splitting is what is wanted
+    set -- "$1" $(ls -ldn "$state/." 2>/dev/null)
+    case $2 in
+    d????w* | d???????w*) die "others can write to the journal's folder: chmod go-w $state" ;;
+    d*) ;;
+    *) die "the journal in $state cannot be read" ;;
+    esac
+    # shellcheck disable=SC3067  dash, bash and busybox have it
+    [ -O "$state/." ] || [ "$1 $4" = 'reading 0' ] ||
+        die "the journal's folder $state belongs to another user"
+}
+
 # The record $1 -> $session $boot $time $root $path $form $want $reason $snapshots $old
 read_record() {
+    # Left there while others could write to the folder. Who reads root's journal owns none of it.
+    # shellcheck disable=SC3067
+    if [ -O "$state/." ] && [ ! -O "$1" ]; then return 1; fi
     {
         IFS= read -r found && [ "$found" = "$version" ] || return 1
         IFS= read -r session && IFS= read -r boot && IFS= read -r time && IFS= read -r root &&
@@ -106,6 +124,7 @@ drop() { rm -f "$1.applying" "$1.new" "$1.reverting" "$1"; }
 # killed loses it, and a child that still writes keeps it until it is done.
 lock() {
     mkdir -p "$state" 2>/dev/null
+    guarded writing
     (: >> "$state/lock") 2>/dev/null || die "the journal in $state cannot be written"
     tries=0
     if command -v flock >/dev/null; then
@@ -361,6 +380,7 @@ show() {
     if [ -e "$state" ] && { [ ! -r "$state" ] || [ ! -x "$state" ]; }; then
         die "the journal in $state cannot be read"
     fi
+    [ ! -e "$state" ] || guarded reading
     list
     for record in $records; do
         one="$state/$record"

@@ -19,6 +19,7 @@ from attrs import frozen
 from deadbeat.model.tuning import Form, Setting
 from deadbeat.readiness import knobs
 from deadbeat.readiness.facts import Facts
+from deadbeat.readiness.procfs import cpu_mask
 from deadbeat.readiness.reading_values import ONLINE, cpus_text, housekeeping
 from deadbeat.targets.readings import is_pattern
 
@@ -159,7 +160,7 @@ def cpu_of(path: str) -> int:
 
 def housekeeping_mask(facts: Facts) -> str:
     """Mask of the CPUs that are left for everything else. UnreadError where none is."""
-    return f"{sum(1 << cpu for cpu in housekeeping(facts)):x}"
+    return cpu_mask(housekeeping(facts))
 
 
 def housekeeping_list(facts: Facts) -> str:

@@ -7,7 +7,7 @@ A reader is a function from a path to the file's text, or None where it is missi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from attrs import frozen
@@ -45,6 +45,19 @@ def integer(read: Read, path: str) -> int | str:
     if is_unknown(text):
         return text
     return int(text) if re.fullmatch(r"-?\d+", text) else unknown(f"{path} holds {text!r}")
+
+
+def cpu_mask(cpus: Iterable[int]) -> str:
+    """CPUs as the kernel reads a mask: ``3,ffffffff``.
+
+    It takes words of 32 bits with commas between; more digits in one, or more words than it has
+    CPUs for, are an overflow to it (lib/bitmap-str.c, bitmap_parse)."""
+    mask = sum(1 << cpu for cpu in set(cpus))
+    words = []
+    while mask >> 32:
+        words.append(f"{mask & 0xFFFFFFFF:08x}")
+        mask >>= 32
+    return ",".join([f"{mask:x}", *reversed(words)])
 
 
 #: No kernel has more CPUs; a larger number in a file is damage.

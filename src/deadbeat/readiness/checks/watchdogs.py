@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed
@@ -28,7 +29,7 @@ _STALLS = (
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _TRACERS = tuple(f"{folder}/current_tracer" for folder in _TRACEFS)
 _EVENTS = tuple(f"{folder}/set_event" for folder in _TRACEFS)
-_INSTANCES = f"{_TRACEFS[0]}/instances/*/set_event"
+_INSTANCES = tuple(f"{_TRACEFS[0]}/instances/*/{file}" for file in ("set_event", "current_tracer"))
 _PROGRAMS = "command:bpf-programs"
 _BPF_STATS = f"{_KERNEL}/bpf_stats_enabled"
 _INTERVALS = "/sys/devices/system/machinecheck/machinecheck[0-9]*/check_interval"
@@ -160,9 +161,10 @@ def rcu_stall(facts: Facts) -> Verdict:
     severity="medium",
     source=f"{sources.KERNEL_CONFIGURATION} (tracing)",
     wanted="tracer nop and no event switched on, in every instance",
-    reads=(*_TRACERS, *_EVENTS, _INSTANCES),
-    cure="echo nop > /sys/kernel/tracing/current_tracer; echo > /sys/kernel/tracing/set_event"
-    " (not mounted: mount -t tracefs tracefs /sys/kernel/tracing)",
+    reads=(*_TRACERS, *_EVENTS, *_INSTANCES),
+    cure="for d in /sys/kernel/tracing /sys/kernel/tracing/instances/*/; do echo > $d/set_event;"
+    " echo nop > $d/current_tracer; done (not mounted: mount -t tracefs tracefs"
+    " /sys/kernel/tracing)",
 )
 def tracing(facts: Facts) -> Verdict:
     """Tracers and events that are on add to every path that they watch."""
@@ -171,12 +173,23 @@ def tracing(facts: Facts) -> Verdict:
         raise UnreadError(f"{_TRACERS[0]}: {facts.reading(_TRACERS[0]).reason}")
     events = facts.get(_EVENTS[0])
     lines = (events if events is not None else facts.text(_EVENTS[1])).split()
-    for path, reading in facts.matches(_INSTANCES).items():
-        if reading.text is None:
-            raise UnreadError(f"{path}: {reading.reason}")
-        lines += [f"{each} in {path.split('/')[-2]}" for each in reading.text.split()]
-    on = ([f"tracer {tracer}"] if tracer != "nop" else []) + lines
+    on = [*_tracer(tracer), *lines]
+    for path, text in _of_instances(facts):
+        told = _tracer(text) if path.endswith("tracer") else text.split()
+        on += [f"{each} in {path.split('/')[-2]}" for each in told]
     return failed(few(on), "each costs time on every CPU") if on else passed("nop, no event")
+
+
+def _tracer(name: str) -> list[str]:
+    return [] if name.strip() == "nop" else [f"tracer {name.strip()}"]
+
+
+def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
+    for pattern in _INSTANCES:
+        for path, reading in facts.matches(pattern).items():
+            if reading.text is None:
+                raise UnreadError(f"{path}: {reading.reason}")
+            yield path, reading.text
 
 
 @check(

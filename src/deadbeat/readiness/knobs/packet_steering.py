@@ -5,6 +5,7 @@ from __future__ import annotations
 from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
+from deadbeat.readiness.procfs import cpu_mask
 from deadbeat.readiness.reading_values import housekeeping, mask_cpus
 
 _RECEIVE = "/sys/class/net/*/queues/rx-*/rps_cpus"
@@ -20,8 +21,7 @@ def _settings(facts: Facts, _value: str) -> list[Setting]:
         except UnreadError:
             continue  # a device without queues of its own refuses to tell
         if now & set(facts.rt_cpus):
-            mask = sum(1 << cpu for cpu in now & left or left)
-            made.append(Setting(path, f"{mask:x}", "mask"))
+            made.append(Setting(path, cpu_mask(now & left or left), "mask"))
     if not made:
         raise NotHereError("no queue of a network device steers to the CPUs for real-time tasks")
     return made
