@@ -56,7 +56,7 @@ def test_without_a_terminal_there_is_a_line_at_every_twentieth(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "deadbeat: quick: calibration"
     assert sum(" of 100 runs" in line for line in lines) == 21
-    assert lines[-1] == "deadbeat: quick: 100 of 100 runs, 0 s left"
+    assert lines[-1] == "deadbeat: quick: 100 of 100 runs"
     assert all(line.isprintable() for line in lines)
 
 

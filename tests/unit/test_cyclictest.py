@@ -227,6 +227,7 @@ def _shell(words: str) -> str:
     ("target", "words"),
     [
         (machine(1, "Unable to change scheduling policy!\nProbably\n"), "SCHED_FIFO was refused"),
+        (machine(1, "Unable to change scheduling policy!\n"), "--policy other marks every result"),
         (machine(125, "error busy 4711\n"), "another deadbeat measurement"),
         (machine(127, "guard: cyclictest cannot be started\n"), "rt-tests"),
         (machine(1, "could not do it\nWARN: distance is ignored\n"), "could not do it"),

@@ -16,6 +16,7 @@ from deadbeat.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.model.examples import example_platform
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
+from deadbeat.report.latency_words import sentence, tail_sentences
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
@@ -144,3 +145,16 @@ def test_what_is_no_campaign_is_called_what_it_is(
         told = capsys.readouterr().err
         assert "l1 is a load test; campaigns are compared, and latency matrices" in told
         assert "deadbeat show l1" in told
+
+
+def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -> None:
+    """241.497 us: 241.5 once rounded, and 242 where that is rounded again."""
+    (run,) = made_up_runs(loads=LOADS[:1], repeats=1)
+    values = [5000] * 999 + [241_497]
+    cpu = attrs.evolve(run.cpus[0], raw=Histogram.of(values), corrected=None, block_maxima=())
+    cpu = attrs.evolve(cpu, expected=1000, cycles=1000, worst=())
+    summary = summarise_latency([attrs.evolve(run, cpus=(cpu,))], name="m")
+    (tail,) = tail_sentences(summary)
+    assert "the latest was 241 µs late" in sentence(summary)
+    assert "P(latency > 241 µs)" in tail and "that is the latest of 1,000 wake-ups" in tail
+    assert "exceeded" not in tail

@@ -140,18 +140,17 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str, how: Dependence)
 
 def _text(tail: TailStatement, *, assumed: bool) -> str:
     limit = f"{tail.limit_ns / 1000:.1f} us"
-    what = "the largest seen" if tail.kind == "maximum" else "the deadline"
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
+    seen = f"{many} of {tail.wake_ups:,} wake-ups exceeded the deadline"
+    if tail.kind == "maximum":
+        seen = f"that is the latest of {tail.wake_ups:,} wake-ups"
     longer = (
         "no longer test would make that ten times less: it does happen"
         if tail.hours_for_tenth is None
         else f"{duration(tail.hours_for_tenth)} more without one would make that ten times less"
     )
     condition = ", if wake-ups are independent" if assumed else ""
-    return (
-        f"P(latency > {limit}) < {tail.bound:.2g} at 95 %{condition}:"
-        f" {many} of {tail.wake_ups:,} wake-ups exceeded {what}; {longer}"
-    )
+    return f"P(latency > {limit}) < {tail.bound:.2g} at 95 %{condition}: {seen}; {longer}"
 
 
 def duration(hours: float) -> str:

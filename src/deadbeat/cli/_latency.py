@@ -111,7 +111,7 @@ def _fit(
         known = {SIMULATED: ""}
         if asked.engines not in (None, (SIMULATED,)):
             raise UsageError("--simulated and --engine exclude each other", "drop one")
-        spec = resolve(asked, engines=known, cpus=asked.cpus or platform.cpus, names=names)
+        spec = resolve(asked, engines=known, cpus=platform.cpus, names=names)
         platform = attrs.evolve(platform, cpus=spec.cpus or ())
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
@@ -169,14 +169,6 @@ def _begin(
     left = planned if todo is None else sum(len(visit.keys) for visit in todo)
     need = estimate(spec, runs=left)
     free = free_bytes(place.path)
-    seconds = 0.0 if options["simulated"] else need.seconds
-    done = f"{planned - left} of " if place.resumed else ""
-    say(
-        f"{'continue' if place.resumed else 'begin'} {place.path}, {done}{planned} runs"
-        f"{' done' if place.resumed else ''}: {len(spec.loads)} loads, {_engines(spec)},"
-        f" {spec.blocks} times {spec.seconds:g} s: about {duration(seconds)}"
-        f" and {size(need.bytes)} of disk ({size(free)} free)"
-    )
     if need.bytes > free:
         raise DeadbeatError(
             f"{place.path} may need {size(need.bytes)}, only {size(free)} are free",
@@ -184,12 +176,24 @@ def _begin(
         )
     if left:
         try_engines(spec, machine)
+    done = f"{planned - left} of " if place.resumed else ""
+    say(
+        f"{'continue' if place.resumed else 'begin'} {place.path}, {done}{_count(planned, 'run')}"
+        f"{' done' if place.resumed else ''}: {_count(len(spec.loads), 'load')}, {_engines(spec)},"
+        f" {_count(spec.blocks, 'time')} {spec.seconds:g} s: about {duration(need.seconds)}"
+        f" and {size(need.bytes)} of disk ({size(free)} free)"
+    )
     if store is None:
         store = LatencyStore.create(place.path, spec_dict(spec), platform)
         if not options["simulated"]:
             _examine(machine.target, spec, store)
     point_latest(place.path.parent, place.path.name)
     return LatencyStore.open(place.path)
+
+
+def _count(number: int, what: str) -> str:
+    """``1 run``, ``12 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _examine(target: Target, spec: LatencySpec, store: LatencyStore) -> None:

@@ -100,6 +100,8 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
     """``cpu:50=FILE``; without a load it is taken for the idle machine."""
     text, equals, file = word.partition("=")
     if not equals or Path(word).is_file():
+        if not word:
+            raise UsageError("--import: no file is named", "write it FILE or cpu:50=FILE")
         return IDLE, Path(word)
     try:
         (load,) = Loads().parse(text)
@@ -108,6 +110,8 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
         raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None
     except ValueError:
         raise UsageError(f"--import {word}: one load a file", "write it cpu:50=FILE") from None
+    if not file:
+        raise UsageError(f"--import {word}: no file is named", "write it cpu:50=FILE")
     return load, Path(file)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +71,29 @@ def calibration_option(function: F) -> F:
         type=click.Path(path_type=Path),
         help="Use the calibration in FILE (deadbeat calibrate).",
     )(function)
+
+
+def typed(
+    values: Iterable[tuple[str, str, str, str]], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What was typed, by key of a specification, and which option each key was typed with.
+
+    Args:
+        values: Option, key, metavar and help; several options may stand for one key.
+
+    Raises:
+        UsageError: Two options for the same key.
+    """
+    layer: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for option, key, _, _ in values:
+        value = options[option.removeprefix("--").replace("-", "_")]
+        if value is None:
+            continue
+        if key in names:
+            raise UsageError(f"{names[key]} and {option} mean the same", "give one of them")
+        layer[key], names[key] = value, option
+    return layer, names
 
 
 def choice(option: str, value: str | None, words: tuple[str, ...], default: str) -> str:

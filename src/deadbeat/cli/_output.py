@@ -180,7 +180,8 @@ class Watch:
         """Progress of something that is counted in ``unit``."""
         share = done / total if total else 1.0
         # Before the first is done nobody knows how long they take.
-        ahead = f", {duration(eta_s)} left" if done else ""
+        time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
+        ahead = f", {time} left" if 0 < done < total else ""
         left = f"{done} of {total} {unit}{ahead}"
         twentieth = int(share * 20)
         self._draw(self.label, share, left, tell=twentieth != self._told)

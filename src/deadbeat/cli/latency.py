@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._options import json_option, runs_option, typed
 
 #: Option, key of the specification, metavar, help. The rules of the values are in latency.spec.
 _VALUES = (
@@ -24,8 +24,10 @@ _VALUES = (
         "--duration",
         "duration",
         "TIME",
-        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; long ones in pieces.  [2s]",
+        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
+        " pieces.  [2s]",
     ),
+    ("--seconds", "duration", "TIME", "The same."),
     ("--repeats", "repeats", "N", "Times each is measured, all in random order.  [5]"),
     ("--interval", "interval", "TIME", "Period of the measuring threads: 1000us.  [1ms]"),
     ("--priority", "priority", "N", "Their real-time priority, 1 to 99.  [90]"),
@@ -97,12 +99,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     priority, a throttled CPU, a host that took the time) is kept, called invalid with the reason,
     and counted nowhere.
     """
-    layer: dict[str, Any] = {"preset": "quick"} if options["quick"] else {}
-    names = {"preset": "--quick"} if options["quick"] else {}
-    for option, key, _, _ in _VALUES:
-        value = options[option.removeprefix("--").replace("-", "_")]
-        if value is not None:
-            layer[key], names[key] = value, option
+    layer, names = typed(_VALUES, options)
+    if options["quick"]:
+        layer["preset"], names["preset"] = "quick", "--quick"
     if options["trace"]:
         layer["trace"], names["trace"] = True, "--trace"
     if options["imports"]:

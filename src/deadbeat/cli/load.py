@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._options import figures_option, json_option, runs_option
+from deadbeat.cli._options import figures_option, json_option, runs_option, typed
 
 #: Option, key of the specification, metavar, help. The rules of the values are in loadtest.spec.
 _VALUES = (
@@ -23,7 +23,8 @@ _VALUES = (
         "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
     ),
     ("--cpus", "cpus", "LIST", "CPUs that all threads may use: 0-3.  [all]"),
-    ("--seconds", "seconds", "S", "Length of a run.  [2]"),
+    ("--seconds", "seconds", "TIME", "Length of a run: 2, 500ms, 1min.  [2]"),
+    ("--duration", "seconds", "TIME", "The same."),
     ("--round", "round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
     ("--budget", "round", "TIME", "The same of the periodic form."),
     ("--deadline", "deadline", "TIME", "Time a round may take.  [1.5 rounds, or the period]"),
@@ -84,12 +85,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
 
-    layer: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for option, key, _, _ in _VALUES:
-        value = options[option.removeprefix("--")]
-        if value is not None:
-            layer[key], names[key] = value, option
+    layer, names = typed(_VALUES, options)
     if not options["trace"]:
         layer["trace"], names["trace"] = False, "--no-trace"
     if options["quick"]:

@@ -12,12 +12,15 @@ import hashlib
 from attrs import frozen
 
 from deadbeat.latency.engine import TRACE_S
+from deadbeat.latency.registry import SIMULATED
 from deadbeat.latency.spec import LatencySpec
 from deadbeat.model.latency import LatencyKey, LoadPoint
 
 #: What one run costs beside its measuring time, and one visit beside its runs, s: reading the
 #: circumstances; a load that starts, settles and ends.
 _RUN_S, _VISIT_S = 0.4, 1.3
+#: What making a run up costs, and one of its wake-ups on one CPU, s (on a slow machine).
+_MADE_UP_RUN_S, _MADE_UP_S = 0.02, 0.4e-6
 #: Beside the measuring time of a traced run: tracing begins and ends, the trace is copied and read.
 _TRACE_S = 1.5
 #: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
@@ -68,14 +71,24 @@ def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
 
 def estimate(spec: LatencySpec, *, runs: int) -> Estimate:
     """What ``runs`` runs of ``spec`` take."""
-    engines = max(len(spec.engines or ()), 1)
-    visits_ = -(-runs // engines)
+    cpus = max(len(spec.cpus or ()), 1)
     # Histograms grow with the logarithm of what is measured.
     return Estimate(
         runs=runs,
-        seconds=runs * (spec.seconds + _RUN_S) + visits_ * _VISIT_S + _traced(spec, runs),
-        bytes=runs * _RUN_BYTES * max(len(spec.cpus or ()), 1),
+        seconds=_made_up(spec, runs, cpus) if spec.engines == (SIMULATED,) else _real(spec, runs),
+        bytes=runs * _RUN_BYTES * cpus,
     )
+
+
+def _made_up(spec: LatencySpec, runs: int, cpus: int) -> float:
+    """Nothing is waited for, but all is drawn."""
+    wake_ups = spec.seconds * 1e9 / spec.interval * cpus
+    return runs * (_MADE_UP_RUN_S + wake_ups * _MADE_UP_S)
+
+
+def _real(spec: LatencySpec, runs: int) -> float:
+    visited = -(-runs // max(len(spec.engines or ()), 1))
+    return runs * (spec.seconds + _RUN_S) + visited * _VISIT_S + _traced(spec, runs)
 
 
 def _traced(spec: LatencySpec, runs: int) -> float:

@@ -20,7 +20,7 @@ from deadbeat.latency.registry import SIMULATED, engine_names
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, LoadPoint
-from deadbeat.model.rules import Problem, RefusedError, refuse
+from deadbeat.model.rules import Problem, RefusedError, duration_text, refuse
 from deadbeat.model.specification import Structure, renamed, usage
 from deadbeat.model.words import nearest, shown
 
@@ -211,7 +211,7 @@ class LatencySpec:
         found = []
         periods = int(self.seconds * 1e9) // self.interval
         if periods < _PERIODS_MIN:
-            text = f"{self.duration:g} s hold {periods} periods of {self.interval} ns"
+            text = f"{self.duration:g} s hold {periods} periods of {duration_text(self.interval)}"
             found.append(Problem("duration", text, f"at least {_PERIODS_MIN}: measure longer"))
         runs = len(self.loads) * self.blocks * len(self.engines or ("one",))
         if runs > _RUNS_MAX:

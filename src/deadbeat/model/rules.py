@@ -17,7 +17,10 @@ from attrs import frozen
 
 from deadbeat.model.words import nearest, shown
 
-UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+UNITS_NS = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "ms": 10**6, "s": 10**9,
+    "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
+}  # fmt: skip
 _DURATION = re.compile(r" ?([0-9][0-9_]{0,20}(?:\.[0-9]{1,12})?) ?([A-Za-zµ]{1,8}) ?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LIST_LIMIT = 4096
@@ -205,6 +208,13 @@ def duration_ns(value: Any) -> int:
     return int(number)
 
 
+def duration_text(value_ns: int) -> str:
+    """A length of time as `duration_ns` reads it, in the largest unit that holds it whole: 50us."""
+    fitting = [unit for unit, size in UNITS_NS.items() if value_ns and value_ns % size == 0]
+    unit = max(fitting, key=lambda unit: UNITS_NS[unit], default="ns")
+    return f"{value_ns // UNITS_NS[unit]}{unit}"
+
+
 @frozen
 class DurationNs:
     """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds."""
@@ -216,7 +226,8 @@ class DurationNs:
         number = duration_ns(value)
         if not self.low_ns <= number <= self.high_ns:
             raise refuse(
-                f"{shown(value)} is out of range", f"from {self.low_ns}ns to {self.high_ns}ns"
+                f"{shown(value)} is out of range",
+                f"from {duration_text(self.low_ns)} to {duration_text(self.high_ns)}",
             )
         return number
 

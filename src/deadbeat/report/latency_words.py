@@ -85,11 +85,9 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
 
 
 def _said(cell: CellSummary, place: int) -> str:
-    text = re.sub(
-        r"([\d.]+) us\b",
-        lambda found: time_text(1000 * float(found[1])),
-        cell.whole.tail[place].text,
-    )
+    tail = cell.whole.tail[place]
+    # From the value itself: what was rounded once must not be rounded again.
+    text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
     return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
 
 

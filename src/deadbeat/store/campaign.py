@@ -6,6 +6,7 @@ after; a campaign resumes by asking `CampaignStore.committed`.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -506,8 +507,19 @@ def estimate_bytes(
 
 
 def free_bytes(path: Path) -> int:
-    """Free space where ``path`` is or will be."""
-    existing = path
+    """Free space where ``path`` is or will be.
+
+    Raises:
+        DeadbeatError: Nothing can be written there.
+    """
+    existing = path.absolute()
     while not existing.exists():
         existing = existing.parent
-    return shutil.disk_usage(existing).free
+    usage = shutil.disk_usage(existing)
+    hint = "choose another --runs"
+    if not usage.total:  # procfs and its like
+        raise DeadbeatError(f"{path} cannot be written: {existing} holds no files", hint)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = "may not be written" if existing.is_dir() else "is no folder"
+        raise DeadbeatError(f"{path} cannot be written: {existing} {reason}", hint)
+    return usage.free

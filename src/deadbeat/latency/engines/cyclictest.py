@@ -75,7 +75,10 @@ class CyclictestEngine:
                 text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
                 raise TargetError(text, "--engine prober does without")
             diagnosis = diagnose_realtime(target.read_text, priority=request.priority)
-            raise TargetError(f"SCHED_FIFO was refused: {diagnosis.cause}", diagnosis.cure)
+            raise TargetError(
+                f"SCHED_FIFO was refused: {diagnosis.cause}",
+                f"{diagnosis.cure}; or measure without it: --policy other marks every result",
+            )
         failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
         if failure is not None:
             raise failure

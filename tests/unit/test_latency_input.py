@@ -1,0 +1,126 @@
+"""Truth: docs/howto/measure-latency.md: what `deadbeat latency` takes, refuses and says first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+
+from deadbeat.cli._latency import _begin
+from deadbeat.cli.main import main
+from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.latency.made_up import MadeUpLoads
+from deadbeat.latency.plan import estimate
+from deadbeat.latency.runner import Machine
+from deadbeat.latency.spec import LatencySpec, resolve, specify
+from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text
+from deadbeat.store.campaign import free_bytes
+from deadbeat.targets.fake import FakeTarget
+
+
+def spec_of(**more: object) -> LatencySpec:
+    asked = {"loads": "idle", "engines": "simulated", "repeats": 1, "seconds": "1s", **more}
+    asked["duration"] = asked.pop("seconds")
+    return resolve(specify(asked), engines={"simulated": ""}, cpus=(0, 1))
+
+
+class Refused(SimulatedEngine):
+    def measure(self, target: object, request: object) -> object:
+        raise TargetError("SCHED_FIFO was refused", "--policy other measures without it")
+
+
+def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(
+        target=FakeTarget(), engines={"simulated": Refused()}, loads=MadeUpLoads((0, 1))
+    )
+    options = {"runs": tmp_path, "fresh": False, "retry_failed": False, "simulated": False}
+    with pytest.raises(TargetError, match="--policy other"):
+        _begin(spec_of(), machine, example_platform(), options)
+    assert capsys.readouterr().err == "" and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--cpus", "7"), "--cpus: there is no CPU 7 to use (use 0, 1"),
+        (("--interval", "2s"), "(from 50us to 1s)"),
+        (("--duration", "1y"), "--duration: "),
+        (("--duration", "1s", "--seconds", "2"), "--duration and --seconds mean the same"),
+        (("--seconds", "1w"), "--seconds: "),
+        (("--import", "cpu:50="), "--import cpu:50=: no file is named (write it cpu:50=FILE)"),
+        (("--import", ""), "--import: no file is named"),
+    ],
+)
+def test_bad_input_is_refused_in_words_of_what_was_typed(
+    words: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = () if "--import" in words else ("--simulated",)
+    assert main(("latency", *simulated, *words, "--runs", str(tmp_path / "runs"))) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("option", ["--duration", "--seconds"])
+@pytest.mark.parametrize("text", ["1", "1s", "1000ms"])
+def test_both_verbs_take_both_names_and_forms_of_a_length(
+    option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ("--repeats", "1", "--no-figures", "--json", "--runs", str(tmp_path), option, text)
+    assert main(("latency", "--simulated", "--loads", "idle", *short)) == 0
+    assert {row["hours"] for row in json.loads(capsys.readouterr().out)["rows"]} == {1 / 3600}
+    assert main(("load", "--simulated", "--normal", "0", "--remedies", "none", *short)) == 0
+    capsys.readouterr()
+    written = json.loads((tmp_path / "load" / "load.json").read_text())
+    assert written["spec"]["seconds"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [(0, "0ns"), (1, "1ns"), (50_000, "50us"), (1_500, "1500ns"), (10**9, "1s"),
+     (90 * 10**9, "90s"), (60 * 10**9, "1min"), (2 * 3600 * 10**9, "2h"), (86_400 * 10**9, "1d")],
+)  # fmt: skip
+def test_a_length_is_shown_as_it_is_typed(value_ns: int, text: str) -> None:
+    assert duration_text(value_ns) == text
+    assert duration_ns(text) == value_ns
+
+
+def test_a_length_out_of_range_names_the_range_as_one_types_it() -> None:
+    with pytest.raises(RefusedError, match=r"from 50us to 1min"):
+        DurationNs(50_000, 60 * 10**9).parse("2h")
+
+
+@pytest.mark.parametrize("place", ["/proc/foo", "/proc/foo/bar"])
+def test_where_no_file_can_be_is_not_called_full(place: str) -> None:
+    with pytest.raises(DeadbeatError, match="cannot be written: /proc holds no files"):
+        free_bytes(Path(place))
+
+
+def test_a_file_is_no_place_for_results(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DeadbeatError, match="file is no folder"):
+        free_bytes(tmp_path / "file" / "runs")
+
+
+def test_made_up_runs_are_estimated_by_what_drawing_them_takes() -> None:
+    long = spec_of(seconds="300s")
+    seconds = estimate(long, runs=1000).seconds
+    assert 60 < seconds < 1200  # 600 thousand wake-ups a run; a second would be no estimate
+    assert estimate(long, runs=2000).seconds == pytest.approx(2 * seconds)
+    real = attrs.evolve(long, engines=("prober",))
+    assert estimate(real, runs=1).seconds > 300
+
+
+def test_the_first_line_counts_and_estimates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--loads", "idle", "--repeats", "1", "--no-figures", "--runs", str(tmp_path))
+    assert main(("latency", "--simulated", *words)) == 0
+    told = capsys.readouterr().err
+    assert "1 run: 1 load, simulated, 1 time 2 s: about" in told
+    assert " 0 s left" not in told
