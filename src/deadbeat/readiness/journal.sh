@@ -123,7 +123,7 @@ drop() { rm -f "$1.applying" "$1.new" "$1.reverting" "$1"; }
 # One change of the journal at a time. The lock is the kernel's where there is flock: whoever is
 # killed loses it, and a child that still writes keeps it until it is done.
 lock() {
-    mkdir -p "$state" 2>/dev/null
+    mkdir -p "$state" 2>/dev/null || die "the journal in $state cannot be written"
     guarded writing
     (: >> "$state/lock") 2>/dev/null || die "the journal in $state cannot be written"
     tries=0
