@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.cli._latency import _begin
+from deadbeat.cli._latency import _begin, idle_only
 from deadbeat.cli.main import main
 from deadbeat.latency.engines.simulated import SimulatedEngine
 from deadbeat.latency.made_up import MadeUpLoads
@@ -124,3 +124,28 @@ def test_the_first_line_counts_and_estimates(
     told = capsys.readouterr().err
     assert "1 run: 1 load, simulated, 1 time 2 s: about" in told
     assert " 0 s left" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        ("latency --quick", "deadbeat latency --quick --loads idle"),
+        ("latency --loads 50,io --name m", "deadbeat latency --name m --loads idle"),
+        ("latency --loads=io", "deadbeat latency --loads idle"),
+    ],
+)
+def test_without_stress_ng_the_command_that_still_works_is_named(words: str, again: str) -> None:
+    assert " ".join(idle_only(words.split())) == again
+
+
+def test_help_leads_to_every_kind_of_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(()) == 0
+    told = capsys.readouterr().out
+    for verb in ("doctor", "latency --quick", "load --quick", "profile --quick"):
+        assert f"    deadbeat {verb}  " in told
+
+
+def test_an_unknown_knob_names_no_list_of_fifty(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("tune", "apply", "--knob", "zzz", "--dry-run")) == 2
+    told = capsys.readouterr().err
+    assert "deadbeat tune list names them" in told and len(told) < 200

@@ -72,7 +72,7 @@ def run_latency(
         again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
         store = None
         try:
-            machine, spec, platform = _fit(asked, target, options, names)
+            machine, spec, platform = _fit(asked, target, options, names=names, words=words)
             store = _begin(spec, machine, platform, options)
             summary = _answer(store, _measure(spec, store, machine, options), options, again)
         except KeyboardInterrupt:
@@ -103,7 +103,12 @@ def _target(*, simulated: bool) -> Target:
 
 
 def _fit(
-    asked: LatencySpec, target: Target, options: Mapping[str, Any], names: Mapping[str, str]
+    asked: LatencySpec,
+    target: Target,
+    options: Mapping[str, Any],
+    *,
+    names: Mapping[str, str],
+    words: Sequence[str],
 ) -> tuple[Machine, LatencySpec, Platform]:
     """The specification on the machine; whatever can be refused is refused here."""
     if options["simulated"]:
@@ -128,13 +133,23 @@ def _fit(
     stress = StressLoads(spec.cpus or ())
     lacking_loads = {stress.unavailable(target, point) for point in spec.loads} - {""}
     if lacking_loads:
-        raise TargetError(min(lacking_loads))
+        raise TargetError(min(lacking_loads), f"works without: {shlex.join(idle_only(words))}")
     if asked.engines is None and any(why.values()):
         for name, reason in why.items():
             if reason:
                 say(f"without {name}: {reason}")
     platform = attrs.evolve(platform, cpus=spec.cpus or ())
     return Machine(target=target, engines=engines, loads=stress), spec, platform
+
+
+def idle_only(words: Sequence[str]) -> list[str]:
+    """The same command for the idle machine alone."""
+    kept, after = ["deadbeat"], False
+    for word in words:
+        if not after and word != "--loads" and not word.startswith("--loads="):
+            kept.append(word)
+        after = word == "--loads"
+    return [*kept, "--loads", "idle"]
 
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:

@@ -39,7 +39,12 @@ _RESUMING = ("--resume", "--continue")
 def root(ctx: click.Context, debug: bool, version: bool) -> None:
     """Finds out where a multi-core Linux system starts missing its deadlines, and why.
 
-    Start with: deadbeat profile --quick
+    \b
+    Start with one of these:
+      deadbeat doctor            what of this machine and kernel stands in the way
+      deadbeat latency --quick   how late a real-time task wakes up, beside loads
+      deadbeat load --quick      deadlines missed among ordinary threads, and remedies
+      deadbeat profile --quick   how tasks slow each other down through what they share
     """
     if version and ctx.invoked_subcommand is None:
         ctx.invoke(import_module("deadbeat.cli.version").command, as_json=False)

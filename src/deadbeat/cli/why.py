@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say why the worst jobs of a campaign, or wake-ups of a matrix, were late."
+    short_help="Say why the worst jobs, or wake-ups, were late."
 )
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.option(

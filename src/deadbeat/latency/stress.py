@@ -55,11 +55,7 @@ class StressLoads:
             return ""
         if target.run(("sh", "-c", f"command -v {profile.program}")).returncode == 0:
             return ""
-        package = profile.package
-        return (
-            f"{profile.program} is not installed (Debian: apt-get install {package});"
-            " --loads idle needs nothing"
-        )
+        return f"{profile.program} is not installed (Debian: apt-get install {profile.package})"
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
         """Starts its commands and waits until it has settled; see the protocol."""

@@ -143,7 +143,9 @@ def _turn(word: str, *, exact: bool) -> Turn:
 def _faults(word: str) -> list[str]:
     name, equals, value = word.partition("=")
     if name not in all_knobs():
-        return [f"there is no knob {shown(name)}: {nearest(name, all_knobs())}"]
+        near = nearest(name, all_knobs())
+        hint = near if near.startswith("did you mean") else "deadbeat tune list names them"
+        return [f"there is no knob {shown(name)}: {hint}"]
     knob = all_knobs()[name]
     if equals and not (value and knob.values.allows(value)):
         return [f"{name}: {shown(value)} is not possible: {knob.values.words}"]
