@@ -156,11 +156,31 @@ def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") 
     return {"asked": asked, "judged": judged, "achieved": {"0": achieved}, "died": died}
 
 
+def named(**more: Any) -> dict[str, Any]:
+    return {"asked": 100, "judged": False, "achieved": {"0": 0.9}, "died": "", **more}
+
+
 @pytest.mark.parametrize(
     ("given", "name", "seriousness"),
     [
         ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
+        ({"load": loaded(25, 0.151)}, "load-not-reached", "invalid"),
+        ({"load": loaded(10, 0.06)}, "load-not-reached", "invalid"),
         ({"circumstances": {"load_share": 0.2}}, "load-starved", "invalid"),
+        (
+            {"load": named(computes=True), "circumstances": {"load_share": 0.5}},
+            "load-starved",
+            "invalid",
+        ),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 1, 1]})}, "load-not-reached", "invalid"),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 0]})}, "load-not-reached", "invalid"),
+        ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 1]})}, "load-not-reached", "warning"),
+        ({"load": named(workers=None)}, "load-unknown", "warning"),
+        (
+            {"load": named(throughput={"hdd written B/s": 10.0}, least={"hdd written B/s": 99})},
+            "load-not-reached",
+            "invalid",
+        ),
         ({"load": loaded(50, 0.7)}, "load-exceeded", "warning"),
         ({"load": loaded(50, 0.9)}, "load-exceeded", "invalid"),
         ({"load": loaded(0, 0.2)}, "not-idle", "warning"),
@@ -216,6 +236,11 @@ def test_each_problem_has_its_name_and_its_weight(
     "given",
     [
         {"load": loaded(100, 0.3, judged=False)},
+        {"load": loaded(25, 0.21)},
+        {"load": loaded(75, 0.66)},
+        {"load": named(workers={"hdd": [2, 2, 2]}, least={"hdd written B/s": 99})},
+        {"load": named(throughput={"timer switches/s": 9.0}, least={"timer switches/s": 9.0})},
+        {"load": named(computes=True), "circumstances": {"load_share": 0.95}},
         {"clock_cost_ps": None},
         {"circumstances": {"dma_latency_us": 0}},
         {"circumstances": {"realtime_tasks": [{"name": "x", "policy": "rr", "priority": 50}]}},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.latency.load import profiles
+from deadbeat.latency.load import profiles, strengths
 from deadbeat.latency.stress import StressLoads
+from deadbeat.latency.workers import Look, Worker, asked_of, did, workers_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
 from deadbeat.targets.base import Completed
@@ -43,6 +44,87 @@ def test_every_profile_describes_itself() -> None:
     assert "--vm 1 " in " ".join(profiles()["memory"].commands(25, (0, 1, 2, 3), 5.0)[0])
 
 
+@pytest.mark.parametrize("cpus", [1, 2, 3, 4, 8])
+def test_every_strength_of_a_load_that_is_offered_is_another_one(cpus: int) -> None:
+    for profile in profiles().values():
+        offered = strengths(profile, cpus)
+        made = {profile.commands(each, tuple(range(cpus)), 5.0) for each in offered}
+        assert len(made) == len(offered) and offered[-1] == 100
+        assert profile.judged or profile.computes or profile.least
+    assert strengths(profiles()["io"], 2) == (50, 100)
+    assert strengths(profiles()["io"], 1) == (100,)
+    assert strengths(profiles()["cpu"], 1) == tuple(range(1, 101))
+
+
+def test_every_kind_of_worker_of_a_load_is_known() -> None:
+    for profile in profiles().values():
+        commands = profile.commands(100, (0, 1), 5.0)
+        assert asked_of(commands, profile.kinds) == dict.fromkeys(profile.kinds, 2)
+        counted = [w for argv in commands for w in argv if w.startswith("--") and w.count("-") == 2]
+        assert set(counted) - {"--taskset"} == {f"--{kind}" for kind in profile.kinds}
+        assert all(name.split()[0] in profile.kinds for name in profile.least)
+
+
+def process(
+    number: int, parent: int, title: str, *, ticks: int = 0, switches: int = 0, written: int = -1
+) -> str:
+    """As grep prints the files of proc(5); the name in stat is cut off after 15 letters."""
+    name = title.split(maxsplit=1)[0][:15]
+    lines = [
+        f"stat:{number} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 9",
+        f"cmdline:{title}",
+        f"status:voluntary_ctxt_switches:\t{switches}",
+        "status:nonvoluntary_ctxt_switches:\t1",
+    ]
+    lines += [f"io:write_bytes: {written}"] if written >= 0 else []
+    return "".join(f"/proc/{number}/{line}\n" for line in lines)
+
+
+ROOT = process(10, 9, "stress-ng --timer 2 --timerfd 1 --hdd 1 --temp-path /fake --quiet")
+STRANGE = process(20, 9, "stress-ng --timer 1 --temp-path /fakes --quiet") + process(
+    21, 20, "stress-ng-timer [run]", ticks=9
+)
+
+
+def working(factor: int) -> dict[int, Worker]:
+    text = (
+        ROOT
+        + process(11, 10, "stress-ng-timer [run]", ticks=3 * factor, switches=900 * factor)
+        + process(12, 10, "stress-ng-timer [run]", ticks=7)
+        + process(13, 10, "stress-ng-timerfd [run]", switches=3 * factor)
+        + process(14, 10, "stress-ng-hdd [wait]", written=0)
+        + process(15, 14, "stress-ng-hdd [run]", ticks=50 * factor, written=4096 * factor)
+        + STRANGE
+    )
+    return workers_of(text, "/fake")
+
+
+def test_workers_are_told_apart_by_kind_and_load_and_count_with_their_descendants() -> None:
+    found = working(1)
+    assert {number: worker.kind for number, worker in found.items()} == {
+        11: "timer", 12: "timer", 13: "timerfd", 14: "hdd",
+    }  # fmt: skip
+    assert found[14] == Worker(kind="hdd", ticks=50, switches=2, written=4096)
+    assert found[11].written is None
+
+
+def test_a_worker_that_stands_still_or_is_not_there_is_seen() -> None:
+    asked = {"timer": 2, "timerfd": 1, "hdd": 1, "switch": 1}
+    before, after = Look(workers=working(1), uptime_s=5.0), Look(workers=working(3), uptime_s=7.0)
+    said = did(asked, before, after, least={"switch switches/s": 100.0})
+    assert said["workers"] == {
+        "timer": [2, 2, 1], "timerfd": [1, 1, 1], "hdd": [1, 1, 1], "switch": [1, 0, 0],
+    }  # fmt: skip
+    assert said["throughput"] == {
+        "timer CPU s/s": 0.03, "timer switches/s": 900.0, "timerfd switches/s": 3.0,
+        "hdd CPU s/s": 0.5, "hdd written B/s": 4096.0, "switch switches/s": 0.0,
+    }  # fmt: skip
+    assert did(asked, Look(), after, least={})["workers"] is None
+    assert did({}, Look(workers={}), Look(workers={}), least={}) == {
+        "workers": {}, "throughput": {},
+    }  # fmt: skip
+
+
 def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
     target = machine()
     load = loads().start(target, LoadPoint("cpu", 50), seconds=9.0)
@@ -55,6 +137,7 @@ def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
     said = load.end()
     assert (said["asked"], said["judged"], said["died"]) == (50, True, "")
     assert said["achieved"] == {"0": 0.6, "1": 0.3}
+    assert said["workers"] is None  # the fake has no processes to look at
     assert said["commands"][1].startswith("stress-ng --taskset 1")
     load.stop()
     load.stop()
@@ -66,7 +149,8 @@ def test_the_idle_machine_starts_nothing_and_needs_nothing() -> None:
     assert loads().unavailable(target, IDLE) == ""
     load = loads().start(target, IDLE, seconds=1.0)
     load.begin()
-    assert load.end()["commands"] == [] and not target.processes
+    said = load.end()
+    assert said["commands"] == [] and said["workers"] == {} and not target.processes
 
 
 def test_a_program_that_is_missing_is_named_with_its_package() -> None:

@@ -119,6 +119,9 @@ def test_a_machine_without_what_is_asked_is_refused_in_one_line() -> None:
         resolve(specify({}), engines=missing, cpus=(0,))
     other = {"cyclictest": "", "prober": ""}
     assert resolve(specify({"policy": "other"}), engines=other, cpus=(0,)).engines == ("prober",)
+    for wrong, cpus, has in [("io:25", (0, 1), "50, 100"), ("idle,timer:50", (0,), "100")]:
+        with pytest.raises(UsageError, match=f"has {has} %"):
+            resolve(specify({"loads": wrong}), engines={"prober": ""}, cpus=cpus)
     both = resolve(specify({}), engines={"simulated": "", **missing}, cpus=(0,))
     assert both.engines == ("simulated",)
 

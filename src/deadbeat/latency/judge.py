@@ -17,6 +17,8 @@ from deadbeat.model.latency import CpuLatency, Problem, Seriousness
 #: Share of a CPU's time by which a load may miss what was asked, and by which something else may
 #: run beside it: more of that is doubtful, much more is another load than the run is named after.
 LOAD_TOLERANCE, LOAD_OTHER = 0.1, 0.25
+#: Likewise, as a share of what was asked, and the step in which CPU time is counted, s.
+LOAD_SHARE, TICK_S = 0.2, 0.01
 #: CPU time an engine takes beside its measuring, s: cyclictest formats a line for every bucket.
 ENGINE_S = 0.2
 #: Share of time the host took: doubtful, and too much.
@@ -59,6 +61,7 @@ def judge(evidence: Evidence) -> tuple[Problem, ...]:
     """Every problem of a run, the invalidating ones first."""
     found = [
         *_load(evidence),
+        *_workers(evidence),
         *_host(evidence),
         *_frequency(evidence),
         *_thread(evidence),
@@ -85,12 +88,14 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
         return
     most = asked + LOAD_TOLERANCE + ENGINE_S / evidence.request.seconds
     high = {cpu: share for cpu, share in achieved.items() if share > most}
-    low = {cpu: share for cpu, share in achieved.items() if share < asked - LOAD_TOLERANCE}
+    least = _least_share(asked, evidence.request.seconds)
+    low = {cpu: share for cpu, share in achieved.items() if share < least}
     if low and load.get("judged"):
         text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
         yield _problem("load-not-reached", text, "invalid")
     own = evidence.circumstances.get("load_share")
-    if load.get("judged") and not low and own is not None and own < asked - LOAD_TOLERANCE:
+    wants = load.get("computes") or (load.get("judged") and not low)
+    if wants and own is not None and own < least:
         text = f"asked for {asked:.0%} of each CPU, the load itself had {own:.1%} of all"
         yield _problem("load-starved", text, "invalid")
     if high and load.get("judged"):
@@ -98,6 +103,38 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
         name = "load-exceeded" if asked else "not-idle"
         much = max(high.values()) > most + LOAD_OTHER - LOAD_TOLERANCE
         yield _problem(name, text, "invalid" if much else "warning")
+
+
+def _least_share(asked: float, seconds: float) -> float:
+    """What a load must have of a CPU, of which ``asked`` was: 10 points less, or a fifth less."""
+    return asked - min(LOAD_TOLERANCE, LOAD_SHARE * asked + TICK_S / seconds)
+
+
+def _workers(evidence: Evidence) -> Iterator[Problem]:
+    """Every worker of a load works, and together they do what makes it that load."""
+    load = evidence.load
+    workers = load.get("workers", {})
+    if workers is None:
+        yield _problem("load-unknown", "what the load's own processes did could not be read")
+        return
+    idle = [
+        f"{working} of {asked} {kind}"
+        for kind, (asked, _, working) in workers.items()
+        if working < asked
+    ]
+    if idle:
+        # One that others keep from its CPU for a short run is not yet another load.
+        gone = any(there < asked or not working for asked, there, working in workers.values())
+        text = f"not all workers of the load ran: {', '.join(idle)}"
+        yield _problem("load-not-reached", text, "invalid" if gone else "warning")
+    rates = load.get("throughput") or {}
+    for name, least in (load.get("least") or {}).items():
+        if name in rates and rates[name] < least:
+            text = (
+                f"the load did next to nothing: {name} {rates[name]:g}, at least {least:g} is one"
+            )
+            hint = "; files in memory load no disk: set TMPDIR" if "written" in name else ""
+            yield _problem("load-not-reached", text + hint, "invalid")
 
 
 def _shares(by_cpu: Mapping[str, float]) -> str:

@@ -7,11 +7,11 @@ be told of it.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.latency import loads
 from deadbeat.model.latency import LoadPoint
@@ -32,6 +32,11 @@ class LoadProfile:
         program: What it needs; ``package``: Debian's name of what brings it.
         commands: What is started.
         judged: Whether its share of CPU time is what was asked for, so that it can be missed.
+        kinds: Of stress-ng's workers (``--vm N`` begins N of kind ``vm``): each must work.
+        computes: Whether its workers together want at least the percentage of all CPUs' time.
+        least: What its workers together must do a second, for each of them, else it is no such
+            load: name of a rate of ``throughput`` -> least value per worker. Far below what the
+            slowest board does: it tells a load from none.
     """
 
     name: str
@@ -41,6 +46,9 @@ class LoadProfile:
     package: str
     commands: Commands
     judged: bool = False
+    kinds: tuple[str, ...] = ()
+    computes: bool = False
+    least: Mapping[str, float] = field(factory=dict)
 
 
 class RunningLoad(Protocol):
@@ -73,17 +81,25 @@ class Loads(Protocol):
 def stress_ng(words: str) -> Commands:
     """One stress-ng on all CPUs: its options, with N for the processes of each kind.
 
-    N is one a CPU at full strength, its share below, at least one.
+    N is one a CPU at full strength, its share below: see `strengths`.
     """
 
     def commands(
         percent: int, cpus: tuple[int, ...], seconds: float
     ) -> tuple[tuple[str, ...], ...]:
-        count = str(max(1, round(len(cpus) * percent / 100)))
+        count = str(len(cpus) * percent // 100)
         options = (count if word == "N" else word for word in words.split())
         return (("stress-ng", "--taskset", ",".join(map(str, cpus)), *options),)
 
     return commands
+
+
+def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
+    """The percentages that a load has on so many CPUs: those that give whole workers.
+
+    Any where it is a share of time; else 25 and 50 % of two CPUs would be the same load.
+    """
+    return tuple(each for each in range(1, 101) if profile.judged or cpus * each % 100 == 0)
 
 
 def profiles() -> dict[str, LoadProfile]:

@@ -16,6 +16,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.latency.imported import foreign_engines
+from deadbeat.latency.load import profiles, strengths
 from deadbeat.latency.registry import SIMULATED, engine_names
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
@@ -327,10 +328,28 @@ def resolve(
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in engines.items())
         raise UsageError(f"nothing here can measure: {reasons or 'there is no engine'}")
+    plain_cpus = spec.cpus or tuple(cpus)
+    problems += [] if strange else _no_strengths(spec.loads, len(plain_cpus))
     if problems:
         raise usage([renamed(problem, names) for problem in problems])
-    plain = {**spec_dict(spec), "engines": list(wanted), "cpus": list(spec.cpus or cpus)}
+    plain = {**spec_dict(spec), "engines": list(wanted), "cpus": list(plain_cpus)}
     return read_spec(plain, names=names)
+
+
+def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
+    """Percentages that would be another strength than they say."""
+    known = profiles()
+    found = []
+    for point in loads:
+        offered = strengths(known[point.profile], cpus)
+        if point.percent and point.percent not in offered:
+            text = f"{load_word(point)} is no whole number of workers on CPUs numbering {cpus}"
+            found.append(Problem("loads", text, f"there {point.profile} has {_few(offered)} %"))
+    return found
+
+
+def _few(offered: Sequence[int]) -> str:
+    return ", ".join(map(str, offered))
 
 
 def _needs_more(name: str, spec: LatencySpec, engines: Mapping[str, str]) -> bool:

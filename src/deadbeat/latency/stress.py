@@ -11,6 +11,7 @@ from typing import Any
 from deadbeat.latency.circumstances import Snapshot, shares, ticks_of
 from deadbeat.latency.guarded import SIGNALLED, guarded, put_runtime
 from deadbeat.latency.load import LoadProfile, profiles
+from deadbeat.latency.workers import COMMAND, FILES, Look, asked_of, did, look_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.targets.base import Process, Target
@@ -96,7 +97,8 @@ class RunningStress:
         self._cpus = cpus
         self._processes: list[Process] = []
         self._words = ""
-        self._before = Snapshot()
+        self._asked = asked_of(commands, profile.kinds)
+        self._before = (Snapshot(), Look())
 
     def add(self, argv: Sequence[str]) -> None:
         """Starts one of its commands."""
@@ -108,12 +110,19 @@ class RunningStress:
         self._before = self._look()
 
     def end(self) -> dict[str, Any]:
+        (busy, working), (now_busy, now_working) = self._before, self._look()
         return {
             "asked": self._point.percent,
             "judged": self._profile.judged,
-            "achieved": shares(self._before, self._look(), self._cpus),
+            "computes": self._profile.computes,
+            "achieved": shares(busy, now_busy, self._cpus),
             "commands": [" ".join(argv) for argv in self._commands],
-            "throughput": {},
+            **did(self._asked, working, now_working, least=self._profile.least),
+            "least": {
+                name: least * self._asked[name.split(maxsplit=1)[0]]
+                for name, least in self._profile.least.items()
+                if name.split(maxsplit=1)[0] in self._asked
+            },
             "died": self.died(),
         }
 
@@ -134,8 +143,13 @@ class RunningStress:
                 break
         return self._words
 
-    def _look(self) -> Snapshot:
-        return Snapshot(ticks=ticks_of(self._target.read_text("/proc/stat") or ""))
+    def _look(self) -> tuple[Snapshot, Look]:
+        commands = {"load": COMMAND} if self._commands else {}
+        readings = self._target.read_many(FILES, commands)
+        busy = Snapshot(ticks=ticks_of(readings.files["/proc/stat"].text or ""))
+        if not commands:
+            return busy, Look(workers={})
+        return busy, look_of(readings, self._target.folder)
 
 
 def _ending(process: Process, program: str) -> str:

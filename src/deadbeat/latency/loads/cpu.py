@@ -22,4 +22,5 @@ LOAD = LoadProfile(
     package="stress-ng",
     commands=_commands,
     judged=True,
+    kinds=("cpu",),
 )

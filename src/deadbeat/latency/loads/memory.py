@@ -11,4 +11,6 @@ LOAD = LoadProfile(
     program="stress-ng",
     package="stress-ng",
     commands=stress_ng("--vm N --vm-bytes 64m --stream N"),
+    kinds=("vm", "stream"),
+    computes=True,
 )

@@ -14,4 +14,7 @@ LOAD = LoadProfile(
         "--cpu N --cpu-load 50 --vm N --vm-bytes 32m --hdd N --hdd-bytes 16m"
         " --timer N --timer-freq 1000 --switch N"
     ),
+    kinds=("cpu", "vm", "hdd", "timer", "switch"),
+    computes=True,
+    least={"timer switches/s": 100.0, "switch switches/s": 100.0},
 )

@@ -11,4 +11,7 @@ LOAD = LoadProfile(
     program="stress-ng",
     package="stress-ng",
     commands=stress_ng("--switch N --futex N --fork N --yield N"),
+    kinds=("switch", "futex", "fork", "yield"),
+    computes=True,
+    least={"switch switches/s": 100.0, "futex switches/s": 100.0},
 )

@@ -11,4 +11,7 @@ LOAD = LoadProfile(
     program="stress-ng",
     package="stress-ng",
     commands=stress_ng("--timer N --timer-freq 5000 --timerfd N --itimer N"),
+    kinds=("timer", "timerfd", "itimer"),
+    # A tenth of --timer-freq.
+    least={"timer switches/s": 500.0},
 )
