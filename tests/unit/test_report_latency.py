@@ -234,7 +234,8 @@ def test_figures_against_load_have_the_intervals_of_the_summary(summary):
         known = cell.whole.honest["p99"]
         assert curve.y[place] == known.value_ns / 1000
         assert curve.low[place] == known.low_ns / 1000
-        assert curve.high[place] == known.high_ns / 1000
+        # An open end draws no arm.
+        assert curve.high[place] == (known.high_ns or known.value_ns) / 1000
     # Only CPU loads have an order: a line joins these alone.
     lines = [c for c in percentiles.curves if c.kind == "plain"]
     assert lines

@@ -1,8 +1,8 @@
-"""Quantities of pooled histograms with intervals: exact within the runs, resampled between them.
+"""Quantities of pooled histograms with intervals: exact within the runs, Student's between them.
 
 Wake-ups of one run share what the machine did in that minute; an interval from wake-ups alone is
-far too narrow. So whole runs are resampled too (`bootstrap` says how the arms are lengthened for
-few runs), and of each side the further end counts.
+far too narrow. So runs are told apart too (`latency_between`), and of each side the further end
+counts. One run says nothing of how runs differ: it has no interval.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from attrs import evolve
 
 from deadbeat.analysis.binomial import TAIL, quantile_ranks
-from deadbeat.analysis.bootstrap import arm_factor, random_indices, seed_of, t_quantile
-from deadbeat.model.histogram import Histogram, bucket_low, bucket_lows
+from deadbeat.analysis.bootstrap import t_quantile
+from deadbeat.analysis.latency_between import OPEN, Interval, between_runs
+from deadbeat.model.histogram import Histogram, bucket_low
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.latency_summary import Distribution, Quantity
 
-Floats = NDArray[np.float64]
-Interval = tuple[float | None, float | None]
-
-RESAMPLES = 999
-_CHUNK_BYTES = 32 << 20
+#: Below, the spread of the maxima of runs is a guess.
+_MAXIMA_MIN = 3
 
 
 def pool(histograms: Sequence[Histogram]) -> Histogram:
@@ -52,52 +50,68 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
     )
 
 
-def distribution(runs: Sequence[Histogram], *, seed: int) -> Distribution:
-    """The quantities of ``runs`` (a histogram per run), pooled.
-
-    Args:
-        seed: Of the resampling of runs.
-    """
+def distribution(runs: Sequence[Histogram]) -> Distribution:
+    """The quantities of ``runs`` (a histogram per run), pooled."""
     whole = pool(runs)
-    between = _resampled(runs, seed=seed_of("latency", seed)) if len(runs) > 1 else {}
+    between = between_runs(runs, whole)
+    intervals = {
+        name: OPEN if between is None else between.quantile(share_ppm)
+        for name, share_ppm in QUANTILES_PPM.items()
+    }
     return Distribution(
         histogram=whole,
         quantities=(
-            _exact("min", runs, whole.min_ns, [each.min_ns for each in runs]),
-            _mean(runs, whole, between.get("mean")),
-            *(
-                _quantile(name, share_ppm, runs, whole, between.get(name))
-                for name, share_ppm in QUANTILES_PPM.items()
+            _exact("min", whole.min_ns, [each.min_ns for each in runs]),
+            _mean(runs, whole, OPEN if between is None else between.mean()),
+            *_in_order(
+                [
+                    _quantile(name, share_ppm, runs, whole, intervals[name])
+                    for name, share_ppm in QUANTILES_PPM.items()
+                ]
             ),
-            _exact("max", runs, whole.max_ns, [each.max_ns for each in runs]),
-            _max_of_a_run(runs),
+            _exact("max", whole.max_ns, [each.max_ns for each in runs]),
+            _max_of_a_run(runs, whole),
         ),
     )
 
 
-def _exact(
-    name: str, runs: Sequence[Histogram], value: int | None, each: Sequence[int | None]
-) -> Quantity:
+def _in_order(quantiles: Sequence[Quantity]) -> list[Quantity]:
+    """A deeper percentile is at least the others: so is either end of its interval.
+
+    Beyond one that is not bounded from above none is.
+    """
+    least: float | None = None
+    is_open = False
+    found: list[Quantity] = []
+    for quantity in quantiles:
+        is_open = is_open or quantity.high_ns is None
+        if quantity.low_ns is not None:
+            least = quantity.low_ns if least is None else max(least, quantity.low_ns)
+        high = None if is_open else quantity.high_ns
+        found.append(evolve(quantity, low_ns=least, high_ns=high))
+    highs = [math.inf if each.high_ns is None else each.high_ns for each in found]
+    return [
+        each if each.high_ns is None else evolve(each, high_ns=min(highs[place:]))
+        for place, each in enumerate(found)
+    ]
+
+
+def _exact(name: str, value: int | None, each: Sequence[int | None]) -> Quantity:
     return Quantity(name=name, value_ns=value, runs_ns=tuple(each))
 
 
-def _mean(runs: Sequence[Histogram], whole: Histogram, between: Interval | None) -> Quantity:
-    low, high = between or (None, None)
+def _mean(runs: Sequence[Histogram], whole: Histogram, between: Interval) -> Quantity:
+    low, high = between
     each = tuple(run.mean_ns for run in runs)
     return Quantity(name="mean", value_ns=whole.mean_ns, low_ns=low, high_ns=high, runs_ns=each)
 
 
 def _quantile(
-    name: str,
-    share_ppm: int,
-    runs: Sequence[Histogram],
-    whole: Histogram,
-    between: Interval | None,
+    name: str, share_ppm: int, runs: Sequence[Histogram], whole: Histogram, between: Interval
 ) -> Quantity:
     low, high = order_interval(whole, share_ppm)
-    if between is not None:
-        low = None if low is None or between[0] is None else min(low, between[0])
-        high = None if high is None or between[1] is None else max(high, between[1])
+    low = None if low is None or between[0] is None else min(low, between[0])
+    high = None if high is None or between[1] is None else max(high, between[1])
     value = whole.quantile(share_ppm)
     return Quantity(
         name=name,
@@ -131,17 +145,21 @@ def _low_at(histogram: Histogram, rank: int) -> int | None:
     return low if histogram.min_ns is None else max(low, histogram.min_ns)
 
 
-def _max_of_a_run(runs: Sequence[Histogram]) -> Quantity:
-    """Geometric mean of the maxima of runs with Student's interval of their logarithms."""
+def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
+    """Geometric mean of the maxima of runs with Student's interval of their logarithms.
+
+    A run's latest wake-up is not below the least latency of all: neither is the interval.
+    """
     maxima = tuple(run.max_ns for run in runs)
     logs = np.log([float(value) for value in maxima if value])
     if not len(logs):
         return Quantity(name="max_of_a_run", value_ns=None, runs_ns=maxima)
     middle = float(logs.mean())
     low = high = None
-    if len(logs) > 1:
+    if len(logs) >= _MAXIMA_MIN:
         half = t_quantile(1 - TAIL, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
-        low, high = math.exp(middle - half), math.exp(middle + half)
+        low = max(math.exp(middle - half), float(whole.min_ns or 0))
+        high = math.exp(min(middle + half, 700.0))
     return Quantity(
         name="max_of_a_run",
         value_ns=math.exp(middle),
@@ -149,76 +167,3 @@ def _max_of_a_run(runs: Sequence[Histogram]) -> Quantity:
         high_ns=high,
         runs_ns=maxima,
     )
-
-
-# -- between runs
-
-
-def _resampled(runs: Sequence[Histogram], *, seed: int) -> dict[str, Interval]:
-    """Name of a quantity -> its interval when whole runs are drawn with replacement."""
-    counts, tops = _table(runs)
-    if not counts.size:
-        return {}
-    found = _draws(runs, counts, tops, seed=seed)
-    centres = _statistics(np.ones((1, len(runs))), runs, counts, tops)
-    factor = arm_factor(len(runs), TAIL)
-    return {
-        name: _lengthened(float(centres[name][0]), values, factor) for name, values in found.items()
-    }
-
-
-def _table(runs: Sequence[Histogram]) -> tuple[Floats, Floats]:
-    """Counts per run and bucket of any of them, and the top of each bucket; overflow is last."""
-    buckets = np.unique(np.concatenate([run.buckets for run in runs]))
-    counts = np.zeros((len(runs), len(buckets) + 1))
-    for row, run in enumerate(runs):
-        counts[row, np.searchsorted(buckets, run.buckets)] = run.counts
-        counts[row, -1] = run.overflow
-    tops = bucket_lows(buckets + 1) - 1
-    return counts, np.array([*tops, math.inf], dtype=np.float64)
-
-
-def _draws(
-    runs: Sequence[Histogram], counts: Floats, tops: Floats, *, seed: int
-) -> dict[str, Floats]:
-    """Each quantity of every resample."""
-    many = len(runs)
-    drawn = random_indices(RESAMPLES * many, below=many, seed=seed).reshape(RESAMPLES, many)
-    times = np.stack([np.bincount(row, minlength=many) for row in drawn])
-    # Few runs have few resamples that differ: 35 of four, 462 of six.
-    distinct, place = np.unique(times, axis=0, return_inverse=True)
-    step = max(1, _CHUNK_BYTES // (8 * counts.shape[1]))
-    parts = [
-        _statistics(distinct[first : first + step].astype(np.float64), runs, counts, tops)
-        for first in range(0, len(distinct), step)
-    ]
-    return {name: np.concatenate([part[name] for part in parts])[place] for name in parts[0]}
-
-
-def _statistics(
-    times: Floats, runs: Sequence[Histogram], counts: Floats, tops: Floats
-) -> dict[str, Floats]:
-    """Mean and quantiles of each row of ``times`` (how often each run counts)."""
-    below = np.cumsum(times @ counts, axis=1)
-    totals = below[:, -1]
-    sums = times @ np.array([float(run.sum_ns) for run in runs])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = {"mean": sums / totals}
-    for name, share_ppm in QUANTILES_PPM.items():
-        ranks = np.maximum(np.ceil(totals * (share_ppm / 1e6) - 1e-6), 1.0)
-        places = (below < ranks[:, None]).sum(axis=1)
-        found[name] = tops[np.minimum(places, len(tops) - 1)]
-    return found
-
-
-def _lengthened(centre: float, values: Floats, factor: float) -> Interval:
-    """Percentile interval with longer arms, on the scale of logarithms: latencies are positive."""
-    if not centre > 0 or not math.isfinite(centre):
-        return None, None
-    with np.errstate(divide="ignore"):
-        # Of infinities (overflow) no mean of neighbours is taken.
-        low, high = np.quantile(np.log(values / centre), [TAIL, 1 - TAIL], method="nearest")
-    ends = [centre * math.exp(factor * float(arm)) for arm in (low, high) if math.isfinite(arm)]
-    if math.isfinite(low) and math.isfinite(high):
-        return ends[0], ends[1]
-    return (ends[0] if math.isfinite(low) else None), (ends[-1] if math.isfinite(high) else None)

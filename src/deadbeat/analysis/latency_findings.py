@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from deadbeat.analysis.binomial import quantile_ranks
 from deadbeat.analysis.periodic import beat_ms
 from deadbeat.analysis.tail import Part, duration
-from deadbeat.model.latency import LatencyRun
+from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.model.results import Finding
 
@@ -232,7 +233,7 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             " time, not the worst case",
             cure="the tail statements say what is shown, and how much longer shows ten times more",
         )
-    thin = [cell for cell in cells if cell.whole.honest["p99.99"].high_ns is None]
+    thin = [cell for cell in cells if _is_thin(cell.whole)]
     if thin:
         yield Finding(
             id="latency-thin-quantile",
@@ -240,6 +241,16 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             message=f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
             f" cells ({_places(thin)}): 36,887 at least",
             cure="a longer --duration",
+        )
+    apart = [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]
+    if apart:
+        yield Finding(
+            id="latency-runs-differ",
+            severity="info",
+            message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
+            f" cells ({_places(apart)}): runs differ, and few of them have nearly all"
+            " late wake-ups",
+            cure="more --repeats: how late the late runs are is told by their number",
         )
     dependent = [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]
     if dependent:
@@ -251,6 +262,16 @@ def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
             f" most in {worst.text}: {worst.whole.tail[0].dependence}",
             cure="the tail statements count correspondingly fewer wake-ups",
         )
+
+
+def _is_thin(row: LatencyRow) -> bool:
+    return quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99.99"] / 1e6)[1] is None
+
+
+def _open(row: LatencyRow) -> bool:
+    """Whether wake-ups could bound p99 from above, and the runs do not."""
+    enough = quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99"] / 1e6)[1] is not None
+    return enough and row.honest["p99"].high_ns is None
 
 
 def _dependence(row: LatencyRow) -> float:

@@ -187,8 +187,8 @@ def _row(
         expected=sum(each.expected for each in cpus),
         cycles=sum(each.cycles for each in cpus),
         missed=sum(each.missed for each in cpus),
-        raw=distribution([pool([each.raw for each in part.cpus]) for part in parts], seed=seed),
-        corrected=_corrected(parts, seed=seed),
+        raw=distribution([pool([each.raw for each in part.cpus]) for part in parts]),
+        corrected=_corrected(parts),
         max_cpu=top_cpu,
         max_run=top_run,
         tail=tuple(tail_statements(parts, deadlines_ns)),
@@ -197,7 +197,7 @@ def _row(
     )
 
 
-def _corrected(parts: Sequence[Part], *, seed: int) -> Distribution | None:
+def _corrected(parts: Sequence[Part]) -> Distribution | None:
     """None where any CPU's engine cannot tell."""
     found: list[Histogram] = []
     for part in parts:
@@ -205,7 +205,7 @@ def _corrected(parts: Sequence[Part], *, seed: int) -> Distribution | None:
         if len(known) < len(part.cpus):
             return None
         found.append(pool(known))
-    return distribution(found, seed=seed) if found else None
+    return distribution(found) if found else None
 
 
 def _where_largest(parts: Sequence[Part]) -> tuple[int | None, LatencyKey | None]:

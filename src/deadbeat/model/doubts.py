@@ -472,6 +472,14 @@ DOUBTS: tuple[Doubt, ...] = (
         """Measure longer; 36,887 wake-ups bound p99.99.""",
     ),
     _doubt(
+        "latency-runs-differ",
+        "Runs differ, and few of them have the late wake-ups",
+        """Runs differ by more than chance, and fewer than about five of them have nearly all
+        wake-ups beyond the 99 % quantile. How late the late runs are, and how many of all runs are
+        such, is then not known: an upper end would be a guess, and is left open.""",
+        """More runs (--repeats), and find out what the late ones have in common.""",
+    ),
+    _doubt(
         "latency-dependent",
         "Late wake-ups come together",
         """A stall makes several wake-ups late at once, a busy minute makes whole runs late.

@@ -68,11 +68,12 @@ def rests_on(row: LatencyRow) -> str:
 
 
 def interval_text(quantity: Quantity) -> str:
-    """``31 µs [28 µs, 35 µs]``; an end that is not known says so."""
+    """``31 µs [28 µs, 35 µs]``; an end that cannot be bounded says so."""
     value = time_text(quantity.value_ns)
     if quantity.low_ns is None and quantity.high_ns is None:
-        return value
-    low = "?" if quantity.low_ns is None else time_text(quantity.low_ns)
+        many = quantity.value_ns is not None and quantity.name not in ("min", "max")
+        return f"{value} (cannot be bounded)" if many else value
+    low = "not bounded" if quantity.low_ns is None else time_text(quantity.low_ns)
     high = "not bounded" if quantity.high_ns is None else time_text(quantity.high_ns)
     return f"{value} [{low}, {high}]"
 
