@@ -21,6 +21,8 @@ from deadbeat.report.latency_data import loads_of
 from deadbeat.report.latency_sides import Side, question
 from deadbeat.report.plot import labels_of, read_inventory, render_plot
 from deadbeat.report.presets import preset_of, presets
+from deadbeat.report.presets._ratios import of_a_run
+from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
 #: As ``deadbeat doctor --json`` gives it.
@@ -103,6 +105,19 @@ def test_the_worst_case_ratio_is_that_of_the_two_machines(slow, fast):
     low, high = (float(end) for end in ends.strip("[]").split(","))
     assert low <= 10 <= high
     assert float(value) == pytest.approx(10, rel=0.1)
+
+
+def test_a_ratio_is_that_of_the_two_figures_beside_it(slow, fast):
+    """Pooled percentiles were shown beside the ratio of single runs': 183 | 156 | 1.73."""
+    cells = [s.cell(MIXED, "simulated") for s in (slow, fast)]
+    for row, quantity in zip(
+        preset_of("two-kernels").draw(question([fast, slow])).tables[0].rows,
+        ("p50", "p99", "p99.9", "max", "max_of_a_run"),
+        strict=True,
+    ):
+        one, two = (of_a_run(cell, quantity) for cell in cells)
+        assert row[1:3] == (time_text(one), time_text(two))
+        assert row[3].startswith(f"{one / two:.3g} ")
 
 
 def test_maxima_of_runs_of_different_lengths_have_no_interval(fast):

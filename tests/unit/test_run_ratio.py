@@ -37,10 +37,22 @@ def test_few_runs_have_a_ratio_but_no_interval():
     assert run_ratio([None, 0.0, 3.0], [3.0, 3.0]).runs == (1, 2)
 
 
-def test_equal_runs_have_an_interval_of_no_width():
+def test_runs_without_scatter_are_not_certain():
     found = run_ratio([4.0] * 3, [2.0] * 3)
-    assert (found.low, found.value, found.high) == (found.value,) * 3
-    assert found.differs
+    assert (found.low, found.value, found.high) == (None, pytest.approx(2.0), None)
+    assert not found.differs
+
+
+def test_what_the_engine_cut_off_is_in_the_interval():
+    """2 us may have been 2.999 us."""
+    found = run_ratio([3_000.0] * 3, [2_000.0] * 3, steps_ns=(1_000, 1_000))
+    assert found.low == pytest.approx(3_000 / 2_999)
+    assert found.high == pytest.approx(3_999 / 2_000)
+    assert not run_ratio([3_000.0] * 3, [3_000.0] * 3, steps_ns=(1_000, 1)).differs
+
+
+def test_runs_without_a_value_are_told():
+    assert run_ratio([None, 0.0, 3.0], [3.0, 3.0]).left_out == 2
 
 
 def test_it_covers_the_true_ratio_about_as_often_as_it_says():

@@ -4,6 +4,10 @@ Runs are the unit: wake-ups of a run share what the machine did in that minute. 
 run (its maximum, its mean) is compared on a logarithmic scale by B. L. Welch's interval for two
 means whose spreads differ (Biometrika 34, 1947, degrees of freedom after F. E. Satterthwaite,
 Biometrics Bulletin 2, 1946, rounded down), so that the ratio is that of the geometric means.
+
+What an engine cut off widens the interval. Runs of one session share what the machine was that
+day: the interval is of these two sessions, and does not tell a drift between them from an effect;
+`deadbeat compare` with repeats of the baseline (--aa) does.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.analysis.bootstrap import t_quantile
 
 #: Below, a spread is a guess.
 RUNS_MIN = 3
+#: Logarithms beyond this are none that a float has.
+_FAR = 700.0
 
 
 @frozen(kw_only=True)
@@ -25,14 +31,17 @@ class Ratio:
 
     Attributes:
         value: None where a side has no run.
-        low, high: 95 % interval; None: fewer than RUNS_MIN runs on a side.
-        runs: Of either side.
+        low, high: 95 % interval between these sessions; None: fewer than RUNS_MIN runs on a side,
+            or runs without any scatter, which say nothing of it.
+        runs: Of either side, with a value.
+        left_out: Runs without one, of both sides.
     """
 
     value: float | None
     low: float | None
     high: float | None
     runs: tuple[int, int]
+    left_out: int = 0
 
     @property
     def differs(self) -> bool:
@@ -41,32 +50,53 @@ class Ratio:
 
 
 def run_ratio(
-    over: Sequence[float | None], under: Sequence[float | None], *, level: float = 0.95
+    over: Sequence[float | None],
+    under: Sequence[float | None],
+    *,
+    level: float = 0.95,
+    steps_ns: tuple[int, int] = (1, 1),
 ) -> Ratio:
-    """The ratio ``over`` / ``under``, a value for each run; None and 0 are no values."""
+    """The ratio ``over`` / ``under``, a value for each run; None and 0 are no values.
+
+    Args:
+        steps_ns: Of the engine on either side: a value may be up to one step less one larger.
+    """
     one, two = _logs(over), _logs(under)
     runs = (len(one), len(two))
+    left_out = len(over) + len(under) - sum(runs)
     if not all(runs):
-        return Ratio(value=None, low=None, high=None, runs=runs)
-    difference = sum(one) / len(one) - sum(two) / len(two)
-    value = math.exp(difference)
+        return Ratio(value=None, low=None, high=None, runs=runs, left_out=left_out)
+    difference = _mean(one) - _mean(two)
+    found = Ratio(value=math.exp(difference), low=None, high=None, runs=runs, left_out=left_out)
     if min(runs) < RUNS_MIN:
-        return Ratio(value=value, low=None, high=None, runs=runs)
+        return found
     first, second = _variance(one) / len(one), _variance(two) / len(two)
     both = first + second
-    if not both:
-        return Ratio(value=value, low=value, high=value, runs=runs)
-    degrees = both**2 / (first**2 / (len(one) - 1) + second**2 / (len(two) - 1))
-    half = t_quantile((1 + level) / 2, max(1, math.floor(degrees))) * math.sqrt(both)
-    return Ratio(
-        value=value, low=math.exp(difference - half), high=math.exp(difference + half), runs=runs
+    hidden = [
+        _mean(_logs(values, step - 1)) - _mean(_logs(values))
+        for values, step in zip((over, under), steps_ns, strict=True)
+    ]
+    if both <= 0 and not any(hidden):
+        return found
+    half = 0.0
+    if both > 0:
+        degrees = both**2 / (first**2 / (len(one) - 1) + second**2 / (len(two) - 1))
+        half = t_quantile((1 + level) / 2, max(1, math.floor(degrees))) * math.sqrt(both)
+    return evolve(
+        found,
+        low=math.exp(max(difference - half - hidden[1], -_FAR)),
+        high=math.exp(min(difference + half + hidden[0], _FAR)),
     )
 
 
-def _logs(values: Sequence[float | None]) -> list[float]:
-    return [math.log(value) for value in values if value]
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _logs(values: Sequence[float | None], more: int = 0) -> list[float]:
+    return [math.log(value + more) for value in values if value]
 
 
 def _variance(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
+    mean = _mean(values)
     return sum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
+from attrs import evolve
+
 from deadbeat.analysis.run_ratio import RUNS_MIN, Ratio, run_ratio
 from deadbeat.model.latency import LoadPoint
+from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.latency_data import load_words
 from deadbeat.report.latency_sides import Question, Side, Table
 from deadbeat.report.times import time_text
 
+#: What no interval between two sessions knows.
+SESSIONS = (
+    "Whether the systems differ, or only the days: deadbeat compare, with repeats of the first"
+    " (--aa)."
+)
+TIMES = "times as large [95 %, between these sessions]"
 #: A maximum of a run grows with its length: lengths must be alike to this.
 _ALIKE = 1.02
 
@@ -17,10 +28,30 @@ def ratio(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: s
     one, two = over.cell(load, asked.engine), under.cell(load, asked.engine)
     if one is None or two is None:
         return run_ratio((), ())
-    found = run_ratio(one.whole.honest[quantity].runs_ns, two.whole.honest[quantity].runs_ns)
+    shown = (one.whole.honest, two.whole.honest)
+    found = run_ratio(
+        shown[0][quantity].runs_ns,
+        shown[1][quantity].runs_ns,
+        steps_ns=(shown[0].histogram.resolution_ns, shown[1].histogram.resolution_ns),
+    )
     if quantity.startswith("max") and not same_length(over, under):
-        return Ratio(value=found.value, low=None, high=None, runs=found.runs)
+        return evolve(found, low=None, high=None)
     return found
+
+
+def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
+    """Geometric mean over the runs, whose ratio `ratio` is; of ``max`` the largest of all."""
+    if cell is None:
+        return None
+    found = cell.whole.honest[quantity]
+    logs = [math.log(value) for value in found.runs_ns if value]
+    if quantity == "max":
+        return found.value_ns
+    return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+#: What the figures of a table of ratios are.
+FIGURES = "geometric mean of the runs, but of the maximum the largest of all"
 
 
 def same_length(over: Side, under: Side) -> bool:
@@ -34,9 +65,10 @@ def ratio_text(found: Ratio) -> str:
     """``1.32 [1.10, 1.58]``, or that there is no interval."""
     if found.value is None:
         return "–"
+    without = f" ({found.left_out} runs without a value)" if found.left_out else ""
     if found.low is None or found.high is None:
-        return f"{found.value:.3g} (no interval)"
-    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+        return f"{found.value:.3g} (no interval){without}"
+    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]{without}"
 
 
 def ratio_table(asked: Question, quantities: tuple[tuple[str, str], ...]) -> Table:
@@ -50,16 +82,13 @@ def ratio_table(asked: Question, quantities: tuple[tuple[str, str], ...]) -> Tab
                 (
                     load_words(load),
                     name,
-                    *(
-                        "–" if c is None else time_text(c.whole.honest[quantity].value_ns)
-                        for c in cells
-                    ),
+                    *(time_text(of_a_run(c, quantity)) for c in cells),
                     _of(asked, other, base, load, quantity),
                 )
             )
     return Table(
         title=f"{other.name} against {base.name}",
-        columns=("load", "latency", base.name, other.name, "times as large [95 %]"),
+        columns=("load", f"latency ({FIGURES})", base.name, other.name, TIMES),
         rows=tuple(rows),
     )
 
@@ -99,6 +128,7 @@ def effect_sentence(asked: Question, quantity: str, name: str) -> str:
         else f"no difference of {other.name} from {base.name} shows beside any {of}"
     )
     return (
-        f"{name}: {first} (95 % each, not allowing for their number). It may be"
-        f" {worst.high:.3g} times as large at most ({load_words(where)})."
+        f"{name}, between these two sessions: {first} (95 % each, not allowing for their number)."
+        f" It may be {worst.high:.3g} times as large at most ({load_words(where)})."
+        f" {SESSIONS}"
     )

@@ -18,7 +18,7 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
-from deadbeat.report.presets._ratios import ratio
+from deadbeat.report.presets._ratios import SESSIONS, ratio
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 from deadbeat.report.times import time_text
 
@@ -81,7 +81,8 @@ def _sentences(asked: Question) -> tuple[str, ...]:
             sure = sum(_below_all(asked, side, load) for load in own)
             found.append(
                 f"{side.name} has the lowest maximum of one run {where}; beside {sure} of"
-                f" {len(own)} it is lower than that of each other by more than chance (95 % each)."
+                f" {len(own)} it is lower than that of each other by more than chance between"
+                f" these sessions (95 % each). {SESSIONS}"
             )
     worst = max(
         (cell for side in asked.sides for cell in asked.cells(side)),

@@ -17,7 +17,15 @@ from deadbeat.report.latency_sides import (
 )
 from deadbeat.report.presets import Preset
 from deadbeat.report.presets._platforms import differences_table
-from deadbeat.report.presets._ratios import ratio, ratio_text, same_length
+from deadbeat.report.presets._ratios import (
+    FIGURES,
+    SESSIONS,
+    TIMES,
+    of_a_run,
+    ratio,
+    ratio_text,
+    same_length,
+)
 from deadbeat.report.presets._sources import HEDERA
 from deadbeat.report.times import time_text
 
@@ -87,8 +95,9 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
     return (
         first,
         f"The maximum of one run is {ratio_text(found)} times as large on {over.name} (geometric"
-        f" mean of {found.runs[0]} and {found.runs[1]} runs, 95 %)"
+        f" mean of {found.runs[0]} and {found.runs[1]} runs, 95 %, between these two sessions)"
         + ("." if found.differs else ": the two may as well be equal."),
+        SESSIONS,
     )
 
 
@@ -100,7 +109,7 @@ def _table(asked: Question, load: LoadPoint) -> Table:
         ("max_of_a_run", "maximum of one run"),
     ):  # fmt: skip
         cells = [side.cell(load, asked.engine) for side in (over, under)]
-        one, two = (c.whole.honest[quantity].value_ns if c else None for c in cells)
+        one, two = (of_a_run(c, quantity) for c in cells)
         if quantity == "max":
             text = f"{one / two:.3g} (one sample of each)" if one and two else "–"
         else:
@@ -108,7 +117,7 @@ def _table(asked: Question, load: LoadPoint) -> Table:
         rows.append((name, time_text(one), time_text(two), text))
     return Table(
         title=f"{over.name} against {under.name}",
-        columns=("latency", over.name, under.name, "times as large [95 %, between runs]"),
+        columns=(f"latency ({FIGURES})", over.name, under.name, TIMES),
         rows=tuple(rows),
     )
 
