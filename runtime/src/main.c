@@ -82,7 +82,8 @@ static int prepare_machine(struct options *o)
         say("error", error == EBUSY ? "busy" : "lock", error == EBUSY ? text : strerror(error));
         return EXIT_BUSY;
     }
-    int priority = (int)o->priority; /* what it guards may stand above its band */
+    /* above what it guards where it can be: nobody takes a CPU from an equal */
+    int priority = (int)o->priority < DB_PRIORITY_HIGHEST ? (int)o->priority + 1 : DB_PRIORITY_HIGHEST;
     priority = priority > DB_PRIORITY_GUARDIAN ? priority : DB_PRIORITY_GUARDIAN;
     if (o->policy == DB_POLICY_FIFO && (error = port_set_policy(DB_POLICY_FIFO, priority)) != 0) {
         say("error", "realtime-refused", strerror(error));

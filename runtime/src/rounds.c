@@ -1,9 +1,12 @@
 /*
  * Rounds of one real-time thread among ordinary, computing ones: how long each took, and who had the
  * CPU meanwhile. Every thread is a process of its own. The real-time one may have any priority up to
- * the highest and never suspend itself, so nothing that needs a CPU may be needed to end it: it ends
- * itself at the end of the window, RLIMIT_RTTIME ends it from the tick, a timer from its interrupt,
- * and the death of its parent by a signal.
+ * the highest and never suspend itself, so nothing that needs its CPU may be needed to end it. It looks
+ * at the clock every 20 us and leaves by itself, also within a round; a watch of the highest priority,
+ * which sleeps on whatever CPU is free to it (its timer expires in hard interrupt context on any kernel,
+ * as clock_nanosleep's of a real-time thread does), kills all; the death of its parent kills it. Below
+ * these lie RLIMIT_RTTIME, which counts with the tick (once a second on a nohz_full CPU), and a timer
+ * whose signal PREEMPT_RT sends from a soft interrupt, so perhaps never on this very CPU.
  */
 #include "runtime.h"
 
@@ -13,11 +16,17 @@
 
 #define MAX_NORMAL 1024
 #define MAX_GAPS 8192
-/* Of the window, before it and after it: start-up, and the round that is running at its end. */
+/* Start-up, and between one bound and the next. */
 #define MARGIN_NS (3000 * DB_MILLISECOND)
+#define LEAVE_NS (1000 * DB_MILLISECOND)
+/* So many rounds' time is given to the one that is running at the end of the window; more where it
+ * shares its CPU with the ordinary ones. */
+#define TAIL_ROUNDS 4
 #define WARMUP_NS (50 * DB_MILLISECOND)
 /* A stretch of so many units, about 20 us, lies between two looks at the clock. */
 #define STRETCH_UNITS 64
+/* An ordinary thread looks at it only every few milliseconds: its work is what is counted. */
+#define LOOK_EVERY 1024
 
 struct round {
     int64_t release_ns, start_ns, finish_ns;
@@ -43,6 +52,8 @@ struct rounds {
     struct rendezvous meeting;
     const struct options *options;
     int64_t base_ns, start_ns, end_ns; /* the window; rounds begin at base */
+    int64_t leave_ns;                  /* when a round that still runs is given up */
+    int64_t tail_ns;                   /* behind the window, for the round that is running at its end */
     int64_t sampled_first_ns, sampled_last_ns;
     int policy, priority, cpu; /* of the real-time thread, read back */
     uint64_t unit_ps;
@@ -84,6 +95,20 @@ static uint64_t calibrate_unit_ps(int64_t for_ns)
     return (uint64_t)best * 1000 / STRETCH_UNITS;
 }
 
+/* --- bounds -----------------------------------------------------------------------------------------------
+ */
+
+/* From the start of the real-time thread until nothing of it should be left. */
+static int64_t thread_bound_ns(const struct rounds *run)
+{
+    return WARMUP_NS + run->options->seconds_ns + run->tail_ns;
+}
+
+static int64_t watch_bound_ns(const struct rounds *run)
+{
+    return thread_bound_ns(run) + MARGIN_NS;
+}
+
 /* --- ordinary threads --------------------------------------------------------------------------------- */
 
 static _Noreturn void normal_body(struct rounds *run, uint32_t number)
@@ -97,11 +122,31 @@ static _Noreturn void normal_body(struct rounds *run, uint32_t number)
     name_thread("normal", number);
     if (error)
         fail_errno(&run->meeting.failure, "an ordinary thread could not be placed", error);
+    int64_t end = port_now_ns() + watch_bound_ns(run);
     say_done(&run->meeting);
-    while (!error) {
+    for (uint32_t turn = 1; !error; turn++) {
         units(STRETCH_UNITS / 4);
         atomic_fetch_add_explicit(&run->normals[number].units, STRETCH_UNITS / 4, memory_order_relaxed);
+        if (turn % LOOK_EVERY == 0 && port_now_ns() > end)
+            port_exit(1); /* whoever should have ended it does not run */
     }
+    port_exit(1);
+}
+
+/* --- the watch ------------------------------------------------------------------------------------------ */
+
+/* Ends everything, should the guardian and the coordinator not: neither may run for some reason. */
+static _Noreturn void watch_body(const struct rounds *run)
+{
+    const struct options *o = run->options;
+    int64_t end = port_now_ns() + watch_bound_ns(run);
+    name_thread("watch", 0);
+    if (o->lock_memory)
+        port_lock_memory();
+    if (o->policy == DB_POLICY_FIFO)
+        port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_HIGHEST);
+    port_sleep_until_ns(end);
+    port_kill_group(o->owner_pid);
     port_exit(1);
 }
 
@@ -112,6 +157,7 @@ struct progress {
     struct db_usage before; /* at the end of the round before */
     struct db_usage seen;   /* at the last gap */
     int cpu;
+    bool gave_up; /* a round that had no end */
 };
 
 static void note_gap(struct rounds *run, struct progress *p, int64_t at, int64_t length, int cpu_before)
@@ -150,6 +196,10 @@ static uint32_t work(struct rounds *run, struct progress *p)
         if (excess > run->options->rounds.gap_ns)
             note_gap(run, p, last, excess, before);
         last = now;
+        if (now > run->leave_ns) {
+            p->gave_up = true;
+            break;
+        }
     }
     return moves;
 }
@@ -179,7 +229,7 @@ static void one_round(struct rounds *run, struct progress *p, int64_t release)
 static void rounds_back_to_back(struct rounds *run, struct progress *p)
 {
     int64_t due = port_now_ns();
-    while (due < run->end_ns && run->round_count < run->round_capacity) {
+    while (due < run->end_ns && !p->gave_up && run->round_count < run->round_capacity) {
         one_round(run, p, due);
         due = run->rounds[run->round_count - 1].finish_ns;
     }
@@ -189,7 +239,7 @@ static void rounds_back_to_back(struct rounds *run, struct progress *p)
 static void rounds_periodic(struct rounds *run, struct progress *p)
 {
     int64_t period = run->options->rounds.period_ns, release = run->base_ns;
-    while (release < run->end_ns && run->round_count < run->round_capacity) {
+    while (release < run->end_ns && !p->gave_up && run->round_count < run->round_capacity) {
         port_sleep_until_ns(release);
         uint32_t skipped = 0;
         one_round(run, p, release);
@@ -203,7 +253,7 @@ static void rounds_periodic(struct rounds *run, struct progress *p)
 static int place_realtime(struct rounds *run)
 {
     const struct options *o = run->options;
-    int64_t bound = WARMUP_NS + o->seconds_ns + MARGIN_NS;
+    int64_t bound = thread_bound_ns(run);
     int error = o->rounds.pin < 0 ? port_set_cpus(o->cpus, o->cpu_count) : port_set_cpu(o->rounds.pin);
     name_thread("rounds", 0);
     if (!error)
@@ -238,6 +288,8 @@ static _Noreturn void realtime_body(struct rounds *run)
             rounds_periodic(run, &p);
         else
             rounds_back_to_back(run, &p);
+        if (p.gave_up)
+            fail_with(&run->meeting.failure, "a round", "it had not ended long after the window");
     }
     say_done(&run->meeting);
     for (;;) /* until it is killed: a child that ends tells of a failure */
@@ -288,6 +340,11 @@ static bool start_threads(struct rounds *run, int *pids)
 {
     const struct options *o = run->options;
     uint32_t count = 0;
+    int *watch = &pids[MAX_NORMAL + 1];
+    if ((*watch = port_fork()) == 0)
+        watch_body(run);
+    if (*watch < 0)
+        return fail_with(&run->meeting.failure, "the watch", "could not be started"), false;
     for (; count < o->rounds.normal; count++)
         if ((pids[count] = port_fork()) == 0)
             normal_body(run, count);
@@ -308,6 +365,7 @@ static bool window(struct rounds *run)
     run->base_ns = port_now_ns() + 10 * DB_MILLISECOND;
     run->start_ns = run->base_ns + WARMUP_NS;
     run->end_ns = run->start_ns + o->seconds_ns;
+    run->leave_ns = run->end_ns + run->tail_ns - LEAVE_NS;
     atomic_store(&run->meeting.ball, 1);
     port_wake(&run->meeting.ball);
     sample(run, run->start_ns, false);
@@ -321,6 +379,8 @@ static bool make_room(struct rounds *run, const struct options *o)
     int64_t fastest_ns =
         o->rounds.period_ns ? o->rounds.period_ns : o->rounds.units * o->rounds.unit_ps / 2000;
     run->options = o;
+    int64_t rounds = TAIL_ROUNDS + (o->policy == DB_POLICY_FIFO ? 0 : (int64_t)o->rounds.normal);
+    run->tail_ns = MARGIN_NS + rounds * (o->rounds.units * o->rounds.unit_ps / 1000);
     run->stretch_ns = STRETCH_UNITS * (uint64_t)o->rounds.unit_ps / 1000;
     run->round_capacity = (uint64_t)((o->seconds_ns + WARMUP_NS) / (fastest_ns ? fastest_ns : 1) + 16);
     if (run->round_capacity > 4000000)
@@ -345,14 +405,15 @@ static int write_rounds(const struct rounds *run)
 int measure_rounds(const struct options *o)
 {
     struct rounds *run = port_map(sizeof *run, 1);
-    int pids[MAX_NORMAL + 1] = {0};
+    int pids[MAX_NORMAL + 2] = {0};
     if (!run || !o->out || o->rounds.units == 0)
         return 2;
-    guard_allow(WARMUP_NS + o->seconds_ns + 2 * MARGIN_NS);
+    bool ok = make_room(run, o);
+    guard_allow(watch_bound_ns(run) + MARGIN_NS);
     watch_children(&run->meeting);
-    bool ok = make_room(run, o) && start_threads(run, pids) && window(run);
+    ok = ok && start_threads(run, pids) && window(run);
     watch_children(NULL);
-    for (uint32_t i = 0; i <= o->rounds.normal; i++)
+    for (uint32_t i = 0; i < MAX_NORMAL + 2; i++)
         if (pids[i] > 0) {
             port_kill(pids[i]);
             port_reap(pids[i]);

@@ -92,7 +92,7 @@ STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
 
 
 @pytest.mark.skipif(not os.access(STAT_INTERVAL, os.W_OK), reason="settings need root")
-def test_settings_hold_for_a_block_and_what_a_kill_leaves_is_found(
+def test_settings_hold_for_a_block_and_belong_to_whoever_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEADBEAT_STATE", str(tmp_path / "journal"))
@@ -103,8 +103,8 @@ def test_settings_hold_for_a_block_and_what_a_kill_leaves_is_found(
         with engine.holding([setting], reason=f"{REASON}, test") as held:
             assert held == {str(STAT_INTERVAL): setting.value}
             assert STAT_INTERVAL.read_text().strip() == setting.value
-            # as after a kill -9 at this moment
-            assert engine.left_behind() == (str(STAT_INTERVAL),)
+            with pytest.raises(TargetError, match="another load test has changed"):
+                engine.left_behind()  # this process, which lives
         assert STAT_INTERVAL.read_text() == before
         assert engine.left_behind() == ()
     finally:
@@ -119,7 +119,7 @@ def test_a_result_without_a_place_is_one_line() -> None:
 
 
 def _started(
-    target: LocalTarget, *, seconds: float, units: int = UNITS
+    target: LocalTarget, *, seconds: float, units: int = UNITS, unit_ps: int = UNIT_PS
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Guardian and real-time thread, which has computed for a tenth of a second."""
     program = link_program(Toolchain.find(), NO_TASK_SETS)
@@ -128,7 +128,7 @@ def _started(
     words = {
         "--cpus": ",".join(map(str, CPUS)), "--seconds-ns": str(round(seconds * 1e9)),
         "--normal": str(2 * len(CPUS)), "--priority": "99", "--units": str(units),
-        "--unit-ps": str(UNIT_PS), "--out": f"{target.folder}/out",
+        "--unit-ps": str(unit_ps), "--out": f"{target.folder}/out",
         "--lock-wait-ns": str(round(LOCK_WAIT * 1e9)),
     }  # fmt: skip
     argv = [copy, "rounds", *(word for pair in words.items() for word in pair)]
@@ -157,24 +157,48 @@ def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
         guardian, thread = _started(target, seconds=20.0)
         assert os.sched_getscheduler(thread) == os.SCHED_FIFO
         assert os.sched_getparam(thread).sched_priority == 99
-        assert len(processes_of(target.folder)) == 3 + 2 * len(CPUS)
+        assert len(processes_of(target.folder)) == 4 + 2 * len(CPUS)
         guardian.kill()
         guardian.wait()
         assert _gone(target, 10.0)
 
 
-def test_a_round_without_an_end_is_ended_by_the_kernels_timer_alone() -> None:
-    """Guardian and coordinator are stopped, and the round would take minutes."""
+def test_a_round_without_an_end_is_given_up_by_the_thread_itself() -> None:
+    """It would take minutes; that a unit takes a picosecond is a lie that keeps bounds short."""
+    endless = ask(seconds=0.1, units=10**9, unit_ps=1)
+    with pytest.raises(TargetError, match="a round: it had not ended long after"):
+        seen(endless)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sleepers",
+    [("rounds", "normal"), ("rounds",), ("watch",)],
+    ids=["watch alone", "watch and ordinary threads", "threads alone"],
+)
+def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(
+    sleepers: tuple[str, ...],
+) -> None:
     with LocalTarget() as target:
-        guardian, thread = _started(target, seconds=0.3, units=10**9)
-        stopped = [guardian.pid, int(_stat(thread)[1])]
+        guardian, thread = _started(target, seconds=0.3, units=10**9, unit_ps=1)
+        coordinator = int(_stat(thread)[1])
+        others = [pid for pid in processes_of(target.folder) if pid != guardian.pid]
+        stopped = [guardian.pid, coordinator]
+        stopped += [
+            pid for pid in others if _name(pid).startswith(tuple("db-" + s for s in sleepers))
+        ]
+        watch = next(pid for pid in others if _name(pid) == "db-watch0")
+        assert os.sched_getparam(watch).sched_priority == 99
+        # the watch kills who is stopped too, all but the guardian; the threads end by themselves
+        workers = [pid for pid in others if watch not in stopped or pid not in stopped]
+        assert workers
         try:
             for pid in stopped:
                 os.kill(pid, signal.SIGSTOP)
             began = time.monotonic()
-            while _state(thread) not in "ZX" and time.monotonic() < began + 30:
+            while any(_state(pid) not in "ZX" for pid in workers):
+                assert time.monotonic() < began + 60
                 time.sleep(0.05)
-            assert _state(thread) in "ZX"
         finally:
             guardian.kill()
             guardian.wait()

@@ -15,7 +15,7 @@ from deadbeat.model.load import Rounds
 from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.report.load_charts import load_charts
 from deadbeat.report.load_page import render_load, write_figures
-from deadbeat.report.load_words import headline, label_of, ranged, table_rows
+from deadbeat.report.load_words import headline, label_of, ranged, table_rows, threshold
 from deadbeat.report.load_write import COLUMNS, cell_row
 from deadbeat.store.summary import csv_text
 
@@ -39,6 +39,16 @@ def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
     assert "With all remedies possible here: 0.00" in text
     fine = summary_of_runs([run_of(back_to_back([10 * MS] * 9), repeat=n) for n in (1, 2, 3)])
     assert "fewer than 1.00 failures per second" in headline(fine)
+
+
+def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
+    ours = summary()
+    assert "over 15 ms; the paper's" in threshold(ours)
+    assert "--preset paper" in render_load(ours)
+    spec = {**ours.spec, "additions": 900_000_000}
+    theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, round_ns=270 * MS)
+    assert "over 2000 ms, as in the paper" in threshold(theirs)
+    assert "270 ms alone" in threshold(theirs)
 
 
 def test_the_row_of_a_cell() -> None:

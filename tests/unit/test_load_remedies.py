@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.loadtest.remedies.rt_bandwidth import RUNTIME, SERVER
+from deadbeat.loadtest.remedies.rt_bandwidth import ONLINE, RUNTIME, SERVER
 from deadbeat.loadtest.remedy import (
     Change,
     Impossible,
@@ -109,6 +109,12 @@ def test_a_fair_server_out_of_reach_is_disclosed() -> None:
     assert [setting.path for setting in found.settings] == [RUNTIME]
     assert "fair server left as it is" in found.words
     assert "Operation not permitted" in found.words
+
+
+def test_with_a_single_cpu_its_share_for_others_is_not_taken_off() -> None:
+    alone = {RUNTIME: "950000\n", ONLINE: "0\n"}
+    assert "watchdog" in reason("rt-bandwidth", alone, cpus=(0,))
+    assert change("rt-bandwidth", {**alone, ONLINE: "0-1\n"}, cpus=(0,)).settings
 
 
 def test_no_reservation_no_remedy() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.loadtest.plan import Cell, cells, plan
+from deadbeat.loadtest.plan import Cell, ask_for, cells, plan
 from deadbeat.loadtest.remedy import Change
-from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
+from deadbeat.loadtest.spec import LoadSpec, preset, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import LoadKey
 
@@ -22,7 +22,7 @@ def test_nothing_asked_is_the_papers_experiment() -> None:
 
 
 def test_the_periodic_form_has_a_period_of_twice_the_budget_which_is_its_deadline() -> None:
-    spec = resolve(specify({"form": "periodic", "round": "3ms"}), (0,))
+    spec = resolve(specify({"form": "periodic", "round": "3ms"}), (0, 1))
     assert (spec.round, spec.period, spec.deadline) == (3 * MS, 6 * MS, 6 * MS)
 
 
@@ -65,6 +65,26 @@ def test_every_problem_is_said_at_once_by_the_names_the_person_used() -> None:
         specify({"priority": "0", "remedies": "x"}, {"priority": "--priority"})
     assert len(caught.value.details) == 2
     assert caught.value.details[0].startswith("--priority: ")
+
+
+def test_with_a_single_cpu_nobody_could_end_a_thread_of_the_highest_priority() -> None:
+    with pytest.raises(UsageError, match=r"--priority: with CPU 3 alone .*--priority 98"):
+        resolve(specify({}), (3,))
+    assert resolve(specify({"priority": "98"}), (3,)).priority == 98
+    assert resolve(specify({"policy": "other"}), (3,)).priority == 99
+    assert resolve(specify({"cpus": "3"}), (2, 3)).priority == 99
+
+
+def test_the_papers_own_round_and_limit() -> None:
+    """Truth: the paper's Load.c: nine loops of a million in a loop of a hundred; and its 2 s."""
+    spec = resolve(specify(preset("paper", {})), (0, 1))
+    assert (spec.additions, spec.deadline) == (900_000_000, 2000 * MS)
+    ask = ask_for(spec, LoadKey(0, "plain", 1), None, unit_ps=270_000)
+    assert (ask.units, ask.unit_ps) == (900_000, 270_000)
+    timed = resolve(specify(preset("paper", {"round": "1s"})), (0, 1))
+    assert (timed.additions, timed.round, timed.deadline) == (None, 1000 * MS, 2000 * MS)
+    with pytest.raises(UsageError, match=r"--preset: .*use quick, paper"):
+        preset("papr", {})
 
 
 def test_a_cpu_that_is_not_there() -> None:

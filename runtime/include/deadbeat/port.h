@@ -17,6 +17,7 @@
 #define DB_PRIORITY_CEILING 80
 #define DB_PRIORITY_AGENT 85
 #define DB_PRIORITY_GUARDIAN 90
+#define DB_PRIORITY_HIGHEST 99
 
 enum db_policy { DB_POLICY_OTHER = 0, DB_POLICY_FIFO = 1 };
 
@@ -127,8 +128,8 @@ void port_control_write(int handle, const char *text);
 int port_hold_wake_up_latency(void);
 /* Limits the CPU time a real-time thread may use without suspending itself (backstop). */
 int port_limit_realtime(int64_t ns);
-/* The calling process is killed `ns` from now, by an interrupt: also where no CPU is left to
- * anybody else. */
+/* The calling process is killed `ns` from now, with no thread of ours needed for it. A backstop: the
+ * system may need the CPU of the process for it (PREEMPT_RT, whose soft interrupts are threads). */
 int port_die_after(int64_t ns);
 /* A bound that processes forked later share: any of them may move it, one waits for it. */
 int port_bound_open(int *bound);

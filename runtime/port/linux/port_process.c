@@ -189,7 +189,9 @@ int port_hold_wake_up_latency(void)
     return write(fd, &none_us, sizeof none_us) == sizeof none_us ? 0 : errno;
 }
 
-/* The default action of SIGALRM ends the process; the kernel's timer sends it, no thread of ours. */
+/* The default action of SIGALRM ends the process; the kernel's timer sends it, no thread of ours. On
+ * PREEMPT_RT such a timer expires in a soft interrupt, a thread of low priority: a process that keeps
+ * its CPU from others may keep it from that one too (kernel/time/hrtimer.c, HRTIMER_MODE_HARD). */
 int port_die_after(int64_t ns)
 {
     struct itimerval at = {.it_value = {.tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000}};

@@ -54,7 +54,7 @@ def summary_of(store: LoadStore) -> LoadSummary:
         platform=_facts(store.platform),
         deadline_ns=spec.deadline,
         period_ns=spec.period,
-        round_ns=spec.round,
+        round_ns=spec.additions * store.unit_ps // 1_000_000 if spec.additions else spec.round,
         changes=store.changes,
         impossible=store.impossible,
         planned=len(plan(spec, changes)),

@@ -41,8 +41,6 @@ _VALUES = (
     ("--name", "name", "NAME", "Name of the folder.  [load]"),
     ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
 )
-#: What --quick sets where no option says otherwise.
-_QUICK = {"normal": "few", "repeats": "3", "name": "load-quick"}
 
 
 def _value_options(function: Any) -> Any:
@@ -53,6 +51,11 @@ def _value_options(function: Any) -> Any:
 
 @click.command(short_help="Count missed deadlines of a real-time thread among ordinary threads.")
 @click.option("--quick", is_flag=True, help="Fewer counts and repeats: about a minute.")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    help="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",
+)
 @_value_options
 @click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
 @click.option(
@@ -84,11 +87,12 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     (NAME-2, ...) once all is finished.
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
+    from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that
 
     layer, names = typed(_VALUES, options)
     if not options["trace"]:
         layer["trace"], names["trace"] = False, "--no-trace"
-    if options["quick"]:
-        layer = {**_QUICK, **layer}
+    if options["preset"] is not None or options["quick"]:
+        layer = preset(options["preset"] or "quick", layer)
     words = ctx.find_root().obj or ["load"]
     return run(options, layer=layer, names=names, words=words)

@@ -29,6 +29,8 @@ from deadbeat.targets.readings import Readings
 #: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
 _PATIENCE_S = 60.0
 _CALIBRATION_S = 0.5
+#: As in runtime/src/rounds.c: what the round that is running at the end of a window may take.
+_TAIL_ROUNDS = 4
 
 
 class HardwareLoad:
@@ -131,7 +133,8 @@ class HardwareLoad:
             return {**takers_of(text).to_json(), "lost_events": tracer.lost}
 
     def _converse(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
-        timeout = ask.seconds + _PATIENCE_S
+        tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
+        timeout = ask.seconds + tail_s + _PATIENCE_S
         for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):
             raise RunError(f"unexpected words of the program: {line[:80]}")
         return {}

@@ -74,7 +74,7 @@ def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -
         normal=key.normal,
         real_time=key.condition != REFERENCE,
         seconds=spec.seconds,
-        units=max(spec.round * 1000 // unit_ps, 1),
+        units=max(spec.additions // 1000 if spec.additions else spec.round * 1000 // unit_ps, 1),
         unit_ps=unit_ps,
         period_ns=spec.period or 0,
         policy=spec.policy,

@@ -33,8 +33,23 @@ _MS = 1_000_000
 AUTO_ROUND_NS = 10 * _MS
 #: Most ordinary threads, as in runtime/src/rounds.c.
 NORMAL_MAX = 1024
+#: Nobody takes a CPU from a thread of it.
+PRIORITY_MAX = 99
 #: Fewest rounds that a window must hold for its failures to be a rate.
 ROUNDS_MIN = 3
+#: Of the paper: additions of a round, and the time it may take (its Load.c, and below table 1.2).
+PAPER_ADDITIONS, PAPER_LIMIT_NS = 900_000_000, 2_000 * _MS
+#: Name -> what it asks for where nobody says otherwise.
+PRESETS: dict[str, dict[str, str]] = {
+    "quick": {"normal": "few", "repeats": "3", "name": "load-quick"},
+    "paper": {
+        "additions": str(PAPER_ADDITIONS),
+        "deadline": f"{PAPER_LIMIT_NS}ns",
+        "seconds": "10",
+        "repeats": "3",
+        "name": "load-paper",
+    },
+}
 
 
 @frozen
@@ -48,6 +63,17 @@ class AutoDuration:
         if value in (None, "auto"):
             return None
         return DurationNs(self.low_ns, self.high_ns).parse(value)
+
+
+@frozen
+class MaybeWhole:
+    """A whole number, or None."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> int | None:
+        return None if value is None else Whole(self.low, self.high).parse(value)
 
 
 @frozen
@@ -94,6 +120,8 @@ class LoadSpec:
         cpus: CPUs that all threads may use.
         seconds: Length of a run's window.
         round: Work of a round, as the time it takes undisturbed; of the periodic form its budget.
+        additions: Work of a round as it is, instead; its time is measured, and reckoned at 1 ns
+            each before.
         deadline: Response time that a round may take: 1.5 rounds back to back, else the period.
         period: Of the periodic form: twice the budget.
         priority, policy: Of the real-time thread.
@@ -109,9 +137,10 @@ class LoadSpec:
     cpus: Annotated[tuple[int, ...] | None, Cpus()] = None
     seconds: Annotated[float, Seconds("0.1", "600")] = 2.0
     round: Annotated[int | None, AutoDuration(_MS // 10, 60_000 * _MS)] = None
+    additions: Annotated[int | None, MaybeWhole(100_000, 10**11)] = None
     deadline: Annotated[int | None, AutoDuration(_MS // 10, 600_000 * _MS)] = None
     period: Annotated[int | None, AutoDuration(_MS // 5, 600_000 * _MS)] = None
-    priority: Annotated[int, Whole(1, 99)] = 99
+    priority: Annotated[int, Whole(1, PRIORITY_MAX)] = 99
     policy: Annotated[str, Choice(("fifo", "other"))] = "fifo"
     remedies: Annotated[tuple[str, ...], Remedies()] = attrs.field(
         factory=lambda: tuple(known_remedies())
@@ -123,12 +152,17 @@ class LoadSpec:
         """What is wrong between values that are each right."""
         return [*self._period_problems(), *self._length_problems()]
 
+    @property
+    def round_ns(self) -> int:
+        """What a round takes undisturbed, as far as that is known without a machine."""
+        return self.additions or self.round or AUTO_ROUND_NS
+
     def _period_problems(self) -> list[Problem]:
         if self.form == "back-to-back":
             if self.period is None:
                 return []
             return [Problem("period", "rounds back to back have none", "--form periodic")]
-        round_ns, period_ns = self.round or AUTO_ROUND_NS, self.period
+        round_ns, period_ns = self.round_ns, self.period
         if period_ns is not None and period_ns <= round_ns:
             return [
                 Problem(
@@ -149,7 +183,7 @@ class LoadSpec:
         return []
 
     def _length_problems(self) -> list[Problem]:
-        round_ns, found = self.round or AUTO_ROUND_NS, []
+        round_ns, found = self.round_ns, []
         if self.deadline is not None and self.deadline <= round_ns:
             found.append(
                 Problem(
@@ -179,6 +213,21 @@ def _counts(cpus: int, *, few: bool) -> tuple[int, ...]:
 
 
 _STRUCTURE = Structure(LoadSpec)
+
+
+def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a preset asks for, with what the person says otherwise.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if name not in PRESETS:
+        known = list(PRESETS)
+        raise UsageError(f"--preset: {shown(name)} is none", f"use {', '.join(known)}")
+    found = {**PRESETS[name], **layer}
+    if "round" in layer:
+        found.pop("additions", None)
+    return found
 
 
 def specify(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LoadSpec:
@@ -223,14 +272,19 @@ def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
     rounds back to back do not have.
 
     Raises:
-        UsageError: It names a CPU that is not there.
+        UsageError: It names a CPU that is not there, or asks for a priority that nothing could end.
     """
     cpus = spec.cpus or tuple(allowed)
     strange = [cpu for cpu in cpus if cpu not in allowed]
     if strange:
         known = ", ".join(map(str, allowed))
         raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
-    round_ns = spec.round or AUTO_ROUND_NS
+    if len(allowed) == 1 and spec.policy == "fifo" and spec.priority == PRIORITY_MAX:
+        raise UsageError(
+            f"--priority: with CPU {allowed[0]} alone nobody could end a thread of priority 99",
+            "--priority 98, which its guardian stands above",
+        )
+    round_ns = spec.round_ns
     period = (spec.period or 2 * round_ns) if spec.form == "periodic" else None
     return attrs.evolve(
         spec,

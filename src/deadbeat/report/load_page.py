@@ -21,6 +21,7 @@ from deadbeat.report.load_words import (
     label_of,
     labels,
     table_rows,
+    threshold,
 )
 from deadbeat.store.files import atomic_write, storing
 
@@ -55,7 +56,7 @@ def render_load(summary: LoadSummary) -> str:
             "name": escape(summary.name),
             "banner": parts.banner(labels(summary)),
             "head_facts": parts.definitions(_head(summary)),
-            "sentence": parts.together(headline(summary)),
+            "sentence": parts.together(f"{headline(summary)} {threshold(summary)}"),
             "problems": parts.listed(map(escape, _open(summary)), "findings"),
             "causes": _causes(summary),
             "table": parts.cell_table(TABLE_COLUMNS, table_rows(summary), id="load-table"),

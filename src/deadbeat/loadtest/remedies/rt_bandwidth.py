@@ -3,6 +3,8 @@
 Up to Linux 6.11 the kernel throttles real-time threads (kernel.sched_rt_runtime_us of every
 sched_rt_period_us). From 6.12 on the fair server takes 50 ms of every second for ordinary threads
 that wait, also where that sysctl is -1; only a file of debugfs changes it (commit d741f297bcea).
+
+With one CPU there is nothing beside it to run on: whoever feeds a hardware watchdog would not.
 """
 
 from __future__ import annotations
@@ -11,16 +13,24 @@ from collections.abc import Sequence
 
 from deadbeat.loadtest.remedy import Change, Impossible, Remedy, Situation
 from deadbeat.model.tuning import Setting
+from deadbeat.readiness.procfs import parse_cpu_list
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+ONLINE = "/sys/devices/system/cpu/online"
 SERVER = "/sys/kernel/debug/sched/fair_server/cpu{}/runtime"
 
 
 def _reads(cpus: Sequence[int]) -> tuple[str, ...]:
-    return (RUNTIME, *(SERVER.format(cpu) for cpu in cpus))
+    return (ONLINE, RUNTIME, *(SERVER.format(cpu) for cpu in cpus))
 
 
 def _plan(situation: Situation) -> Change | Impossible:
+    online = situation.text(ONLINE)
+    if online and len(parse_cpu_list(online)) == 1:
+        return Impossible(
+            f"CPU {online} is the only one: without that share nothing else would run, the feeder"
+            " of a hardware watchdog included"
+        )
     settings, words = [], []
     runtime = situation.text(RUNTIME)
     if runtime is not None and runtime != "-1":
