@@ -66,8 +66,11 @@ class _MadeUpLoad:
             "asked": self._point.percent,
             "judged": self._point.profile == "cpu",
             "achieved": {str(cpu): self._point.percent / 100 for cpu in self._cpus},
+            "computes": False,
             "commands": [],
+            "workers": {},
             "throughput": {},
+            "least": {},
             "died": self._died,
         }
 
