@@ -23,6 +23,18 @@ ROWS = {
 QUIET = {**ROWS, "36": ("PCI-MSI 1-edge virtio1-req.0", (5, 5), (5, 5))}
 BUSY = {**ROWS, "LOC": ("Local timer interrupts", (0, 0), (10, 500)),
         "CAL": ("Function call interrupts", (0, 0), (0, 60))}  # fmt: skip
+#: What boards count beside devices: names as drivers/clocksource, arch/arm64/kvm and drivers/perf
+#: of Linux give them, in the columns of a board's /proc/interrupts.
+BOARD = {
+    "5": ("RISC-V INTC 5 Edge riscv-timer", (1, 1), (90, 90)),
+    "9": ("GICv3 25 Level vgic", (0, 0), (0, 3)),
+    "11": ("GICv3 30 Level kvm guest ptimer", (0, 0), (0, 4)),
+    "16": ("GIC-0 29 Level twd", (800, 790), (840, 830)),
+    "17": ("GPC 55 Level i.MX Timer Tick", (9, 0), (9, 7)),
+    "33": ("KVM 1 Level kvm guest vtimer", (0, 0), (0, 4)),
+    "36": ("GIC-0 94 Level arm-pmu", (0, 0), (0, 2)),
+    "41": ("GIC-0 150 Level 2188000.ethernet", (5, 5), (9, 5)),
+}
 BALANCE = Thread(tid=50, name="irqbalance")
 IRQ_THREAD = Thread(tid=51, name="irq/24-acpi", kernel=True, policy=1, priority=50, cpus="0")
 LATE = Thread(tid=52, name="control", policy=1, priority=40)
@@ -57,11 +69,15 @@ CASES: Cases = {
     "interrupts.on-rt-cpus": {
         "pass": case(outputs=window(interrupts=QUIET)),
         "pass on the other": case(outputs=window(interrupts=BUSY), rt_cpus=()),
+        "pass board": case(outputs=window(interrupts=BOARD)),
         "fail": case(outputs=window(interrupts=ROWS), says="36 (virtio1-req.0): 2 on CPU 1"),
+        "fail board": case(outputs=window(interrupts=BOARD), rt_cpus=(0,),
+                           says="41 (2188000.ethernet): 4 on CPU 0 |"),
         "unknown": case(),
     },
     "interrupts.placement": {
         "pass": case(irqs("0", "0"), outputs=window(interrupts=ROWS)),
+        "pass board": case(irqs("1", "0"), outputs=window(interrupts=BOARD)),
         "fail": case(irqs("1", "0"), outputs=window(interrupts=ROWS), says="36 (virtio1-req.0)"),
         "fail by what was asked": case(irqs("0-1", "0", "smp_affinity_list"),
                                        outputs=window(interrupts=ROWS)),
@@ -155,6 +171,8 @@ CASES: Cases = {
         "pass quiet": case(outputs=window(interrupts={k: v for k, v in ROWS.items() if k != "11"}),
                            workload="compute", says="CPU 1: 8/s"),
         "fail": case(outputs=window(interrupts=ROWS), workload="compute", says="CPU 1: 24/s"),
+        "fail board": case(outputs=window(interrupts={"16": BOARD["16"]}), workload="compute",
+                           says="CPU 1: 80/s"),
         "unknown": case(outputs=window()),
     },
     "interrupts.unhandled": {

@@ -80,7 +80,9 @@ CASES: Cases = {
         ),
         "pass compute": case(BOOTED, outputs=config("NO_HZ_FULL=y"), workload="compute"),
         "pass mixed": case(BOOTED, outputs=config("NO_HZ_FULL=y")),
-        "fail": case(BOOTED, outputs=config("NO_HZ_IDLE=y")),
+        "pass mixed, as built by default": case(BOOTED, outputs=config("NO_HZ_IDLE=y")),
+        "fail": case(BOOTED, outputs=config("NO_HZ_IDLE=y"), workload="periodic"),
+        "fail compute, idle": case(BOOTED, outputs=config("NO_HZ_IDLE=y"), workload="compute"),
         "fail periodic": case(
             BOOTED, outputs=config("NO_HZ_FULL=y"), workload="periodic", says="avoid NO_HZ"
         ),

@@ -46,6 +46,16 @@ def zone(temp: str, kind: str = "passive") -> dict[str, str]:
     }
 
 
+ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : half thumb\nCPU implementer : 0x41\n"}
+COOLING = "/sys/class/thermal/cooling_device"
+
+
+def cooling(*states: str) -> dict[str, str]:
+    """A board whose drivers slow the CPUs down (drivers/thermal/cpufreq_cooling.c)."""
+    names = {f"{COOLING}{n}/type": f"cpufreq-cpu{2 * n}\n" for n in range(len(states))}
+    return {**ARM, **names, **{f"{COOLING}{n}/cur_state": f"{s}\n" for n, s in enumerate(states)}}
+
+
 CASES: Cases = {
     "power.governor": {
         "pass": case(each("cpufreq/scaling_governor", "performance", "performance")),
@@ -187,7 +197,28 @@ CASES: Cases = {
             each("thermal_throttle/core_throttle_count", "0", "12"),
             says="cpu1 core_throttle_count = 12",
         ),
+        "pass board": case(cooling("0", "0"), says="0 of 2 cooling devices"),
+        "pass fan": case(
+            {**cooling("0", "0"), f"{COOLING}2/type": "pwm-fan\n", f"{COOLING}2/cur_state": "3\n"},
+            says="0 of 2",
+        ),
+        "pass no cooling": case(ARM, says="not applicable"),
+        "fail board": case(cooling("0", "2"), says="cpufreq-cpu2 = 2 |"),
+        "fail PC": case(
+            {
+                **each("thermal_throttle/core_throttle_count", "0", "0"),
+                f"{COOLING}0/type": "Processor\n",
+                f"{COOLING}0/cur_state": "1\n",
+                f"{COOLING}1/type": "Processor\n",
+                f"{COOLING}1/cur_state": "0\n",
+                f"{COOLING}2/type": "intel_powerclamp\n",
+                f"{COOLING}2/cur_state": "-1\n",
+            },
+            says="Processor = 1 |",
+        ),
         "unknown": case(),
+        "unknown PC": case({"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : tsc\n"}),
+        "unknown state": case({**cooling("0", "?")}),
     },
     "power.temperature": {
         "pass": case(zone("45000"), says="45 °C"),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+import pytest
 from helpers.checks import Case, Cases, Thread, case, config, outcome, window
+
+from deadbeat.model.readiness import WORKLOADS
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
@@ -40,8 +46,15 @@ CASES: Cases = {
         "pass": case(limits(950_000), says="95 %"),
         "pass unlimited": case(limits(-1), workload="compute", says="fair server"),
         "pass same": case(limits(1_000_000), workload="compute"),
-        "fail": case(limits(950_000), workload="compute", says="50000 us of each 1000000"),
-        "fail none": case(limits(0), says="no time at all"),
+        "pass new kernel": case({**NEW, **limits(950_000)}, workload="compute",
+                                outputs=config("SMP=y"), says="since Linux 6.12"),
+        "pass new kernel, nothing": case({**NEW, **limits(0)}, outputs=config("SMP=y")),
+        "fail": case({**OLD, **limits(950_000)}, workload="compute",
+                     says="50000 us of each 1000000"),
+        "fail new kernel": case({**NEW, **limits(950_000)}, workload="compute",
+                                outputs=config("RT_GROUP_SCHED=y"), says="50000 us of each"),
+        "fail none": case({**OLD, **limits(0)}, says="no time at all"),
+        "unknown no config": case({**NEW, **limits(950_000)}, workload="compute"),
         "unknown": case(refused={RUNTIME: "denied: Permission denied"}),
     },
     "scheduler.throttled": {
@@ -87,7 +100,13 @@ CASES: Cases = {
             "deadline-tasks": "pid 920's runtime/deadline/period parameters: 2000/10000/10000\n"}),
         "fail": case(limits(950_000), says="100 of 190 %", outputs={
             **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/9\n"}),
-        "fail off": case(limits(-1), outputs=window(), says="admission is off"),
+        "pass off": case(limits(-1), outputs=window(), says="admission is off"),
+        "pass off, some": case(limits(-1), says="20 of 200 %", outputs={
+            **window(DEADLINE),
+            "deadline-tasks": "pid 920's runtime/deadline/period parameters: 2000/10000/10000\n"}),
+        "fail none": case(limits(0), outputs=window(), says="no deadline task is admitted"),
+        "fail off": case(limits(-1), says="admission is off", outputs={
+            **window(DEADLINE), "deadline-tasks": "pid 920's runtime: 9/9/6\n"}),
         "unknown": case(limits(950_000), outputs={**window(DEADLINE), "deadline-tasks": "\n"},
                         says="chrt does not tell"),
         "unknown hidden": case(limits(950_000), outputs=window(visible=False), says="hidepid"),
@@ -129,7 +148,41 @@ def test_the_fair_server_is_graver_for_who_never_sleeps() -> None:
 
 
 def test_no_realtime_time_at_all_is_fatal_and_has_its_own_cure() -> None:
-    result = outcome("scheduler.rt-bandwidth", case(limits(0)))
+    result = outcome("scheduler.rt-bandwidth", case({**OLD, **limits(0)}))
     assert (result.severity, result.cure) == (
         "fatal", "sysctl -w kernel.sched_rt_runtime_us=950000",
     )  # fmt: skip
+
+
+def asked(given: Case) -> set[int]:
+    """Values of sched_rt_runtime_us that the cures of all checks ask for together."""
+    cures = " ".join(
+        outcome(id, given).cure for id in ("scheduler.rt-bandwidth", "scheduler.deadline-admission")
+    )
+    return {int(value) for value in re.findall(r"sched_rt_runtime_us=(-?\d+)", cures)}
+
+
+@pytest.mark.parametrize("kernel", [OLD, NEW])
+@pytest.mark.parametrize("option", ["RT_GROUP_SCHED=y", "SMP=y"])
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("runtime", [-1, 0, 950_000])
+@pytest.mark.parametrize("reserved", ["", "5/10/10", "99/100/10"])
+def test_cures_of_the_limit_do_not_go_in_circles(
+    kernel: Mapping[str, str], option: str, workload: str, runtime: int, reserved: str
+) -> None:
+    outputs = {
+        **window(*([DEADLINE] if reserved else [])),
+        **config(option),
+        "deadline-tasks": f"parameters: {reserved}\n",
+    }
+
+    def machine(value: int) -> Case:
+        return case({**kernel, **limits(value)}, workload=workload, outputs=outputs)
+
+    for _ in range(3):
+        wanted = asked(machine(runtime))
+        if not wanted:
+            return
+        assert len(wanted) == 1, "two checks contradict each other"
+        (runtime,) = wanted
+    pytest.fail("no value satisfies both")

@@ -123,7 +123,11 @@ CASES: Cases = {
             {**machine_checks("0", "0"), f"{MACHINE_CHECK}0/check_interval": "300"}
         ),
         "fail": case(machine_checks("300", "0"), says="every 300 s"),
+        "pass board": case(
+            {"/proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\n"}, says="not applicable"
+        ),
         "unknown": case(),
+        "unknown PC": case({"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : tsc\n"}),
         "unknown other": case(machine_checks("0", "0"), rt_cpus=(7,)),
     },
     "watchdogs.edac": number(EDAC, "0", "1000", built=False),

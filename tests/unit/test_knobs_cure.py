@@ -90,7 +90,8 @@ BAD = {
     **{f"{t.CHECK}/machinecheck{c}/ignore_ce": "0" for c in CPUS},
 }
 OUTPUTS = {
-    "kernel-config": "CONFIG_KFENCE=y\nCONFIG_NUMA_BALANCING=y\nCONFIG_RCU_NOCB_CPU=y\n",
+    "kernel-config": "CONFIG_KFENCE=y\nCONFIG_NUMA_BALANCING=y\nCONFIG_RCU_NOCB_CPU=y\n"
+    "CONFIG_RT_GROUP_SCHED=y\n",
     "dmesg": "",
 }
 #: What the other file of two alternatives says.

@@ -29,6 +29,7 @@ from deadbeat.analysis.load_lost import PAIRS_MIN, Difference, difference_of, lo
 from deadbeat.analysis.load_scene import LEAST_SHARE, NAMED, Machine, Scene
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
+from deadbeat.readiness.realtime import limit_holds
 
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4
@@ -139,7 +140,7 @@ def _waits(run: LoadRun) -> list[tuple[int, int]]:
 
 def _kept_by_bandwidth(runs: Sequence[LoadRun], machine: Machine) -> float | None:
     """Share of the time that RT bandwidth control keeps from real-time threads; None: none."""
-    if machine.kernel >= (6, 12) and machine.group_sched is False:
+    if not limit_holds(machine.kernel, machine.group_sched):
         return None
     for run in runs:
         runtime, period = run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us")

@@ -33,8 +33,8 @@ class Verdict:
     severity: Severity | None = None
 
 
-def passed(found: object, reason: str = "") -> Verdict:
-    return Verdict("pass", str(found), reason)
+def passed(found: object, reason: str = "", *, severity: Severity | None = None) -> Verdict:
+    return Verdict("pass", str(found), reason, severity=severity)
 
 
 def failed(

@@ -69,6 +69,12 @@ def cpu_flags(facts: Facts) -> set[str]:
     return set(found[1].split()) if found else set()
 
 
+def is_x86(facts: Facts) -> bool:
+    """Whether this is an x86 processor; needs CPUINFO among what is read. As `cpu_flags`."""
+    cpu_flags(facts)
+    return re.search(r"^(vendor_id|flags)\s*:", facts.text(CPUINFO), re.M) is not None
+
+
 def online(facts: Facts) -> set[int]:
     """CPUs that are online. UnreadError where none is: then nothing was read."""
     found = set(facts.cpu_list(ONLINE))

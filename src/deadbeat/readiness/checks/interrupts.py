@@ -47,6 +47,12 @@ _MANAGED = re.compile(r"nvme\d+q[1-9]|virtio\d+-req\.\d|mpt\d|megasas|hpsa|hisi_
 _DEVICE_SOFTIRQS = ("HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET")
 #: Interrupts between CPUs, by what /proc/interrupts calls them.
 _BETWEEN_CPUS = ("Rescheduling interrupts", "Function call interrupts", "TLB shootdowns")
+#: Timers by the names that their drivers give (Linux drivers/clocksource, arch/*/kernel/time.c):
+#: arch_timer, riscv-timer, i.MX Timer Tick, mct_tick0, ttc_clockevent; twd, of each Arm core.
+_TIMER = re.compile(r"timer|tick|clockevent|\btwd\b|\bhpet|\bkvm guest ", re.I)
+#: A CPU's own, which go nowhere else: counters of its events, what KVM is told by, and what an Arm
+#: interrupt controller numbers 16 to 31 (private peripheral interrupts).
+_OF_THE_CPU = re.compile(r"\b(arm[-_]pmu|\w*-pmu|vgic)\b|^GIC\S* (1[6-9]|2\d|3[01]) ")
 _IPIS_PER_S, _TICKS_PER_S = 10, 10
 _IRQ_THREAD_PRIORITY = 50
 
@@ -473,11 +479,11 @@ def _kept_out(facts: Facts, cpus: Iterable[int]) -> Verdict:
 
 
 def _is_timer(label: str, row: Interrupt) -> bool:
-    return label == "LOC" or "arch_timer" in row.about
+    return label == "LOC" or _TIMER.search(row.about) is not None
 
 
 def _is_device(label: str, row: Interrupt) -> bool:
-    return label.isdigit() and not _is_timer(label, row)
+    return label.isdigit() and not _is_timer(label, row) and _OF_THE_CPU.search(row.about) is None
 
 
 def _device(label: str, row: Interrupt) -> str:

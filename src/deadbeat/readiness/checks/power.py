@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import Facts, UnreadError
-from deadbeat.readiness.reading_cpus import CPUINFO, ISOLATED, cpu_set, isolated, meant, online
+from deadbeat.readiness.reading_cooling import COOLING, cooling_of_cpus
+from deadbeat.readiness.reading_cpus import (
+    CPUINFO,
+    ISOLATED,
+    cpu_set,
+    is_x86,
+    isolated,
+    meant,
+    online,
+)
 from deadbeat.readiness.reading_options import numbers
 from deadbeat.readiness.reading_values import ONLINE, chosen, cpus_text, few
 from deadbeat.readiness.virtual import VIRTUAL_FILES, is_virtual
@@ -419,12 +428,24 @@ def cache_allocation(facts: Facts) -> Verdict:
     "throttled by heat",
     severity="medium",
     source=f"{sources.HARDWARE} (Firmware); Linux arch/x86/kernel/cpu/mce/therm_throt.c",
-    wanted="every counter 0",
-    reads=(_THROTTLED,),
+    wanted="every counter 0, and no CPU is slowed down now",
+    reads=(_THROTTLED, *COOLING, CPUINFO),
     cure="cool the machine better, or lower its frequency until it is never throttled",
 )
 def throttling(facts: Facts) -> Verdict:
-    """The firmware slows an overheated CPU down without asking."""
+    """The firmware, or on a board the kernel, slows an overheated CPU down without asking.
+
+    Only x86 counts how often; elsewhere the state of the cooling devices is all there is."""
+    cooling = cooling_of_cpus(facts)
+    slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
+    if slowed:
+        return failed(few(slowed), "cooling devices slow it down now")
+    if not facts.matches(_THROTTLED) and not is_x86(facts):
+        if cooling:
+            found = f"0 of {len(cooling)} cooling devices at work"
+            return passed(found, "now; this processor does not count how often since the boot")
+        why = "this processor has no counter, and the kernel no cooling device for its CPUs"
+        return passed("not applicable", why, severity="info")
     counts = numbers(facts, _THROTTLED)
     hot = {path: count for path, count in counts.items() if count}
     if hot:

@@ -30,6 +30,7 @@ from deadbeat.readiness.reading_window import (
     tasks,
 )
 from deadbeat.readiness.reading_window import COMMANDS as WINDOW_COMMANDS
+from deadbeat.readiness.realtime import limit_holds
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
@@ -68,20 +69,26 @@ _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
     severity="high",
     source=f"{sources.SYSCTL_KERNEL}; {sources.TUNED_REALTIME} (-1); commit 5f6bd380c7bd",
     wanted="runtime = -1 for computing without a pause, else a limit above the tasks' use, not 0",
-    reads=(RUNTIME, PERIOD),
+    reads=(RUNTIME, PERIOD, VERSION, CONFIG),
     cure="sysctl -w kernel.sched_rt_runtime_us=-1",
 )
 def rt_bandwidth(facts: Facts) -> Verdict:
     """A real-time task that uses more of a period than the limit is stopped until the next."""
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     found = f"{runtime} of {period} us"
+    if runtime < 0 or runtime >= period:
+        return passed(found, "no limit; from Linux 6.12 on the fair server takes time nevertheless")
+    if (runtime == 0 or facts.workload == "compute") and not _limit_holds(facts):
+        return passed(
+            found,
+            "since Linux 6.12 a kernel without RT_GROUP_SCHED stops no real-time task by it; it"
+            " only bounds what SCHED_DEADLINE may reserve",
+        )
     if runtime == 0:
         return failed(
             found, "no time at all is granted to real-time tasks", severity="fatal",
             cure="sysctl -w kernel.sched_rt_runtime_us=950000",
         )  # fmt: skip
-    if runtime < 0 or runtime >= period:
-        return passed(found, "no limit; from Linux 6.12 on the fair server takes time nevertheless")
     if facts.workload == "compute":
         return failed(
             found,
@@ -93,6 +100,14 @@ def rt_bandwidth(facts: Facts) -> Verdict:
         found,
         f"a limit that only a CPU used above {100 * runtime // period} % reaches; tuned (-1)"
         " gives this safety net up, which --workload compute asks for",
+    )
+
+
+def _limit_holds(facts: Facts) -> bool:
+    """As `limit_holds`. UnreadError where that takes a configuration that nobody could read."""
+    kernel = release(facts)
+    return limit_holds(kernel, None) and (
+        kernel < (6, 12) or limit_holds(kernel, facts.option("RT_GROUP_SCHED") == "y")
     )
 
 
@@ -255,27 +270,30 @@ def rr_timeslice(facts: Facts) -> Verdict:
     "room that is left for SCHED_DEADLINE",
     severity="low",
     source="Documentation/scheduler/sched-deadline.rst",
-    wanted="admission is on, and half of the CPUs' time is not reserved",
+    wanted="half of the CPUs' time is not reserved, whether or not the kernel counts",
     reads=(RUNTIME, PERIOD, WINDOW, RESERVED, ONLINE),
     cure="give back reservations: chrt -o -p 0 PID",
 )
 def deadline_admission(facts: Facts) -> Verdict:
     """The kernel admits deadline tasks up to the share that sched_rt_runtime_us allows."""
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
-    if runtime < 0:
+    if runtime == 0:
         return failed(
-            "sched_rt_runtime_us = -1", "admission is off: any number of deadline tasks is taken",
+            "sched_rt_runtime_us = 0", "no deadline task is admitted",
             cure="sysctl -w kernel.sched_rt_runtime_us=950000",
         )  # fmt: skip
+    # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
+    # but this check adds up.
+    off = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (runtime < 0)
     held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
-    room = runtime / period * len(facts.cpu_list(ONLINE))
+    room = (1.0 if runtime < 0 else runtime / period) * len(facts.cpu_list(ONLINE))
     if not held:
-        return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is")
+        return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is{off}")
     told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(RESERVED), re.M)
     if len(told) < len(held):
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not tell what they reserve")
     used = sum(int(run) / int(every) for run, every in told if int(every))
-    found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved"
+    found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved{off}"
     if used <= room / 2:
         return passed(found)
     return failed(found, f"held by {few([task.name for task in held])}")

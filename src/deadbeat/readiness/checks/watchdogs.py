@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed
 from deadbeat.readiness.facts import CONFIG, Facts, UnreadError
-from deadbeat.readiness.reading_cpus import meant
+from deadbeat.readiness.reading_cpus import CPUINFO, is_x86, meant
 from deadbeat.readiness.reading_options import lacking, numbers, without
 from deadbeat.readiness.reading_values import cpus_text, few, judged
 from deadbeat.readiness.reading_window import WINDOW, tasks
@@ -249,11 +249,13 @@ def profilers(facts: Facts) -> Verdict:
     severity="low",
     source=f"{sources.TUNED_REALTIME} (ignore_ce = 1); {sources.TUNED_PARTITIONING}",
     wanted="check_interval 0 or ignore_ce 1 on real-time CPUs",
-    reads=(_INTERVALS, _IGNORED),
+    reads=(_INTERVALS, _IGNORED, CPUINFO),
     cure="for d in /sys/devices/system/machinecheck/machinecheck*; do echo 1 > $d/ignore_ce; done",
 )
 def machine_check(facts: Facts) -> Verdict:
     """A timer reads every bank of registers on every CPU; a corrected error interrupts it."""
+    if not facts.matches(_INTERVALS) and not is_x86(facts):
+        return passed("not applicable", "only x86 polls for machine checks", severity="info")
     intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
     polled = {
         _number(path): seconds
