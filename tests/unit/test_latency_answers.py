@@ -16,7 +16,11 @@ from deadbeat.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.model.examples import example_platform
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
+from deadbeat.report.latency_histograms import histogram_charts, tail_charts
+from deadbeat.report.latency_loads import load_charts
 from deadbeat.report.latency_words import sentence, tail_sentences
+from deadbeat.report.latency_write import paper_words
+from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
@@ -158,3 +162,38 @@ def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -
     assert "the latest was 241 µs late" in sentence(summary)
     assert "P(latency > 241 µs)" in tail and "that is the latest of 1,000 wake-ups" in tail
     assert "exceeded" not in tail
+
+
+def test_a_load_without_a_valid_run_keeps_its_place_in_every_figure_and_is_named() -> None:
+    runs = made_up_runs(loads=LOADS, repeats=2)
+    runs = [
+        attrs.evolve(run, problems=(INVALID,) if run.key.load == LOADS[1] else ()) for run in runs
+    ]
+    summary = summarise_latency(runs, name="m")
+    (against,) = load_charts(summary)
+    assert against.caption.startswith("No valid run: memory 100 % (2 invalid). ")
+    for panel in against.panels:
+        assert panel.categories == ("idle", "memory 100 %")
+        assert {x for curve in panel.curves for x in curve.x} == {0.0}
+    for charts in (histogram_charts(summary), tail_charts(summary)):
+        assert [chart.option for chart in charts] == ["idle", "memory 100 %"]
+        (panel,) = charts[1].panels
+        assert panel.empty == "no valid run" and "2 runs, none valid" in panel.title
+        assert not any(len(curve.x) for curve in panel.curves)
+
+
+def test_a_caption_says_of_what_its_numbers_are_and_that_a_made_up_machine_has_no_kernel() -> None:
+    summary = summarise_latency(made_up_runs(loads=LOADS, repeats=2), name="m")
+    caption = paper_words(summary, kernel=example_platform().kernel).caption
+    assert caption.startswith("The whole of m: 16,000 wake-ups beside 2 loads; every 1 ms")
+    assert caption.endswith("CPUs 0, 1; no kernel: made up.")
+    assert paper_words(summary, kernel="6.12.1").caption.endswith("; kernel 6.12.1.")
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [(999, "999 ns"), (999.6, "1 µs"), (999_400, "999 µs"), (999_600, "1 ms"),
+     (999.7e6, "1 s"), (1.2e12, "1,200 s")],
+)  # fmt: skip
+def test_three_digits_that_round_up_belong_to_the_next_unit(value_ns: float, text: str) -> None:
+    assert time_text(value_ns) == text

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from deadbeat.model.traces import LateJob
 
 
-@click.command(
-    short_help="Say why the worst jobs, or wake-ups, were late."
-)
+@click.command(short_help="Say why the worst jobs, or wake-ups, were late.")
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.option(
     "--worst", type=click.IntRange(1, 1000), default=20, metavar="K", help="So many jobs.  [20]"

@@ -288,10 +288,10 @@ def spec_dict(spec: LatencySpec) -> dict[str, Any]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     plain = attrs.asdict(spec, recurse=False)
     plain["loads"] = [load_word(point) for point in spec.loads]
-    plain["interval"] = f"{spec.interval}ns"
-    plain["keep_above"] = f"{spec.keep_above}ns"
+    plain["interval"] = duration_text(spec.interval)
+    plain["keep_above"] = duration_text(spec.keep_above)
     plain["imported"] = list(spec.imported)
-    plain["deadlines"] = [f"{deadline}ns" for deadline in spec.deadlines]
+    plain["deadlines"] = [duration_text(deadline) for deadline in spec.deadlines]
     for key in ("engines", "cpus"):
         plain[key] = None if plain[key] is None else list(plain[key])
     return plain

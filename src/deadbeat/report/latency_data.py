@@ -16,6 +16,8 @@ Integers = NDArray[np.int64]
 
 #: Bins of a histogram over its whole range: more cannot be told apart on paper.
 _BINS = 140
+#: What a made-up machine has for a kernel.
+_NO_KERNEL = "none"
 #: What latencies are drawn in, in ns.
 US = 1_000.0
 LATENCY = "wake-up latency (µs)"
@@ -55,10 +57,11 @@ def engines_of(cells: Iterable[CellSummary]) -> list[str]:
     return sorted({cell.engine for cell in cells})
 
 
-def beside(cells: Iterable[CellSummary], load: LoadPoint) -> list[CellSummary]:
-    """The cells of a load that have a valid run, by engine."""
-    own = [cell for cell in cells if cell.load == load and cell.whole.runs]
-    return sorted(own, key=lambda cell: cell.engine)
+def kernel_text(kernel: object) -> str:
+    """``kernel 6.12.1-rt``; that there is none, or that nobody knows."""
+    if kernel == _NO_KERNEL:
+        return "no kernel: made up"
+    return f"kernel {kernel}" if kernel else "kernel not recorded"
 
 
 def rests_on(row: LatencyRow) -> str:

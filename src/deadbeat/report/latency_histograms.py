@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import numpy as np
 from attrs import frozen
 
 from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.latency_data import (
     LATENCY,
     US,
     Integers,
-    beside,
     binned,
     edges_of,
     load_words,
@@ -158,7 +158,7 @@ def histogram_charts(summary: LatencySummary) -> list[Chart]:
     marks = deadline_marks(summary.deadlines_ns)
     charts = []
     for load in loads_of(summary.cells):
-        own = beside(summary.cells, load)
+        own = panels_of(summary.cells, load)
         named = [by_cpu(cell, shown_cpus(own)) for cell in own]
         edges = edges_of([item.histogram for items in named for item in items])
         panels = tuple(
@@ -179,8 +179,15 @@ def histogram_charts(summary: LatencySummary) -> list[Chart]:
     return charts
 
 
+def panels_of(cells: Iterable[CellSummary], load: LoadPoint) -> list[CellSummary]:
+    """The cells of a load by engine, also those without a valid run: their panels say so."""
+    return sorted((cell for cell in cells if cell.load == load), key=lambda cell: cell.engine)
+
+
 def panel_title(cell: CellSummary) -> str:
     """Who measured, how often and how long."""
+    if not cell.whole.runs:
+        return f"{cell.engine}: {len(cell.invalid)} runs, none valid"
     return f"{cell.engine}: {rests_on(cell.whole)}"
 
 
@@ -188,7 +195,7 @@ def tail_charts(summary: LatencySummary) -> list[Chart]:
     """How late one wake-up in N is: as measured, and with missed periods put in."""
     charts = []
     for load in loads_of(summary.cells):
-        own = beside(summary.cells, load)
+        own = panels_of(summary.cells, load)
         if own:
             charts.append(
                 Chart(
@@ -206,7 +213,10 @@ def tail_charts(summary: LatencySummary) -> list[Chart]:
 
 
 def _missed_words(cells: Sequence[CellSummary]) -> str:
-    missed = sum(cell.whole.missed for cell in cells)
+    told = [cell for cell in cells if cell.whole.runs and cell.whole.corrected is not None]
+    if not told:
+        return ""
+    missed = sum(cell.whole.missed for cell in told)
     if missed:
         return f"Missed periods here: {missed:,}."
     return "No period was missed here, so both lines are one."
@@ -218,6 +228,8 @@ def _tail_panel(cell: CellSummary) -> Panel:
     if corrected is not None:
         curves.append(tail_curve("corrected", corrected.histogram, look=1))
     known = "" if corrected is not None else "; this engine tells of no correction"
+    if not cell.whole.runs:
+        known = f": {len(cell.invalid)} runs, none valid"
     return Panel(
         title=f"{cell.engine}{known}",
         x_label="N: one wake-up in so many",

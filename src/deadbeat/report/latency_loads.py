@@ -18,6 +18,7 @@ from deadbeat.report.latency_data import (
     rests_on,
 )
 from deadbeat.report.latency_histograms import deadline_marks
+from deadbeat.report.latency_words import without_run
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
@@ -40,9 +41,11 @@ def load_charts(summary: LatencySummary) -> list[Chart]:
 
 
 def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
-    own = [cell for cell in summary.cells if cell.engine == engine and cell.whole.runs]
+    every = [cell for cell in summary.cells if cell.engine == engine]
+    own = [cell for cell in every if cell.whole.runs]
     marks = deadline_marks(summary.deadlines_ns, axis="y")
-    loads = loads_of(own)
+    # Also those without a valid run: an empty place says what is missing.
+    loads = loads_of(every)
     panels = tuple(
         loads_panel(
             title,
@@ -63,7 +66,7 @@ def _chart(summary: LatencySummary, engine: str, *, alone: bool) -> Chart:
         title="Latency against load",
         option="" if alone else engine,
         family="" if alone else "latency-load",
-        caption=CAPTION,
+        caption=" ".join(filter(None, (without_run(every), CAPTION))),
         panels=panels,
     )
 

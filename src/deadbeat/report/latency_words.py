@@ -18,6 +18,7 @@ from deadbeat.report.facts import UNKNOWN, percent
 from deadbeat.report.latency_data import (
     engines_of,
     interval_text,
+    kernel_text,
     load_order,
     load_words,
     loads_of,
@@ -125,7 +126,7 @@ def head_facts(
     simulated = any(label.lower() == "simulated" for label in summary.labels)
     return (
         ("Machine", host or UNKNOWN),
-        ("Kernel", str(platform.get("kernel") or UNKNOWN)),
+        ("Kernel", kernel_text(platform.get("kernel")).removeprefix("kernel ")),
         ("Preemption model", str(platform.get("preemption") or UNKNOWN)),
         ("Date", str(started[0]) if started else UNKNOWN),
         ("How", how(summary)),
@@ -288,8 +289,16 @@ def rests(summary: LatencySummary) -> str:
     """What stands on every picture beside its own caption."""
     known = [cell for cell in summary.cells if cell.whole.runs]
     cycles = sum(cell.whole.cycles for cell in known)
-    hours = max((cell.whole.hours for cell in known), default=0.0)
-    return (
-        f"{summary.name}: {cycles:,} wake-ups, {seconds_text(hours * 3600)} beside a load;"
-        f" {how(summary)}"
-    )
+    loads = len(loads_of(known))
+    beside = f" beside {loads} loads" if loads > 1 else ""
+    return f"The whole of {summary.name}: {cycles:,} wake-ups{beside}; {how(summary)}"
+
+
+def without_run(cells: Iterable[CellSummary]) -> str:
+    """``No valid run: memory 100 % (5 invalid).``; "" where every cell has one."""
+    named = [
+        f"{load_words(cell.load)} ({len(cell.invalid)} invalid)"
+        for cell in ordered(cells)
+        if not cell.whole.runs
+    ]
+    return f"No valid run: {', '.join(named)}." if named else ""

@@ -14,6 +14,7 @@ from deadbeat.model.latency_summary import LATENCY_COLUMNS, LatencySummary
 from deadbeat.report import latency_words as words
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.latency_data import kernel_text
 from deadbeat.report.latency_page import labels_of, latency_charts, render_latency
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.latency import LatencyStore
@@ -117,5 +118,5 @@ def write_latency_figures(
 
 def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:
     """Labels and caption of every figure on paper."""
-    origin = f"{words.rests(summary)}; {kernel}" if kernel else words.rests(summary)
+    origin = words.rests(summary) + (f"; {kernel_text(kernel)}" if kernel else "")
     return Words(labels=printable(", ".join(labels_of(summary))), caption=printable(f"{origin}."))

@@ -20,6 +20,7 @@ from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.embed import document
 from deadbeat.report.glossary import LATENCY_TERMS
+from deadbeat.report.latency_data import kernel_text
 from deadbeat.report.latency_sides import Drawn, Question, Side, Table, question
 from deadbeat.report.presets import Preset
 from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
@@ -146,8 +147,7 @@ def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
 
 def _origin(asked: Question) -> str:
     kernels = "; ".join(
-        f"{side.name}: {side.platform.get('kernel') or 'kernel not recorded'}"
-        for side in asked.sides
+        f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in asked.sides
     )
     return f"{kernels}."
 

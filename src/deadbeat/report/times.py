@@ -8,9 +8,10 @@ def time_text(value_ns: float | None) -> str:
     if value_ns is None:
         return "–"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(value_ns) >= size:
+        # What three digits round up to the next unit belongs to it: 999.6 ns is 1 µs.
+        if abs(value_ns) >= 0.9995 * size:
             shown = value_ns / size
-            return f"{shown:,.0f} {unit}" if shown >= 1000 else f"{shown:.3g} {unit}"
+            return f"{shown:,.0f} {unit}" if shown >= 999.5 else f"{shown:.3g} {unit}"
     return f"{value_ns:.0f} ns"
 
 
