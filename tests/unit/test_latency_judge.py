@@ -92,6 +92,52 @@ def test_what_a_machine_did_between_two_looks() -> None:
     assert "pressure io" in seen["missing"] and "ticks" not in seen["missing"]
 
 
+ARM = {
+    "cooling_device0/type": "thermal-cpufreq-0\n",
+    "cooling_device1/type": "pwm-fan\n",
+    "cooling_device1/cur_state": "3\n",
+    "thermal_zone0/trip_point_0_temp": "85000\n",
+    "thermal_zone0/trip_point_0_type": "passive\n",
+    "thermal_zone0/trip_point_1_temp": "55000\n",
+    "thermal_zone0/trip_point_1_type": "active\n",
+}
+
+
+def board(*, hot: bool, log: str) -> FakeTarget:
+    """An Arm board: no counters of throttling, a cooling device on the frequency, and a fan."""
+    files = {f"/sys/class/thermal/{name}": text for name, text in ARM.items()}
+    files["/sys/class/thermal/cooling_device0/cur_state"] = f"{2 * hot}\n"
+    files["/sys/class/thermal/thermal_zone0/temp"] = f"{86_000 if hot else 60_000}\n"
+    files[f"{CPU}/cpu0/cpufreq/scaling_max_freq"] = f"{1_200_000 if hot else 1_800_000}\n"
+    return FakeTarget(files=files, outputs={"log": log})
+
+
+def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
+    log = "[0.0] Linux version 6.1\n"
+    before = take(board(hot=False, log=log), first=True)
+    seen = compare(before, take(board(hot=True, log=log)), cpus=(0,))
+    assert seen["cooling"] == {"cooling_device0 thermal-cpufreq-0": [0, 2]}
+    assert seen["limit_khz"] == {"0": [1_800_000, 1_200_000]}
+    assert seen["trip_mc"] == {"thermal_zone0": 85_000}
+    names = [problem.name for problem in judge(evidence(circumstances=seen))]
+    assert names == ["throttled", "hot"]
+    cool = compare(before, before, cpus=(0,))
+    assert judge(evidence(circumstances=cool)) == () and "rt throttling" not in cool["missing"]
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ("[0.0] Linux version 6\n[7] sched: RT throttling activated\n", "once a boot, and has"),
+        ("[900.0] something\n", "beginning of its log is gone"),
+    ],
+)
+def test_throttling_that_the_kernel_would_not_tell_again_is_not_known(log: str, why: str) -> None:
+    once = take(board(hot=False, log=log), first=True)
+    seen = compare(once, once, cpus=(0,))
+    assert why in seen["missing"]["rt throttling"] and seen["stalls"] == []
+
+
 def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
     before = take(FakeTarget(refused={"/proc/stat": "denied: Permission denied"}), first=True)
     seen = compare(before, before, cpus=(0,))
@@ -190,6 +236,20 @@ def named(**more: Any) -> dict[str, Any]:
         ({"circumstances": {"steal_share": {"0": 0.01}}}, "steal", "warning"),
         ({"circumstances": {"steal_share": {"0": 0.2}}}, "steal", "invalid"),
         ({"circumstances": {"throttled": {"0": 2}}}, "throttled", "invalid"),
+        ({"circumstances": {"throttled": {"1": 2}}}, "throttled", "warning"),
+        ({"circumstances": {"limit_khz": {"0": [9, 8, 9]}}}, "throttled", "invalid"),
+        ({"circumstances": {"limit_khz": {"1": [9, 8]}}}, "throttled", "warning"),
+        ({"circumstances": {"cooling": {"a": [0, 2, 0]}}}, "throttled", "invalid"),
+        (
+            {"circumstances": {"trip_mc": {"z": 80}, "temperature_mc": {"z": [70, 80]}}},
+            "hot",
+            "warning",
+        ),
+        (
+            {"circumstances": {"stalls": ["[9] sched: RT throttling activated"]}},
+            "rt-throttled",
+            "invalid",
+        ),
         ({"circumstances": {"frequency_khz": {"0": [800, 2000]}}}, "frequency-moved", "warning"),
         ({"circumstances": {"stalls": ["rcu stall"]}}, "stall", "warning"),
         ({"circumstances": {"clocksource": ["hpet", "hpet"]}}, "slow-clock", "warning"),
@@ -243,6 +303,8 @@ def test_each_problem_has_its_name_and_its_weight(
         {"load": named(computes=True), "circumstances": {"load_share": 0.95}},
         {"clock_cost_ps": None},
         {"circumstances": {"dma_latency_us": 0}},
+        {"circumstances": {"limit_khz": {"0": [8, 9]}, "cooling": {"a": [0, -1]}}},
+        {"circumstances": {"trip_mc": {"z": 80}, "temperature_mc": {"y": [90], "z": [79]}}},
         {"circumstances": {"realtime_tasks": [{"name": "x", "policy": "rr", "priority": 50}]}},
         {
             "circumstances": {

@@ -18,10 +18,24 @@ from deadbeat.targets.readings import Reading, Readings
 _CPU = "/sys/devices/system/cpu"
 _FREQUENCY = f"{_CPU}/cpu*/cpufreq/scaling_cur_freq"
 _THROTTLE = f"{_CPU}/cpu*/thermal_throttle/*_throttle_count"
+_LIMIT = f"{_CPU}/cpu*/cpufreq/scaling_max_freq"
 _ZONES = "/sys/class/thermal/thermal_zone*/temp"
+_COOLING = "/sys/class/thermal/cooling_device*/cur_state"
+_COOLING_TYPES = "/sys/class/thermal/cooling_device*/type"
+#: Read once before a run: they do not change.
+_TRIPS = "/sys/class/thermal/thermal_zone*/trip_point_*_temp"
+_TRIP_TYPES = "/sys/class/thermal/thermal_zone*/trip_point_*_type"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _PRESSURE = tuple(f"/proc/pressure/{name}" for name in ("cpu", "io", "memory"))
-_FILES = ("/proc/stat", "/proc/interrupts", _CLOCK, _FREQUENCY, _THROTTLE, _ZONES, *_PRESSURE)
+_FILES = (
+    *("/proc/stat", "/proc/interrupts", _CLOCK, _FREQUENCY, _LIMIT, _THROTTLE, _ZONES),
+    *(_COOLING, _COOLING_TYPES, *_PRESSURE),
+)
+#: Types of cooling devices that slow processors down: by frequency (Arm and others), by ACPI's
+#: states, by forced idleness. Fans and what else there is do not.
+_SLOWING = ("thermal-cpufreq", "cpufreq", "Processor", "thermal-idle", "idle", "intel_powerclamp")
+#: Trip points from which on the kernel slows a processor down.
+_SLOWED_FROM = ("passive", "hot", "critical")
 
 #: Read before and after a run.
 COMMANDS = {"log": "dmesg", "processes": "cat /proc/[0-9]*/stat 2>/dev/null; true"}
@@ -38,6 +52,10 @@ _STALL = re.compile(
     r"|hrtimer: interrupt took|RT throttling|temperature above threshold|perf: interrupt took",
     re.I,
 )
+#: Printed once a boot (printk_deferred_once): what was there before a run says nothing of it, and
+#: hides what happens in it.
+_THROTTLING = "RT throttling activated"
+_LOG_BEGINS = "Linux version "
 _STALLS_TOLD = 5
 _INTERRUPTS_TOLD = 12
 #: Of proc_pid_stat(5), counted from behind the name.
@@ -65,11 +83,15 @@ class Snapshot:
         interrupts: CPU -> name of a line of /proc/interrupts -> count.
         temperature_mc: Thermal zone -> thousandths of a degree Celsius.
         frequency_khz, throttled: CPU -> frequency now; times it was throttled since boot.
+        limit_khz: CPU -> highest frequency that it may have now.
+        cooling: Cooling device that slows processors down -> its state; 0: it does not.
+        trip_mc: Thermal zone -> temperature from which on processors are slowed down.
         pressure_us: ``cpu``, ``io``, ``memory`` -> microseconds in which some task waited for it.
         clocksource: Name.
         load_ticks: CPU time of all processes of the load that run, and of their children that
             have ended; None: could not be read.
         log: Lines of the kernel's log that tell of a stall.
+        log_whole: Whether the log reaches back to the boot; None: could not be read.
         realtime: Real-time tasks: ``task`` (number), ``name``, ``policy``, ``priority``; None: not
             asked, or not to be had.
         dma_latency_us: What /dev/cpu_dma_latency is held at; None: as ``realtime``.
@@ -81,10 +103,14 @@ class Snapshot:
     temperature_mc: Mapping[str, int] = field(factory=dict)
     frequency_khz: Mapping[int, int] = field(factory=dict)
     throttled: Mapping[int, int] = field(factory=dict)
+    limit_khz: Mapping[int, int] = field(factory=dict)
+    cooling: Mapping[str, int] = field(factory=dict)
+    trip_mc: Mapping[str, int] = field(factory=dict)
     pressure_us: Mapping[str, int] = field(factory=dict)
     clocksource: str = ""
     load_ticks: int | None = None
     log: tuple[str, ...] = ()
+    log_whole: bool | None = None
     realtime: tuple[Mapping[str, Any], ...] | None = None
     dma_latency_us: int | None = None
     missing: Mapping[str, str] = field(factory=dict)
@@ -96,7 +122,9 @@ def take(target: Target, *, first: bool = False) -> Snapshot:
     Raises:
         TargetError: Nothing at all could be read.
     """
-    return parse(target.read_many(_FILES, {**COMMANDS, **(FIRST_COMMANDS if first else {})}))
+    if not first:
+        return parse(target.read_many(_FILES, COMMANDS))
+    return parse(target.read_many((*_FILES, _TRIPS, _TRIP_TYPES), {**COMMANDS, **FIRST_COMMANDS}))
 
 
 def parse(readings: Readings) -> Snapshot:
@@ -151,10 +179,14 @@ def parse(readings: Readings) -> Snapshot:
             _cpu_of(path): value for path, value in numbers(_FREQUENCY, "frequency").items()
         },
         throttled=throttled,
+        limit_khz={_cpu_of(path): value for path, value in numbers(_LIMIT, "limit").items()},
+        cooling=_slowing(numbers(_COOLING, "cooling"), readings),
+        trip_mc=_trips(readings),
         pressure_us=pressure,
         load_ticks=None if processes is None else load_ticks(processes),
         clocksource=text(_CLOCK, "clocksource").strip(),
         log=tuple(line for line in (log or "").splitlines() if _STALL.search(line)),
+        log_whole=None if log is None else _LOG_BEGINS in log,
         realtime=None if tasks is None else realtime_tasks(tasks),
         dma_latency_us=int(dma) if dma and dma.strip().lstrip("-").isdigit() else None,
         missing=missing,
@@ -165,6 +197,28 @@ def _cpu_of(path: str) -> int:
     match = re.search(r"/cpu(\d+)/", path)
     assert match is not None
     return int(match[1])
+
+
+def _slowing(states: Mapping[str, int], readings: Readings) -> dict[str, int]:
+    """States of the devices that slow processors down, by their names and types."""
+    found = {}
+    for path, state in states.items():
+        kind = readings.files.get(path.replace("/cur_state", "/type"), Reading(None)).text or ""
+        if kind.startswith(_SLOWING):
+            found[f"{path.split('/')[-2]} {kind.strip()}"] = state
+    return found
+
+
+def _trips(readings: Readings) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for path in readings.patterns.get(_TRIPS, ()):
+        kind = readings.files.get(f"{path.removesuffix('_temp')}_type", Reading(None)).text or ""
+        text = (readings.files[path].text or "").strip()
+        # A trip point at 0 or below is one that is not set.
+        if kind.strip() in _SLOWED_FROM and text.isdigit() and int(text):
+            zone = path.split("/")[-2]
+            found[zone] = min(int(text), found.get(zone, int(text)))
+    return found
 
 
 def ticks_of(text: str) -> dict[int, Ticks]:
@@ -250,6 +304,15 @@ def compare(
             for cpu in cpus
             if cpu in before.frequency_khz
         },
+        "trip_mc": dict(before.trip_mc),
+        "limit_khz": {
+            str(cpu): [m.limit_khz[cpu] for m in moments if cpu in m.limit_khz]
+            for cpu in before.limit_khz
+        },
+        "cooling": {
+            name: [moment.cooling[name] for moment in moments if name in moment.cooling]
+            for name in before.cooling
+        },
         "throttled": {
             str(cpu): after.throttled[cpu] - before.throttled[cpu]
             for cpu in before.throttled
@@ -270,9 +333,19 @@ def compare(
         "realtime_tasks": None if before.realtime is None else list(map(dict, before.realtime)),
         "dma_latency_us": before.dma_latency_us,
         "readings": len(moments),
-        "missing": dict(before.missing) | dict(after.missing),
+        "missing": dict(before.missing) | dict(after.missing) | _unwitnessed(before),
     }
     return seen
+
+
+def _unwitnessed(before: Snapshot) -> dict[str, str]:
+    """Whether the kernel would have told of real-time throttling in a run; else why not."""
+    if any(_THROTTLING in line for line in before.log):
+        return {"rt throttling": "the kernel tells of it once a boot, and has: not known of a run"}
+    if before.log_whole is False:
+        reason = "the kernel tells of it once a boot, and the beginning of its log is gone"
+        return {"rt throttling": reason}
+    return {}
 
 
 def shares(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> dict[str, float]:

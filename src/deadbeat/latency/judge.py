@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -149,7 +149,11 @@ def _host(evidence: Evidence) -> Iterator[Problem]:
         text = f"the host gave the time to others: {_shares(much)} stolen"
         yield _problem("steal", text, "invalid" if worst > STEAL_INVALID else "warning")
     for line in evidence.circumstances.get("stalls") or ():
-        yield _problem("stall", f"the kernel's log: {line.strip()}")
+        if "RT throttling activated" in line:
+            text = f"real-time tasks were kept from their CPU: {line.strip()}"
+            yield _problem("rt-throttled", text, "invalid")
+        else:
+            yield _problem("stall", f"the kernel's log: {line.strip()}")
 
 
 def _frequency(evidence: Evidence) -> Iterator[Problem]:
@@ -160,11 +164,47 @@ def _frequency(evidence: Evidence) -> Iterator[Problem]:
     }
     if throttled:
         counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in throttled.items())
-        yield _problem("throttled", f"throttled for heat or power: {counts}", "invalid")
+        text = f"throttled for heat or power: {counts}"
+        yield _problem("throttled", text, _where(throttled, evidence.request))
+    yield from _heat(evidence)
     for cpu, values in (evidence.circumstances.get("frequency_khz") or {}).items():
         if values and max(values) > min(values) * (1 + FREQUENCY_RANGE):
-            text = f"CPU {cpu} ran at {min(values) / 1000:.0f} to {max(values) / 1000:.0f} MHz"
+            text = (
+                f"CPU {cpu} ran at {min(values) / 1000:.0f} to {max(values) / 1000:.0f} MHz, seen"
+                f" at {len(values)} moments"
+            )
             yield _problem("frequency-moved", text)
+
+
+def _where(cpus: Iterable[str], request: Request) -> Seriousness:
+    """What happened to ``cpus`` makes a run invalid only where one of them was measured."""
+    return "invalid" if {*cpus} & {*map(str, request.cpus)} else "warning"
+
+
+def _heat(evidence: Evidence) -> Iterator[Problem]:
+    """Slowed down by the kernel's own cooling, as machines without x86's counters are."""
+    seen = evidence.circumstances
+    limits = seen.get("limit_khz") or {}
+    fell = {cpu: values for cpu, values in limits.items() if values and min(values) < values[0]}
+    if fell:
+        said = [f"CPU {c} {v[0] / 1000:.0f} to {min(v) / 1000:.0f} MHz" for c, v in fell.items()]
+        text = f"the highest frequency was lowered meanwhile: {', '.join(said[:_TOLD])}"
+        yield _problem("throttled", text, _where(fell, evidence.request))
+    cooling = {
+        name: max(v) for name, v in (seen.get("cooling") or {}).items() if max(v, default=0) > 0
+    }
+    if cooling and not fell:
+        said = [f"{name} at state {state}" for name, state in cooling.items()]
+        text = f"the kernel slows processors down for heat: {', '.join(said[:_TOLD])}"
+        yield _problem("throttled", text, "invalid")
+    for zone, trip in (seen.get("trip_mc") or {}).items():
+        values = (seen.get("temperature_mc") or {}).get(zone) or ()
+        if values and max(values) >= trip:
+            text = (
+                f"{zone} reached {max(values) / 1000:.1f} degrees Celsius: from"
+                f" {trip / 1000:.1f} on the kernel slows processors down"
+            )
+            yield _problem("hot", text)
 
 
 def _thread(evidence: Evidence) -> Iterator[Problem]:

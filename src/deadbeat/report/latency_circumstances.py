@@ -19,6 +19,9 @@ _NUMBERS: Mapping[str, tuple[str, float, str]] = {
     "steal_share": ("stolen by the host, CPU {}", 100, " %"),
     "temperature_mc": ("temperature, {}", 1e-3, " °C"),
     "frequency_khz": ("frequency, CPU {}", 1e-3, " MHz"),
+    "trip_mc": ("slowed down from, {}", 1e-3, " °C"),
+    "limit_khz": ("highest frequency allowed, CPU {}", 1e-3, " MHz"),
+    "cooling": ("state of {}, which slows processors", 1, ""),
     "throttled": ("times throttled, CPU {}", 1, ""),
     "pressure_us": ("time in which some task waited for {}", 1e-3, " ms"),
 }
