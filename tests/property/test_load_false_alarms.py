@@ -4,52 +4,59 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.loads import MS, back_to_back, run_of
 
-from deadbeat.analysis.load import Figures, _verdict, difference_of, figures_of
+from deadbeat.analysis.load_estimates import Counted, difference_of
+from deadbeat.analysis.permutation import holm
 
-WINDOW_S = 2
-
-
-def drawn(counts: list[int]) -> list[Figures]:
-    """A run per count of failures."""
-    found = []
-    for repeat, count in enumerate(counts, 1):
-        rounds = back_to_back([10 * MS] * 5 + [20 * MS] * count)
-        run = run_of(rounds, repeat=repeat, window_ns=(0, WINDOW_S * 1_000_000_000))
-        found.append(figures_of(run, deadline_ns=15 * MS, period_ns=None))
-    return found
+WINDOW_S = 2.0
 
 
-def alarms(*, rate: float, clustered: bool, runs: int, times: int) -> float:
-    """Share of comparisons of a law with itself that are called a difference."""
-    draw = np.random.default_rng(round(rate * 1000) + 10 * runs + clustered)
+def drawn(counts: list[int], burst: int = 1) -> list[Counted]:
+    """A run per number of occasions, of ``burst`` failures each."""
+    return [
+        Counted(occasions=(burst,) * count, released=100_000, seconds=WINDOW_S) for count in counts
+    ]
+
+
+def alarms(
+    *, rate: float, clustered: bool = False, burst: int = 1, tried: int = 6, runs: int, times: int
+) -> float:
+    """Share of tests of ``tried`` remedies without effect in which one is called a difference."""
+    draw = np.random.default_rng(round(rate * 1000) + 10 * runs + clustered + 100 * burst)
     called = 0
-    for _ in range(times):
+
+    def side() -> list[Counted]:
         # clustered: a stall of the host comes in one run of three and brings several failures
-        mean = draw.gamma(0.5, 2 * rate, size=(2, runs)) if clustered else np.full((2, runs), rate)
-        before, after = (drawn(row.tolist()) for row in draw.poisson(mean * WINDOW_S))
-        any_failure = any(each.failures for each in (*before, *after))
-        verdict = _verdict(difference_of(before, after), any_failure)
-        called += verdict in ("fewer failures", "more failures")
+        mean = draw.gamma(0.5, 2 * rate, size=runs) if clustered else np.full(runs, rate)
+        return drawn(draw.poisson(mean * WINDOW_S).tolist(), burst)
+
+    for _ in range(times):
+        plain = side()
+        chances = holm([difference_of(plain, side()).p for _ in range(tried)])
+        called += min(chances) <= 0.05
     return called / times
 
 
-def test_few_comparisons_of_a_law_with_itself_are_called_a_difference() -> None:
-    assert alarms(rate=1.0, clustered=False, runs=5, times=100) <= 0.06
+@pytest.mark.parametrize("burst", [1, 25])
+def test_few_tests_without_an_effect_call_one_a_difference(burst: int) -> None:
+    assert alarms(rate=1.0, burst=burst, runs=5, times=40) <= 0.05
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("rate", [0.2, 1.0, 4.0])
-@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize(("clustered", "burst"), [(False, 1), (True, 1), (False, 10), (False, 50)])
 @pytest.mark.parametrize("runs", [3, 5])
-def test_at_most_one_in_twenty_is_called_a_difference(
-    rate: float, clustered: bool, runs: int
+@pytest.mark.parametrize("tried", [1, 6, 13])
+def test_at_most_one_test_in_twenty_calls_one_a_difference(
+    rate: float, clustered: bool, burst: int, runs: int, tried: int
 ) -> None:
-    # 1000 comparisons: 5 % and three standard errors
-    assert alarms(rate=rate, clustered=clustered, runs=runs, times=1000) <= 0.05 + 0.021
+    # 200 tests: 5 % and three standard errors
+    found = alarms(rate=rate, clustered=clustered, burst=burst, tried=tried, runs=runs, times=200)
+    assert found <= 0.05 + 0.046
 
 
 def test_a_real_difference_is_found() -> None:
     before, after = drawn([6, 7, 5, 8, 6]), drawn([0, 1, 0, 0, 1])
-    assert _verdict(difference_of(before, after), any_failure=True) == "fewer failures"
+    found = difference_of(before, after)
+    assert found.p < 0.05 / 6
+    assert found.estimate.value < 0

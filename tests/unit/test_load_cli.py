@@ -11,7 +11,7 @@ import pytest
 from deadbeat.cli.main import main
 from deadbeat.report.load_write import COLUMNS
 
-QUICK = ["--normal", "0,4,8", "--seconds", "2", "--repeats", "3", "--no-figures", "--simulated"]
+QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
 
 
 @pytest.fixture(scope="module")

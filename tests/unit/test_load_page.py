@@ -38,7 +38,7 @@ def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
     assert text.startswith("Deadlines are missed from 4 ordinary threads on; with 4 of them 3.33")
     assert "With all remedies possible here: 0.00" in text
     fine = summary_of_runs([run_of(back_to_back([10 * MS] * 9), repeat=n) for n in (1, 2, 3)])
-    assert "fewer than 1.00 failures per second" in headline(fine)
+    assert "fewer than 1.00 occasions of failure per second" in headline(fine)
 
 
 def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:

@@ -1,15 +1,12 @@
 """Runs of a load test -> failures per second, response times, switches, lost work, effects; pure.
 
-The unit is the run: a stall of the host hits many rounds of one run and none of the next.
-Intervals are Student's over runs (of pairs of runs of one repeat where two conditions are
-compared), and never narrower than that of a Poisson count of the same size: five runs with one
-failure each look as if nothing varied. Where no failure was seen the upper end is 3 / seconds (the
-rule of three).
+Estimates and their intervals: `deadbeat.analysis.load_estimates`. Verdicts on remedies are by
+Holm's procedure over all of a test, remedies and numbers of ordinary threads: in at most one test
+of twenty without any effect one is called so.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,16 +15,27 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import student_half_width
+from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.load_causes import causes_of
-from deadbeat.analysis.load_lost import lost_of
+from deadbeat.analysis.load_estimates import (
+    Counted,
+    Integers,
+    count_of,
+    difference_of,
+    occasions,
+    p99_difference,
+    rate_of,
+    share_of,
+)
+from deadbeat.analysis.load_lost import PAIRS_MIN, lost_of
 from deadbeat.analysis.load_scene import Machine
+from deadbeat.analysis.permutation import holm
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
 from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary, Lost
 
-_Z = 1.959964
-_P99_PPM = 990_000
+#: What each of these verdicts may err, all of a test together.
+_LEVEL = 0.05
 
 
 @frozen(kw_only=True)
@@ -36,36 +44,31 @@ class Figures:
 
     Attributes:
         counted: Which of its rounds count.
-        released, failures: Skipped releases included.
+        counted_failures: Of rounds that count, skipped releases included.
         work_per_s: Of the ordinary threads; None without any.
     """
 
     run: LoadRun
     counted: NDArray[np.bool_]
-    released: int
-    failures: int
+    counted_failures: Counted
     work_per_s: float | None
+
+    @property
+    def released(self) -> int:
+        return self.counted_failures.released
+
+    @property
+    def failures(self) -> int:
+        return self.counted_failures.failures
 
     @property
     def response_ns(self) -> NDArray[np.int64]:
         return self.run.rounds.response_ns[self.counted]
 
-    @property
-    def failures_per_s(self) -> float:
-        return self.failures / self.run.window_s
-
     def per_s(self, column: str) -> float:
         """Sum of a column of the rounds that count, per second of window."""
         values = self.run.rounds.columns()[column][self.counted]
         return float(values.sum()) / self.run.window_s
-
-    @property
-    def p99_ns(self) -> float:
-        """By nearest rank; 0 without a round."""
-        ordered = np.sort(self.response_ns)
-        if not len(ordered):
-            return 0.0
-        return float(ordered[-(-len(ordered) * _P99_PPM // 1_000_000) - 1])
 
 
 def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Figures:
@@ -79,66 +82,28 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Figu
     last = high - deadline_ns if period_ns else high - 1
     counted = (rounds.release_ns >= low) & (rounds.release_ns <= last)
     skipped = _skipped(rounds, period_ns, low, last)
-    late = int((rounds.response_ns[counted] > deadline_ns).sum())
+    late = counted & (rounds.response_ns > deadline_ns)
     seconds = (run.sampled_ns[1] - run.sampled_ns[0]) / 1e9
     return Figures(
         run=run,
         counted=counted,
-        released=int(counted.sum()) + skipped,
-        failures=late + skipped,
+        counted_failures=Counted(
+            occasions=occasions(late + skipped),
+            released=int(counted.sum() + skipped.sum()),
+            seconds=run.window_s,
+        ),
         work_per_s=sum(run.normal_units) / seconds if run.normal_units and seconds > 0 else None,
     )
 
 
-def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> int:
+def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Integers:
+    """Releases that each round skipped, of those that count."""
     if not period_ns:
-        return 0
-    skips = zip(rounds.release_ns.tolist(), rounds.skipped.tolist(), strict=True)
-    return sum(
-        low <= release + number * period_ns <= last
-        for release, count in skips
-        for number in range(1, count + 1)
-    )
-
-
-# --- estimates ----------------------------------------------------------------------------------
-
-
-def mean_of(values: Sequence[float], *, floor: float = 0.0) -> Estimate:
-    """Mean over runs; half of its interval is ``floor`` at least."""
-    array = np.asarray(values, np.float64)
-    mean = float(array.mean())
-    if len(array) < 2:
-        return Estimate(value=mean)
-    half = max(student_half_width(array), floor)
-    return Estimate(value=mean, low=mean - half, high=mean + half)
-
-
-def count_of(values: Sequence[float]) -> Estimate:
-    """Mean of what cannot be below 0."""
-    found = mean_of(values)
-    return found if found.low is None else evolve(found, low=max(found.low, 0.0))
-
-
-def rate_of(figures: Sequence[Figures]) -> Estimate:
-    """Failures per second."""
-    seconds = sum(each.run.window_s for each in figures)
-    failures = sum(each.failures for each in figures)
-    if not failures:
-        return Estimate(value=0.0, low=0.0, high=3 / seconds)
-    found = mean_of(
-        [each.failures_per_s for each in figures], floor=_Z * math.sqrt(failures) / seconds
-    )
-    return found if found.low is None else evolve(found, low=max(found.low, 0.0))
-
-
-def difference_of(before: Sequence[Figures], after: Sequence[Figures]) -> Estimate:
-    """Failures per second, after - before, of pairs in their order."""
-    seconds = sum(each.run.window_s for each in after)
-    count = sum(each.failures for each in (*before, *after))
-    floor = _Z * math.sqrt(count) / seconds if count else 3 / seconds
-    pairs = zip(before, after, strict=True)
-    return mean_of([b.failures_per_s - a.failures_per_s for a, b in pairs], floor=floor)
+        return np.zeros(len(rounds), np.int64)
+    first = np.maximum(-((rounds.release_ns - low) // period_ns), 1)
+    final = np.minimum((last - rounds.release_ns) // period_ns, rounds.skipped)
+    found: Integers = np.maximum(final - first + 1, 0)
+    return found
 
 
 # --- cells --------------------------------------------------------------------------------------
@@ -253,7 +218,7 @@ def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
     return {
         "released": sum(each.released for each in valid),
         "failures": sum(each.failures for each in valid),
-        "failures_per_s": rate_of(valid),
+        "failures_per_s": rate_of([each.counted_failures for each in valid]),
         "response": Histogram.of(responses.tolist()),
         "involuntary_per_s": count_of([each.per_s("involuntary") for each in valid]),
         "voluntary_per_s": count_of([each.per_s("voluntary") for each in valid]),
@@ -286,14 +251,14 @@ def _work_lost(valid: Sequence[Figures], references: Sequence[Figures]) -> Estim
         for each in valid
         if each.work_per_s is not None and (without := known.get(each.run.key.repeat))
     ]
-    return mean_of(shares) if shares else None
+    return share_of(shares) if shares else None
 
 
 # --- effects ------------------------------------------------------------------------------------
 
 
 def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effect, ...]:
-    found = []
+    found: list[tuple[Effect, float]] = []
     for condition, normal in sorted(groups, key=_place):
         if condition in (PLAIN, REFERENCE) or (PLAIN, normal) not in groups:
             continue
@@ -303,34 +268,44 @@ def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effec
         if both:
             pairs = [before[r] for r in both], [after[r] for r in both]
             found.append(_effect(condition, normal, *pairs))
-    return tuple(found)
+    chances = holm([p for _, p in found])
+    return tuple(
+        evolve(effect, verdict=_verdict(effect, p))
+        for (effect, _), p in zip(found, chances, strict=True)
+    )
 
 
 def _effect(
     condition: str, normal: int, before: Sequence[Figures], after: Sequence[Figures]
-) -> Effect:
-    failures = difference_of(before, after)
-    pairs = zip(before, after, strict=True)
-    return Effect(
+) -> tuple[Effect, float]:
+    """Without its verdict; the chance of such a difference where there is none."""
+    first, last = ([each.counted_failures for each in side] for side in (before, after))
+    found = difference_of(first, last)
+    effect = Effect(
         condition=condition,
         normal=normal,
         pairs=len(before),
-        failures_before=float(np.mean([each.failures_per_s for each in before])),
-        failures_after=float(np.mean([each.failures_per_s for each in after])),
-        failures=failures,
-        p99_ns=mean_of([b.p99_ns - a.p99_ns for a, b in pairs]),
-        verdict=_verdict(failures, any(each.failures for each in (*before, *after))),
+        failures_before=float(np.mean([each.per_s for each in first])),
+        failures_after=float(np.mean([each.per_s for each in last])),
+        failures=found.estimate,
+        p99_ns=p99_difference(
+            [each.response_ns for each in before],
+            [each.response_ns for each in after],
+            seed=seed_of(condition, normal),
+        ),
+        verdict="",
     )
+    return effect, found.p
 
 
-def _verdict(difference: Estimate, any_failure: bool) -> str:
-    if not any_failure:
+def _verdict(effect: Effect, p: float) -> str:
+    if not effect.failures_before and not effect.failures_after:
         return "no failures either way"
-    if difference.high is not None and difference.high < 0:
-        return "fewer failures"
-    if difference.low is not None and difference.low > 0:
-        return "more failures"
-    return "no difference shown"
+    if effect.pairs < PAIRS_MIN:
+        return "too few repeats"
+    if p > _LEVEL:
+        return "no difference shown"
+    return "fewer failures" if effect.failures.value < 0 else "more failures"
 
 
 def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
@@ -348,4 +323,4 @@ def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
     )
 
 
-__all__ = ["Figures", "difference_of", "figures_of", "mean_of", "rate_of", "summarise_load"]
+__all__ = ["Figures", "figures_of", "summarise_load"]

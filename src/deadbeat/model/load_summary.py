@@ -11,7 +11,7 @@ from deadbeat.model.histogram import Histogram
 
 @frozen(kw_only=True)
 class Estimate:
-    """A mean over runs with its 95 % interval; None: fewer than two runs say nothing of it."""
+    """A mean over runs with its 95 % interval; None: it cannot be bounded, as with one run."""
 
     value: float
     low: float | None = None
@@ -46,7 +46,8 @@ class LoadCell:
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
         failures: Those over the deadline, and the skipped.
-        failures_per_s: As an estimate; where none was seen ``high`` is 3 / ``seconds``.
+        failures_per_s: As an estimate; where none was seen ``high`` is 3 / ``seconds``: of
+            occasions, failures in a row being one.
         response: Response times of the rounds that ran; None of ``reference``.
         involuntary_per_s, voluntary_per_s, moves_per_s: Context switches and moves between CPUs.
         work_per_s: Of all ordinary threads, thousands of additions; None without any.
@@ -82,9 +83,9 @@ class Effect:
         pairs: Repeats that have both.
         failures_before, failures_after: Per second, means.
         failures: Difference per second, after - before.
-        p99_ns: Difference of the 99 % quantile of the response time, likewise.
-        verdict: ``fewer failures``, ``more failures``, ``no difference shown``, ``no failures
-            either way``.
+        p99_ns: Difference of the 99 % quantiles of the response times of all rounds of these runs.
+        verdict: ``fewer failures``, ``more failures`` (5 % for all verdicts of the test together),
+            ``no difference shown``, ``no failures either way``, ``too few repeats``.
     """
 
     condition: str

@@ -73,7 +73,7 @@ def _failures(summary: LoadSummary) -> Chart:
     return Chart(
         name="load-failures",
         title="Missed deadlines",
-        caption="Bands: 95 %, over runs. A mark above a point at 0: as many may still hide.",
+        caption=_failures_caption(curves),
         panels=(
             Panel(
                 title="Failures",
@@ -84,6 +84,16 @@ def _failures(summary: LoadSummary) -> Chart:
             ),
         ),
     )
+
+
+def _failures_caption(curves: Sequence[Curve]) -> str:
+    text = "Bands: 95 %, over runs."
+    if any(any(curve.bounded) for curve in curves):
+        text += (
+            " Where none was seen the band ends at the occasions per second that may still hide;"
+            " failures in a row are one occasion."
+        )
+    return text
 
 
 def _exceeding(response: Histogram, label: str, look: int) -> Curve:

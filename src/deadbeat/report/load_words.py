@@ -181,7 +181,8 @@ def headline(summary: LoadSummary) -> str:
         bound = max(c.failures_per_s.high or 0.0 for c in plain if c.failures_per_s)
         return (
             f"No deadline was missed with up to {most.normal} ordinary threads; with 95 %"
-            f" confidence each number of them has fewer than {bound:.2f} failures per second."
+            f" confidence each number of them has fewer than {bound:.2f} occasions of failure per"
+            " second (failures in a row are one occasion)."
         )
     first = min(cell.normal for cell in failing)
     begins = f"from {first} ordinary threads on" if first else "even without ordinary threads"

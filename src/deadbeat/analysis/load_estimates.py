@@ -1,0 +1,258 @@
+"""Means and differences over the runs of a load test, with intervals that hold for bursts.
+
+The unit is the run: a stall of the host hits many rounds of one run and none of the next. Intervals
+are Student's over runs (of pairs of runs of one repeat where two conditions are compared), and
+never narrower than chance alone makes them within runs: failures in a row are one occasion, and
+occasions come as a Poisson process. Where a share s of all rounds fails, the variance of their
+number is (1 - s)^2 sum m^2 over occasions of m failures: exact for occasions and pauses of
+exponential length (an alternating renewal process), the compound Poisson's where failures are rare,
+and nothing where all rounds fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from attrs import evolve, frozen
+from numpy.typing import NDArray
+
+from deadbeat.analysis.binomial import at_most, quantile_ranks
+from deadbeat.analysis.bootstrap import arm_factor, random_indices, student_half_width, t_cdf
+from deadbeat.model.load_summary import Estimate
+
+Integers = NDArray[np.int64]
+
+_Z = 1.959964
+_TAIL = 0.025
+#: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).
+_NONE_SEEN = 3.0
+_RESAMPLES = 2000
+#: Above so many a Poisson count is told from its cube root (E. B. Wilson and M. M. Hilferty, 1931).
+_MANY = 500.0
+_P99 = 0.99
+
+
+@frozen(kw_only=True)
+class Counted:
+    """Failures of one run: how many on each occasion, of how many rounds, in which time."""
+
+    occasions: tuple[int, ...]
+    released: int
+    seconds: float
+
+    @property
+    def failures(self) -> int:
+        return sum(self.occasions)
+
+    @property
+    def per_s(self) -> float:
+        return self.failures / self.seconds
+
+
+@frozen(kw_only=True)
+class Difference:
+    """After - before, and the chance of one as large where nothing differs."""
+
+    estimate: Estimate
+    p: float
+
+
+def occasions(misses: Integers) -> tuple[int, ...]:
+    """Sizes of stretches of rounds in a row that each missed one deadline or more."""
+    edges = np.flatnonzero(np.diff((misses > 0).astype(np.int8), prepend=0, append=0))
+    starts = edges[::2]
+    sizes = np.add.reduceat(misses, starts) if len(starts) else misses[:0]
+    return tuple(sizes.tolist())
+
+
+def mean_of(values: Sequence[float]) -> Estimate:
+    """Mean over runs."""
+    array = np.asarray(values, np.float64)
+    mean = float(array.mean())
+    if len(array) < 2:
+        return Estimate(value=mean)
+    half = student_half_width(array)
+    return Estimate(value=mean, low=mean - half, high=mean + half)
+
+
+def count_of(values: Sequence[float]) -> Estimate:
+    """Mean of what cannot be below 0."""
+    return within(mean_of(values), 0.0, math.inf)
+
+
+def share_of(values: Sequence[float]) -> Estimate:
+    """Mean of shares of a whole."""
+    return within(mean_of(values), 0.0, 1.0)
+
+
+def within(estimate: Estimate, least: float, most: float) -> Estimate:
+    """Its interval cut to what is possible; it still holds the value, which was seen."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    low, high = min(estimate.value, least), max(estimate.value, most)
+    return evolve(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
+
+
+def _variance(runs: Sequence[Counted]) -> float:
+    """Of the number of failures of all runs, by chance within them."""
+    failures = sum(run.failures for run in runs)
+    share = failures / max(sum(run.released for run in runs), failures, 1)
+    return (1 - share) ** 2 * sum(size * size for run in runs for size in run.occasions)
+
+
+def rate_of(runs: Sequence[Counted]) -> Estimate:
+    """Failures per second; where none was seen the upper end is that of occasions."""
+    seconds = sum(run.seconds for run in runs)
+    failures = sum(run.failures for run in runs)
+    if not failures:
+        return Estimate(value=0.0, low=0.0, high=_NONE_SEEN / seconds)
+    found = count_of([run.per_s for run in runs])
+    if found.low is None or found.high is None:
+        return found
+    size = _variance(runs) / failures
+    if size <= 0:
+        return found
+    low, high = poisson_interval(failures / size)
+    scale = size / seconds
+    return evolve(found, low=min(found.low, low * scale), high=max(found.high, high * scale))
+
+
+def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Difference:
+    """Failures per second of pairs in their order."""
+    seconds = sum(run.seconds for run in (*before, *after)) / 2
+    pairs = zip(before, after, strict=True)
+    values = np.array([b.per_s - a.per_s for a, b in pairs])
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Difference(estimate=Estimate(value=mean), p=1.0)
+    first, last = (sum(run.failures for run in side) for side in (before, after))
+    variance = _variance(before) + _variance(after)
+    floor = math.sqrt(variance) / seconds
+    half = max(student_half_width(values), _Z * floor)
+    if not first + last:
+        half = _NONE_SEEN / seconds
+    size = max(variance / (first + last), 1.0) if first + last else 1.0
+    chances = [_student_p(values), _normal_p(mean, floor), _sides_p(first, last, size)]
+    estimate = Estimate(value=mean, low=mean - half, high=mean + half)
+    return Difference(estimate=estimate, p=max(chances))
+
+
+def _student_p(values: NDArray[np.float64]) -> float:
+    error = float(values.std(ddof=1)) / math.sqrt(len(values))
+    mean = abs(float(values.mean()))
+    if error <= mean * 1e-12:
+        return 1.0 if mean == 0 else 0.0
+    return max(0.0, 2 * (1 - t_cdf(mean / error, len(values) - 1)))
+
+
+def _normal_p(mean: float, error: float) -> float:
+    if not error:
+        return 0.0 if mean else 1.0
+    return 2 * NormalDist().cdf(-abs(mean) / error)
+
+
+def _sides_p(first: int, last: int, size: float) -> float:
+    """Chance that of as many occasions so many more are on one side (exact, two-sided)."""
+    total = math.floor((first + last) / size)
+    more = math.floor(max(first, last) / size)
+    return min(2 * (1 - at_most(more - 1, total, 0.5)), 1.0) if more > 0 else 1.0
+
+
+# --- a quantile of the response time -------------------------------------------------------------
+
+
+def p99_of(values: Integers) -> Estimate:
+    """The 99 % quantile of rounds by nearest rank, with the ranks between which it lies; an end is
+    None where no round is far enough out."""
+    ordered = np.sort(values)
+    low, high = quantile_ranks(len(ordered), _P99)
+    return Estimate(
+        value=_p99(ordered),
+        low=None if low is None else float(ordered[low - 1]),
+        high=None if high is None else float(ordered[high - 1]),
+    )
+
+
+def _p99(ordered: Integers) -> float:
+    return float(ordered[-(-len(ordered) * 99 // 100) - 1])
+
+
+def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, seed: int) -> Estimate:
+    """Difference of the 99 % quantiles of all rounds of the runs, after - before, ns.
+
+    Its interval is the wider of two at each end: within runs by ranks, both sides joined by their
+    squares (R. G. Newcombe, Statistics in Medicine 17, 1998), and between runs by drawing pairs
+    anew, with arms as in `analysis.bootstrap`. Without a rank far enough out there is none.
+    """
+    one, other = p99_of(np.concatenate(before)), p99_of(np.concatenate(after))
+    value = other.value - one.value
+    if len(before) < 2 or None in (one.low, one.high, other.low, other.high):
+        return Estimate(value=value)
+    assert one.low is not None
+    assert one.high is not None
+    assert other.low is not None
+    assert other.high is not None
+    down = math.hypot(one.high - one.value, other.value - other.low)
+    up = math.hypot(one.value - one.low, other.high - other.value)
+    drawn = _drawn(before, after, seed=seed)
+    factor = arm_factor(len(before), _TAIL)
+    least, most = np.quantile(drawn, [_TAIL, 1 - _TAIL]).tolist()
+    return Estimate(
+        value=value,
+        low=value - max(down, factor * (value - least)),
+        high=value + max(up, factor * (most - value)),
+    )
+
+
+def _drawn(
+    before: Sequence[Integers], after: Sequence[Integers], *, seed: int
+) -> NDArray[np.float64]:
+    pairs = len(before)
+    known: dict[tuple[int, ...], float] = {}
+    picks = random_indices(_RESAMPLES * pairs, below=pairs, seed=seed).reshape(-1, pairs)
+    found = []
+    for row in np.sort(picks, axis=1).tolist():
+        pick = tuple(row)
+        if pick not in known:
+            sides = (np.sort(np.concatenate([side[i] for i in pick])) for side in (before, after))
+            first, last = (_p99(side) for side in sides)
+            known[pick] = last - first
+        found.append(known[pick])
+    return np.array(found)
+
+
+# --- a Poisson count -----------------------------------------------------------------------------
+
+
+def poisson_interval(count: float) -> tuple[float, float]:
+    """Means between which that of a Poisson count lies with 95 %, exact (F. Garwood, Biometrika
+    28, 1936); an effective count need not be whole."""
+    low = _gamma_quantile(count, _TAIL) if count > 0 else 0.0
+    return low, _gamma_quantile(count + 1, 1 - _TAIL)
+
+
+def _gamma_quantile(shape: float, probability: float) -> float:
+    z = NormalDist().inv_cdf(probability)
+    if shape > _MANY:
+        return float(shape * (1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3)
+    low, high = 0.0, shape + 10 * math.sqrt(shape) + 20
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _gamma_cdf(shape, middle) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _gamma_cdf(shape: float, value: float) -> float:
+    """By its series (Abramowitz & Stegun, 6.5.29)."""
+    if value <= 0:
+        return 0.0
+    term = total = math.exp(shape * math.log(value) - value - math.lgamma(shape + 1))
+    step = shape
+    while term > total * 1e-15 and term > 0:
+        step += 1
+        term *= value / step
+        total += term
+    return total
