@@ -28,6 +28,20 @@ def limits(runtime: int, period: int = 1_000_000) -> dict[str, str]:
     return {RUNTIME: f"{runtime}\n", PERIOD: f"{period}\n", **ONLINE}
 
 
+V2 = "/sys/fs/cgroup"
+
+
+def grouped(path: str, *lines: str, says: str) -> Case:
+    """A process in the control group ``path`` of version 2, and the files of its groups."""
+    files = {
+        "/proc/cmdline": "quiet\n",
+        "/proc/self/cgroup": f"0::{path}\n",
+        "/proc/self/mountinfo": f"30 23 0:26 / {V2} rw shared:9 - cgroup2 cgroup2 rw\n",
+    }
+    told = "".join(f"{line}\n" for line in ("none", *lines))
+    return case(files, outputs={"group-rt-runtime": told, **config("RT_GROUP_SCHED=y")}, says=says)
+
+
 def sysctl(name: str, values: tuple[int, int], option: str = "") -> dict[str, Case]:
     path = f"/proc/sys/kernel/{name}"
     cases = {
@@ -82,12 +96,28 @@ CASES: Cases = {
         "pass not built": case(outputs={"group-rt-runtime": "none\n", **config("SMP=y")}),
         "pass switched off": case({"/proc/cmdline": "rt_group_sched=0\n"}, outputs={
             "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}),
-        "pass root": case({"/proc/cmdline": "quiet\n", "/proc/self/cgroup": "0::/\n"}, outputs={
-            "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}),
+        "pass default": case({"/proc/cmdline": "quiet\n"}, outputs={
+            "group-rt-runtime": "none\n",
+            **config("RT_GROUP_SCHED=y", "RT_GROUP_SCHED_DEFAULT_DISABLED=y")}),
+        "pass root": grouped("/", f"{V2}/cgroup.controllers cpu memory", says="the root group"),
+        "pass root without": grouped("/", f"{V2}/cgroup.controllers ", says="the root group"),
+        "pass not controlled": grouped(
+            "/job", f"{V2}/job/cgroup.type domain", f"{V2}/job/cgroup.controllers memory",
+            f"{V2}/cgroup.controllers cpu memory", says="the root group"),
         "fail": case(outputs={"group-rt-runtime": "/sys/fs/cgroup/cpu/a/cpu.rt_runtime_us 0\n"},
                      says="/sys/fs/cgroup/cpu/a/cpu.rt_runtime_us 0"),
-        "fail v2": case({"/proc/cmdline": "quiet\n", "/proc/self/cgroup": "0::/job\n"}, outputs={
-            "group-rt-runtime": "none\n", **config("RT_GROUP_SCHED=y")}, says="cgroup v2"),
+        "fail v2": grouped("/job", f"{V2}/job/cgroup.type domain",
+                           f"{V2}/job/cgroup.controllers cpu", says=f"{V2}/job"),
+        "fail above": grouped(
+            "/a/job", f"{V2}/a/job/cgroup.type domain", f"{V2}/a/job/cgroup.controllers memory",
+            f"{V2}/a/cgroup.type domain", f"{V2}/a/cgroup.controllers cpu memory",
+            f"{V2}/cgroup.controllers cpu", says=f"{V2}/a |"),
+        "fail container": grouped("/", f"{V2}/cgroup.type domain", f"{V2}/cgroup.controllers cpu",
+                                  says=f"{V2} |"),
+        "unknown container": grouped("/", f"{V2}/cgroup.type domain",
+                                     f"{V2}/cgroup.controllers memory", says="out of sight"),
+        "unknown v1": case({"/proc/cmdline": "quiet\n"}, outputs={
+            "group-rt-runtime": "absent\n", **config("RT_GROUP_SCHED=y")}),
         "unknown": case(outputs={"group-rt-runtime": "none\n"}),
     },
     "scheduler.timer-migration": sysctl("timer_migration", (0, 1)),

@@ -58,7 +58,7 @@ def diagnose(files, priority=90):
             "kernel.sched_rt_runtime_us is 0",
             "sysctl -w kernel.sched_rt_runtime_us=950000",
         ),
-        (CAPABLE_V2, "/user.slice/session-1.scope (v2) no RT bandwidth",
+        (CAPABLE_V2, "/sys/fs/cgroup/user.slice/session-1.scope (v2) no RT bandwidth",
          "echo $$ > /sys/fs/cgroup/cgroup.procs"),
         (
             changed(VIRTUAL_MACHINE, status=status(capabilities=SYS_NICE, seccomp=2)),
@@ -104,6 +104,29 @@ def test_a_lower_priority_needs_a_lower_limit():
 )
 def test_version_2_is_not_blamed_without_reason(files):
     assert "RT bandwidth allow it" in diagnose(replaced(CAPABLE_V2, files)).cause
+
+
+def test_a_group_without_the_controller_belongs_to_the_nearest_above_that_has_it():
+    files = {
+        "/sys/fs/cgroup/user.slice/session-1.scope/cgroup.controllers": "memory pids\n",
+        "/sys/fs/cgroup/user.slice/cgroup.controllers": "cpu memory pids\n",
+    }
+    found = diagnose(replaced(CAPABLE_V2, files))
+    assert "the control group /sys/fs/cgroup/user.slice (v2) no RT bandwidth" in found.cause
+
+
+#: What a container with a control group namespace of its own sees as the root.
+CONTAINER = {"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cgroup.type": "domain\n"}
+
+
+def test_the_root_of_a_container_is_no_root_group():
+    found = diagnose(replaced(CAPABLE_V2, CONTAINER))
+    assert "the control group /sys/fs/cgroup (v2) no RT bandwidth" in found.cause
+
+
+def test_what_is_above_a_container_is_out_of_sight():
+    files = {**CONTAINER, "/sys/fs/cgroup/cgroup.controllers": "memory pids\n"}
+    assert "cannot be seen from here" in diagnose(replaced(CAPABLE_V2, files)).cause
 
 
 def test_groups_switched_on_at_boot_are_blamed():

@@ -119,15 +119,44 @@ def _bandwidth_v1(read: Read, group: Cgroup) -> Diagnosis | None:
 
 
 def _bandwidth_v2(read: Read, group: Cgroup) -> Diagnosis | None:
-    # With RT_GROUP_SCHED, cgroup v2 has no file to grant RT bandwidth below the root group
-    # (Documentation/admin-guide/cgroup-v2.rst, "CPU").
-    controllers = (stripped(read, f"{group.folder}/cgroup.controllers") or "").split()
-    if group.folder == group.mount or "cpu" not in controllers or not _groups_realtime(read):
+    found = controlling_group(read, group)
+    if found == ROOT_GROUP or not _groups_realtime(read):
         return None
+    lacks = (
+        f"the control group {found} (v2) no RT bandwidth"
+        if found is not None
+        else f"perhaps a control group above {group.mount} (v2), which cannot be seen from here, no"
+        " RT bandwidth"
+    )
     return Diagnosis(
-        f"the kernel has RT_GROUP_SCHED and the control group {group.path} (v2) no RT bandwidth",
+        f"the kernel has RT_GROUP_SCHED and {lacks}",
         f"type: echo $$ > {group.mount}/cgroup.procs, or boot with rt_group_sched=0 (Linux 6.16)",
     )
+
+
+#: What `controlling_group` calls the group that has the machine's whole RT bandwidth.
+ROOT_GROUP = ""
+
+
+def controlling_group(read: Read, group: Cgroup) -> str | None:
+    """Folder of the group of version 2 whose CPU time ``group`` has: the nearest, upwards, for
+    which the ``cpu`` controller is enabled; `ROOT_GROUP`; None: it is above what can be seen.
+
+    With RT_GROUP_SCHED there is no file that grants RT bandwidth below the root group. What a
+    container sees as ``/`` need not be that: the root alone has no ``cgroup.type``
+    (Documentation/admin-guide/cgroup-v2.rst).
+    """
+    folder = group.folder
+    while True:
+        controllers = stripped(read, f"{folder}/cgroup.controllers")
+        top = folder == group.mount or not folder.startswith(f"{group.mount}/")
+        if top and controllers is not None and read(f"{folder}/cgroup.type") is None:
+            return ROOT_GROUP
+        if "cpu" in (controllers or "").split():
+            return folder
+        if top:
+            return None
+        folder = folder.rpartition("/")[0]
 
 
 def _groups_realtime(read: Read) -> bool:

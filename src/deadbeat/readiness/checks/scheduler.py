@@ -7,6 +7,7 @@ import re
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import CONFIG, DMESG, Facts, UnreadError
+from deadbeat.readiness.procfs import cpu_cgroup
 from deadbeat.readiness.reading_cpus import cpu_set
 from deadbeat.readiness.reading_values import (
     LOCKDOWN,
@@ -30,7 +31,7 @@ from deadbeat.readiness.reading_window import (
     tasks,
 )
 from deadbeat.readiness.reading_window import COMMANDS as WINDOW_COMMANDS
-from deadbeat.readiness.realtime import limit_holds
+from deadbeat.readiness.realtime import ROOT_GROUP, controlling_group, limit_holds
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
@@ -42,10 +43,26 @@ RESERVED = "command:deadline-tasks"
 COMMANDS = {
     **WINDOW_COMMANDS,
     # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
-    # the mount may begin at the group itself.
+    # the mount may begin at the group itself. Without one: what `controlling_group` reads.
     "group-rt-runtime": r"""
 group=$(sed -nE 's/^[0-9]+:([^:]*,)?cpu(,[^:]*)?:(.*)$/\3/p' /proc/self/cgroup)
-[ -n "$group" ] || { echo none; exit 0; }
+if [ -z "$group" ]; then
+    echo none
+    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    while read -r _ _ _ root top rest; do
+        case $rest in *' - cgroup2 '*) break ;; esac
+    done < /proc/self/mountinfo
+    [ -n "$top" ] || exit 0
+    [ "$root" = / ] || group=${group#"$root"}
+    folder=$top${group%/}
+    while :; do
+        for file in "$folder/cgroup.type" "$folder/cgroup.controllers"; do
+            [ ! -r "$file" ] || echo "$file $(cat "$file")"
+        done
+        [ "$folder" = "$top" ] && exit 0
+        folder=${folder%/*}
+    done
+fi
 for top in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
     for file in "$top${group%/}/cpu.rt_runtime_us" "$top/cpu.rt_runtime_us"; do
         [ -r "$file" ] && { echo "$file $(cat "$file")"; exit 0; }
@@ -175,13 +192,13 @@ def fair_server(facts: Facts) -> Verdict:
     severity="fatal",
     source="Documentation/scheduler/sched-rt-group.rst; kubernetes 62434, moby 38271",
     wanted="cpu.rt_runtime_us of the own group is not 0, or the kernel has no RT_GROUP_SCHED",
-    reads=(GROUP, CONFIG, "/proc/self/cgroup", "/proc/cmdline"),
+    reads=(GROUP, CONFIG, "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/cmdline"),
     cure="echo 100000 > FILE (its parents first), or start from the root group",
 )
 def group_rt_runtime(facts: Facts) -> Verdict:
     """With RT_GROUP_SCHED a new control group may use no real-time time: SCHED_FIFO is refused."""
     told = facts.text(GROUP)
-    if told not in ("none", "absent"):
+    if not told.startswith(("none", "absent")):
         file, _, runtime = told.rpartition(" ")
         if runtime == "0":
             return failed(
@@ -191,12 +208,25 @@ def group_rt_runtime(facts: Facts) -> Verdict:
         return passed(told)
     if facts.option("RT_GROUP_SCHED") != "y":
         return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
-    if facts.argument("rt_group_sched") == "0":
-        return passed("rt_group_sched=0 on the command line")
-    if re.search(r"^0::/$", facts.text("/proc/self/cgroup"), re.M):
+    default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
+    if (facts.argument("rt_group_sched") or default) == "0":
+        return passed("rt_group_sched=0", "built, and switched off at boot")
+    return _of_version_2(facts, told)
+
+
+def _of_version_2(facts: Facts, told: str) -> Verdict:
+    seen = dict(line.partition(" ")[::2] for line in told.splitlines())
+    seen |= {path: facts.text(path) for path in ("/proc/self/cgroup", "/proc/self/mountinfo")}
+    group = cpu_cgroup(seen.get)
+    if group is None or group.version == 1:
+        return unknown("the hierarchy of control groups for CPU time is not to be seen here")
+    found = controlling_group(seen.get, group)
+    if found is None:
+        return unknown("what is above this group is out of sight: a container's", group.folder)
+    if found == ROOT_GROUP:
         return passed("the root group", "it has the machine's whole bandwidth")
     return failed(
-        "RT_GROUP_SCHED=y and a group of cgroup v2", "such a group can be given no real-time time",
+        found, "with RT_GROUP_SCHED a group of cgroup v2 can be given no real-time time",
         cure="echo $$ > /sys/fs/cgroup/cgroup.procs, or boot with rt_group_sched=0 (Linux 6.16)",
     )  # fmt: skip
 
