@@ -34,7 +34,7 @@ def test_the_page_says_what_differs_and_what_it_rests_on(page):
         "SIMULATED · policy other",
         "6.18.45",
         "A/A gate: 3 repeats of the baseline.",
-        "not known",
+        "cannot tell",
         "smallest effect visible: baseline 1.2 %, candidate 1.2 %",
         "9999",
         "Neither a difference nor equality is shown.",

@@ -30,6 +30,7 @@ from deadbeat.analysis.permutation import (
     cell_method,
     common_spread,
     critical,
+    cut_off,
     holm,
     resolution,
     sign_flip,
@@ -230,6 +231,7 @@ def _part(
     if not len(pairs.difference):
         return empty
     whole = _over_all(pairs, options)
+    whole = cut_off(whole, float((pairs.weights * pairs.hidden).sum()), len(pairs.difference))
     values = [pairs.difference[pairs.cell == index] for index in range(len(pairs.cells))]
     spread = common_spread(values)
     found = [
@@ -239,7 +241,10 @@ def _part(
     return evolve(
         empty,
         estimate=whole,
-        cells=tuple(estimate for estimate, _ in found),
+        cells=tuple(
+            cut_off(estimate, float(pairs.hidden[pairs.cell == index].mean()), len(values[index]))
+            for index, (estimate, _) in enumerate(found)
+        ),
         methods=tuple(method for _, method in found),
     )
 
@@ -301,7 +306,9 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
     told = pairs.is_ratio or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
     if not told:
         whole = _rare(whole, pairs.difference)
-    cells = _cells(part, judge, options)
+    of_cell = size if options.gate_off or size is None or gate.cell is None else gate.cell
+    wider = None if size is None or of_cell is None else max(size, of_cell)
+    cells = _cells(part, evolve(judge, gate=wider), options)
     verdict = judge.verdict(
         whole, p_holm, level=FALSE_ALARMS / 2, many=len(options.metrics), told=told
     )
@@ -310,15 +317,16 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
     effects = smallest_effect(
         whole.error, whole.degrees, level=FALSE_ALARMS / 2 / len(options.metrics)
     )
+    low, high = _ends(pairs, whole, float((pairs.weights * pairs.before).sum()))
     return evolve(
         empty,
         effect=_shown(pairs, whole.mean),
-        low=_known(pairs, whole.low),
-        high=_known(pairs, whole.high),
+        low=low,
+        high=high,
         p=whole.p,
         p_holm=p_holm,
         verdict=verdict,
-        smallest_effect=_known(pairs, judge.bar(effects)) if told else None,
+        smallest_effect=_known(pairs, judge.bar(effects) + whole.hidden) if told else None,
         no_worse=told and judge.no_worse(whole),
         told=told,
         vote=told or _matters(part, minimum),
@@ -350,6 +358,7 @@ def _cell(
     if not told:
         estimate = _rare(estimate, values)
     before, after = _levels(pairs, mine)
+    low, high = _ends(pairs, estimate, float(pairs.before[mine].mean()))
     return CellComparison(
         metric=pairs.metric,
         **_where(place),
@@ -357,8 +366,8 @@ def _cell(
         baseline=before,
         other=after,
         effect=_shown(pairs, estimate.mean),
-        low=_known(pairs, estimate.low),
-        high=_known(pairs, estimate.high),
+        low=low,
+        high=high,
         p=estimate.p,
         p_holm=p_holm,
         smallest_effect=_smallest_of_cell(part, index, judge, options) if told else None,
@@ -377,7 +386,7 @@ def _smallest_of_cell(part: _Part, index: int, judge: _Judge, options: Options) 
     if part.methods[index] == SIGN_FLIP and resolution(units, resamples=options.resamples) > level:
         return None
     found = smallest_effect(estimate.error, estimate.degrees, level=level)
-    return _known(pairs, judge.bar(found))
+    return _known(pairs, judge.bar(found) + estimate.hidden)
 
 
 @frozen(kw_only=True)
@@ -407,7 +416,7 @@ class _Judge:
 
     def _found(self, estimate: Estimate, p_holm: float, *, level: float, many: int) -> str:
         chance = critical(estimate.error, estimate.degrees, level=level / many)
-        if p_holm <= level and abs(estimate.mean) > self.bar(chance):
+        if p_holm <= level and abs(estimate.mean) > self.bar(chance) + estimate.hidden:
             return "worse" if estimate.mean > 0 else "better"
         if self.gate is not None:
             low, high = self._widened(estimate)
@@ -459,6 +468,17 @@ def _known(pairs: Pairs, difference: float) -> float | None:
     """None where there is no bound, or one beyond any ratio that means something."""
     beyond = not math.isfinite(difference) or (pairs.is_ratio and difference > math.log(RATIO_MAX))
     return None if beyond else _shown(pairs, difference)
+
+
+def _ends(pairs: Pairs, estimate: Estimate, before: float) -> tuple[float | None, float | None]:
+    """The interval; a difference of shares leads neither below 0 nor above 1."""
+    low, high = _known(pairs, estimate.low), _known(pairs, estimate.high)
+    if pairs.is_ratio:
+        return low, high
+    return (
+        None if low is None else max(low, -before),
+        None if high is None else min(high, 1.0 - before),
+    )
 
 
 def _share(value: float) -> float | None:

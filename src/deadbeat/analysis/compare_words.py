@@ -152,8 +152,45 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
     return f"{metric_text(metric.metric)} {verdict}: {', '.join(parts)}" if parts else ""
 
 
+#: From here on an effect is told as a factor; beyond the second only that it is more.
+_TIMES, _TIMES_MAX = 1.0, 9.0
+
+
+def verdict_text(metric: MetricComparison) -> str:
+    """The verdict over all cells, and what of it does not hold for each."""
+    if not metric.told:
+        return "undecided, too rare"
+    if metric.verdict == "undecided" and metric.no_worse:
+        return "undecided, no worse"
+    undecided = any(cell.verdict != "equal" for cell in metric.cells)
+    return "equal on average" if metric.verdict == "equal" and undecided else metric.verdict
+
+
+def bound_text(metric: str, size: float | None) -> str:
+    """`size_text`; of None that nothing can be told."""
+    return "cannot tell" if size is None else size_text(metric, size)
+
+
+def ends_text(metric: str, low: float | None, high: float | None) -> str:
+    """``[-1.20, +3.40]``, in per cent or points; factors where they are large."""
+    if low is None and high is None:
+        return "[cannot tell]"
+    return f"[{_end(metric, low)}, {_end(metric, high)}]"
+
+
+def _end(metric: str, value: float | None) -> str:
+    if value is None:
+        return "open"
+    if metric in RATIOS and value >= _TIMES:
+        return effect_text(metric, value)
+    return f"{100 * value + 0.0:+.2f}"
+
+
 def effect_text(metric: str, effect: float) -> str:
-    """``+4.1 %``, or ``+0.41 points`` of a miss ratio in per cent."""
+    """``+4.1 %``, ``3.2 times`` of large ones, or ``+0.41 points`` of a miss ratio in per cent."""
+    if metric in RATIOS and effect >= _TIMES:
+        beyond = effect > _TIMES_MAX
+        return f"more than {1 + _TIMES_MAX:.0f} times" if beyond else f"{1 + effect:.1f} times"
     unit, digits = ("%", 1) if metric in RATIOS else ("points", 2)
     rounded = round(100 * effect, digits) + 0.0  # no -0.0
     return f"{rounded:+.{digits}f} {unit}"

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.analysis.bootstrap import t_quantile
-from deadbeat.analysis.sides import Floats, Pairs, Side, common, log_yardstick_shift, pair_up
+from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, common, log_yardstick_shift, pair_up
 from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 
 #: Stretches of time that two campaigns are cut into, and the runs each needs at least.
@@ -30,10 +30,12 @@ class Gate:
         size: In the scale of the differences (logarithm, or difference of miss ratios); None: not
             known, too few runs; infinite: no difference can be told from the host's.
         basis: One line: what it rests on.
+        cell: The same of a single cell, any of them; None: as ``size``.
     """
 
     size: float | None
     basis: str
+    cell: float | None = None
 
 
 def gate_of(
@@ -99,7 +101,39 @@ def gate_from_repeats(
     return Gate(
         size=max(between, _Z95 * floor),
         basis=f"A/A: {many} of the baseline ({names}), {len(sides[0].runs)} {words.units} each",
+        cell=_cell_gate(pairs) if words.cautious else None,
     )
+
+
+def _cell_gate(pairs: Sequence[Pairs]) -> float | None:
+    """Bound that 95 % of comparisons without a difference have all their cells below.
+
+    A session moves cells in different ways: what averages out over all of them stays in full in
+    one. The variance of a cell's level is that of the mean over the cells and that of a cell beside
+    it, pooled over cells; degrees of freedom after F. E. Satterthwaite, Biometrics Bulletin 2,
+    1946, rounded down; the level is divided by the number of cells (C. E. Bonferroni).
+    """
+    cells = sorted(set.intersection(*(set(pair.cells) for pair in pairs)))
+    if len(cells) < 2:
+        return None
+    levels = np.array(
+        [[0.0] * len(cells), *([_level(pair, cell) for cell in cells] for pair in pairs)]
+    )
+    many = len(levels) - 1
+    common = levels.mean(axis=1)
+    beside = levels - common[:, None]
+    beside = beside - beside.mean(axis=0)
+    own = float((beside**2).sum()) / (many * (len(cells) - 1)) * (1 - 1 / len(cells))
+    mean = float(common.var(ddof=1))
+    if not own + mean:
+        return 0.0
+    degrees = (own + mean) ** 2 / (own**2 / (many * (len(cells) - 1)) + mean**2 / many)
+    t = t_quantile(1 - 0.025 / len(cells), max(1, math.floor(degrees)))
+    return t * math.sqrt(2 * (own + mean))
+
+
+def _level(pairs: Pairs, cell: Cell) -> float:
+    return float(pairs.difference[pairs.cell == pairs.cells.index(cell)].mean())
 
 
 def gate_from_within(pairs: Pairs) -> Gate:

@@ -8,6 +8,7 @@ docs/explanation/comparing-latencies.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from deadbeat.latency.plan import keys
 from deadbeat.latency.spec import read_spec
 from deadbeat.model.comparison import LATENCY_METRICS, Comparison, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyKey, LatencyRun
 from deadbeat.model.results import Finding
 from deadbeat.store.latency import LatencyStore
@@ -214,6 +215,7 @@ def _figures(run: LatencyRun, *, per_cpu: bool, corrected: bool) -> Iterator[tup
                 },
                 at_ns=at_ns,
                 lost=None if corrected else share,
+                hidden=_hidden(pool([_chosen(cpu, corrected=corrected) for cpu in cpus])),
             ),
         )
 
@@ -225,6 +227,20 @@ def _chosen(cpu: CpuLatency, *, corrected: bool) -> Histogram:
 def _values(latencies: Histogram) -> dict[str, float | None]:
     quantiles = {name: latencies.quantile(QUANTILES_PPM[name]) for name in ("p50", "p99", "p99.9")}
     return {"mean": latencies.mean_ns, **quantiles, "max": latencies.max_ns}
+
+
+def _hidden(latencies: Histogram) -> dict[str, float]:
+    """How much larger quantiles and the maximum may be, as logarithms.
+
+    The mean is moved by half a step on either side alike.
+    """
+    found = {}
+    for name, value in _values(latencies).items():
+        if value and name != "mean":
+            bucket = bucket_of(int(value))
+            wide = 0 if name == "max" else bucket_high(bucket) - bucket_low(bucket)
+            found[name] = math.log1p(max(latencies.resolution_ns - 1, wide) / value)
+    return found
 
 
 def _is_corrected(matrix: Matrix) -> bool:

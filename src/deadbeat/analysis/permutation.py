@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.bootstrap import random_indices, t_cdf, t_quantile
@@ -49,6 +49,7 @@ class Estimate:
         low90, high90: 90 % interval: what an equivalence test at 5 % looks at.
         error: Standard error of ``mean``.
         degrees: Degrees of freedom of ``error``.
+        hidden: How far ``mean`` may be off because values are cut off.
     """
 
     mean: float
@@ -59,6 +60,7 @@ class Estimate:
     high90: float
     error: float
     degrees: int
+    hidden: float = 0.0
 
 
 def all_patterns(units: int) -> NDArray[np.bool_]:
@@ -230,6 +232,30 @@ def student_of_units(values: Floats, weights: Floats, unit: NDArray[np.int64]) -
         high90=mean + half90,
         error=error,
         degrees=degrees,
+    )
+
+
+def cut_off(estimate: Estimate, hidden: float, units: int) -> Estimate:
+    """``estimate`` of values that are cut off: each end as far out as that can have moved it.
+
+    Args:
+        hidden: How far the mean may be off, all values cut off to the same side.
+        units: Values in the mean; what is cut off scatters too, evenly from 0 to ``hidden``.
+    """
+    if not hidden:
+        return estimate
+    error = math.hypot(estimate.error, hidden / math.sqrt(3 * max(units, 1)))
+    left = max(abs(estimate.mean) - hidden, 0.0)
+    p = _student_p(left, error, estimate.degrees) if estimate.degrees else 1.0
+    return evolve(
+        estimate,
+        p=max(estimate.p, p),
+        low=estimate.low - hidden,
+        high=estimate.high + hidden,
+        low90=estimate.low90 - hidden,
+        high90=estimate.high90 + hidden,
+        error=error,
+        hidden=hidden,
     )
 
 

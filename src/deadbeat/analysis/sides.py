@@ -42,6 +42,8 @@ class RunFigure:
         yardstick_ps: Median of its host probes; None: not probed.
         lost: Share of its released jobs that did not finish; None: not known.
         starved: Tasks that were released but of which no job finished: no ratio knows of them.
+        hidden: Metric -> how much larger it may be than ``values`` has it, as a logarithm: what an
+            engine cuts off, and the width of a histogram's bucket; 0 where not named.
     """
 
     cell: Cell
@@ -51,6 +53,7 @@ class RunFigure:
     yardstick_ps: float | None = None
     lost: float | None = None
     starved: int = 0
+    hidden: Mapping[str, float] = field(factory=dict)
 
 
 @frozen(kw_only=True)
@@ -76,6 +79,7 @@ class Pairs:
         before, after: Values of the baseline and of the other side.
         difference: Logarithm of after / before, or after - before of DIFFERENCES.
         at_ns: When the pair was measured, mean of both sides; NaN where not known.
+        hidden: How far the difference may be off because values are cut off.
     """
 
     metric: str
@@ -86,6 +90,7 @@ class Pairs:
     after: Floats
     difference: Floats
     at_ns: Floats
+    hidden: Floats
 
     @property
     def weights(self) -> Floats:
@@ -116,7 +121,9 @@ def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
         before, after = value_of(one, metric), value_of(two, metric)
         if before is None or after is None:
             continue
-        found.append((one.cell, one.block, before, after, _middle(one.at_ns, two.at_ns)))
+        hidden = max(one.hidden.get(metric, 0.0), two.hidden.get(metric, 0.0))
+        at_ns = _middle(one.at_ns, two.at_ns)
+        found.append((one.cell, one.block, before, after, at_ns, hidden))
     cells = tuple(sorted({row[0] for row in found}))
     blocks = sorted({row[1] for row in found})
     cell_number = {cell: index for index, cell in enumerate(cells)}
@@ -131,6 +138,7 @@ def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
         after=second,
         difference=np.log(second / first) if metric in RATIOS else second - first,
         at_ns=np.array([row[4] for row in found], dtype=np.float64),
+        hidden=np.array([row[5] for row in found], dtype=np.float64),
     )
 
 

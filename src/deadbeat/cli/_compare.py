@@ -12,11 +12,13 @@ import click
 from deadbeat.analysis.compare import compare as compare_campaigns
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.compare_words import (
+    bound_text,
     cell_text,
     count_text,
     effect_text,
+    ends_text,
     metric_text,
-    size_text,
+    verdict_text,
     words_list,
 )
 from deadbeat.analysis.identity import name_of
@@ -286,10 +288,19 @@ def _mark(label: str) -> str:
 
 def _tell_comparison(comparison: Comparison) -> None:
     print_table(
-        ["metric", "verdict", "effect % [95 %]", "p (Holm)", "minimum", "gate", "visible", "cells"],
+        [
+            "metric",
+            "verdict",
+            "effect % [95 %]",
+            "p (Holm)",
+            "minimum",
+            "gate",
+            "could have shown",
+            "cells",
+        ],
         ([*_metric_row(metric)] for metric in comparison.metrics),
         title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
-        numeric=["effect % [95 %]", "p (Holm)", "minimum", "gate", "visible"],
+        numeric=["effect % [95 %]", "p (Holm)", "minimum", "gate", "could have shown"],
     )
     cells = [cell for metric in comparison.metrics for cell in metric.cells]
     several = len({cell.deadline_factor for cell in cells}) > 1
@@ -306,32 +317,23 @@ def _tell_comparison(comparison: Comparison) -> None:
 
 
 def _metric_row(metric: MetricComparison) -> list[str]:
-    verdict = metric.verdict
-    if verdict == "undecided" and metric.no_worse:
-        verdict = "undecided, no worse"
     return [
         metric_text(metric.metric),
-        verdict if metric.told else "undecided, too rare",
+        verdict_text(metric),
         _interval(metric.metric, metric.effect, metric.low, metric.high),
         _p(metric.p_holm),
         *(
-            _plain(metric.metric, value)
+            bound_text(metric.metric, value)
             for value in (metric.minimum, metric.gate, metric.smallest_effect)
         ),
         count_text(metric),
     ]
 
 
-def _plain(metric: str, value: float | None) -> str:
-    return "not known" if value is None else size_text(metric, value)
-
-
 def _interval(metric: str, effect: float | None, low: float | None, high: float | None) -> str:
     if effect is None:
         return "undecided"
-    if low is None or high is None:
-        return f"{effect_text(metric, effect)} [too few]"
-    return f"{effect_text(metric, effect)} [{100 * low:+.2f}, {100 * high:+.2f}]"
+    return f"{effect_text(metric, effect)} {ends_text(metric, low, high)}"
 
 
 def _cell_line(cell: CellComparison, *, factor: bool) -> str:

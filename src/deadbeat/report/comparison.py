@@ -7,11 +7,12 @@ from html import escape
 from pathlib import Path
 
 from deadbeat.analysis.compare_words import (
+    bound_text,
     cell_text,
     count_text,
     metric_text,
-    size_text,
     value_text,
+    verdict_text,
     words_list,
 )
 from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
@@ -180,14 +181,9 @@ def _heading(comparison: Comparison, result: ComparisonResult) -> str:
 
 
 def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
-    verdict = metric.verdict
-    if not metric.told:
-        verdict = "undecided: too rare to tell"
-    elif verdict == "undecided" and metric.no_worse:
-        verdict = "undecided, but no worse"
     return (
         NAMES.get(metric.metric, metric.metric),
-        verdict,
+        verdict_text(metric),
         interval_words(metric.metric, metric),
         _p(metric.p_holm if metric.p_holm is not None else metric.p),
         _size(metric.metric, metric.minimum),
@@ -198,7 +194,7 @@ def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
 
 
 def _size(metric: str, value: float | None) -> str:
-    return "not known" if value is None else size_text(metric, value)
+    return bound_text(metric, value)
 
 
 def _p(value: float | None) -> str:

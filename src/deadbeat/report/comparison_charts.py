@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.analysis.compare_words import effect_text, value_text
+from deadbeat.analysis.compare_words import effect_text, ends_text, value_text
 from deadbeat.analysis.sides import RATIOS
 from deadbeat.model.comparison import (
     LATENCY_METRICS,
@@ -203,10 +203,7 @@ def interval_words(metric: str, item: MetricComparison | CellComparison) -> str:
     """``+4.1 % [+2.0, +6.2]``, or that there is none."""
     if item.effect is None:
         return "not defined"
-    text = effect_text(metric, item.effect)
-    if item.low is None or item.high is None:
-        return f"{text} (no interval)"
-    return f"{text} [{100 * item.low:+.2f}, {100 * item.high:+.2f}]"
+    return f"{effect_text(metric, item.effect)} {ends_text(metric, item.low, item.high)}"
 
 
 # ---------- cells ----------

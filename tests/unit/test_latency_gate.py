@@ -1,0 +1,162 @@
+"""Truth: sessions in which nothing differs but what a session does to each cell by itself, figures
+cut off to whole steps, and sizes beyond any that mean something."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from deadbeat.analysis.compare_sides import compare_sides
+from deadbeat.analysis.compare_words import bound_text, effect_text, ends_text, verdict_text
+from deadbeat.analysis.latency_compare import latency_options
+from deadbeat.analysis.sides import Cell, RunFigure, Side
+
+OPTIONS = latency_options(resamples=999)
+LATENCIES = ("p50", "mean", "p99", "p99.9", "max")
+
+
+def cell(number: int) -> Cell:
+    return Cell(f"load{number} prober", -1, -1.0, -1.0, 0.0)
+
+
+def session(
+    name: str, random: np.random.Generator, *, common: float, own: float, cells: int = 5
+) -> Side:
+    """Five runs of each cell that scatter by 2 %; the session shifts all cells, and each."""
+    whole, runs = random.normal(0, common), {}
+    for number in range(cells):
+        shift = whole + random.normal(0, own)
+        for repeat in range(5):
+            values: dict[str, float | None] = {
+                metric: 20_000 * math.exp(shift + random.normal(0, 0.02)) for metric in LATENCIES
+            }
+            runs[f"{number}.{repeat}"] = RunFigure(
+                cell=cell(number), block=f"{repeat}", values={**values, "missed_ratio": 0.0}
+            )
+    return Side(name=name, runs=runs)
+
+
+def alarms(comparisons: int, repeats: int, *, common: float, own: float, cells: int = 5) -> int:
+    random = np.random.default_rng(17)
+    found = 0
+    for _ in range(comparisons):
+        a, b, *rest = (
+            session(f"s{n}", random, common=common, own=own, cells=cells)
+            for n in range(2 + repeats)
+        )
+        found += compare_sides(a, b, rest, options=OPTIONS).verdict in ("worse", "better")
+    return found
+
+
+def test_sessions_that_move_cells_apart_are_no_difference() -> None:
+    """With a gate over all cells alone 10 of 30 were called one: it averaged their shifts out."""
+    assert alarms(30, 2, common=0.0, own=0.1) <= 4
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize(("common", "own", "cells"), [(0, 0.1, 5), (0.03, 0.05, 5), (0, 0.05, 24)])
+def test_few_sessions_are_called_different(
+    common: float, own: float, cells: int, repeats: int
+) -> None:
+    """Alarms at 5 % would exceed 16 of 200 once in forty."""
+    assert alarms(200, repeats, common=common, own=own, cells=cells) <= 16
+
+
+def steps(name: str, median: float) -> Side:
+    """Every run of every cell says the same, in whole microseconds."""
+    runs = {
+        f"{number}.{repeat}": RunFigure(
+            cell=cell(number),
+            block=f"{repeat}",
+            values={"p50": median},
+            hidden={"p50": math.log1p(999 / median)},
+        )
+        for number in range(3)
+        for repeat in range(5)
+    }
+    return Side(name=name, runs=runs)
+
+
+def test_a_step_of_the_engine_is_no_difference() -> None:
+    """2.999 us are told as 2: once 50 % more, with p = 0."""
+    options = evolve(OPTIONS, metrics=("p50",))
+    found = compare_sides(
+        steps("a", 2_000), steps("b", 3_000), [steps("r", 2_000)], options=options
+    )
+    (metric,) = found.metrics
+    assert found.verdict == "undecided"
+    assert metric.p is not None and metric.p > 0.5
+    assert metric.low is not None and metric.low < 0.01
+    far = compare_sides(steps("a", 2_000), steps("b", 9_000), [steps("r", 2_000)], options=options)
+    assert far.verdict == "worse"
+    assert far.metrics[0].p > 0
+
+
+def test_bounds_beyond_all_ratios_are_none() -> None:
+    """Two repeats of which one is 160 times as late: the upper end was beyond a float."""
+
+    def side(name: str, last: float) -> Side:
+        runs = {
+            f"{n}.{r}": RunFigure(
+                cell=cell(n), block=f"{r}", values={"max": last if r else 60_000.0}
+            )
+            for n in range(3)
+            for r in range(2)
+        }
+        return Side(name=name, runs=runs)
+
+    options = evolve(OPTIONS, metrics=("max",))
+    found = compare_sides(side("a", 5e4), side("b", 9e6), [side("r", 5.2e4)], options=options)
+    (metric,) = found.metrics
+    assert found.verdict == "undecided" and metric.high is None
+
+
+def test_shares_of_missed_periods_stay_shares() -> None:
+    def side(name: str, share: float) -> Side:
+        runs = {
+            f"{n}.{r}": RunFigure(
+                cell=cell(n), block=f"{r}", values={"missed_ratio": share * (r % 2)}
+            )
+            for n in range(3)
+            for r in range(3)
+        }
+        return Side(name=name, runs=runs)
+
+    options = evolve(OPTIONS, metrics=("missed_ratio",))
+    found = compare_sides(side("a", 0.0), side("b", 0.3), [side("r", 0.0)], options=options)
+    (metric,) = found.metrics
+    assert metric.low is not None and metric.low >= 0.0
+    assert metric.high is not None and metric.high <= 1.0
+    for each in metric.cells:
+        assert each.low is not None and each.low >= 0.0
+
+
+def test_large_sizes_are_factors_or_nothing() -> None:
+    assert effect_text("p99", 0.041) == "+4.1 %"
+    assert effect_text("p99", 2.2) == "3.2 times"
+    assert effect_text("p99.9", 302.178) == "more than 10 times"
+    assert bound_text("p99.9", None) == "cannot tell"
+    assert ends_text("p99", -0.012, 0.034) == "[-1.20, +3.40]"
+    assert ends_text("p99", -0.5, 15.4) == "[-50.00, more than 10 times]"
+    assert ends_text("p99", None, None) == "[cannot tell]"
+
+
+def test_equal_over_cells_of_which_some_are_undecided_is_so_on_average() -> None:
+    side, twin = (
+        session(name, np.random.default_rng(seed), common=0, own=0.001)
+        for name, seed in (("a", 1), ("b", 2))
+    )
+    repeats = [session("r", np.random.default_rng(3), common=0, own=0.001)]
+    (metric,) = compare_sides(
+        side, twin, repeats, options=evolve(OPTIONS, metrics=("p50",))
+    ).metrics
+    equal = evolve(
+        metric, verdict="equal", cells=tuple(evolve(c, verdict="equal") for c in metric.cells)
+    )
+    assert verdict_text(equal) == "equal"
+    cells = (evolve(equal.cells[0], verdict="undecided"), *equal.cells[1:])
+    assert verdict_text(evolve(equal, cells=cells)) == "equal on average"
