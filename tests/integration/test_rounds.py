@@ -17,6 +17,7 @@ from deadbeat.loadtest.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey
 from deadbeat.model.tuning import Setting
+from deadbeat.readiness.standing import refuse_unsettled
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
@@ -103,10 +104,10 @@ def test_settings_hold_for_a_block_and_belong_to_whoever_lives(
         with engine.holding([setting], reason=f"{REASON}, test") as held:
             assert held == {str(STAT_INTERVAL): setting.value}
             assert STAT_INTERVAL.read_text().strip() == setting.value
-            with pytest.raises(TargetError, match="another load test has changed"):
-                engine.left_behind()  # this process, which lives
+            with pytest.raises(TargetError, match=r"has changed .*stat_interval for itself"):
+                refuse_unsettled(engine.standing())  # by this process, which lives
         assert STAT_INTERVAL.read_text() == before
-        assert engine.left_behind() == ()
+        assert engine.standing() == ()
     finally:
         engine.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import attrs
 import pytest
 from attrs import evolve
 
@@ -18,7 +19,9 @@ from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey
-from deadbeat.model.tuning import Setting
+from deadbeat.model.platform import Platform
+from deadbeat.model.tuning import Setting, Stand, Standing
+from deadbeat.readiness.standing import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore, run_to_plain
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
@@ -129,15 +132,54 @@ def test_what_the_machine_refuses_is_not_possible_and_says_why() -> None:
 
 
 class Left(SimulatedLoad):
-    """A machine on which a load test was killed."""
+    """A machine on which a load test was killed: no process has the number 0."""
 
-    def left_behind(self) -> tuple[str, ...]:
-        return ("/proc/sys/kernel/sched_rt_runtime_us",)
+    def standing(self) -> tuple[Standing, ...]:
+        reason = "deadbeat load, n004.rt-bandwidth.0001 [process 0, started at tick 1]"
+        return (change(reason=reason),)
+
+
+def change(*, reason: str, stand: Stand = "applied") -> Standing:
+    return Standing(
+        path="/proc/sys/kernel/sched_rt_runtime_us", stand=stand, old="950000", now="-1",
+        wanted="-1", reason=reason, session="a", time="", root="",
+    )  # fmt: skip
 
 
 def test_what_a_killed_test_left_must_be_put_back_first() -> None:
-    with pytest.raises(TargetError, match=r"sched_rt_runtime_us .*deadbeat tune revert"):
+    found = r"sched_rt_runtime_us was left .*killed .*rt-bandwidth.*950000 .*deadbeat tune revert"
+    with pytest.raises(TargetError, match=found):
         look(SPEC, Left())
+
+
+def test_what_was_tuned_on_purpose_is_no_obstacle_and_is_recorded() -> None:
+    lasting = change(reason="deadbeat tune apply realtime")
+    refuse_unsettled([lasting, change(reason="x [process 0, started at tick 1]", stand="back")])
+    assert tuned([lasting]) == [
+        "/proc/sys/kernel/sched_rt_runtime_us = -1 (was 950000): deadbeat tune apply realtime"
+    ]
+    assert tuned([change(reason="deadbeat tune apply realtime", stand="reset")]) == []
+
+
+def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> None:
+    engine = Watched()
+    words = {name: change.words for name, change in look(SPEC, engine).changes.items()}
+    plain = engine.describe()
+
+    def with_tuned(*lines: str) -> Platform:
+        return attrs.evolve(plain, details={**plain.details, "tuned": list(lines)})
+
+    LoadStore.create(
+        tmp_path / "load", spec_dict(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
+        impossible={},
+    )  # fmt: skip
+    assert choose(tmp_path, SPEC, with_tuned("a = 1"), words).store is not None
+    with pytest.raises(UsageError, match=r"other settings .*no longer a = 1; now b = 2"):
+        choose(tmp_path, SPEC, with_tuned("b = 2"), words)
+    with pytest.raises(UsageError, match="another machine or kernel"):
+        choose(tmp_path, SPEC, attrs.evolve(plain, kernel="9.9"), words)
+    with pytest.raises(UsageError, match="frequency policy"):
+        choose(tmp_path, SPEC, attrs.evolve(plain, fingerprint="x"), words)
 
 
 class Meddled(SimulatedLoad):
@@ -274,7 +316,7 @@ def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_pat
     other = resolve(specify({"normal": "0,4", "seconds": "0.5"}), (0, 1, 2, 3))
     with pytest.raises(UsageError, match=r"begun with other parameters: .*seconds"):
         choose(tmp_path, other, engine.describe(), words)
-    with pytest.raises(UsageError, match="another machine"):
+    with pytest.raises(UsageError, match="other remedies were possible: governor no longer"):
         choose(tmp_path, SPEC, engine.describe(), {"pin": "x"})
     assert choose(tmp_path, SPEC, engine.describe(), words, fresh=True).path.name == "load-2"
 

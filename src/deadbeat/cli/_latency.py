@@ -39,6 +39,7 @@ from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
 from deadbeat.readiness.doctor import examine
 from deadbeat.readiness.doctor_words import as_json
+from deadbeat.readiness.standing import with_tuning
 from deadbeat.report.latency_write import write_latency
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
@@ -162,7 +163,7 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
     platform = platform_from_environment(
         environment, cpus=usable, toolchain="", flags="", kind=target.kind, name=target.name
     )
-    return platform, tuple(usable)
+    return with_tuning(platform, target), tuple(usable)
 
 
 def _begin(

@@ -11,6 +11,7 @@ from deadbeat.latency.spec import LatencySpec, read_spec, spec_dict
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import differences
+from deadbeat.readiness.standing import differently_tuned
 from deadbeat.store.family import entries, family, numbered
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 
@@ -108,7 +109,7 @@ def choose(
 
     Raises:
         UsageError: The one to continue was begun with other parameters, or on another machine or
-            kernel.
+            kernel, or with other settings of it.
         DataError: It is damaged.
     """
     known = family(runs, spec.name)
@@ -141,4 +142,8 @@ def choose(
     if (there.fingerprint, there.kernel) != (platform.fingerprint, platform.kernel):
         where = f"{there.name}, {there.kernel}"
         raise UsageError(f"{path} is {state.state} and was begun elsewhere: {where}", _CURE)
+    tuning = differently_tuned(there, platform)
+    if tuning:
+        what = f"with other settings of the machine: {tuning}"
+        raise UsageError(f"{path} is {state.state} and was begun {what}", _CURE)
     return Place(path=path, resumed=True)

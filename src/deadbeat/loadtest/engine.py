@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.model.load import Gaps, LoadKey, Rounds
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting
+from deadbeat.model.tuning import Setting, Standing
 from deadbeat.targets.readings import Readings
 
 #: With it begins the reason of every setting that a load test changes.
@@ -87,7 +87,7 @@ class LoadEngine(Protocol):
         """CPUs that may be used."""
 
     def describe(self) -> Platform:
-        """The machine as it stands now."""
+        """The machine as it stands now, with what was tuned on purpose."""
 
     def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
         """What a thousand additions take undisturbed, under a policy.
@@ -110,12 +110,8 @@ class LoadEngine(Protocol):
             TargetError: One is not possible here, or was not back at the end.
         """
 
-    def left_behind(self) -> tuple[str, ...]:
-        """Paths that a load test changed and, killed, did not put back.
-
-        Raises:
-            TargetError: One that still runs has changed them.
-        """
+    def standing(self) -> tuple[Standing, ...]:
+        """Changed settings that have not been put back, whoever changed them."""
 
     def run(self, ask: Ask) -> Seen:
         """One run. The caller sleeps meanwhile.

@@ -13,14 +13,14 @@ from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.tracing import Tracer
-from deadbeat.loadtest.engine import REASON, Ask, Seen
+from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.loadtest.protocol import parse
 from deadbeat.loadtest.takers import takers_of
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting
+from deadbeat.model.tuning import Setting, Standing
 from deadbeat.readiness.journal import Journal
-from deadbeat.readiness.owner import owner_of
+from deadbeat.readiness.standing import with_tuning
 from deadbeat.readiness.tune import applied
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
@@ -60,8 +60,8 @@ class HardwareLoad:
         return self._executor.cpus
 
     def describe(self) -> Platform:
-        """The machine as it stands now."""
-        return self._executor.describe()
+        """The machine as it stands now, with what was tuned on purpose."""
+        return with_tuning(self._executor.describe(), self._target)
 
     def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
         """Fastest of many stretches, of half a second."""
@@ -85,18 +85,9 @@ class HardwareLoad:
         with applied(self._target, settings, reason=reason):
             yield {setting.path: setting.value for setting in settings}
 
-    def left_behind(self) -> tuple[str, ...]:
-        """From the journal of changed settings."""
-        standing = Journal(self._target).status()
-        ours = [each for each in standing if each.reason.startswith(REASON)]
-        for each in ours:
-            owner = owner_of(each.reason)
-            if owner.lives:
-                raise TargetError(
-                    f"another load test has changed {each.path} (process {owner.process})",
-                    "wait for it to end",
-                )
-        return tuple(each.path for each in ours)
+    def standing(self) -> tuple[Standing, ...]:
+        """From the journal of ``deadbeat tune``."""
+        return Journal(self._target).status()
 
     def run(self, ask: Ask) -> Seen:
         """One run; see the protocol."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
@@ -13,6 +13,7 @@ from deadbeat.loadtest.spec import LoadSpec, read_spec, spec_dict
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import differences
+from deadbeat.readiness.standing import differently_tuned
 from deadbeat.store.family import entries, family, numbered
 from deadbeat.store.load import LOAD_FILE, LoadStore
 
@@ -108,7 +109,7 @@ def choose(
 
     Raises:
         UsageError: The last of its name is unfinished, and was begun with other parameters, on
-            another machine, or where other remedies were possible.
+            another machine, with other settings of it, or where other remedies were possible.
         DataError: It is damaged.
     """
     known = family(runs, spec.name)
@@ -130,7 +131,27 @@ def choose(
             f"{store.path} is unfinished and was begun with other parameters: {', '.join(changed)}",
             hint,
         )
-    here = (platform.fingerprint, platform.kernel, sorted(changes))
-    if (store.platform.fingerprint, store.platform.kernel, sorted(store.changes)) != here:
-        raise UsageError(f"{store.path} is unfinished and was begun on another machine", hint)
+    for what in _elsewhere(store, platform, changes):
+        raise UsageError(f"{store.path} is unfinished and was begun {what}", hint)
     return Place(path=known[last], store=store)
+
+
+def _elsewhere(store: LoadStore, platform: Platform, changes: Mapping[str, str]) -> Iterator[str]:
+    """How the machine differs from the one a load test was begun on."""
+    there = store.platform
+    if (there.name, there.machine, there.kernel) != (
+        platform.name,
+        platform.machine,
+        platform.kernel,
+    ):
+        yield f"on another machine or kernel: {there.name}, {there.kernel}"
+    tuning = differently_tuned(there, platform)
+    if tuning:
+        yield f"with other settings of the machine: {tuning}"
+    if there.fingerprint != platform.fingerprint:
+        yield "with other hardware, frequency policy or toolchain"
+    gone, new = sorted({*store.changes} - {*changes}), sorted({*changes} - {*store.changes})
+    words = [f"{', '.join(gone)} no longer"] if gone else []
+    words += [f"{', '.join(new)} now"] if new else []
+    if words:
+        yield f"where other remedies were possible: {'; '.join(words)}"

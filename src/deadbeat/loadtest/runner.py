@@ -24,6 +24,7 @@ from deadbeat.model.errors import DataError, RunError, TargetError
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import ALL, LoadKey, LoadRun
 from deadbeat.model.tuning import Setting
+from deadbeat.readiness.standing import refuse_unsettled
 from deadbeat.store.load import LoadStore
 
 
@@ -51,14 +52,9 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     the machine refuses is not possible.
 
     Raises:
-        TargetError: An earlier load test was killed and left settings changed.
+        TargetError: A measurement that was killed left settings changed, or one holds them now.
     """
-    left = engine.left_behind()
-    if left:
-        raise TargetError(
-            f"a load test that was killed left {_counted(left)}",
-            "deadbeat tune revert puts them back",
-        )
+    refuse_unsettled(engine.standing())
     assert spec.cpus is not None
     wanted = [known_remedies()[name] for name in spec.remedies]
     paths = [path for remedy in wanted for path in remedy.reads(spec.cpus)]
@@ -72,11 +68,6 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
         else:
             possible.changes[remedy.name] = answer
     return possible
-
-
-def _counted(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 1} more settings" if len(paths) > 1 else ""
-    return f"{paths[0]}{more} changed"
 
 
 def _tried(engine: LoadEngine, name: str, answer: Change | Impossible) -> Change | Impossible:

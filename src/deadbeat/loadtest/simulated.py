@@ -16,7 +16,7 @@ from deadbeat.executors.fake import FakeExecutor
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.model.load import Gaps, Rounds
 from deadbeat.model.platform import Platform
-from deadbeat.model.tuning import Setting
+from deadbeat.model.tuning import Setting, Standing
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
 
@@ -87,7 +87,7 @@ class SimulatedLoad:
         finally:
             self._held = {}
 
-    def left_behind(self) -> tuple[str, ...]:
+    def standing(self) -> tuple[Standing, ...]:
         """Nothing ever is."""
         return ()
 
