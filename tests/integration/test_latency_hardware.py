@@ -15,7 +15,11 @@ from typing import Any
 
 import pytest
 
+from deadbeat.latency.stress import StressLoads
+from deadbeat.latency.workers import COMMAND, FILES, look_of
+from deadbeat.model.latency import LoadPoint
 from deadbeat.store.latency import LatencyStore
+from deadbeat.targets.local import LocalTarget
 
 pytestmark = [
     pytest.mark.hardware,
@@ -64,6 +68,25 @@ def until(condition: Callable[[], Any]) -> Any:
             return found
         time.sleep(0.02)
     raise AssertionError("nothing came of it")
+
+
+def test_a_worker_of_a_load_that_stands_still_is_seen() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with LocalTarget() as target:
+        load = StressLoads((cpu,)).start(target, LoadPoint("timer", 100), seconds=PATIENCE_S)
+        try:
+            seen = look_of(target.read_many(FILES, {"load": COMMAND}), target.folder).workers or {}
+            assert sorted(worker.kind for worker in seen.values()) == ["itimer", "timer", "timerfd"]
+            (still,) = [number for number, worker in seen.items() if worker.kind == "timerfd"]
+            os.kill(still, signal.SIGSTOP)
+            until(lambda: ") T " in Path(f"/proc/{still}/stat").read_text())
+            load.begin()
+            said = load.end()
+            os.kill(still, signal.SIGCONT)
+        finally:
+            load.stop()
+    assert said["workers"]["timerfd"] == [1, 1, 0] and said["workers"]["timer"][:2] == [1, 1]
+    assert set(said["least"]) == {"timer switches/s"}
 
 
 def measuring(folder: Path) -> bool:
