@@ -15,7 +15,14 @@ from deadbeat.model.load import Rounds
 from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.report.load_charts import load_charts
 from deadbeat.report.load_page import render_load, write_figures
-from deadbeat.report.load_words import headline, label_of, ranged, table_rows, threshold
+from deadbeat.report.load_words import (
+    headline,
+    label_of,
+    parameter_rows,
+    ranged,
+    table_rows,
+    threshold,
+)
 from deadbeat.report.load_write import COLUMNS, cell_row
 from deadbeat.store.summary import csv_text
 
@@ -130,3 +137,25 @@ def test_an_interval_is_written_beside_its_value() -> None:
     assert ranged(Estimate(value=-0.001, low=-1.0, high=1.0)) == "0.00 [-1.00, 1.00]"
     assert ranged(Estimate(value=1.0)) == "1.00"
     assert ranged(None) == "-"
+
+
+def test_parameters_are_words() -> None:
+    spec = {
+        "deadline": "15000000ns", "period": None, "cpus": [0, 1], "remedies": [], "trace": True,
+        "seconds": 2.0, "policy": "fifo", "priority": 99, "name": "None",
+    }  # fmt: skip
+    shown = dict(parameter_rows(attrs.evolve(summary(), spec=spec)))
+    assert shown == {
+        "deadline": "15 ms", "period": "not set", "cpus": "0, 1", "remedies": "none",
+        "trace": "yes", "seconds": "2 s", "policy": "fifo", "priority": "99", "name": "None",
+    }  # fmt: skip
+
+
+def test_a_mark_is_explained_where_the_figure_has_one() -> None:
+    def caption(*lengths: int) -> str:
+        runs = [run_of(back_to_back([n * MS for n in lengths]), repeat=r) for r in (1, 2)]
+        (chart,) = [c for c in load_charts(summary_of_runs(runs)) if c.name == "load-failures"]
+        return chart.caption
+
+    assert "Arrows" in caption(10, 10)
+    assert "Arrows" not in caption(10, 20)

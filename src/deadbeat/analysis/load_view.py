@@ -70,5 +70,9 @@ def _facts(platform: Platform) -> dict[str, str]:
         "preemption model": platform.preemption,
         "governor": platform.governor,
         "CPUs": ", ".join(map(str, platform.cpus)),
-        "virtual": str(details.get("virtual", "unknown")),
+        "virtual": _yes_no(details.get("virtual")),
     }
+
+
+def _yes_no(value: object) -> str:
+    return {"True": "yes", "False": "no"}.get(str(value), "unknown")

@@ -90,8 +90,8 @@ def _failures_caption(curves: Sequence[Curve]) -> str:
     text = "Bands: 95 %, over runs."
     if any(any(curve.bounded) for curve in curves):
         text += (
-            " Where none was seen the band ends at the occasions per second that may still hide;"
-            " failures in a row are one occasion."
+            " Arrows, where none was seen: as many occasions of failure per second may still hide"
+            " (failures in a row are one occasion)."
         )
     return text
 

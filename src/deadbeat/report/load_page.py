@@ -20,6 +20,7 @@ from deadbeat.report.load_words import (
     headline,
     label_of,
     labels,
+    parameter_rows,
     table_rows,
     threshold,
 )
@@ -67,9 +68,7 @@ def render_load(summary: LoadSummary) -> str:
             "figures": figures(charts, _stamp(summary)),
             "charts": data_of(charts),
             "platform": parts.pairs_table(summary.platform.items()),
-            "parameters": parts.pairs_table(
-                (key, str(value)) for key, value in sorted(summary.spec.items())
-            ),
+            "parameters": parts.pairs_table(parameter_rows(summary)),
             "glossary": parts.definitions(TERMS, "terms"),
         },
     )

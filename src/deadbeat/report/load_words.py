@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from deadbeat.loadtest.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
@@ -135,6 +137,25 @@ def short_rows(summary: LoadSummary) -> list[list[str]]:
 
 def _plain(estimate: Estimate | None) -> str:
     return "-" if estimate is None else _zeroless(estimate.value, 2)
+
+
+def parameter_rows(summary: LoadSummary) -> list[tuple[str, str]]:
+    """What was asked for, by name."""
+    return [(name, _asked(name, value)) for name, value in sorted(summary.spec.items())]
+
+
+def _asked(name: str, value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    length = re.fullmatch(r"(\d+)ns", text)
+    if length:
+        return f"{_ms(int(length[1]))} ms"
+    return f"{text} s" if name == "seconds" else text
 
 
 def effect_rows(summary: LoadSummary) -> list[list[str]]:
