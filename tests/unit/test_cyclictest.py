@@ -252,3 +252,13 @@ def test_it_says_when_it_is_not_installed() -> None:
     assert "rt-tests" in CyclictestEngine().unavailable(missing)
     there = FakeTarget(commands={"sh": ended("sh", 0)})
     assert CyclictestEngine().unavailable(there) == ""
+
+
+def test_what_overflowed_missed_so_many_periods_at_least() -> None:
+    """Two of 100 ms or later at 1 ms: a hundred each, of latencies that nobody knows."""
+    raw = attrs.evolve(
+        Histogram.of([5_000] * 98), overflow=2, overflow_from_ns=100_000_000, max_ns=400_000_000
+    )
+    cpu = attrs.evolve(read(written()).cpus[0], raw=raw, cycles=100)
+    found = expecting(cpu, seconds=1.0, interval_ns=1_000_000)
+    assert (found.missed, found.corrected) == (200, None)

@@ -13,6 +13,8 @@ from helpers.latency_series import run_of
 from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem
+from deadbeat.report.latency_histograms import tail_charts
+from deadbeat.report.latency_words import MATRIX_COLUMNS, answers, matrix_rows
 
 FULL = LoadPoint("cpu", 100)
 HOUR = 3600.0
@@ -111,6 +113,19 @@ def beating() -> list[LatencyRun]:
     return [evolve(r, cpus=(cpu_of(values), cpu_of(values, cpu=1))) for r in runs_of()]
 
 
+def unaccounted() -> list[LatencyRun]:
+    """As cyclictest: fewer wake-ups than expected, and no late value that would explain it."""
+    return [
+        evolve(r, cpus=tuple(evolve(c, expected=c.cycles + 47, corrected=c.raw) for c in r.cpus))
+        for r in runs_of(engine="cyclictest")
+    ]
+
+
+def apart() -> list[LatencyRun]:
+    """One run of four has all that is late."""
+    return [evolve(runs_of()[0], cpus=(cpu_of(times(70, scale=9)),)), *runs_of()[1:]]
+
+
 CASES: dict[str, Callable[[], list[LatencyRun]]] = {
     "latency-no-valid-run": lambda: invalid(4),
     "latency-invalid-runs": lambda: invalid(1),
@@ -119,6 +134,8 @@ CASES: dict[str, Callable[[], list[LatencyRun]]] = {
     ],
     "latency-settings-mixed": lambda: [evolve(runs_of()[0], priority=80), *runs_of()[1:]],
     "simulated": lambda: [evolve(r, kind="simulated") for r in runs_of()],
+    "latency-unaccounted": unaccounted,
+    "latency-runs-differ": apart,
     "latency-missed": lambda: missed(corrected=False),
     "latency-overflow": overflowed,
     "latency-resolution": overflowed,
@@ -164,3 +181,34 @@ def test_the_worst_comes_first() -> None:
     severities = [item.severity for item in summarise_latency(invalid(4)[:2]).findings]
     order = ("serious", "warning", "info")
     assert severities == sorted(severities, key=order.index) and severities[0] == "serious"
+
+
+def test_wake_ups_not_accounted_for_are_told_and_nothing_is_called_corrected() -> None:
+    summary = summarise_latency(unaccounted())
+    whole = summary.cells[0].whole
+    assert (whole.missed, whole.unaccounted, whole.changed) == (0, 376, None)
+    (row,) = matrix_rows(summary, cpus=False)
+    assert row[0] == "idle" and row[4] == "0 + 376 unknown"
+    assert "376 wake-ups not accounted for" in answers(summary)[0][1][0]
+    (chart,) = tail_charts(summary)
+    assert [curve.label for curve in chart.panels[0].curves] == ["as measured"]
+    assert "376 of 80,376" in found(unaccounted())["latency-unaccounted"]
+
+
+def test_a_percentile_on_few_wake_ups_is_marked_and_never_called_corrected() -> None:
+    """A stall of 3 ms puts two values in, moves the rank of p99.9 and once lowered it."""
+    values = np.array([10_000] * 2_995 + [320_000, 330_000, 900_000, 1_266_700, 3_000_000])
+    raw = Histogram.of(values)
+    cpu = evolve(cpu_of(values), raw=raw, missed=2, expected=3_002)
+    cpu = evolve(cpu, corrected=raw + Histogram.of([1_000, 2_000_000]))
+    summary = summarise_latency([run_of(cpu)])
+    whole = summary.cells[0].whole
+    assert whole.raw.rests_on_few("p99.9") and not whole.raw.rests_on_few("p99")
+    plain, corrected = matrix_rows(summary, cpus=False)
+    place = MATRIX_COLUMNS.index("p99.9")
+    assert plain[place].endswith("*") and corrected[place] == "–"
+    assert not corrected[MATRIX_COLUMNS.index("p99")].endswith("*")
+    (line,) = answers(summary)[0][1]
+    assert "99.9 %" not in line and "99 % within" in line
+    message = next(f.message for f in summary.findings if f.id == "latency-missed")
+    assert "p99 is" in message and "p99.9" not in message

@@ -34,17 +34,19 @@ def print_matrix(summary: LatencySummary) -> None:
     marks = "   ".join(labels_of(summary))
     kept = [i for i, name in enumerate(words.MATRIX_COLUMNS) if name not in _LEFT_OUT]
     columns = [words.MATRIX_COLUMNS[i] for i in kept]
+    # Of the load that was reached the mean alone: its range is on the page.
+    rows = [
+        [row[i].partition(" (")[0] for i in kept] for row in words.matrix_rows(summary, cpus=True)
+    ]
     print_table(
         columns,
-        # Of the load that was reached the mean alone: its range is on the page.
-        (
-            [row[i].partition(" (")[0] for i in kept]
-            for row in words.matrix_rows(summary, cpus=True)
-        ),
+        rows,
         title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
         numeric=columns[2:-2],
         whole=columns[:-2],
     )
+    if any(text.endswith("*") for row in rows for text in row):
+        click.echo(words.MARKS)
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)

@@ -94,13 +94,16 @@ def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatenc
     ``seconds`` allow are there otherwise only says that a thread began late.
     """
     corrected = with_missed(cpu.raw, interval_ns)
+    # Each that overflowed skipped so many periods at least; how late they would have been is not
+    # known, so neither is what is corrected.
+    beyond = cpu.raw.overflow * ((cpu.raw.overflow_from_ns or 0) // interval_ns)
     return CpuLatency(
         cpu=cpu.cpu,
         expected=int(seconds * 1e9) // interval_ns,
         cycles=cpu.cycles,
-        missed=corrected.total - cpu.raw.total,
+        missed=corrected.total - cpu.raw.total + beyond,
         raw=cpu.raw,
-        corrected=corrected,
+        corrected=None if beyond else corrected,
     )
 
 
@@ -108,7 +111,7 @@ def with_missed(raw: Histogram, interval_ns: int) -> Histogram:
     """``raw`` and a value for every period that was skipped: latency - m x interval for the m-th.
 
     As HdrHistogram's correction of coordinated omission, for latencies that reach the interval; a
-    latency counts as the least one of its bucket. What overflowed is taken as it is.
+    latency counts as the least one of its bucket. What overflowed gets none.
     """
     buckets = dict(zip(raw.buckets.tolist(), raw.counts.tolist(), strict=True))
     total, least = raw.sum_ns, raw.min_ns

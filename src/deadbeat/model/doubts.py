@@ -422,8 +422,16 @@ DOUBTS: tuple[Doubt, ...] = (
         """A wake-up that is later than a period makes the ones after it vanish: a stall of 400 ms
         is one late value among 1000 instead of 400. Raw percentiles then look fine while a task
         with a deadline would have missed 400 (coordinated omission).""",
-        """Read the corrected figures, which have a value for every missed period. cyclictest does
-        not tell enough to correct; its missed periods are at least counted.""",
+        """Read the corrected figures, which have a value for every missed period. of
+        cyclictest they are derived from its late values: it skips such periods silently.""",
+    ),
+    _doubt(
+        "latency-unaccounted",
+        "Expected wake-ups are not accounted for",
+        """The engine measured fewer wake-ups than interval and time allow, and its late values do
+        not explain it. Its threads began late, or periods were missed: it does not tell which. So
+        its missed periods are a least number.""",
+        """Do not set its missed periods beside those of the prober, which accounts for each.""",
     ),
     _doubt(
         "latency-overflow",

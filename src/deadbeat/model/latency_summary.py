@@ -19,6 +19,11 @@ from deadbeat.model.results import Finding
 QUANTITIES = ("min", "mean", *QUANTILES_PPM, "max", "max_of_a_run")
 
 
+#: Values beyond a percentile below which it is marked: a missed period more or less moves its rank.
+FEW = 10
+_MEDIAN_PPM = QUANTILES_PPM["p50"]
+
+
 @frozen(kw_only=True)
 class Quantity:
     """A figure of a distribution and how well it is known.
@@ -45,6 +50,19 @@ class Distribution:
 
     histogram: Histogram = field(eq=False, repr=False)
     quantities: tuple[Quantity, ...] = ()
+
+    def rests_on_few(self, name: str) -> bool:
+        """Whether fewer than FEW values lie beyond a percentile: single ones move it."""
+        share_ppm = QUANTILES_PPM.get(name)
+        return (
+            share_ppm is not None
+            and share_ppm > _MEDIAN_PPM
+            and self.histogram.total * (1_000_000 - share_ppm) < FEW * 1_000_000
+        )
+
+    def deepest(self) -> str:
+        """The percentile furthest out that does not rest on few values; at least the median."""
+        return [name for name in QUANTILES_PPM if not self.rests_on_few(name)][-1]
 
     def __getitem__(self, name: str) -> Quantity:
         """The quantity called ``name``; KeyError where none is."""
@@ -182,6 +200,18 @@ class LatencyRow:
     tail: tuple[TailStatement, ...] = ()
     extrapolations: tuple[Extrapolation, ...] = ()
     worst: tuple[WorstWakeUp, ...] = ()
+
+    @property
+    def unaccounted(self) -> int:
+        """Wake-ups that were expected and neither measured nor known to be missed."""
+        return max(self.expected - self.cycles - self.missed, 0)
+
+    @property
+    def changed(self) -> Distribution | None:
+        """Corrected, where that put any value in; None where it is the raw one."""
+        if self.corrected is None or self.corrected.histogram.total == self.raw.histogram.total:
+            return None
+        return self.corrected
 
     @property
     def honest(self) -> Distribution:

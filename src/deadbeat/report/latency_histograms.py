@@ -217,17 +217,19 @@ def _missed_words(cells: Sequence[CellSummary]) -> str:
     if not told:
         return ""
     missed = sum(cell.whole.missed for cell in told)
+    unknown = sum(cell.whole.unaccounted for cell in cells)
+    more = f" {unknown:,} wake-ups are not accounted for by the engine." if unknown else ""
     if missed:
-        return f"Missed periods here: {missed:,}."
-    return "No period was missed here, so both lines are one."
+        return f"Missed periods here: {missed:,}.{more}"
+    return f"No period is known to have been missed here: nothing was corrected.{more}"
 
 
 def _tail_panel(cell: CellSummary) -> Panel:
-    corrected = cell.whole.corrected
+    corrected = cell.whole.changed
     curves = [tail_curve("as measured", cell.whole.raw.histogram, look=0)]
     if corrected is not None:
         curves.append(tail_curve("corrected", corrected.histogram, look=1))
-    known = "" if corrected is not None else "; this engine tells of no correction"
+    known = "" if cell.whole.corrected is not None else "; this engine tells of no correction"
     if not cell.whole.runs:
         known = f": {len(cell.invalid)} runs, none valid"
     return Panel(

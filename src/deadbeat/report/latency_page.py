@@ -97,9 +97,10 @@ def _answer(load: str, lines: Sequence[str]) -> str:
 
 def _matrix(summary: LatencySummary, *, cpus: bool) -> str:
     rows = words.matrix_rows(summary, cpus=cpus)
-    return parts.cell_table(
-        words.MATRIX_COLUMNS, rows, id="cpus-table" if cpus else "matrix-table", kind="dense"
-    )
+    name = "cpus-table" if cpus else "matrix-table"
+    table = parts.cell_table(words.MATRIX_COLUMNS, rows, id=name, kind="dense")
+    marked = any(text.endswith("*") for row in rows for text in row)
+    return table + (f'<p class="hint">{escape(words.MARKS)}.</p>' if marked else "")
 
 
 def _tail(summary: LatencySummary) -> str:

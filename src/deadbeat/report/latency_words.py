@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import (
+    FEW,
     CellSummary,
     Distribution,
     Extrapolation,
@@ -16,6 +17,7 @@ from deadbeat.model.latency_summary import (
 )
 from deadbeat.report.facts import UNKNOWN, percent
 from deadbeat.report.latency_data import (
+    QUANTITY_WORDS,
     engines_of,
     interval_text,
     kernel_text,
@@ -108,10 +110,15 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     shown = cell.whole.honest
     count = cell.whole.missed
     missed = f", {count:,} period{'' if count == 1 else 's'} missed" if count else ""
+    unknown = cell.whole.unaccounted
+    if unknown:
+        missed += f", {unknown:,} wake-up{'' if unknown == 1 else 's'} not accounted for"
+    far = shown.deepest()
+    tail = "" if far == "p50" else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"
     median = time_text(shown["p50"].value_ns)
     return (
         f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
-        f" 99.9 % within {interval_text(shown['p99.9'])}, median {median}{missed}."
+        f"{tail} median {median}{missed}."
     )
 
 
@@ -172,8 +179,8 @@ def matrix_rows(summary: LatencySummary, *, cpus: bool) -> list[tuple[str, ...]]
     for cell in ordered(summary.cells):
         for row in cell.cpus if cpus else (cell.whole,):
             made.append(_row(cell, row, row.raw, ""))
-            if row.missed and row.corrected is not None:
-                made.append(_row(cell, row, row.corrected, ", corrected"))
+            if row.changed is not None:
+                made.append(_row(cell, row, row.changed, ", corrected"))
     return made
 
 
@@ -185,12 +192,30 @@ def _row(cell: CellSummary, row: LatencyRow, shown: Distribution, note: str) -> 
         cell.engine,
         "all" if row.cpu is None else str(row.cpu),
         f"{shown.histogram.total:,}",
-        f"{row.missed:,}",
-        *(us_text(shown[name].value_ns) for name in _TABLE),
+        missed_text(row),
+        *(_figure(shown, name, corrected=bool(note)) for name in _TABLE),
         "–" if row.max_cpu is None else f"CPU {row.max_cpu}{run}",
         f"{len(row.runs)}{invalid}",
         achieved_text(cell),
     )
+
+
+def missed_text(row: LatencyRow) -> str:
+    """``8``, or ``0 + 47 unknown``: as many more may have been missed."""
+    unknown = f" + {row.unaccounted:,} unknown" if row.unaccounted else ""
+    return f"{row.missed:,}{unknown}"
+
+
+#: Under a table in which `_figure` marks a percentile.
+MARKS = (
+    f"* fewer than {FEW} wake-ups are later: single ones move it, and it is not shown as corrected"
+)
+
+
+def _figure(shown: Distribution, name: str, *, corrected: bool) -> str:
+    if not shown.rests_on_few(name):
+        return us_text(shown[name].value_ns)
+    return "–" if corrected else f"{us_text(shown[name].value_ns)}*"
 
 
 def achieved_text(cell: CellSummary) -> str:
