@@ -134,6 +134,17 @@ def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> N
     assert "all against pin" in found["rt-bandwidth"].evidence
 
 
+def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
+    runs = [
+        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (7, 3, 10), FREE),
+        *crowds("pin", (10, 60, 30), LIMITED), *crowds("all", (20, 0, 5), FREE),
+    ]  # fmt: skip
+    found = {cause.name: cause for cause in causes(runs, Machine(kernel=(6, 18)))}
+    assert found["rt-bandwidth"].certainty == "shown"
+    assert round(found["rt-bandwidth"].share or 0, 1) == 0.8
+    assert found["fair-server"].certainty == "likely"
+
+
 def test_two_repeats_show_nothing() -> None:
     runs = [*crowd()[:2], *crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")[:2]]
     (cause,) = causes(runs, Machine(kernel=(6, 18)))

@@ -73,7 +73,6 @@ def causes_of(
         here=here,
         runs=[run for run in runs if run.key.normal == worst.normal],
         machine=machine,
-        others={cell.condition: cell for cell in cells if cell.normal == worst.normal},
         traced=traced,
         compared=min(cell.normal for cell in plain) < worst.normal,
         alone_ns=alone_ns,
@@ -300,7 +299,9 @@ def _kept(scene: Scene, shape: str, bandwidth: float | None, server: float | Non
     told += "; ".join(each.words for each in freed)
     agree = _agree(freed)
     told += "" if agree else "; the two do not agree"
-    part = float(np.mean([each.part for each in freed]))
+    # one that shows nothing, as its runs differ too much, takes nothing from one that does
+    parts_shown = [each.part for each in freed if not agree or each.goes.above]
+    part = float(np.mean(parts_shown or [0.0]))
     rt_shown = agree and any(each.goes.above for each in freed)
     server_shown = agree and any(
         each.stays.above and each.stays.mean >= LEAST_SHARE for each in freed
@@ -319,20 +320,19 @@ def _kept(scene: Scene, shape: str, bandwidth: float | None, server: float | Non
             share=share * size,
             certainty="shown" if shown else "likely",
             # how it waited, and what shows it, is told once, with the greater of the two
-            evidence=f"{shape}; {told}" if place == 0 else f"as told of the {parts[0][0]}",
+            evidence=f"{shape}; {told}" if place == 0 else f"as told of the {parts[0][0]} above",
         )
         for place, (name, title, size, shown) in enumerate(parts)
     ]
 
 
 def _agree(freed: Sequence[_Freed]) -> bool:
-    """Whether they show the same: what stays differs by less than their intervals, and what goes
-    is above 0 in all of them or in none."""
-    if len({each.goes.above for each in freed}) > 1:
-        return False
-    lowest = max(each.stays.low for each in freed)
-    highest = min(each.stays.high for each in freed)
-    return lowest <= highest
+    """Whether no two contradict one another: intervals of what goes have something in common, and
+    those of what stays."""
+    return all(
+        max(interval.low for interval in intervals) <= min(interval.high for interval in intervals)
+        for intervals in ([each.goes for each in freed], [each.stays for each in freed])
+    )
 
 
 def _either(scene: Scene, share: float, shape: str) -> Cause:
@@ -356,7 +356,7 @@ def _only(share: float, shape: str, bandwidth: float | None, freed: Sequence[_Fr
     does; shown where it goes with the limit."""
     if bandwidth:
         told = "".join(f"; without it {each.words}" for each in freed)
-        gone = bool(freed) and _agree(freed) and freed[0].goes.above
+        gone = bool(freed) and _agree(freed) and any(each.goes.above for each in freed)
         return Cause(
             name="rt-bandwidth",
             title="RT bandwidth control throttled it",

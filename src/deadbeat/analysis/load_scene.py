@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from deadbeat.analysis.load_lost import Difference, difference_of, lost_of
 from deadbeat.model.load import LoadRun
-from deadbeat.model.load_summary import LoadCell, Lost
+from deadbeat.model.load_summary import Lost
 
 #: Lost time below this share of the window is not worth a cause.
 LEAST_SHARE = 0.0005
@@ -45,7 +45,6 @@ class Scene:
         lost: Of the cell in question.
         here: Its runs.
         runs: All valid runs with as many ordinary threads.
-        others: Cells with as many ordinary threads, by condition.
         traced: The run with the kernel's events.
         compared: Whether what a round takes alone is of fewer ordinary threads.
         alone_ns: CPU time that a round takes alone.
@@ -55,7 +54,6 @@ class Scene:
     here: Sequence[LoadRun]
     runs: Sequence[LoadRun]
     machine: Machine
-    others: Mapping[str, LoadCell]
     traced: LoadRun | None
     compared: bool
     alone_ns: int | None
