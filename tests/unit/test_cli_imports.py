@@ -55,3 +55,7 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
 def test_the_count_sees_what_is_heavy() -> None:
     modules = imported("runs", "--json")
     assert "attrs" in modules and "numpy" in modules
+
+
+def test_answers_for_programs_draw_no_tables() -> None:
+    assert "rich" not in imported("doctor", "--only", "hardening", "--json")

@@ -11,6 +11,7 @@ from deadbeat.readiness.reading_window import COMMANDS, gaps, places, tasks
 from deadbeat.readiness.reading_window import window as read_window
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import ALONE, MEANWHILE
 
 READS = tuple(f"command:{name}" for name in COMMANDS)
 
@@ -71,3 +72,8 @@ def test_cpus_in_words_and_masks() -> None:
     assert mask_cpus("1,00000003") == [0, 1, 32]
     with pytest.raises(UnreadError):
         mask_cpus("x")
+
+
+def test_the_window_is_looked_at_alone_and_gaps_beside_what_is_read() -> None:
+    assert COMMANDS["window"].startswith(ALONE)
+    assert COMMANDS["gaps"].startswith(MEANWHILE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import Reading
+from deadbeat.targets.readings import ALONE, MEANWHILE, Reading
 
 
 def test_files_patterns_and_commands_are_read_at_once(tmp_path: Path) -> None:
@@ -55,3 +55,24 @@ def test_the_first_line_says_why_a_command_failed() -> None:
         silent = target.read_many([], {"bad": "exit 1"})
     assert found.commands["bad"] == Reading(None, "failed: no 1 (and 2 more lines)")
     assert silent.commands["bad"] == Reading(None, "failed:")
+
+
+def test_one_command_has_the_machine_to_itself_and_one_runs_beside_the_rest(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "mark"
+    wait = f"n=0; until [ -e {mark} ] || [ $n = 500 ]; do sleep 0.01; n=$((n + 1)); done"
+    commands = {
+        "marks": f"touch {mark}",
+        "beside": f"{MEANWHILE}{wait}; [ -e {mark} ] && echo met",
+        "fails": f"{MEANWHILE}echo no >&2; exit 1",
+        "first": f"{ALONE}[ -e {mark} ] || echo nobody before",
+    }
+    with LocalTarget() as target:
+        found = target.read_many([str(tmp_path)], commands)
+        left = list(Path(target.folder).iterdir())
+    assert found.commands["first"] == Reading("nobody before\n")
+    assert found.commands["beside"] == Reading("met\n")
+    assert found.commands["fails"] == Reading(None, "failed: no")
+    assert list(found.commands) == list(commands)
+    assert left == []

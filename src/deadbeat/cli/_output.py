@@ -8,15 +8,10 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 from attrs import define, field
-from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
-from rich.text import Text
 
 from deadbeat.campaign.events import (
     Event,
@@ -27,6 +22,10 @@ from deadbeat.campaign.events import (
     RunRejected,
     Started,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 #: Width of a table where stdout is no terminal and says nothing of its own width.
 _PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
@@ -54,6 +53,12 @@ def print_table(
     Args:
         whole: Columns that are never cut, as they hold what is to be copied; the others give way.
     """
+    # A tenth of a second, which --json must not pay.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.measure import Measurement  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     cells = [list(map(Text, row)) for row in rows]
     table = Table(title=Text(title) if title else None, title_justify="left")
     for number, column in enumerate(columns):
@@ -118,6 +123,12 @@ def interruptible() -> Iterator[None]:
 FAILURES_TOLD = 3
 
 
+def _stderr() -> Console:
+    from rich.console import Console  # noqa: PLC0415  as print_table
+
+    return Console(stderr=True, highlight=False)
+
+
 @define
 class Watch:
     """Draws a campaign's progress on stderr when told of an event, never by itself.
@@ -126,7 +137,7 @@ class Watch:
     """
 
     label: str
-    _console: Console = field(factory=lambda: Console(stderr=True, highlight=False))
+    _console: Console = field(factory=_stderr)
     _progress: Progress | None = None
     _bar: TaskID | None = None
     _told: int = -1
@@ -134,6 +145,8 @@ class Watch:
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
             # No refresh thread: it would run on a core that is being measured.
             self._progress = Progress(
                 TextColumn("{task.description}"),

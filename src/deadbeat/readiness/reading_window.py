@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.reading_cpus import cpu_set
+from deadbeat.targets.readings import ALONE, MEANWHILE
 
 WINDOW = "command:window"
 AFFINITIES = "command:affinities"
@@ -24,8 +25,8 @@ FIFO, RR, DEADLINE = 1, 2, 6
 
 COMMANDS = {
     # A folder of a task that ended meanwhile is no failure, so it is the last command that counts.
-    "window": r"""
-look() {
+    "window": ALONE
+    + r"""look() {
     echo ==uptime; cat /proc/uptime
     echo ==tasks; cat /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null
     echo ==interrupts; cat /proc/interrupts
@@ -37,8 +38,8 @@ echo ==before; look; sleep 0.5 2>/dev/null || sleep 1; echo ==after; look; [ -r 
     "affinities": "grep -sHE '^(Name|Cpus_allowed_list|VmLck):' /proc/[0-9]*/task/[0-9]*/status;"
     " [ -r /proc/1/status ]",
     # Of /proc/uptime (10 ms) and of the shell's own waiting for a CPU, without any other process.
-    "gaps": r"""
-centi() { read up idle < /proc/uptime; now=${up%.*}${up#*.}; }
+    "gaps": MEANWHILE
+    + r"""centi() { read up idle < /proc/uptime; now=${up%.*}${up#*.}; }
 waited() { read run wait slices < /proc/self/schedstat; }
 waited || exit 1; centi; first=$now last=$now before=$wait
 while [ $((now - first)) -lt 30 ]; do

@@ -10,7 +10,7 @@ import fnmatch
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.completed import Completed
@@ -19,6 +19,10 @@ from deadbeat.targets.completed import Completed
 MISSING = "no such file"
 NO_PROGRAM = "no such program"
 _GLOB = "*?["
+#: What the words of a command may begin with, comments to the shell. One that watches the machine
+#: has it to itself, before anything else is read; one that only takes its time runs beside the rest
+#: (one of them or a few: each is a process).
+ALONE, MEANWHILE = "# alone\n", "# meanwhile\n"
 
 
 @frozen
@@ -59,11 +63,11 @@ def is_pattern(path: str) -> bool:
 _SCRIPT = r"""
 mark=$1 errors=$2.$$ nl='
 '; shift 2
-trap 'rm -f "$errors"' EXIT
+trap 'rm -f "$errors" "$errors".*' EXIT
 trap 'exit 1' HUP INT TERM
 # A line of a thousand that a command wrote suffices.
 why() {
-    n=0
+    n=0 first=
     { IFS= read -r first; while IFS= read -r l; do n=$((n + 1)); done; } < "$errors"
     [ "$n" = 0 ] || first="$first (and $n more lines)"
     printf '%s' "$first"
@@ -91,6 +95,15 @@ small() {
     { while IFS= read -r l || [ -n "$l" ]; do got="$got$l$nl"; done < "$1"; } 2>/dev/null
     if [ -n "$got" ]; then answer file "$1" 0 ""; printf '%s\n' "$got"; else one "$1"; fi
 }
+# $1: name of a command; $2: what it wrote, and its status
+gave() {
+    text=${2%x*}
+    case ${2##*x} in
+    0) answer command "$1" 0 ""; printf '%s\n' "$text" ;;
+    127) answer command "$1" 1 "no such program" ;;
+    *) answer command "$1" 1 "failed: $(why)" ;;
+    esac
+}
 while [ $# -gt 1 ]; do
     kind=$1 text=$2; shift 2
     case $kind in
@@ -99,15 +112,14 @@ while [ $# -gt 1 ]; do
         answer glob "$text" 0 ""
         for path in $text; do [ -e "$path" ] && printf '%s\n' "$path"; done
         for path in $text; do [ -f "$path" ] && small "$path"; done ;;
-    command)
-        name=${text%%=*} what=${text#*=}
-        text=$(sh -c "$what" 2>"$errors" </dev/null; printf 'x%s' $?)
-        status=${text##*x} text=${text%x*}
-        case $status in
-        0) answer command "$name" 0 ""; printf '%s\n' "$text" ;;
-        127) answer command "$name" 1 "no such program" ;;
-        *) answer command "$name" 1 "failed: $(why)" ;;
-        esac ;;
+    command) gave "${text%%=*}" "$(sh -c "${text#*=}" 2>"$errors" </dev/null; printf 'x%s' $?)" ;;
+    begin)
+        { sh -c "${text#*=}" 2>"$errors.${text%%=*}" </dev/null; printf 'x%s' $?; } \
+            > "$errors.${text%%=*}.out" & ;;
+    end)
+        wait
+        mv "$errors.$text" "$errors"
+        gave "$text" "$(cat "$errors.$text.out")" ;;
     esac
 done
 answer end end 0 ""
@@ -130,15 +142,27 @@ def ask(
         TargetError: The shell itself failed.
     """
     mark = f"=={secrets.token_hex(8)}=="
-    questions = [word for path in dict.fromkeys(paths) for word in (_kind(path), path)]
-    for name, what in commands.items():
-        questions += ["command", f"{name}={what}"]
+    files = [word for path in dict.fromkeys(paths) for word in (_kind(path), path)]
+    beside = [name for name, what in commands.items() if what.startswith(MEANWHILE)]
+    first = [name for name, what in commands.items() if what.startswith(ALONE)]
+    others = [name for name in commands if name not in {*beside, *first}]
+    questions = [
+        *_asked("command", first, commands),
+        *_asked("begin", beside, commands),
+        *files,
+        *_asked("command", others, commands),
+        *(word for name in beside for word in ("end", name)),
+    ]
     done = run(("sh", "-c", _SCRIPT, "sh", mark, f"{folder}/readings", *questions))
     readings = _parse(done.stdout, mark)
     if readings is None:
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise TargetError(f"the shell that reads the machine's state ended early: {last}")
-    return readings
+    return evolve(readings, commands={name: readings.commands[name] for name in commands})
+
+
+def _asked(kind: str, names: Sequence[str], commands: Mapping[str, str]) -> list[str]:
+    return [word for name in names for word in (kind, f"{name}={commands[name]}")]
 
 
 def _kind(path: str) -> str:
