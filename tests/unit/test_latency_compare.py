@@ -285,3 +285,32 @@ def test_a_wrong_command_is_one_line(
     assert main(["compare", *arguments, "--runs", str(folders)]) == 2
     told = capsys.readouterr().err
     assert words in told and len(told.splitlines()) == 1
+
+
+def leaving_out(one: Matrix, repeats: int) -> Matrix:
+    """Without the first ``repeats`` repeats, as invalid."""
+    runs = [evolve(r, problems=INVALID) if r.key.repeat < repeats else r for r in one.runs]
+    return of_runs(one.name, runs)
+
+
+@pytest.mark.parametrize("scale", [0.7, 1.0, 1.4])
+def test_what_the_baseline_left_out_is_as_hidden_as_what_the_other_did(scale: float) -> None:
+    """Of a baseline without its bad runs neither equality nor a disadvantage is shown."""
+    result = compared(leaving_out(matrix("a", 1), 2), matrix("b", 2, scale=scale))
+    (found,) = result.comparisons
+    assert found.verdict == ("better" if scale < 1 else "undecided")
+    assert "left out as invalid: 6 of 18 runs of a" in found.reason
+    if scale >= 1:
+        assert "of the other's 18 runs have no result in the baseline" in found.reason
+
+
+def test_a_fifth_of_the_other_left_out_is_no_advantage() -> None:
+    other = leaving_out(matrix("b", 2, scale=0.7), 1)
+    assert compared(matrix("a", 1), other).verdict == "undecided"
+
+
+def test_a_cell_of_which_the_baseline_has_no_valid_run_is_not_equal() -> None:
+    result = compared(invalid_at(matrix("a", 1), "cpu-100"), matrix("b", 2))
+    assert result.verdict == "undecided"
+    cells = [cell for cell in result.comparisons[0].metrics[0].cells if not cell.pairs]
+    assert [cell.group for cell in cells] == ["cpu-100 simulated"]

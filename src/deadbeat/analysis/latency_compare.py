@@ -147,7 +147,9 @@ def compare_latency(
         )
         places = baseline.cells & matrix.cells
         one, two = _within(side, places), _within(other, places)
-        found = compare_sides(one, two, again, options=own, planned=sorted(_cells(one)))
+        planned = _planned(baseline, matrix, per_cpu=per_cpu)
+        found = compare_sides(one, two, again, options=own, planned=planned)
+        found = attrs.evolve(found, reason=found.reason + _left_out(baseline, matrix))
         comparisons.append(found)
         findings += _of_comparison(baseline, found, own, repeats)
         findings += _of_cells(baseline, matrix)
@@ -254,8 +256,28 @@ def _within(side: Side, places: Collection[tuple[str, str]]) -> Side:
     return attrs.evolve(side, runs=kept)
 
 
-def _cells(side: Side) -> set[Cell]:
-    return {run.cell for run in side.runs.values()}
+def _planned(one: Matrix, two: Matrix, *, per_cpu: bool) -> list[Cell]:
+    """Every cell that both measured, runs that do not count included."""
+    groups = {" ".join(place) for place in one.cells & two.cells}
+    return sorted(
+        {
+            figure.cell
+            for matrix in (one, two)
+            for run in matrix.runs
+            for _, figure in _figures(run, per_cpu=per_cpu, corrected=False)
+            if figure.cell.group.split(_CPU)[0] in groups
+        }
+    )
+
+
+def _left_out(one: Matrix, two: Matrix) -> str:
+    """``; left out as invalid: 20 of 25 runs of a``; "" where none is."""
+    told = [
+        f"{count} of {len(matrix.runs)} runs of {matrix.name}"
+        for matrix in (one, two)
+        if (count := sum(not run.valid for run in matrix.runs))
+    ]
+    return f"; left out as invalid: {', '.join(told)}" if told else ""
 
 
 # -- what cannot be compared

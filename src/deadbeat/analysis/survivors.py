@@ -19,6 +19,8 @@ from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 
 #: Share of the baseline's runs that the other side may lack.
 LACKING_MAX = 0.2
+#: The same of latencies, of either side: a run that does not count is seldom the best one.
+_LACKING_CAUTIOUS = 0.1
 _CELLS_NAMED = 3
 
 
@@ -92,7 +94,10 @@ def hidden_of(
         words: For what is compared.
     """
     unequal = _unequal(programs, metric, tolerance=tolerance, words=words)
-    return _unpaired(programs, words).joined(unequal)
+    unpaired = _unpaired(programs, words)
+    if words.cautious:
+        unpaired = unpaired.joined(_unpaired_of_baseline(programs, words))
+    return unpaired.joined(unequal)
 
 
 def _unpaired(programs: Sequence[Lost], words: Vocabulary) -> Hidden:
@@ -109,11 +114,21 @@ def _unpaired(programs: Sequence[Lost], words: Vocabulary) -> Hidden:
             f"{len(gone)} of {len(gone) + len(paired)} cells of the baseline have no result in the"
             f" other ({names}{more})"
         )
-    elif len(lacking) > LACKING_MAX * len(had):
+    elif len(lacking) > (_LACKING_CAUTIOUS if words.cautious else LACKING_MAX) * len(had):
         lines.append(
             f"{len(lacking)} of the baseline's {len(had)} {words.units} have no result in the other"
         )
     return Hidden(worse=tuple(lines))
+
+
+def _unpaired_of_baseline(programs: Sequence[Lost], words: Vocabulary) -> Hidden:
+    """Runs that the other has and the baseline lacks: its bad ones may have been left out."""
+    had = [each for each in programs if each.after]
+    lacking = [each for each in had if not each.before]
+    if len(lacking) <= _LACKING_CAUTIOUS * len(had):
+        return Hidden()
+    line = f"{len(lacking)} of the other's {len(had)} {words.units} have no result in the baseline"
+    return Hidden(better=(line,))
 
 
 def _unequal(

@@ -109,7 +109,8 @@ def _tail(summary: LatencySummary) -> str:
         return "<p>Nothing was measured: nothing can be said.</p>"
     table = parts.cell_table(words.TAIL_COLUMNS, rows, id="tail-table", kind="dense heads")
     made = (
-        '<p class="hint">Bounds hold at 95 % whatever the distribution is. The share counts'
+        '<p class="hint">Bounds hold at 95 % whatever the distribution is, each by itself:'
+        " of many some fail. The share counts"
         " wake-ups as if so many were independent; the share of runs assumes nothing about"
         " wake-ups within a run.</p>"
         f"{parts.scrolled(table, 'Bounds')}"

@@ -84,7 +84,21 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
         if own:
             cell = max(own, key=lambda cell: cell.whole.tail[place].bound or 0.0)
             made.append(_said(cell, place))
-    return tuple(made)
+    return (*made, *_reservations(summary, len(known)))
+
+
+def _reservations(summary: LatencySummary, cells: int) -> tuple[str, ...]:
+    """What the bounds do not allow for."""
+    found = []
+    if cells > 1:
+        found.append(f"each bound is at 95 % by itself, the worst of {cells} was picked afterwards")
+    if summary.invalid_runs:
+        found.append(
+            f"{summary.invalid_runs} of {summary.runs} runs do not count, and what was late in them"
+            " is not in it"
+        )
+    text = "; ".join(found)
+    return (f"{text[:1].upper()}{text[1:]}.",) if text else ()
 
 
 def _said(cell: CellSummary, place: int) -> str:
