@@ -223,7 +223,7 @@ def threshold(summary: LoadSummary) -> str:
     paper = "rounds of 900 million additions that take over 2 s"
     if summary.spec.get("additions") == PAPER_ADDITIONS and summary.deadline_ns == PAPER_LIMIT_NS:
         return (
-            f"{limit}, as in the paper ({paper}); here one takes {_ms(summary.round_ns)} ms alone"
+            f"{limit}, as in the paper ({paper}); here one takes {_ms(summary.round_ns)} ms alone."
         )
     return (
         f"{limit}; the paper's failures are {paper}, so its table is no measure of this one:"
