@@ -45,6 +45,7 @@ def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:
                 "loads": [load_word(load) for load in dict.fromkeys(r.key.load for r in runs)],
                 "repeats": len({run.key.repeat for run in runs}),
                 "engines": "simulated",
+                "trace": any(run.split for run in runs),
             }
         ),
         engines={"simulated": ""},
@@ -89,6 +90,10 @@ def test_why_of_a_matrix_without_a_trace_names_the_option_and_of_one_that_failed
     stored(tmp_path, split_runs(PathSplit(cpu=0, unavailable="locked down")), name="locked")
     assert main(("why", "locked", "--runs", str(tmp_path))) == 2
     assert "(locked down)" in capsys.readouterr().err
+    made = PathSplit(cpu=0, parts=SPLIT, worst=WORST)
+    stored(tmp_path, doubted(split_runs(made), 0, 1), name="void")
+    assert main(("why", "void", "--runs", str(tmp_path))) == 2
+    assert "its traced runs are invalid: deadbeat show void" in capsys.readouterr().err
     assert main(("show", "locked", "--runs", str(tmp_path))) == 0
     assert "not split: locked down" in capsys.readouterr().out
 
@@ -104,11 +109,15 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stored(tmp_path, doubted(made_up_runs(loads=LOADS, repeats=3), 0, 2))
+    stored(tmp_path, doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0), name="none")
+    assert main(("show", "none", "--runs", str(tmp_path))) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("No valid run: memory 100 % (1 invalid).\n")
     assert main(("runs", "--runs", str(tmp_path))) == 0
     assert "4 invalid" in capsys.readouterr().out
     assert main(("runs", "--json", "--runs", str(tmp_path))) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
-    assert (listed["done"], listed["invalid"]) == (6, 4)
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["done"], each["invalid"]) for each in listed] == [(6, 4), (1, 1)]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ def _fit(
     stress = StressLoads(spec.cpus or ())
     lacking_loads = {stress.unavailable(target, point) for point in spec.loads} - {""}
     if lacking_loads:
-        raise TargetError(min(lacking_loads), f"works without: {shlex.join(idle_only(words))}")
+        again = shlex.join(idle_only(words))
+        raise TargetError(f"{'; '.join(sorted(lacking_loads))}; works without: {again}")
     if asked.engines is None and any(why.values()):
         for name, reason in why.items():
             if reason:

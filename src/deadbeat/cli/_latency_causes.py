@@ -10,6 +10,7 @@ import click
 
 from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.cli._output import print_json, print_table
+from deadbeat.latency.spec import read_spec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary
@@ -40,10 +41,12 @@ def why_matrix(path: Path, *, count: int, as_json: bool) -> None:
         print_json({"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []})
         return
     if not causes:
-        raise UsageError(
-            f"{path.name} does not say where the time of its wake-ups went",
-            "; ".join(reasons) or "measure it with --trace, or with --keep-above TIME",
-        )
+        spec = read_spec(store.spec)
+        hint = "measure it with --trace, or with --keep-above TIME"
+        if (spec.trace or spec.keep_above) and summary.invalid_runs == summary.runs:
+            hint = f"its traced runs are invalid: deadbeat show {path.name} tells why"
+        message = f"{path.name} does not say where the time of its wake-ups went"
+        raise UsageError(message, "; ".join(reasons) or hint)
     _print(summary.cells, count)
     for reason in reasons:
         click.echo(f"not split: {reason}")

@@ -38,15 +38,18 @@ def print_matrix(summary: LatencySummary) -> None:
     rows = [
         [row[i].partition(" (")[0] for i in kept] for row in words.matrix_rows(summary, cpus=True)
     ]
-    print_table(
-        columns,
-        rows,
-        title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
-        numeric=columns[2:-2],
-        whole=columns[:-2],
-    )
+    if rows:
+        print_table(
+            columns,
+            rows,
+            title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
+            numeric=columns[2:-2],
+            whole=columns[:-2],
+        )
     if any(text.endswith("*") for row in rows for text in row):
         click.echo(words.MARKS)
+    if nothing := words.without_run(summary.cells):
+        click.echo(nothing)
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)
