@@ -1,7 +1,7 @@
 /*
- * Wake-up latency: a thread on each CPU sleeps until a moment, again and again, and reads the clock
- * when it runs. Every wake-up is counted; of those that could not happen because an earlier one was
- * late it is counted what a thread released then would have seen. Memory does not grow with time.
+ * Wake-up latency: a thread on each CPU sleeps until a moment, the same on all, again and again, and
+ * reads the clock when it runs. Every wake-up is counted; of those that could not happen because an earlier
+ * one was late it is counted what a thread released then would have seen. Memory does not grow with time.
  *
  *   stdout  "threads 0 NUMBER,NUMBER,...": of the measuring threads, in the order of --cpus
  *           "late PLACE DUE_NS LATENCY_NS": above --break-ns, and above all others that were
@@ -105,11 +105,13 @@ static void raise_block(struct prober *p, uint64_t index, int64_t latency)
         p->block_max_ns = latency;
 }
 
-/* What threads released in the missed periods would have seen. */
-static void add_missed(struct prober *p, int64_t latency, uint64_t missed)
+/* What threads released in the missed periods would have seen. The first of a block saw the most. */
+static void add_missed(struct prober *p, uint64_t index, int64_t latency, uint64_t missed)
 {
     p->missed += missed;
     db_histogram_add_row(&p->omitted, latency - p->interval_ns, p->interval_ns, missed);
+    for (uint64_t m = p->block_periods - index % p->block_periods; m <= missed; m += p->block_periods)
+        raise_block(p, index + m, latency - (int64_t)m * p->interval_ns);
 }
 
 static char *put_number(char *at, int64_t value)
@@ -180,7 +182,7 @@ static void measure(struct prober *p)
         if (latency > p->least_worst_ns)
             keep_worst(p, due, latency, missed);
         if (missed)
-            add_missed(p, latency, missed);
+            add_missed(p, index, latency, missed);
         index += 1 + missed;
     }
     if (p->raw.total)
@@ -202,8 +204,7 @@ static void *prober_main(void *argument)
     tell(p->all);
     while (!atomic_load(&p->all->go))
         port_wait(&p->all->go, 0, -1);
-    p->start_ns =
-        p->all->start_ns + p->options->interval_ns * (int64_t)p->place / (int64_t)p->options->cpu_count;
+    p->start_ns = p->all->start_ns;
     for (int64_t i = WARM_UP; i > 0; i--) /* no longer ago than needed, however long the interval is */
         wake_up_at(p, p->start_ns - i * (LEAD_NS / 2 / WARM_UP));
     p->early = 0;
@@ -272,6 +273,16 @@ static void print_told(struct wake_ups *all, const struct options *o, unsigned *
     fflush(stdout);
 }
 
+/* Whoever only waits must not hold up what it waits for: nothing of it is urgent once all sleep until
+ * their first moment, which a coordinator below a load could keep them from. */
+static void step_below(const struct options *o)
+{
+    int priority = (int)o->priority - 1;
+    priority = priority < DB_PRIORITY_AGENT ? priority : DB_PRIORITY_AGENT;
+    if (o->policy == DB_POLICY_FIFO)
+        port_set_policy(priority > 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER, priority > 0 ? priority : 0);
+}
+
 /* Until *word is `wanted`; false when a child died or failed. */
 static bool await_all(struct wake_ups *all, const struct options *o, atomic_uint *word, unsigned wanted)
 {
@@ -317,6 +328,7 @@ static bool run_all(struct wake_ups *all, const struct options *o)
     all->start_ns = port_now_ns() + LEAD_NS;
     atomic_store(&all->go, 1);
     port_wake(&all->go);
+    step_below(o);
     if (!await_all(all, o, &all->finished, processes))
         return false;
     if (all->control >= 0) /* what others do from here on would push out what is wanted */

@@ -41,7 +41,7 @@ def cpu(**changes: Any) -> dict[str, Any]:
         "omitted": counted([1_500_000, 500_000]),
         "worst": [[2_000_000, 2_500_000, 2], [1_000_000, 3000, 0]],
         "block_periods": 1,
-        "blocks": [2000, 3000, 2_500_000, 0, 0, 2500],
+        "blocks": [2000, 3000, 2_500_000, 1_500_000, 500_000, 2500],
     }
     return plain | changes
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 
 from deadbeat.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.targets.completed import Completed
@@ -82,6 +83,22 @@ def test_descendants_are_gone_when_the_program_ends_and_its_status_is_the_guards
     argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} exit 7"), bound_s=30)
     process = start(argv, mode)
     assert process.wait(20) == 7
+    assert sleepers(mark) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_kernels_before_5_3_guard_too(program: str, mode: str) -> None:
+    """They have no pidfd_open."""
+    mark = mark_of(mode, 9)
+    argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} exit 7"), bound_s=30)
+    if mode != "here" and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    user = None if mode == "here" else NOBODY
+    process = start(without_call(PIDFD_OPEN, *argv, user=user), "here")
+    status = process.wait(20)
+    if status == REFUSED:
+        pytest.skip("a filter of system calls is refused here")
+    assert status == 7
     assert sleepers(mark) == []
 
 

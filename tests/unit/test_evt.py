@@ -157,13 +157,25 @@ def test_a_cell_is_the_larger_of_its_cpus() -> None:
     assert series.hours == pytest.approx(8e-3 / 3600)
 
 
+def test_stretches_that_nothing_is_known_of_are_no_small_values() -> None:
+    """Zeros would be ties at the bottom of every rank, and blocks that were never late."""
+    known = cpu_of([5_000, 0, 0, 7_000])
+    series, _ = series_of([part_of(known), part_of(cpu_of([0, 0])), part_of(known)])
+    assert series is not None
+    assert series.values.tolist() == [5_000, 7_000, 5_000, 7_000]
+    assert series.run.tolist() == [0, 0, 2, 2]
+    assert series.hours == pytest.approx(4e-3 / 3600)
+    nothing, _ = series_of([part_of(cpu_of([0, 0]))])
+    assert nothing is not None
+    assert all(each.refused for each in extrapolations([part_of(cpu_of([0, 0]))]))
+
+
 def test_whole_steps_are_dithered_within_a_step() -> None:
     cpu = cpu_of([5_000, 6_000, 0, 7_000])
     cpu = evolve(cpu, raw=evolve(cpu.raw, resolution_ns=1_000))
     series, _ = series_of([part_of(cpu)])
     assert series is not None
-    assert series.values[2] == 0
-    assert np.all(series.values // 1_000 * 1_000 == [5_000, 6_000, 0, 7_000])
+    assert np.all(series.values // 1_000 * 1_000 == [5_000, 6_000, 7_000])
     assert np.any(series.values % 1_000 > 0)
 
 

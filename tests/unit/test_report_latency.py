@@ -287,6 +287,11 @@ def test_stretches_of_time_keep_their_maxima():
     assert max(curve.y) == 83.0
     assert curve.x[-1] == 1.0
     assert level_curve([run], 0, look=0, size=1.0).x == ()
+    gaps = evolve(cpu, block_maxima=(0, 9_000, 0, 0, 8_000), block_ns=200_000_000)
+    curve = level_curve([evolve(run, cpus=(gaps,))], 0, look=0, size=1.0)
+    assert curve.y == (9.0, 9.0, 9.0, 9.0, 8.0, 8.0)
+    unknown = "CPU 0: no wake-up is known here"
+    assert [text == unknown for text in curve.texts] == [True, False, True, True, False, False]
     many = [evolve(run, cpus=(evolve(cpu, block_maxima=(5_000, 7_000 + n)),)) for n in range(900)]
     curve = level_curve(many, 0, look=0, size=1.0)
     assert len(curve.x) <= 402

@@ -156,9 +156,23 @@ static int keep(int program, const sigset_t *heard)
     return status;
 }
 
-static _Noreturn void keeper_main(const struct port_foreign *foreign, bool namespaced, int caller)
+/* Each holds the end of a pipe that the other reads: at its death that reads the end of it. Pidfds
+ * would need Linux 5.3, and getppid() tells nothing across namespaces. */
+struct ties {
+    int caller[2], keeper[2];
+};
+
+static int tie(struct ties *ties)
 {
-    struct pollfd gone = {.fd = caller, .events = POLLIN};
+    return pipe2(ties->caller, O_CLOEXEC) == 0 && pipe2(ties->keeper, O_CLOEXEC) == 0 ? 0 : errno;
+}
+
+static _Noreturn void keeper_main(const struct port_foreign *foreign, bool namespaced,
+                                  const struct ties *ties)
+{
+    struct pollfd gone = {.fd = ties->caller[0], .events = POLLIN};
+    close(ties->caller[1]);
+    close(ties->keeper[0]);
     sigset_t heard;
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
@@ -244,13 +258,15 @@ static void watch_from_above(void)
 int port_run_foreign(const struct port_foreign *foreign, int *status)
 {
     bool asked = false, namespaced = namespaces_allowed();
-    int me = (int)syscall(SYS_pidfd_open, getpid(), 0), bound;
+    struct ties ties;
+    int bound;
     struct pollfd watched[WATCHED] = {
         [SIGNALS] = {.fd = signals_open(), .events = POLLIN},
         [INPUT] = {.fd = foreign->until_input_ends ? STDIN_FILENO : -1, .events = POLLIN},
     };
     int error = port_bound_open(&bound);
-    if (error || me < 0 || watched[SIGNALS].fd < 0)
+    error = error ? error : tie(&ties);
+    if (error || watched[SIGNALS].fd < 0)
         return error ? error : errno;
     watch_from_above();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -258,13 +274,14 @@ int port_run_foreign(const struct port_foreign *foreign, int *status)
         return errno;
     int keeper = fork();
     if (keeper == 0)
-        keeper_main(foreign, namespaced, me);
+        keeper_main(foreign, namespaced, &ties);
     if (keeper < 0)
         return errno;
     port_bound_set(bound, foreign->bound_ns);
     watched[BOUND] = (struct pollfd){.fd = bound, .events = POLLIN};
-    watched[KEEPER] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, keeper, 0), .events = POLLIN};
-    error = watched[KEEPER].fd < 0 ? errno : watch(watched, keeper, &asked);
+    close(ties.keeper[1]);
+    watched[KEEPER] = (struct pollfd){.fd = ties.keeper[0], .events = POLLIN};
+    error = watch(watched, keeper, &asked);
     if (error)
         kill(keeper, SIGKILL);
     int result = port_reap(keeper);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -213,16 +214,33 @@ void port_bound_set(int bound, int64_t ns)
     timerfd_settime(bound, 0, &at, NULL);
 }
 
+/* It may have been reaped already where whoever started us ignores the ends of children. */
+static int has_ended(int pid)
+{
+    siginfo_t info = {0};
+    int result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    return (result < 0 && errno == ECHILD) || info.si_pid == pid;
+}
+
+/* By its signal: a pidfd needs Linux 5.3. */
 int port_guard(int pid, int bound, int *status)
 {
-    struct pollfd watched[2] = {{.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN},
+    struct signalfd_siginfo told;
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    struct pollfd watched[2] = {{.fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN},
                                 {.fd = bound, .events = POLLIN}};
     if (watched[0].fd < 0)
         return errno;
-    while (poll(watched, 2, -1) < 0 && errno == EINTR)
-        ;
+    while (!has_ended(pid) && !(watched[1].revents & POLLIN))
+        if (poll(watched, 2, -1) > 0 && watched[0].revents)
+            while (read(watched[0].fd, &told, sizeof told) > 0)
+                ;
     close(watched[0].fd);
-    if (!(watched[0].revents & POLLIN))
+    if (!has_ended(pid))
         return ETIMEDOUT;
     *status = port_reap(pid);
     return 0;

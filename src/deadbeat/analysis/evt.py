@@ -45,7 +45,8 @@ class Series:
     """Maxima of equal stretches, run after run.
 
     Attributes:
-        values: Largest latency of each stretch, ns; 0: no wake-up.
+        values: Largest latency of each stretch, ns. Stretches of which no engine tells anything
+            are left out: they are neither early nor late.
         run: Number of the run each is of, ascending.
         stretch_ns: Length of each.
         hours: Of all.
@@ -117,13 +118,14 @@ def series_of(parts: Sequence[Part], *, seed: int = 1) -> tuple[Series | None, s
     rows = []
     for part in parts:
         count = min(len(cpu.block_maxima) for cpu in part.cpus)
-        rows.append(np.max([cpu.block_maxima[:count] for cpu in part.cpus], axis=0))
+        row = np.max([cpu.block_maxima[:count] for cpu in part.cpus], axis=0)
+        rows.append(row[row > 0])
     values = np.concatenate(rows).astype(np.float64)
     step = max(cpu.raw.resolution_ns for part in parts for cpu in part.cpus)
     if step > 1:
         # Values that are cut off to whole steps would look discrete to every test of fit.
         random = np.random.default_rng(seed_of(seed, "dither"))
-        values = np.where(values > 0, values + random.uniform(0, step, len(values)), 0.0)
+        values += random.uniform(0, step, len(values))
     runs = np.repeat(np.arange(len(rows), dtype=np.float64), [len(row) for row in rows])
     return Series(values=values, run=runs, stretch_ns=lengths.pop()), ""
 

@@ -126,16 +126,32 @@ def level_curve(runs: Sequence[LatencyRun], cpu: int, *, look: int, size: float)
         return Curve(label="", kind="steps", x=(), y=())
     # Of more runs than stretches several stand for one.
     step = -(-len(tops) // (2 * _STRETCHES))
-    lowest = min(top for top in tops if top)
-    shown = [max(lowest, *tops[k : k + step]) for k in range(0, len(tops), step)]
+    shown = [max(tops[k : k + step]) for k in range(0, len(tops), step)]
+    drawn = _carried(shown)
     return Curve(
         label="",
         kind="steps",
         look=look,
         x=(*(at / size for at in starts[::step]), start / size),
-        y=(*(top / US for top in shown), shown[-1] / US),
-        texts=(*(f"CPU {cpu}: none later than {time_text(top)} here" for top in shown), ""),
+        y=(*(top / US for top in drawn), drawn[-1] / US),
+        texts=(*(_level_words(cpu, top) for top in shown), ""),
     )
+
+
+def _carried(tops: Sequence[int]) -> list[int]:
+    """A level for stretches that have none: a line of a logarithmic axis needs one."""
+    level = next(top for top in tops if top)
+    found = []
+    for top in tops:
+        level = top or level
+        found.append(level)
+    return found
+
+
+def _level_words(cpu: int, top: int) -> str:
+    if not top:
+        return f"CPU {cpu}: no wake-up is known here"
+    return f"CPU {cpu}: none later than {time_text(top)} here"
 
 
 def _by_cpu(events: Sequence[Event], cpus: Sequence[int]) -> list[list[Event]]:

@@ -114,6 +114,8 @@ def command(request: Request, out: str) -> tuple[str, ...]:
         f"--threads={len(request.cpus)}",
         f"--interval={request.interval_ns // 1000}",
         "--distance=0",
+        # All threads at once, as the prober's: alone, one after the other as they were started.
+        "--aligned=0",
         f"--duration={round(request.seconds)}",
         *(("--mlockall", f"--priority={request.priority}") if fifo else ("--policy=other",)),
         *(("--default-system",) if request.dma_latency == "system" else ()),
