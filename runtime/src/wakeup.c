@@ -144,6 +144,8 @@ static void sound_alarm(struct prober *p, int64_t due, int64_t latency)
     int64_t known = atomic_load(&p->all->alarm_ns);
     while (known < latency && !atomic_compare_exchange_weak(&p->all->alarm_ns, &known, latency))
         ;
+    if (known >= latency) /* another CPU was later at the same moment, and tells of it */
+        return;
     atomic_store(&p->told_due_ns, due);
     atomic_store(&p->told_latency_ns, latency);
     atomic_fetch_add(&p->told, 1);
