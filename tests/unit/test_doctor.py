@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_what_fails_leads_to_the_knobs_that_cure_it() -> None:
     asked = words.tuning(examine(FakeTarget(files=FILES, outputs=OUTPUTS), rt_cpus=[1]))
     assert asked is not None and asked[0].endswith(" --rt-cpus 1")
     assert words.tuning(examine(FakeTarget())) is None
+
+
+def test_the_page_leads_to_the_profile_in_the_words_of_the_text() -> None:
+    found = diagnose()
+    tuning = words.tuning(found)
+    assert tuning is not None
+    (hint,) = re.findall(r'<p class="tuning">(.*?)</p>', render_doctor(found))
+    assert unescape(re.sub(r"<[^>]*>", "", hint)) == f"{' '.join(tuning)}."
+    assert f"<code>{tuning[0]}</code>" in hint
+    assert 'class="tuning"' not in render_doctor(examine(FakeTarget()))
 
 
 def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> None:
