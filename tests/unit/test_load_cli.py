@@ -95,7 +95,7 @@ def test_a_finished_test_is_followed_by_the_next(runs: Path) -> None:
             ["--form", "periodic", "--budget", "9ms", "--period", "5ms"],
             "--period: 5 ms is no longer",
         ),
-        (["--budget", "1"], "--budget: .*unit"),
+        (["--form", "periodic", "--budget", "1"], "--budget: .*unit"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(
@@ -106,3 +106,18 @@ def test_wrong_words_are_refused_in_one_line(
     assert len(err.strip().splitlines()) == 1
     assert re.search(found, err), err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--budget", "2ms"], "--budget: rounds back to back have none (--form periodic"),
+        (["--form", "periodic", "--round", "5ms"], "--round: the periodic form has a budget"),
+    ],
+)
+def test_an_option_of_the_other_form_is_refused(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["load", "--simulated", "--runs", str(tmp_path), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

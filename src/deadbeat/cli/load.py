@@ -90,9 +90,20 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that
 
     layer, names = typed(_VALUES, options)
+    _right_word(layer.get("form", "back-to-back"), names.get("round"))
     if not options["trace"]:
         layer["trace"], names["trace"] = False, "--no-trace"
     if options["preset"] is not None or options["quick"]:
         layer = preset(options["preset"] or "quick", layer)
     words = ctx.find_root().obj or ["load"]
     return run(options, layer=layer, names=names, words=words)
+
+
+def _right_word(form: str, option: str | None) -> None:
+    """The work of a round by the option of the other form is taken for a mistake in the form."""
+    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
+
+    if (form, option) == ("back-to-back", "--budget"):
+        raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
+    if (form, option) == ("periodic", "--round"):
+        raise UsageError("--round: the periodic form has a budget", "--budget")
