@@ -53,7 +53,7 @@ from deadbeat.model.comparison import (
 FALSE_ALARMS = 0.05
 #: Fewer programs than this that differ at all say nothing on how much programs differ.
 DIFFERING_MIN = 6
-#: A bound that is so many times a value bounds nothing.
+#: A bound that is so many times a value, or so small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
 
 
@@ -466,7 +466,9 @@ def _shown(pairs: Pairs, difference: float) -> float:
 
 def _known(pairs: Pairs, difference: float) -> float | None:
     """None where there is no bound, or one beyond any ratio that means something."""
-    beyond = not math.isfinite(difference) or (pairs.is_ratio and difference > math.log(RATIO_MAX))
+    beyond = not math.isfinite(difference) or (
+        pairs.is_ratio and abs(difference) > math.log(RATIO_MAX)
+    )
     return None if beyond else _shown(pairs, difference)
 
 
