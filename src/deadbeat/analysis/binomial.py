@@ -90,3 +90,67 @@ def quantile_ranks(values: int, share: float) -> tuple[int | None, int | None]:
     low = int(counts[np.searchsorted(below, TAIL, side="right")])
     high = int(counts[min(int(np.searchsorted(below, 1 - TAIL, side="left")), len(counts) - 1)]) + 1
     return (low if low >= 1 else None), (high if high <= values else None)
+
+
+# -- Poisson numbers, and chi-squared
+
+
+def gamma_share(shape: float, value: float) -> float:
+    """Probability that a gamma variable of this shape (scale 1) is at most ``value``.
+
+    The series of the incomplete gamma function below the mean, else the continued fraction of its
+    complement (M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 6.5.29, 6.5.31).
+    """
+    if value <= 0:
+        return 0.0
+    front = math.exp(shape * math.log(value) - value - math.lgamma(shape + 1))
+    if value < shape + 1:
+        term = total = 1.0
+        place = shape
+        while term > 1e-16 * total:
+            place += 1
+            term *= value / place
+            total += term
+        return min(1.0, front * total)
+    below = value + 1 - shape
+    c, d = 1e300, 1 / below
+    fraction = d
+    for number in range(1, 10_000):
+        step = -number * (number - shape)
+        below += 2
+        d = 1 / (step * d + below or 1e-300)
+        c = below + step / c
+        change = c * d
+        fraction *= change
+        if abs(change - 1) < 1e-15:
+            break
+    return max(0.0, 1 - front * shape * fraction)
+
+
+def _gamma_quantile(shape: float, share: float) -> float:
+    low, high = 0.0, shape + 1.0
+    while gamma_share(shape, high) < share:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gamma_share(shape, middle) < share else (low, middle)
+    return high
+
+
+def poisson_upper(seen: float, *, alpha: float = ALPHA) -> float:
+    """Upper bound of the expectation of a Poisson number (F. Garwood, Biometrika 28, 1936).
+
+    Args:
+        seen: The number; between whole ones the bound is between theirs.
+    """
+    return _gamma_quantile(seen + 1, 1 - alpha)
+
+
+def chi_squared_p(value: float, freedom: int) -> float:
+    """Probability of at least ``value`` under chi-squared; 1 of no degree of freedom."""
+    return 1 - gamma_share(freedom / 2, value / 2) if freedom > 0 else 1.0
+
+
+def chi_squared_low(freedom: int, *, alpha: float = ALPHA) -> float:
+    """What chi-squared stays below with ``alpha``."""
+    return 2 * _gamma_quantile(freedom / 2, alpha)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from attrs import field, frozen
 
+from deadbeat.analysis.binomial import chi_squared_p
 from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.evt_fit import Fit, Floats, fit, fit_p
 from deadbeat.analysis.tail import Part, intervals_estimator
@@ -27,6 +28,8 @@ ENOUGH, MOST = 50, 250
 _SHARE, _SHARE_MOST = 0.1, 0.2
 #: Error of each gate: so seldom does it refuse what is in order.
 _ALPHA = 0.01
+#: The same of the two that ask whether the fitted law is the right one: errors there cost more.
+_ALPHA_FIT = 0.05
 _Z = 2.5758293035489004
 #: Heavier tails have no variance worth the name: any level would be a guess.
 SHAPE_MAX = 0.5
@@ -35,6 +38,7 @@ INDEX_MIN = 0.1
 #: Levels are given for these multiples of the time measured.
 MULTIPLES = (1.0, 10.0, 100.0)
 _DRAWS = 199
+_LARGEST_DRAWS = 499
 #: Stretches of a block, at least.
 _BLOCK_MIN = 10
 _BASE = {PEAKS: "pareto", BLOCKS: "extreme"}
@@ -70,8 +74,12 @@ class Sample:
         values: Excesses over ``threshold``, or block maxima; in the order of time.
         late: Whether each lies in the second half of its run.
         run: Number of its run.
+        stretches: Of each half of each run, how many stretches there are, in order.
+        drift: Probability of such a trend of all stretches within runs, and of runs so unlike,
+            by chance.
         threshold: 0 of block maxima.
         hours: Time that it stands for.
+        top: The largest of all stretches, on the scale of ``values``; blocks leave some out.
         index: Extremal index at the threshold; None of block maxima.
         others: The same of other thresholds or block lengths.
     """
@@ -80,8 +88,11 @@ class Sample:
     values: Floats
     late: Floats
     run: Floats
+    stretches: Floats
+    drift: tuple[float, float]
     threshold: float
     hours: float
+    top: float
     runs: int
     index: float | None = None
     others: tuple[Floats, ...] = field(factory=tuple)
@@ -150,8 +161,11 @@ def peaks_of(series: Series) -> Sample:
         values=values,
         late=_late(series, places),
         run=series.run[places],
+        stretches=_halves(series),
+        drift=drift(series),
         threshold=threshold,
         hours=series.hours,
+        top=float(series.values.max(initial=0.0)) - threshold,
         runs=_runs(series),
         index=index,
         others=tuple(others),
@@ -195,8 +209,11 @@ def blocks_of(series: Series) -> Sample:
         values=values,
         late=_late(series, places),
         run=series.run[places],
+        stretches=_halves(series),
+        drift=drift(series),
         threshold=0.0,
         hours=len(values) * size * series.stretch_ns / 3.6e12,
+        top=float(series.values.max(initial=0.0)),
         runs=_runs(series),
         others=(double,) if len(double) >= ENOUGH / 2 else (),
     )
@@ -227,6 +244,51 @@ def _late(series: Series, places: np.ndarray) -> Floats:
     return np.asarray(2 * (places - starts) >= ends - starts, dtype=np.float64)
 
 
+def _halves(series: Series) -> Floats:
+    """Stretches of the first and the second half of each run."""
+    late = _late(series, np.arange(len(series.values))) > 0
+    numbers = np.bincount((2 * series.run + late).astype(np.int64), minlength=2 * _runs(series))
+    return numbers.astype(np.float64)
+
+
+def drift(series: Series) -> tuple[float, float]:
+    """Probability of such a trend within runs, and of runs that differ so much, by chance.
+
+    All stretches speak, not the few that are extreme. The trend: ranks within each run against
+    time, summed over runs (H. E. Daniels, J. Royal Statistical Society B 12, 1950, of a single
+    one). Runs: variance of mean ranks (W. H. Kruskal and W. A. Wallis, JASA 47, 1952). Neighbours
+    that resemble each other tell as much as (1 - r) / (1 + r) independent ones (M. S. Bartlett,
+    J. Royal Statistical Society 98, 1935).
+    """
+    mine = [series.values[series.run == number] for number in range(_runs(series))]
+    mine = [values for values in mine if len(values) >= _BLOCK_MIN]
+    if not mine:
+        return 1.0, 1.0
+    within = [_ranks(values) for values in mine]
+    products = sum(float((each[:-1] * each[1:]).sum()) for each in within)
+    squares = sum(float((each**2).sum()) for each in within)
+    lag = min(max(products / squares, 0.0), 0.99) if squares else 0.0
+    inflation = (1 + lag) / (1 - lag)
+    slope = variance = 0.0
+    for each in within:
+        time = np.arange(len(each)) - (len(each) - 1) / 2
+        slope += float((each * time).sum())
+        variance += float((each**2).sum()) * float((time**2).sum()) / (len(each) - 1)
+    trend = math.erfc(abs(slope) / math.sqrt(2 * variance * inflation)) if variance else 1.0
+    whole = _ranks(np.concatenate(mine))
+    ends = np.cumsum([len(values) for values in mine])
+    between = sum(float(part.sum()) ** 2 / len(part) for part in np.split(whole, ends[:-1]))
+    spread = float((whole**2).mean()) * inflation
+    return trend, chi_squared_p(between / spread, len(mine) - 1) if spread else 1.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """About 0; equal values share theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(middles[place] - (len(values) + 1) / 2, dtype=np.float64)
+
+
 # -- gates: each a function of the sample that says whether it holds, and with which figures
 
 _Gate = Callable[[Sample, int], tuple[bool, str]]
@@ -238,27 +300,46 @@ def _enough(sample: Sample, seed: int) -> tuple[bool, str]:
 
 
 def _stationary(sample: Sample, seed: int) -> tuple[bool, str]:
-    """Numbers and sizes alike in all halves of all runs."""
+    """Numbers and sizes alike in all halves of all runs; no trend, and runs alike."""
     random = np.random.default_rng(seed_of(seed, "stationary"))
     p_count = 1.0
     if sample.method == PEAKS:
         segment = (2 * sample.run + sample.late).astype(np.int64)
-        p_count = even_p(np.bincount(segment, minlength=2 * sample.runs), random)
+        counts = np.bincount(segment, minlength=len(sample.stretches))
+        p_count = even_p(counts, random, weights=sample.stretches)
     p_size = _sizes_p(sample)
-    text = f"halves of runs: sizes p = {p_size:.2g}"
+    trend, runs = sample.drift
+    text = (
+        f"halves of runs: sizes p = {p_size:.2g}; trend within runs p = {trend:.2g}, runs alike"
+        f" p = {runs:.2g}"
+    )
     if sample.method == PEAKS:
         text = f"numbers of peaks p = {p_count:.2g}, {text}"
-    return min(p_count, p_size) >= _ALPHA, text
+    return min(p_count, p_size, trend, runs) >= _ALPHA, text
 
 
-def even_p(counts: np.ndarray, random: np.random.Generator, *, draws: int = 999) -> float:
-    """Probability of counts at least so uneven by chance (chi-squared, by simulation)."""
-    total, many = int(counts.sum()), len(counts)
-    if many < 2 or not total:
+def even_p(
+    counts: np.ndarray,
+    random: np.random.Generator,
+    *,
+    weights: Floats | None = None,
+    draws: int = 999,
+) -> float:
+    """Probability of counts at least so uneven by chance (chi-squared, by simulation).
+
+    Args:
+        weights: What the counts should be in proportion to; None: all are equal.
+    """
+    shares = np.ones(len(counts)) if weights is None else np.asarray(weights, np.float64)
+    shares, counts = shares[shares > 0], counts[shares > 0]
+    total = int(counts.sum())
+    if len(counts) < 2 or not total:
         return 1.0
-    drawn = random.multinomial(total, np.full(many, 1 / many), size=draws)
-    seen = float(((counts - total / many) ** 2).sum())
-    others = ((drawn - total / many) ** 2).sum(axis=1)
+    shares = shares / shares.sum()
+    expected = total * shares
+    drawn = random.multinomial(total, shares, size=draws)
+    seen = float(((counts - expected) ** 2 / expected).sum()) * (1 - 1e-12)
+    others = ((drawn - expected) ** 2 / expected).sum(axis=1)
     return float((np.count_nonzero(others >= seen) + 1) / (draws + 1))
 
 
@@ -324,7 +405,7 @@ def _shape(family: str, values: Floats) -> float:
 def _fits(sample: Sample, seed: int) -> tuple[bool, str]:
     random = np.random.default_rng(seed_of(seed, "fit"))
     p = fit_p(sample.family, sample.values, random=random, draws=_DRAWS)
-    return p >= 0.05, f"Anderson-Darling p = {p:.2g}, at least 0.05 is needed"
+    return p >= _ALPHA_FIT, f"Anderson-Darling p = {p:.2g}, at least {_ALPHA_FIT:g} is needed"
 
 
 def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
@@ -336,23 +417,59 @@ def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
     )
 
 
-def _hold_out(sample: Sample, seed: int) -> tuple[bool, str]:
-    """The first half predicts the largest of the second, within what chance allows."""
-    first = sample.run < sample.runs / 2 if sample.runs > 1 else sample.late < 1
-    known, kept = sample.values[first], sample.values[~first]
-    if len(known) < ENOUGH / 2 or len(kept) < 5:
-        return False, f"{len(known)} and {len(kept)} values are too few for two halves"
-    random = np.random.default_rng(seed_of(seed, "hold-out"))
-    fitted = fit(sample.family, known)
-    # The uncertainty of the fit is part of the prediction.
-    again = fit(sample.family, fitted.draw(random, _DRAWS, len(known)))
-    above = again.survival(np.array([float(kept.max())]))[:, 0]
-    below = float(np.mean((1 - np.clip(above, 0, 1)) ** len(kept)))
-    text = (
-        f"the largest of the second half is {(sample.threshold + kept.max()) / 1000:.1f} us:"
-        f" predicted to stay below with {below:.1%}"
+def _largest(sample: Sample, seed: int) -> tuple[bool, str]:
+    """The largest value is no stranger to the fit of all others.
+
+    Its probability under that fit, against the same of samples drawn from it: each loses its
+    largest value and is fitted anew.
+    """
+    random = np.random.default_rng(seed_of(seed, "largest"))
+    many = len(sample.values)
+
+    def surprise(rows: Floats) -> Floats:
+        ordered = np.sort(np.atleast_2d(rows), axis=1)
+        return fit(sample.family, ordered[:, :-1]).survival(ordered[:, -1:])[:, 0]
+
+    rest = np.sort(sample.values)[:-1]
+    seen = float(surprise(np.append(rest, sample.top))[0])
+    others = fit(sample.family, rest).draw(random, _LARGEST_DRAWS, many)
+    p = float((np.count_nonzero(surprise(others) <= seen) + 1) / (_LARGEST_DRAWS + 1))
+    top = (sample.threshold + sample.top) / 1000
+    return p >= _ALPHA_FIT, (
+        f"the largest seen, {top:.1f} us, beside the fit of all others: p = {p:.2g}, at least"
+        f" {_ALPHA_FIT:g} is needed"
     )
-    return _ALPHA / 2 <= below <= 1 - _ALPHA / 2, text
+
+
+def _hold_out(sample: Sample, seed: int) -> tuple[bool, str]:
+    """Each half predicts the largest of the other, within what chance allows."""
+    first = sample.run < sample.runs / 2 if sample.runs > 1 else sample.late < 1
+    halves = sample.values[first], sample.values[~first]
+    if len(halves[0]) < ENOUGH / 2 or min(map(len, halves)) < 5:
+        return False, f"{len(halves[0])} and {len(halves[1])} values are too few for two halves"
+    below = [
+        _below(sample.family, known, kept, seed_of(seed, "hold-out", number))
+        for number, (known, kept) in enumerate((halves, halves[::-1]))
+        if len(known) >= ENOUGH / 2
+    ]
+    names = ("the largest of the second half", "that of the first")
+    told = ", ".join(
+        f"{name}, {(sample.threshold + kept.max()) / 1000:.1f} us, was predicted to stay below"
+        f" with {share:.1%}"
+        for name, kept, share in zip(names, halves[::-1], below, strict=False)
+    )
+    error = _ALPHA / 2 / len(below)
+    return all(error <= share <= 1 - error for share in below), told
+
+
+def _below(family: str, known: Floats, kept: Floats, seed: int) -> float:
+    """Probability, by the fit of ``known``, that as many as ``kept`` stay below its largest."""
+    random = np.random.default_rng(seed)
+    fitted = fit(family, known)
+    # The uncertainty of the fit is part of the prediction.
+    again = fit(family, fitted.draw(random, _DRAWS, len(known)))
+    above = again.survival(np.array([float(kept.max())]))[:, 0]
+    return float(np.mean((1 - np.clip(above, 0, 1)) ** len(kept)))
 
 
 _GATES: dict[str, _Gate] = {
@@ -362,6 +479,7 @@ _GATES: dict[str, _Gate] = {
     "threshold": _threshold,
     "fit": _fits,
     "shape": _bounded_shape,
+    "largest": _largest,
     "hold-out": _hold_out,
 }
 
@@ -411,10 +529,11 @@ def _extrapolate(sample: Sample, series: Series, *, seed: int) -> Extrapolation:
 def levels_of(sample: Sample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
     """What is exceeded once in multiples of the time measured, with 95 % intervals.
 
-    By parametric bootstrap, the number of peaks drawn too (Poisson).
+    By parametric bootstrap, the number of peaks drawn too (Poisson). No upper end is below what was
+    seen.
     """
     random = np.random.default_rng(seed_of(seed, "levels"))
-    many = len(sample.values)
+    many, top = len(sample.values), sample.top
     drawn = fit(sample.family, found.draw(random, _DRAWS, many))
     rate = np.maximum(random.poisson(many, _DRAWS), 1) if sample.method == PEAKS else many
     for multiple in MULTIPLES:
@@ -424,7 +543,7 @@ def levels_of(sample: Sample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]
             hours=sample.hours * multiple,
             value_ns=float(value) + sample.threshold,
             low_ns=float(min(low, value)) + sample.threshold,
-            high_ns=float(max(high, value)) + sample.threshold,
+            high_ns=float(max(high, value, top)) + sample.threshold,
         )
 
 

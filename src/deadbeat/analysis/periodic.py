@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deadbeat.analysis.tail import Part, late_places
+from deadbeat.analysis.tail import Part, complete_above, episodes_above
 
 #: Beats that machines have, ms, the slowest first: it counts, because its harmonics show too.
 BEATS_MS = (1000, 500, 250, 200, 100, 50, 40, 25, 20, 10, 5, 4)
@@ -36,13 +36,15 @@ def _surprise(parts: Sequence[Part], period_ns: int) -> float:
     """Probability of phases as concentrated as these without a beat."""
     total, runs = 0.0, 0
     for part in parts:
-        places = late_places(part)
+        level = complete_above(part)
         interval = part.run.interval_ns
-        known = len(places) >= _LATE_MIN and part.run.seconds * 1e9 >= _BEATS_A_RUN * period_ns
-        if not known or period_ns < 2 * interval:
+        if not level or part.run.seconds * 1e9 < _BEATS_A_RUN * period_ns:
             continue
-        due_ns = np.floor(places / len(part.cpus)) * interval
-        angles = 2 * math.pi * np.unique(due_ns) / period_ns
+        # A stall has one phase, however many wake-ups and CPUs it made late.
+        starts = [each.start_ns for each in episodes_above(part, level - 1, gap=1)]
+        if len(starts) < _LATE_MIN or period_ns < 2 * interval:
+            continue
+        angles = 2 * math.pi * np.array(starts, np.float64) / period_ns
         total += abs(complex(np.exp(1j * angles).sum())) ** 2 / len(angles)
         runs += 1
     return _erlang_tail(total, runs)

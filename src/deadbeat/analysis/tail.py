@@ -3,30 +3,35 @@
 If n independent wake-ups stayed below D, fewer than about 3 / n of all do not, at 95 %; that also
 holds of the largest value seen, which the data chose themselves: its true exceedance probability is
 distributed as the smallest of n uniform values (S. S. Wilks, Annals of Mathematical Statistics 12,
-1941). Late wake-ups come in clusters, and some runs have more of them than others: so fewer than n
-count. The largest of n dependent values behaves as that of n times the extremal index independent
-ones (M. R. Leadbetter, Z. Wahrscheinlichkeitstheorie 65, 1983).
+1941). Late wake-ups come in episodes, whose number is what chance decides (Poisson), and some runs
+have more of them than others: so fewer than n count. What further runs are like no run tells; that
+they are like these is a condition which every statement names, beside the bound by runs alone.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.binomial import upper_bound, values_for
+from deadbeat.analysis.binomial import (
+    ALPHA,
+    chi_squared_low,
+    chi_squared_p,
+    poisson_upper,
+    upper_bound,
+)
 from deadbeat.analysis.latency_figures import pool
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
 
-#: Fewer gaps between late wake-ups than this do not tell how they cluster.
-GAPS_MIN = 10
-#: Late wake-ups a run, on average, from which runs are told apart; and runs at least.
-_LATE_A_RUN, _RUNS_MIN = 10, 3
+#: Periods without a late wake-up that end an episode.
+EPISODE_GAP = 10
+#: Late wake-ups a run, on average, from which runs are told apart.
+_LATE_A_RUN = 10
 
 
 @frozen(kw_only=True)
@@ -81,11 +86,17 @@ class Dependence:
 
     Attributes:
         factor: One effective wake-up is so many; at least 1; None: the engines do not tell when
-            wake-ups were late.
-        text: One line: what it rests on.
+            wake-ups were late, and runs do not differ visibly.
+        between: The part of it by which runs differ more than chance explains.
+        episodes: Above the limit; None: the rings do not hold them all.
+        condition: What the statement rests on beside what was measured.
+        text: One line: how it was found.
     """
 
     factor: float | None
+    between: float
+    episodes: int | None
+    condition: str
     text: str
 
 
@@ -101,25 +112,27 @@ def largest(parts: Sequence[Part]) -> int | None:
 
 
 def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[TailStatement]:
-    """Of the largest latency seen, then of each deadline; none without a wake-up."""
+    """Of the largest latency seen, then of each deadline; none without a wake-up.
+
+    Each holds at 95 % by itself, not all of them together.
+    """
     maximum = largest(parts)
     if maximum is None:
         return []
-    how = dependence(parts)
-    found = [_statement(parts, maximum, "maximum", how)]
-    return found + [_statement(parts, limit, "deadline", how) for limit in deadlines_ns]
+    found = [_statement(parts, maximum, "maximum")]
+    return found + [_statement(parts, limit, "deadline") for limit in deadlines_ns]
 
 
-def _statement(parts: Sequence[Part], limit_ns: int, kind: str, how: Dependence) -> TailStatement:
+def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement:
     each = [part.exceeding(limit_ns) for part in parts]
     wake_ups, exceeded = sum(part.wake_ups for part in parts), sum(each)
     runs_exceeded = sum(count > 0 for count in each)
+    how = dependence(parts, limit_ns)
     factor = how.factor or 1.0
     effective = wake_ups / factor
-    bound = upper_bound(math.ceil(exceeded / factor), effective)
+    at_most = poisson_upper(exceeded / factor)
+    bound = min(1.0, at_most / effective)
     hours = sum(part.run.seconds for part in parts) / 3600
-    more = None if exceeded else hours * (values_for(bound / 10) / effective - 1)
-    run_bound = upper_bound(runs_exceeded, len(parts))
     found = TailStatement(
         limit_ns=limit_ns,
         kind=kind,
@@ -127,30 +140,47 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str, how: Dependence)
         exceeded=exceeded,
         effective=effective,
         dependence=how.text,
+        condition=how.condition,
         bound=bound,
+        episodes=how.episodes,
+        episodes_per_hour=_per_hour(how, hours),
         runs=len(parts),
         runs_exceeded=runs_exceeded,
-        run_bound=run_bound,
+        run_bound=upper_bound(runs_exceeded, len(parts)),
         hours=hours,
-        hours_for_tenth=more,
+        # The bound of a number that does not grow falls as one over the time.
+        hours_for_tenth=hours * (at_most / (bound / 10) / effective - 1),
         text="",
     )
-    return evolve(found, text=_text(found, assumed=how.factor is None))
+    return evolve(found, text=_text(found))
 
 
-def _text(tail: TailStatement, *, assumed: bool) -> str:
+def _per_hour(how: Dependence, hours: float) -> float | None:
+    if how.episodes is None or not hours:
+        return None
+    return poisson_upper(how.episodes / how.between) * how.between / hours
+
+
+def _text(tail: TailStatement) -> str:
     limit = f"{tail.limit_ns / 1000:.1f} us"
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
-    seen = f"{many} of {tail.wake_ups:,} wake-ups exceeded the deadline"
+    together = f", in {_plural(tail.episodes, 'episode')}" if tail.episodes else ""
+    seen = f"{many} of {tail.wake_ups:,} wake-ups exceeded the deadline{together}"
     if tail.kind == "maximum":
         seen = f"that is the latest of {tail.wake_ups:,} wake-ups"
-    longer = (
-        "no longer test would make that ten times less: it does happen"
-        if tail.hours_for_tenth is None
-        else f"{duration(tail.hours_for_tenth)} more without one would make that ten times less"
+    rate = tail.episodes_per_hour
+    often = "" if rate is None else f" fewer than {rate:,.3g} times an hour, however long each;"
+    runs = "the run" if tail.runs == 1 else f"{tail.runs_exceeded} of {tail.runs} runs"
+    did = "did not" if tail.runs == 1 and not tail.runs_exceeded else "did"
+    return (
+        f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen};"
+        f" {duration(tail.hours_for_tenth)} more without one would make that ten times less;{often}"
+        f" if runs differ, up to {tail.run_bound:.0%} of such runs exceed it ({runs} {did})"
     )
-    condition = ", if wake-ups are independent" if assumed else ""
-    return f"P(latency > {limit}) < {tail.bound:.2g} at 95 %{condition}: {seen}; {longer}"
+
+
+def _plural(count: int | None, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def duration(hours: float) -> str:
@@ -166,78 +196,175 @@ def duration(hours: float) -> str:
 # -- how wake-ups depend on each other
 
 
-def dependence(parts: Sequence[Part]) -> Dependence:
-    """The worse of how late wake-ups cluster in time and of how runs differ."""
-    index, between = extremal_index(parts), dispersion(parts)
-    if index is None and between is None:
-        return Dependence(
-            factor=None,
-            text="not known: the engine does not tell when wake-ups were late, and there are too"
-            " few runs to compare",
-        )
-    clusters = 1.0 if index is None else 1 / index
-    spread = 1.0 if between is None else max(1.0, between)
-    if max(clusters, spread) < 1.05:
-        text = "late wake-ups are as if independent"
-    elif clusters >= spread:
-        text = f"late wake-ups come in clusters of {clusters:.2g} (extremal index {index:.2f})"
-    else:
-        text = f"their number differs between runs {spread:.2g} times as much as chance would"
-    return Dependence(factor=max(clusters, spread), text=text)
+def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
+    """How many late wake-ups an episode has, times how much more runs differ than by chance."""
+    sizes, exact = _sizes(parts, limit_ns)
+    episodes = len(sizes) if exact else None
+    assumed = exact and not sizes
+    seen = _latest_size(parts) if assumed else _size(sizes)
+    known, size = seen is not None, seen or 1.0
+    between, told = _between(parts, limit_ns, size=size)
+    together = (
+        "late wake-ups taken one by one: the engine does not tell when they were"
+        if not known
+        else f"an episode as those of the latest wake-ups: {size:.2g} wake-ups"
+        if assumed
+        else f"episodes of {size:.2g} wake-ups"
+    )
+    return Dependence(
+        factor=size * between if known or between > 1 else None,
+        between=between,
+        episodes=episodes,
+        condition=_condition(known=known, assumed=assumed, between=between),
+        text=f"{together}; {told}",
+    )
 
 
-def extremal_index(parts: Sequence[Part]) -> float | None:
-    """Reciprocal of the mean size of a cluster of late wake-ups, from the gaps between the worst.
+def _condition(*, known: bool, assumed: bool, between: float) -> str:
+    runs = "differ no more than these" if between > 1 else "are like these"
+    alone = "" if known else "wake-ups are independent and "
+    longer = " and no stall is longer" if assumed else ""
+    return f"if {alone}all runs {runs}{longer}"
 
-    The intervals estimator of C. A. T. Ferro and J. Segers, J. Royal Statistical Society B 65,
-    2003, equation 5, over the gaps of all runs. None with fewer than GAPS_MIN of them.
+
+def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
+    """Factor by which runs differ more than chance explains, its upper 95 % bound; and a line.
+
+    1 where the test of dispersion (R. A. Fisher, Statistical Methods for Research Workers, 1925)
+    finds nothing at 5 %: that runs are alike is then a condition, not a finding.
     """
-    gaps = np.concatenate([np.zeros(0), *(np.diff(late_places(part)) for part in parts)])
-    return intervals_estimator(gaps) if len(gaps) >= GAPS_MIN else None
+    spread = dispersion(parts, limit_ns)
+    if spread is None:
+        return 1.0, "how runs differ is not known"
+    freedom = len(parts) - 1
+    scaled = spread * freedom / size
+    p = chi_squared_p(scaled, freedom)
+    if p >= ALPHA:
+        return 1.0, f"between {len(parts)} runs no more difference than by chance (p = {p:.2g})"
+    high = max(1.0, scaled / chi_squared_low(freedom))
+    return high, (
+        f"between runs their number differs {scaled / freedom:.2g} times as much as by chance, at"
+        f" most {high:.2g}"
+    )
+
+
+@frozen(kw_only=True)
+class Episode:
+    """Wake-ups that were late together: after each other, or on several CPUs at once.
+
+    Attributes:
+        start_ns, end_ns: Due times of the first and the last, missed periods too.
+        size: How many.
+    """
+
+    start_ns: int
+    end_ns: int
+    size: int
+
+
+def episodes_above(part: Part, limit_ns: int, *, gap: int = EPISODE_GAP) -> list[Episode]:
+    """Of the wake-ups that the rings kept above ``limit_ns``, in order.
+
+    Args:
+        gap: Periods without one that end an episode.
+    """
+    interval = part.run.interval_ns
+    stalls = []
+    for cpu in part.cpus:
+        above = limit_ns - (cpu.raw.resolution_ns - 1)
+        for late in cpu.worst:
+            if late.latency_ns > above:
+                behind = min(late.missed, (late.latency_ns - above - 1) // interval)
+                end_ns = late.due_ns + behind * interval
+                stalls.append(Episode(start_ns=late.due_ns, end_ns=end_ns, size=behind + 1))
+    found: list[Episode] = []
+    for stall in sorted(stalls, key=lambda one: one.start_ns):
+        if found and stall.start_ns <= found[-1].end_ns + gap * interval:
+            last = found.pop()
+            end_ns = max(last.end_ns, stall.end_ns)
+            stall = evolve(last, end_ns=end_ns, size=last.size + stall.size)  # noqa: PLW2901
+        found.append(stall)
+    return found
+
+
+def complete_above(part: Part) -> int | None:
+    """The least latency above which the rings miss nothing, ns; None: an engine keeps none."""
+    levels = [0]
+    for cpu in part.cpus:
+        if cpu.cycles and not cpu.worst:
+            return None
+        if len(cpu.worst) < cpu.cycles:
+            levels.append(min(late.latency_ns for late in cpu.worst))
+    return max(levels)
+
+
+def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], bool]:
+    """Wake-ups of each episode above the limit, and whether that is all of them.
+
+    Where a ring begins above the limit its episodes share all wake-ups above it: they are at least
+    so many.
+    """
+    sizes: list[float] = []
+    exact = True
+    for part in parts:
+        level, above = complete_above(part), part.exceeding(limit_ns)
+        if level is None:
+            return [], False
+        found = [float(each.size) for each in episodes_above(part, max(level - 1, limit_ns))]
+        if level > limit_ns and above > sum(found):
+            exact = False
+            found = [above / max(len(found), 1)] * max(len(found), 1)
+        sizes += found
+    return sizes, exact
+
+
+def _latest_size(parts: Sequence[Part]) -> float | None:
+    """Wake-ups of an episode of the latest: of each run, or above where all rings are complete.
+
+    The larger: runs without a stall must not hide how long one is. None without any.
+    """
+    levels = [complete_above(part) or 0 for part in parts]
+    found = [
+        _size([each.size for part, level in pairs for each in episodes_above(part, level - 1)])
+        for pairs in (
+            list(zip(parts, levels, strict=True)),
+            [(part, max(levels)) for part in parts],
+        )
+    ]
+    return max((size for size in found if size is not None), default=None)
+
+
+def _size(sizes: Sequence[float]) -> float | None:
+    """As a wake-up sees it: that of the episode it is in, on average."""
+    return sum(size * size for size in sizes) / sum(sizes) if sizes else None
 
 
 def intervals_estimator(gaps: NDArray[np.float64]) -> float:
-    """The estimate from gaps between exceedances, in wake-ups (from 1)."""
+    """Extremal index from gaps between exceedances, in wake-ups (from 1).
+
+    C. A. T. Ferro and J. Segers, J. Royal Statistical Society B 65, 2003, equation 5. Gaps that are
+    all 1 or 2 tell of one cluster.
+    """
     if float(gaps.max()) <= 2:
-        above, below = 2 * float(gaps.sum()) ** 2, len(gaps) * float((gaps**2).sum())
-    else:
-        above = 2 * float((gaps - 1).sum()) ** 2
-        below = len(gaps) * float(((gaps - 1) * (gaps - 2)).sum())
+        return 1 / (len(gaps) + 1)
+    above = 2 * float((gaps - 1).sum()) ** 2
+    below = len(gaps) * float(((gaps - 1) * (gaps - 2)).sum())
     return max(min(1.0, above / below), 1 / (len(gaps) + 1))
 
 
-def late_places(part: Part) -> NDArray[np.float64]:
-    """Numbers, in order, of the wake-ups of a run that were later than the least its rings kept.
-
-    Wake-ups of all CPUs are numbered by their due times; missed periods have numbers too. Above
-    the largest of the rings' smallest values the rings miss nothing.
-    """
-    rings = [cpu.worst for cpu in part.cpus]
-    if not rings or not all(rings):
-        return np.zeros(0)
-    least = max(min(late.latency_ns for late in ring) for ring in rings)
-    places: set[int] = set()
-    for number, ring in enumerate(rings):
-        for late in ring:
-            for step in range(late.missed + 1):
-                if late.latency_ns - step * part.run.interval_ns >= least:
-                    due = round(late.due_ns / part.run.interval_ns) + step
-                    places.add(due * len(rings) + number)
-    return np.array(sorted(places), dtype=np.float64)
-
-
-def dispersion(parts: Sequence[Part]) -> float | None:
+def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | None:
     """Variance of the number of late wake-ups of a run over what chance alone would make it.
 
-    Late: above a level that ten wake-ups of a run exceed on average. None with fewer than three
-    runs.
+    Late: above a level that ten wake-ups of a run exceed on average, or above ``limit_ns`` where
+    more do. None of a single run.
     """
-    if len(parts) < _RUNS_MIN:
+    if len(parts) < 2:
         return None
     wake_ups = np.array([part.wake_ups for part in parts], dtype=np.float64)
     level = _level(parts, _LATE_A_RUN * len(parts))
     if level is None or not wake_ups.all():
         return None
+    level = level if limit_ns is None else min(level, limit_ns)
     counts = np.array([part.exceeding(level) for part in parts], dtype=np.float64)
     expected = wake_ups * counts.sum() / wake_ups.sum()
     if not expected.all():

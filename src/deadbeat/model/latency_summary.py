@@ -74,7 +74,9 @@ class Distribution:
 
 @frozen(kw_only=True)
 class TailStatement:
-    """``P(latency > limit) < bound`` at 95 % confidence, whatever the distribution.
+    """``P(latency > limit) < bound`` at 95 % confidence, whatever the distribution, on a condition.
+
+    The confidence is that of this statement, not of several together.
 
     Attributes:
         limit_ns: What is exceeded, or not.
@@ -83,14 +85,18 @@ class TailStatement:
         exceeded: How many of them exceeded the limit.
         effective: Wake-ups as many independent ones would tell as much: at most ``wake_ups``.
         dependence: One line: what ``effective`` rests on.
+        condition: What the bound rests on beside what was measured, as a clause (``if all runs are
+            like these ...``).
         bound: Upper 95 % bound of the share of wake-ups above the limit; None of nothing.
+        episodes: Times that one or more wake-ups together exceeded it; None: not known.
+        episodes_per_hour: Upper 95 % bound of their rate, however many wake-ups each has.
         runs: Valid runs.
         runs_exceeded: Those with an exceedance.
         run_bound: Upper 95 % bound of the share of such runs with an exceedance; it holds however
             wake-ups depend on each other within a run.
         hours: Measured so far.
-        hours_for_tenth: How many hours more, without an exceedance, make ``bound`` ten times less;
-            None where no time would: it was exceeded.
+        hours_for_tenth: How many hours more, without a further exceedance, make ``bound`` ten times
+            less.
         text: The statement in a sentence.
     """
 
@@ -100,12 +106,15 @@ class TailStatement:
     exceeded: int
     effective: float
     dependence: str
+    condition: str
     bound: float | None
+    episodes: int | None
+    episodes_per_hour: float | None
     runs: int
     runs_exceeded: int
     run_bound: float | None
     hours: float
-    hours_for_tenth: float | None
+    hours_for_tenth: float
     text: str
 
 
@@ -115,7 +124,7 @@ class TailGate:
 
     Attributes:
         name: ``order``, ``enough``, ``stationary``, ``independent``, ``threshold``, ``fit``,
-            ``shape`` or ``hold-out``.
+            ``shape``, ``largest`` or ``hold-out``.
         passed: Whether it holds; None: not looked at, an earlier one failed.
         text: One line with the figures.
     """

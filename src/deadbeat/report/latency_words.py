@@ -35,8 +35,8 @@ MATRIX_COLUMNS = (
 )
 TAIL_COLUMNS = (
     *("load", "engine", "latency", "kind", "wake-ups", "later", "as good as independent"),
-    *("share later at most", "runs with a later one", "share of runs at most"),
-    "more hours for a tenth of the share",
+    *("share later at most", "on condition", "times an hour at most"),
+    *("runs with a later one", "share of runs at most", "more hours for a tenth of the share"),
 )
 GATE_COLUMNS = ("load", "method", "condition", "holds", "figures")
 INVALID_COLUMNS = ("run", "problem", "what was seen")
@@ -255,9 +255,11 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
             f"{item.exceeded:,}",
             f"{item.effective:,.0f}",
             "–" if item.bound is None else f"{item.bound:.2g}",
+            item.condition,
+            "–" if item.episodes_per_hour is None else f"{item.episodes_per_hour:,.3g}",
             f"{item.runs_exceeded} of {item.runs}",
             "–" if item.run_bound is None else percent(item.run_bound),
-            "none: it happens" if item.hours_for_tenth is None else f"{item.hours_for_tenth:.3g}",
+            f"{item.hours_for_tenth:.3g}",
         )
         for cell in ordered(summary.cells)
         for item in cell.whole.tail
