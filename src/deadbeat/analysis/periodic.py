@@ -1,9 +1,9 @@
 """Whether late wake-ups keep a beat: a host's quota, a tick, a watchdog.
 
-The phases of their due times are tested for direction (Lord Rayleigh, Philosophical Magazine 10,
-1880): with n phases of mean resultant R, n R**2 exceeds x with probability about exp(-x) if there
-is no beat. Runs begin at any moment, so each has a phase of its own, and what is summed over runs
-is n R**2.
+The phases of the moments when late wake-ups begin, one of each stall however many it made late, are
+tested for direction (Lord Rayleigh, Philosophical Magazine 10, 1880): with n phases of mean
+resultant R, n R**2 exceeds x with probability about exp(-x) if there is no beat. Runs begin at any
+moment, so each has a phase of its own, and what is summed over runs is n R**2.
 """
 
 from __future__ import annotations
