@@ -169,7 +169,7 @@ def _text(tail: TailStatement) -> str:
     if tail.kind == "maximum":
         seen = f"that is the latest of {tail.wake_ups:,} wake-ups"
     rate = tail.episodes_per_hour
-    often = "" if rate is None else f" fewer than {rate:,.3g} times an hour, however long each;"
+    often = "" if rate is None else f" fewer than {_few(rate)} times an hour, however long each;"
     runs = "the run" if tail.runs == 1 else f"{tail.runs_exceeded} of {tail.runs} runs"
     did = "did not" if tail.runs == 1 and not tail.runs_exceeded else "did"
     return (
@@ -177,6 +177,11 @@ def _text(tail: TailStatement) -> str:
         f" {duration(tail.hours_for_tenth)} more without one would make that ten times less;{often}"
         f" if runs differ, up to {tail.run_bound:.0%} of such runs exceed it ({runs} {did})"
     )
+
+
+def _few(value: float) -> str:
+    """Three digits, and whole above a hundred."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _plural(count: int | None, word: str) -> str:

@@ -256,7 +256,7 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
             f"{item.effective:,.0f}",
             "–" if item.bound is None else f"{item.bound:.2g}",
             item.condition,
-            "–" if item.episodes_per_hour is None else f"{item.episodes_per_hour:,.3g}",
+            "–" if item.episodes_per_hour is None else _few(item.episodes_per_hour),
             f"{item.runs_exceeded} of {item.runs}",
             "–" if item.run_bound is None else percent(item.run_bound),
             f"{item.hours_for_tenth:.3g}",
@@ -264,6 +264,10 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
         for cell in ordered(summary.cells)
         for item in cell.whole.tail
     ]
+
+
+def _few(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def extrapolation_lines(summary: LatencySummary) -> list[tuple[str, str]]:
