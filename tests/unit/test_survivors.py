@@ -47,7 +47,7 @@ def test_more_lost_jobs_are_no_advantage_and_no_excuse() -> None:
     for side, verdict in ((FASTER, "undecided"), (made_up(11), "undecided"), (SLOWER, "worse")):
         found = compared(known(BASE), known(side, lost=0.01))
         assert found.verdict == verdict
-        assert found.metrics[0].capped == ("1.0% more of the jobs never finished in the other",)
+        assert found.metrics[0].capped == ("1.0 % more of the jobs never finished in the other",)
         assert found.metrics[2].capped == ()  # each of them is a miss
         assert not found.metrics[0].no_worse
 

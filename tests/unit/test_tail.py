@@ -175,7 +175,7 @@ def test_of_one_run_alikeness_is_a_condition_in_the_sentence() -> None:
     (found,) = tail_statements([part_of(cpu_of(independent(random, 5_000), ring=20))], [])
     assert "how runs differ is not known" in found.dependence
     assert f"at 95 %, {found.condition}" in found.text and "if all runs are like" in found.text
-    assert "if runs differ, up to 95% of such runs exceed it" in found.text
+    assert "if runs differ, up to 95 % of such runs exceed it" in found.text
 
 
 def test_no_order_and_no_runs_to_compare_is_said() -> None:

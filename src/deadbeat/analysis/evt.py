@@ -455,7 +455,7 @@ def _hold_out(sample: Sample, seed: int) -> tuple[bool, str]:
     names = ("the largest of the second half", "that of the first")
     told = ", ".join(
         f"{name}, {(sample.threshold + kept.max()) / 1000:.1f} us, was predicted to stay below"
-        f" with {share:.1%}"
+        f" with {100 * share:.1f} %"
         for name, kept, share in zip(names, halves[::-1], below, strict=False)
     )
     error = _ALPHA / 2 / len(below)

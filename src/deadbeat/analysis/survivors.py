@@ -159,7 +159,7 @@ def _unequal(
     more = _mean_of_cells(both)
     if more is not None and abs(more) > tolerance:
         side = "the other" if more > 0 else "the baseline"
-        line = f"{abs(more):.1%} more {words.lost} in {side}"
+        line = f"{100 * abs(more):.1f} % more {words.lost} in {side}"
         (worse if more > 0 else better).append(line)
     return Hidden(worse=tuple(worse), better=tuple(better))
 

@@ -171,11 +171,12 @@ def _text(tail: TailStatement) -> str:
     rate = tail.episodes_per_hour
     often = "" if rate is None else f" fewer than {_few(rate)} times an hour, however long each;"
     runs = "the run" if tail.runs == 1 else f"{tail.runs_exceeded} of {tail.runs} runs"
+    bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
     did = "did not" if tail.runs == 1 and not tail.runs_exceeded else "did"
     return (
         f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen};"
         f" {duration(tail.hours_for_tenth)} more without one would make that ten times less;{often}"
-        f" if runs differ, up to {tail.run_bound:.0%} of such runs exceed it ({runs} {did})"
+        f" if runs differ, {bad} of such runs exceed it ({runs} {did})"
     )
 
 
@@ -212,9 +213,9 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     together = (
         "late wake-ups taken one by one: the engine does not tell when they were"
         if not known
-        else f"an episode as those of the latest wake-ups: {size:.2g} wake-ups"
+        else f"an episode as those of the latest wake-ups: {_few(size)} wake-ups"
         if assumed
-        else f"episodes of {size:.2g} wake-ups"
+        else f"episodes of {_few(size)} wake-ups"
     )
     return Dependence(
         factor=size * between if known or between > 1 else None,
@@ -248,8 +249,8 @@ def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[floa
         return 1.0, f"between {len(parts)} runs no more difference than by chance (p = {p:.2g})"
     high = max(1.0, scaled / chi_squared_low(freedom))
     return high, (
-        f"between runs their number differs {scaled / freedom:.2g} times as much as by chance, at"
-        f" most {high:.2g}"
+        f"between runs their number differs {_few(scaled / freedom)} times as much as by chance, at"
+        f" most {_few(high)} times"
     )
 
 

@@ -91,15 +91,16 @@ def _load(evidence: Evidence) -> Iterator[Problem]:
     least = _least_share(asked, evidence.request.seconds)
     low = {cpu: share for cpu, share in achieved.items() if share < least}
     if low and load.get("judged"):
-        text = f"asked for {asked:.0%} of each CPU, {_shares(low)} were busy"
+        text = f"asked for {100 * asked:.0f} % of each CPU, {_shares(low)} were busy"
         yield _problem("load-not-reached", text, "invalid")
     own = evidence.circumstances.get("load_share")
     wants = load.get("computes") or (load.get("judged") and not low)
     if wants and own is not None and own < least:
-        text = f"asked for {asked:.0%} of each CPU, the load itself had {own:.1%} of all"
+        had = f"the load itself had {100 * own:.1f} % of all"
+        text = f"asked for {100 * asked:.0f} % of each CPU, {had}"
         yield _problem("load-starved", text, "invalid")
     if high and load.get("judged"):
-        text = f"asked for {asked:.0%} of each CPU, {_shares(high)} were busy: something else ran"
+        text = f"asked for {100 * asked:.0f} % of each CPU, {_shares(high)} were busy: other work"
         name = "load-exceeded" if asked else "not-idle"
         much = max(high.values()) > most + LOAD_OTHER - LOAD_TOLERANCE
         yield _problem(name, text, "invalid" if much else "warning")
@@ -138,7 +139,9 @@ def _workers(evidence: Evidence) -> Iterator[Problem]:
 
 
 def _shares(by_cpu: Mapping[str, float]) -> str:
-    return ", ".join(f"CPU {cpu} {share:.1%}" for cpu, share in list(by_cpu.items())[:_TOLD])
+    return ", ".join(
+        f"CPU {cpu} {100 * share:.1f} %" for cpu, share in list(by_cpu.items())[:_TOLD]
+    )
 
 
 def _host(evidence: Evidence) -> Iterator[Problem]:
@@ -237,9 +240,8 @@ def _cycles(evidence: Evidence) -> Iterator[Problem]:
             yield _problem("too-few-cycles", text, "invalid" if few else "warning")
         if cpu.missed:
             share = cpu.missed / max(cpu.expected, 1)
-            text = (
-                f"CPU {cpu.cpu}: {cpu.missed} of {cpu.expected} periods were missed ({share:.2%})"
-            )
+            periods = f"{cpu.missed} of {cpu.expected} periods"
+            text = f"CPU {cpu.cpu}: {periods} were missed ({100 * share:.2f} %)"
             serious: Seriousness = "invalid" if share > MISSED_INVALID else "warning"
             yield _problem("missed-periods", text, serious)
         if cpu.raw.overflow:

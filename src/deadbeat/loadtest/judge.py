@@ -43,7 +43,7 @@ def _others(machine: dict[str, object]) -> list[Problem]:
     found = []
     stolen, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
     if isinstance(stolen, float) and stolen > STEAL_WARNING:
-        text = f"the host took {stolen:.1%} of the CPUs' time meanwhile"
+        text = f"the host took {100 * stolen:.1f} % of the CPUs' time meanwhile"
         found.append(_doubt("steal", text, invalid=stolen > STEAL_INVALID))
     if isinstance(foreign, float) and foreign > LOAD_TOLERANCE:
         text = f"something else ran: {foreign:.2f} CPUs of work that is no part of the test"

@@ -422,8 +422,8 @@ DOUBTS: tuple[Doubt, ...] = (
         """A wake-up that is later than a period makes the ones after it vanish: a stall of 400 ms
         is one late value among 1000 instead of 400. Raw percentiles then look fine while a task
         with a deadline would have missed 400 (coordinated omission).""",
-        """Read the corrected figures, which have a value for every missed period. of
-        cyclictest they are derived from its late values: it skips such periods silently.""",
+        """Read the corrected figures, which have a value for every missed period. Those
+        of cyclictest are derived from its late values: it skips such periods silently.""",
     ),
     _doubt(
         "latency-unaccounted",
