@@ -60,7 +60,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="serious",
             message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="put right what is named, and repeat the command: it measures what is lacking",
+            cure="put right what is named, and repeat the command: it begins a new matrix",
         )
     some = [cell for cell in summary.cells if cell.invalid and cell.whole.runs]
     if some:

@@ -392,7 +392,7 @@ DOUBTS: tuple[Doubt, ...] = (
         priority, the processor throttled. Its figures would describe something else; they are in
         the files, and count nowhere.""",
         """Each invalid run names its problems with their figures. Put them right and repeat the
-        command: it measures what is lacking.""",
+        command: it begins a new matrix, and the old one stays as it is.""",
     ),
     _doubt(
         "latency-invalid-runs",
