@@ -211,4 +211,6 @@ def test_overlap_is_that_of_the_slow_twin(table: JobTable, shares: list[tuple[in
 @settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
 def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
-    assert quantiles(np.array(values), share) == [pytest.approx(np.quantile(values, share))]
+    true = np.quantile(values, share)
+    # Sums of numbers of a million are exact to about 1e-10.
+    assert quantiles(np.array(values), share) == [pytest.approx(true, abs=1e-8)]
