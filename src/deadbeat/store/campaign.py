@@ -23,13 +23,12 @@ from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
-    PART_SUFFIX,
     move_file,
     read_json,
     storing,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.store.folder import OwnedFolder, is_begun
 from deadbeat.store.jobfile import (
     find_cut,
     find_inconsistency,
@@ -38,7 +37,6 @@ from deadbeat.store.jobfile import (
     write_job_table,
 )
 from deadbeat.store.keys import parse_run_key
-from deadbeat.store.locking import LOCK_NAME
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
 from deadbeat.store.serial import read_calibration, write_calibration
@@ -459,9 +457,7 @@ class _SessionFile:
 
 def _is_begun(entry: Path) -> bool:
     """Whether ``entry`` may lie in a folder whose campaign was begun and killed at once."""
-    if entry.name in (LOCK_NAME, ORIGIN_FILE) or entry.suffix == PART_SUFFIX:
-        return True
-    return entry.name in FOLDERS and entry.is_dir() and not any(entry.iterdir())
+    return entry.name == ORIGIN_FILE or is_begun(entry, FOLDERS)
 
 
 def _listing(folder: Path) -> list[Path]:

@@ -9,7 +9,6 @@ docs/reference/latency-files.md.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,21 +16,16 @@ from typing import Any
 from cattrs import Converter, transform_error
 
 from deadbeat.model import histogram
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DataError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.platform import Platform
 from deadbeat.store.files import (
-    FORMAT,
-    PART_SUFFIX,
-    atomic_write,
     read_json,
     storing,
-    tool_version,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.locking import LOCK_NAME
+from deadbeat.store.folder import OwnedFolder, make_empty, stored_keys
 from deadbeat.store.serial import structure, to_plain
 
 LATENCY_FILE = "latency.json"
@@ -65,13 +59,7 @@ class LatencyStore(OwnedFolder):
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        with storing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
-        if foreign:
-            raise UsageError(
-                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
-            )
+        make_empty(path, (RUNS, FAILED))
         store = cls(path, spec=spec, platform=platform)
         with store.lock(), storing(path):
             store.clean()
@@ -130,14 +118,7 @@ class LatencyStore(OwnedFolder):
             DeadbeatError: It is stored already, or cannot be written.
         """
         path = self.run_path(run.key)
-        plain = {"run": run_to_plain(run), "format": FORMAT, "tool": tool_version()}
-        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        with self.lock():
-            if path.exists():
-                raise DeadbeatError(f"{path} is stored already", "a defect")
-            with storing(path):
-                path.parent.mkdir(exist_ok=True)
-            atomic_write(path, text + "\n")
+        self.keep_run(path, run_to_plain(run))
         return path
 
     def fail(self, key: LatencyKey, reason: str) -> None:
@@ -184,17 +165,7 @@ class LatencyStore(OwnedFolder):
         return (self.load(key) for key in sorted(self.committed()))
 
     def _keys(self, folder: str) -> set[LatencyKey]:
-        found = set()
-        place = self.path / folder
-        for entry in place.iterdir() if place.is_dir() else ():
-            if entry.suffix == ".json":
-                try:
-                    key = LatencyKey.parse(entry.stem)
-                except UsageError:
-                    continue
-                if key.text == entry.stem:
-                    found.add(key)
-        return found
+        return stored_keys(self.path / folder, LatencyKey.parse)
 
     def _reason(self, key: LatencyKey) -> str:
         path = self.path / FAILED / f"{key.text}.json"
@@ -232,10 +203,3 @@ def run_from_plain(plain: Any, *, path: Path, hint: str) -> LatencyRun:
     except Exception as error:  # cattrs groups whatever its hooks raise
         lines = transform_error(error, path="$") or [str(error)]
         raise DataError(f"run {path} is damaged: {lines[0]}", hint) from error
-
-
-def _is_begun(entry: Path) -> bool:
-    """Whether ``entry`` may lie in a folder whose matrix was begun and killed at once."""
-    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
-        return True
-    return entry.name in (RUNS, FAILED) and entry.is_dir() and not any(entry.iterdir())

@@ -7,27 +7,21 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cattrs import Converter, transform_error
 
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DataError
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.platform import Platform
 from deadbeat.store.files import (
-    FORMAT,
-    PART_SUFFIX,
-    atomic_write,
     read_json,
     storing,
-    tool_version,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.locking import LOCK_NAME
+from deadbeat.store.folder import OwnedFolder, make_empty, stored_keys
 from deadbeat.store.serial import structure, to_plain
 
 LOAD_FILE = "load.json"
@@ -83,13 +77,7 @@ class LoadStore(OwnedFolder):
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        with storing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
-        if foreign:
-            raise UsageError(
-                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
-            )
+        make_empty(path, (RUNS,))
         store = cls(
             path,
             spec=spec,
@@ -149,15 +137,7 @@ class LoadStore(OwnedFolder):
 
     def committed(self) -> set[LoadKey]:
         """The runs that are stored."""
-        found = set()
-        place = self.path / RUNS
-        for entry in place.iterdir() if place.is_dir() else ():
-            if entry.suffix == ".json":
-                try:
-                    found.add(LoadKey.parse(entry.stem))
-                except UsageError:
-                    continue
-        return found
+        return stored_keys(self.path / RUNS, LoadKey.parse)
 
     def run_path(self, key: LoadKey) -> Path:
         """Where the run ``key`` is or would be."""
@@ -170,14 +150,7 @@ class LoadStore(OwnedFolder):
             DeadbeatError: It is stored already, or cannot be written.
         """
         path = self.run_path(run.key)
-        plain = {"run": run_to_plain(run), "format": FORMAT, "tool": tool_version()}
-        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        with self.lock():
-            if path.exists():
-                raise DeadbeatError(f"{path} is stored already", "a defect")
-            with storing(path):
-                path.parent.mkdir(exist_ok=True)
-            atomic_write(path, text + "\n")
+        self.keep_run(path, run_to_plain(run))
         return path
 
     def load(self, key: LoadKey) -> LoadRun:
@@ -218,10 +191,3 @@ def run_to_plain(run: LoadRun) -> dict[str, Any]:
     plain = _converter().unstructure(run)
     assert isinstance(plain, dict)
     return plain
-
-
-def _is_begun(entry: Path) -> bool:
-    """Whether ``entry`` may lie in a folder whose load test was begun and killed at once."""
-    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
-        return True
-    return entry.name == RUNS and entry.is_dir() and not any(entry.iterdir())

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.store.files import (
     FORMAT,
-    PART_SUFFIX,
     atomic_write,
     check_format,
     parse_json,
@@ -31,8 +30,7 @@ from deadbeat.store.files import (
     write_buffers,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.locking import LOCK_NAME
+from deadbeat.store.folder import OwnedFolder, make_empty
 from deadbeat.store.summary import csv_text
 
 STUDY_FILE = "study.json"
@@ -65,13 +63,7 @@ class StudyStore(OwnedFolder):
             UsageError: Something lies there already.
             DeadbeatError: It cannot be written, or another process is writing there.
         """
-        with storing(path):
-            path.mkdir(parents=True, exist_ok=True)
-        foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
-        if foreign:
-            raise UsageError(
-                f"{path} is not empty: it holds {min(foreign)}", "choose an empty or a new folder"
-            )
+        make_empty(path, (CHUNKS,))
         store = cls(path, spec=spec, digest=digest, tool=tool_version())
         with store.lock(), storing(path):
             store.clean()
@@ -178,10 +170,3 @@ class StudyStore(OwnedFolder):
         with self.lock():
             write_json(path, dict(summary))
         return path
-
-
-def _is_begun(entry: Path) -> bool:
-    """Whether ``entry`` may lie in a folder whose study was begun and killed at once."""
-    if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
-        return True
-    return entry.name == CHUNKS and entry.is_dir() and not any(entry.iterdir())
