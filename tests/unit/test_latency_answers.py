@@ -18,7 +18,7 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
 from deadbeat.report.latency_histograms import histogram_charts, tail_charts
 from deadbeat.report.latency_loads import load_charts
-from deadbeat.report.latency_words import sentence, tail_sentences
+from deadbeat.report.latency_words import matrix_rows, sentence, tail_sentences, without_run
 from deadbeat.report.latency_write import paper_words
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
@@ -113,6 +113,15 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     assert main(("show", "none", "--runs", str(tmp_path))) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("No valid run: memory 100 % (1 invalid).\n")
+    bad = doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0)
+    summary = summarise_latency(bad, name="m")
+    both = summary.cells
+    assert not any("*" in text for row in matrix_rows(summary, cpus=False) for text in row)
+    two = (both[0], attrs.evolve(both[0], engine="cyclictest"))
+    assert without_run(two) == (
+        "No valid run: memory 100 % by cyclictest (1 invalid),"
+        f" memory 100 % by {both[0].engine} (1 invalid)."
+    )
     assert main(("runs", "--runs", str(tmp_path))) == 0
     assert "4 invalid" in capsys.readouterr().out
     assert main(("runs", "--json", "--runs", str(tmp_path))) == 0

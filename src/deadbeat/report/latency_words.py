@@ -227,7 +227,7 @@ MARKS = (
 
 
 def _figure(shown: Distribution, name: str, *, corrected: bool) -> str:
-    if not shown.rests_on_few(name):
+    if shown[name].value_ns is None or not shown.rests_on_few(name):
         return us_text(shown[name].value_ns)
     return "–" if corrected else f"{us_text(shown[name].value_ns)}*"
 
@@ -340,10 +340,14 @@ def rests(summary: LatencySummary) -> str:
 
 
 def without_run(cells: Iterable[CellSummary]) -> str:
-    """``No valid run: memory 100 % (5 invalid).``; "" where every cell has one."""
+    """``No valid run: memory 100 % (5 invalid).``, with the engine where there are several; ""
+    where every cell has one."""
+    known = ordered(cells)
+    several = len(engines_of(known)) > 1
     named = [
-        f"{load_words(cell.load)} ({len(cell.invalid)} invalid)"
-        for cell in ordered(cells)
+        f"{load_words(cell.load)}{f' by {cell.engine}' if several else ''}"
+        f" ({len(cell.invalid)} invalid)"
+        for cell in known
         if not cell.whole.runs
     ]
     return f"No valid run: {', '.join(named)}." if named else ""
