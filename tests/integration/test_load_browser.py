@@ -48,7 +48,7 @@ def test_the_answer_the_causes_and_the_remedies_are_there(page: Chrome) -> None:
     assert "Deadlines are missed from 4 ordinary threads on" in text
     assert "threads on the sibling of its core slowed it down" in text
     rows = page.find_elements(By.CSS_SELECTOR, "#effects-table tbody tr")
-    assert len(rows) == 8
+    assert len(rows) == 9
     assert len(page.find_elements(By.CSS_SELECTOR, "#load-table tbody tr")) == 11
 
 

@@ -55,6 +55,19 @@ def test_at_most_one_test_in_twenty_calls_one_a_difference(
     assert found <= 0.05 + 0.046
 
 
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.statistical)])
+def test_pairs_at_several_numbers_of_threads_are_judged_together(times: int) -> None:
+    # each number has a rate of its own, the same with and without the remedy
+    rates = np.tile([0.0, 0.2, 1.0, 4.0], 5)
+    draw = np.random.default_rng(3)
+
+    def side() -> list[Counted]:
+        return drawn(draw.poisson(rates * WINDOW_S).tolist())
+
+    called = sum(difference_of(side(), side()).p <= 0.05 for _ in range(times))
+    assert called <= 0.05 * times + 3 * (0.05 * 0.95 * times) ** 0.5
+
+
 def test_a_real_difference_is_found() -> None:
     before, after = drawn([6, 7, 5, 8, 6]), drawn([0, 1, 0, 0, 1])
     found = difference_of(before, after)

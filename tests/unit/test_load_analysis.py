@@ -130,6 +130,19 @@ def test_a_verdict_needs_three_pairs_and_more_proof_the_more_was_tried() -> None
     assert verdict(2, 3) == "no difference shown"
 
 
+def test_a_remedy_tried_at_several_numbers_has_one_verdict() -> None:
+    def cell(condition: str, normal: int, failures: int) -> list[LoadRun]:
+        rounds = back_to_back([20 * MS, 10 * MS] * failures + [10 * MS] * (40 - 2 * failures))
+        return [run_of(rounds, condition=condition, normal=normal, repeat=n) for n in (1, 2, 3)]
+
+    # 3 to 0 at each number: 25 %; 6 to 0 at both: 3.1 %
+    runs = [run for normal in (0, 2) for run in cell("plain", normal, 1)]
+    runs += [run for normal in (0, 2) for run in cell("all", normal, 0)]
+    effects = summary_of_runs(runs).effects
+    found = [(each.normal, each.pairs, each.verdict, each.p99_ns is None) for each in effects]
+    assert found == [(None, 6, "fewer failures", True), (0, 3, "", False), (2, 3, "", False)]
+
+
 def test_p99_of_the_remedies_is_that_of_the_cells() -> None:
     runs = []
     for repeat in (1, 2, 3, 4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from deadbeat.loadtest.plan import Cell, ask_for, cells, plan
@@ -130,14 +131,33 @@ def test_a_single_possible_remedy_is_not_measured_twice_under_two_names() -> Non
     assert "all" not in {cell.condition for cell in found}
 
 
-def test_every_repeat_visits_every_cell_in_an_order_of_its_own() -> None:
+def test_every_block_visits_every_cell_in_an_order_of_its_own() -> None:
     keys = plan(SPEC, TWO)
-    blocks = [keys[place : place + 10] for place in range(0, 30, 10)]
+    # 10 cells; the four with most ordinary threads (plain, all, pin, smt) twice
+    blocks = [keys[place : place + 14] for place in range(0, 42, 14)]
     orders = [[(key.normal, key.condition) for key in block] for block in blocks]
-    assert all(set(order) == set(orders[0]) for order in orders)
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
     assert orders[0] != orders[1]
-    assert [key.repeat for key in keys] == [1] * 10 + [2] * 10 + [3] * 10
+    assert len(set(keys)) == len(keys) == 42
     assert plan(SPEC, TWO) == keys
+    told_apart = [key for key in keys if key.normal == 4 and key.condition != "reference"]
+    assert sorted(key.repeat for key in told_apart if key.condition == "pin") == [1, 2, 3, 4, 5, 6]
+    assert {key.repeat for key in keys if key not in told_apart} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(("remedy_repeats", "runs"), [(None, 3), (3, 3), (4, 4), (8, 8)])
+def test_remedies_are_told_apart_by_as_many_repeats_as_asked(
+    remedy_repeats: int | None, runs: int
+) -> None:
+    # None: of a load test that was begun before there was a choice
+    keys = plan(attrs.evolve(SPEC, remedy_repeats=remedy_repeats), TWO)
+    found = [key.repeat for key in keys if (key.normal, key.condition) == (4, "smt")]
+    assert sorted(found) == list(range(1, runs + 1))
+
+
+def test_fewer_repeats_of_remedies_than_of_cells_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"remedy_repeats: 2 are fewer than the 3 of every cell"):
+        specify({"repeats": "3", "remedy_repeats": "2"})
 
 
 @pytest.mark.parametrize("text", ["n002.plain.0001", "n016.rt-bandwidth.0123"])

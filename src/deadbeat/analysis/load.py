@@ -1,8 +1,8 @@
 """Runs of a load test -> failures per second, response times, switches, lost work, effects; pure.
 
 Estimates and their intervals: `deadbeat.analysis.load_estimates`. Verdicts on remedies are by
-Holm's procedure over all of a test, remedies and numbers of ordinary threads: in at most one test
-of twenty without any effect one is called so.
+Holm's procedure, one for each remedy that was tried: in at most one test of twenty without any
+effect one is called so.
 """
 
 from __future__ import annotations
@@ -258,41 +258,67 @@ def _work_lost(valid: Sequence[Figures], references: Sequence[Figures]) -> Estim
 
 
 def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effect, ...]:
-    found: list[tuple[Effect, float]] = []
-    for condition, normal in sorted(groups, key=_place):
-        if condition in (PLAIN, REFERENCE) or (PLAIN, normal) not in groups:
+    """Of every remedy one that is judged: at the one number of ordinary threads it was tried at, or
+    at all of them together; then it at each."""
+    judged: list[tuple[Effect, float]] = []
+    shown: list[Effect] = []
+    for condition in dict.fromkeys(name for name, _ in sorted(groups, key=_place)):
+        if condition in (PLAIN, REFERENCE):
             continue
-        before = {each.run.key.repeat: each for each in _valid(groups[PLAIN, normal])}
-        after = {each.run.key.repeat: each for each in _valid(groups[condition, normal])}
-        both = sorted(before.keys() & after.keys())
-        if both:
-            pairs = [before[r] for r in both], [after[r] for r in both]
-            found.append(_effect(condition, normal, *pairs))
-    chances = holm([p for _, p in found])
-    return tuple(
+        pairs = {
+            normal: both
+            for name, normal in sorted(groups)
+            if name == condition and (both := _pairs(groups, condition, normal))
+        }
+        if len(pairs) > 1:
+            every = [pair for both in pairs.values() for pair in both]
+            judged.append(_effect(condition, None, every))
+            shown += [_effect(condition, normal, both)[0] for normal, both in pairs.items()]
+        elif pairs:
+            judged += [_effect(condition, normal, both) for normal, both in pairs.items()]
+    chances = holm([p for _, p in judged])
+    known = [
         evolve(effect, verdict=_verdict(effect, p))
-        for (effect, _), p in zip(found, chances, strict=True)
+        for (effect, _), p in zip(judged, chances, strict=True)
+    ]
+    return (*known, *shown)
+
+
+def _pairs(
+    groups: Mapping[tuple[str, int], Sequence[Figures]], condition: str, normal: int
+) -> list[tuple[Figures, Figures]]:
+    """Runs of one repeat without the remedy and with it, both valid."""
+    before, after = (
+        {each.run.key.repeat: each for each in _valid(groups.get((name, normal), ()))}
+        for name in (PLAIN, condition)
     )
+    return [(before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys())]
 
 
 def _effect(
-    condition: str, normal: int, before: Sequence[Figures], after: Sequence[Figures]
+    condition: str, normal: int | None, pairs: Sequence[tuple[Figures, Figures]]
 ) -> tuple[Effect, float]:
     """Without its verdict; the chance of such a difference where there is none."""
+    before, after = ([pair[side] for pair in pairs] for side in (0, 1))
     first, last = ([each.counted_failures for each in side] for side in (before, after))
     found = difference_of(first, last)
-    effect = Effect(
-        condition=condition,
-        normal=normal,
-        pairs=len(before),
-        failures_before=float(np.mean([each.per_s for each in first])),
-        failures_after=float(np.mean([each.per_s for each in last])),
-        failures=found.estimate,
-        p99_ns=p99_difference(
+    p99 = (
+        None
+        if normal is None
+        else p99_difference(
             [each.response_ns for each in before],
             [each.response_ns for each in after],
             seed=seed_of(condition, normal),
-        ),
+        )
+    )
+    effect = Effect(
+        condition=condition,
+        normal=normal,
+        pairs=len(pairs),
+        failures_before=float(np.mean([each.per_s for each in first])),
+        failures_after=float(np.mean([each.per_s for each in last])),
+        failures=found.estimate,
+        p99_ns=p99,
         verdict="",
     )
     return effect, found.p

@@ -38,6 +38,12 @@ _VALUES = (
         "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
     ),
     ("--repeats", "repeats", "N", "Runs of every cell, all in random order.  [5]"),
+    (
+        "--remedy-repeats",
+        "remedy_repeats",
+        "N",
+        "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
+    ),
     ("--name", "name", "NAME", "Name of the folder.  [load]"),
     ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
 )
@@ -50,7 +56,7 @@ def _value_options(function: Any) -> Any:
 
 
 @click.command(short_help="Count missed deadlines of a real-time thread among ordinary threads.")
-@click.option("--quick", is_flag=True, help="Fewer counts and repeats: about a minute.")
+@click.option("--quick", is_flag=True, help="Fewer counts and repeats: under two minutes.")
 @click.option(
     "--preset",
     metavar="NAME",

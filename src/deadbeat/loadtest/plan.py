@@ -42,17 +42,32 @@ def cells(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[Cell, ...]:
 
 
 def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
-    """All runs in order: every repeat visits all cells, each time in a random order of its own; the
-    one that is traced is the last."""
+    """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
+    one where remedies are told apart as many times as it has more repeats, so that all of them
+    spread over the whole time; the run that is traced is the last."""
     everything = cells(spec, possible)
     keys = []
-    for repeat in range(1, spec.repeats + 1):
-        block = list(everything)
-        random.Random(f"{spec.seed} {repeat}").shuffle(block)
-        keys += [LoadKey(cell.normal, cell.condition, repeat) for cell in block]
+    for block in range(1, spec.repeats + 1):
+        runs = [
+            LoadKey(cell.normal, cell.condition, repeat)
+            for cell in everything
+            for repeat in _repeats_in(spec, cell, block)
+        ]
+        random.Random(f"{spec.seed} {block}").shuffle(runs)
+        keys += runs
     if spec.trace and spec.normal:
         keys.append(LoadKey(max(spec.normal), TRACED, 1))
     return tuple(keys)
+
+
+def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
+    """Repeats of a cell in a block, of 1 to the number of repeats."""
+    counts = spec.normal or ()
+    if cell.condition == REFERENCE or cell.normal != max(counts):
+        return range(block, block + 1)
+    all_of_them = spec.remedy_repeats or spec.repeats
+    first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))
+    return range(first + 1, last + 1)
 
 
 def seconds_of(spec: LoadSpec, runs: int) -> float:

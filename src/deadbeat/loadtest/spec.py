@@ -31,6 +31,7 @@ from deadbeat.model.words import nearest, shown
 _MS = 1_000_000
 #: A round where nobody says how long: many in a second, and far longer than a switch of context.
 AUTO_ROUND_NS = 10 * _MS
+REPEATS_MAX = 1000
 #: Most ordinary threads, as in runtime/src/rounds.c.
 NORMAL_MAX = 1024
 #: Nobody takes a CPU from a thread of it.
@@ -127,6 +128,8 @@ class LoadSpec:
         priority, policy: Of the real-time thread.
         remedies: Names; each alone at the highest number of ordinary threads, and all at every.
         repeats: Runs of every cell.
+        remedy_repeats: Runs of those at the highest number of ordinary threads, where remedies are
+            told apart: at least as many; twice the repeats.
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
@@ -145,12 +148,19 @@ class LoadSpec:
     remedies: Annotated[tuple[str, ...], Remedies()] = attrs.field(
         factory=lambda: tuple(known_remedies())
     )
-    repeats: Annotated[int, Whole(1, 1000)] = 5
+    repeats: Annotated[int, Whole(1, REPEATS_MAX)] = 5
+    remedy_repeats: Annotated[int | None, MaybeWhole(1, 2 * REPEATS_MAX)] = None
     trace: Annotated[bool, Flag()] = True
 
     def problems(self) -> list[Problem]:
         """What is wrong between values that are each right."""
-        return [*self._period_problems(), *self._length_problems()]
+        return [*self._period_problems(), *self._length_problems(), *self._repeat_problems()]
+
+    def _repeat_problems(self) -> list[Problem]:
+        if self.remedy_repeats is None or self.remedy_repeats >= self.repeats:
+            return []
+        message = f"{self.remedy_repeats} are fewer than the {self.repeats} of every cell"
+        return [Problem("remedy_repeats", message, "give at least as many, or fewer repeats")]
 
     @property
     def round_ns(self) -> int:
@@ -293,4 +303,5 @@ def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
         round=round_ns,
         period=period,
         deadline=spec.deadline or period or round_ns * 3 // 2,
+        remedy_repeats=spec.remedy_repeats or 2 * spec.repeats,
     )

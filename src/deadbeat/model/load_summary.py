@@ -80,21 +80,23 @@ class Effect:
 
     Attributes:
         condition: A remedy's name, or all of them.
-        pairs: Repeats that have both.
+        normal: None: the pairs of every number together; percentiles are then not compared.
+        pairs: That have both.
         failures_before, failures_after: Per second, means.
         failures: Difference per second, after - before.
         p99_ns: Difference of the 99 % quantiles of the response times of all rounds of these runs.
         verdict: ``fewer failures``, ``more failures`` (5 % for all verdicts of the test together),
-            ``no difference shown``, ``no failures either way``, ``too few repeats``.
+            ``no difference shown``, ``no failures either way``, ``too few repeats``; "" at one of
+            several numbers, which are judged together.
     """
 
     condition: str
-    normal: int
+    normal: int | None
     pairs: int
     failures_before: float
     failures_after: float
     failures: Estimate
-    p99_ns: Estimate
+    p99_ns: Estimate | None
     verdict: str
 
 

@@ -18,7 +18,7 @@ SHORT_COLUMNS = (
     "work lost",
 )  # fmt: skip
 SHORT_EFFECTS = (
-    "remedy", "failures/s", "with it", "difference", "p99 difference ms", "verdict",
+    "remedy", "ordinary", "failures/s", "with it", "difference", "p99 difference ms", "verdict",
 )  # fmt: skip
 EFFECT_COLUMNS = (
     "remedy", "verdict", "ordinary", "failures/s before", "after", "difference/s",
@@ -159,12 +159,12 @@ def _asked(name: str, value: object) -> str:
 
 
 def effect_rows(summary: LoadSummary) -> list[list[str]]:
-    """A row per remedy and number of ordinary threads."""
+    """A row per remedy, and per number of ordinary threads where it was tried at several."""
     return [
         [
             condition_words(effect.condition),
-            effect.verdict,
-            str(effect.normal),
+            effect.verdict or "judged together",
+            "any" if effect.normal is None else str(effect.normal),
             f"{effect.failures_before:.2f}",
             f"{effect.failures_after:.2f}",
             ranged(effect.failures),
@@ -176,10 +176,11 @@ def effect_rows(summary: LoadSummary) -> list[list[str]]:
 
 
 def short_effects(summary: LoadSummary) -> list[list[str]]:
-    """The rows of SHORT_EFFECTS: at the most ordinary threads only."""
+    """The rows of SHORT_EFFECTS: those that are judged."""
     return [
         [
             condition_words(effect.condition),
+            "any" if effect.normal is None else str(effect.normal),
             f"{effect.failures_before:.2f}",
             f"{effect.failures_after:.2f}",
             ranged(effect.failures),
@@ -187,7 +188,7 @@ def short_effects(summary: LoadSummary) -> list[list[str]]:
             effect.verdict,
         ]
         for effect in summary.effects
-        if effect.normal == summary.most
+        if effect.verdict
     ]
 
 
