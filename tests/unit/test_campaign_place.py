@@ -8,8 +8,6 @@ import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
 from deadbeat.campaign.place import (
-    REPORT_FILE,
-    Place,
     choose,
     find_campaign,
     state_of,
@@ -20,6 +18,7 @@ from deadbeat.executors.fake import FakeExecutor, Faults
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.latest import point_latest
+from deadbeat.store.place import REPORT_FILE, Place
 
 SPEC = tiny_spec()
 
@@ -106,7 +105,7 @@ def test_other_parameters_are_named(tmp_path: Path) -> None:
     other = tiny_spec({"run": {"seconds": 0.2}, "seed": 7})
     with pytest.raises(UsageError) as caught:
         choose(tmp_path, other)
-    assert "run.seconds (0.1 there, 0.2 now), seed (1 there, 7 now)" in str(caught.value)
+    assert "run.seconds (0.1 s there, 0.2 s now), seed (1 there, 7 now)" in str(caught.value)
     assert "--name NAME" in caught.value.hint
     assert "--fresh" in caught.value.hint
 

@@ -159,7 +159,7 @@ def test_core_counts(written: object, cores: tuple[int, ...] | None) -> None:
 def test_differences_name_the_path_and_both_values() -> None:
     old = spec_dict(specify({"run": {"seconds": 1}}))
     new = spec_dict(specify({"run": {"seconds": 2}, "seed": 9}))
-    assert differences(old, new) == ["run.seconds (1.0 there, 2.0 now)", "seed (1 there, 9 now)"]
+    assert differences(old, new) == ["run.seconds (1 s there, 2 s now)", "seed (1 there, 9 now)"]
     assert differences(old, old) == []
 
 

@@ -152,7 +152,7 @@ def test_other_parameters_for_an_unfinished_campaign(capsys: pytest.CaptureFixtu
     assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
     assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
     err = capsys.readouterr().err
-    assert 'run.overrun ("skip" there, "late" now)' in err
+    assert "run.overrun (skip there, late now)" in err
     assert "--name NAME" in err and "--fresh" in err
 
 

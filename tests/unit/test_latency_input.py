@@ -39,7 +39,8 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     machine = Machine(
         target=FakeTarget(), engines={"simulated": Refused()}, loads=MadeUpLoads((0, 1))
     )
-    options = {"runs": tmp_path, "fresh": False, "retry_failed": False, "simulated": False}
+    options = {"runs": tmp_path, "fresh": False, "retry_failed": False, "retry_invalid": False}
+    options |= {"simulated": False}
     with pytest.raises(TargetError, match="--policy other"):
         _begin(spec_of(), machine, example_platform(), options)
     assert capsys.readouterr().err == "" and list(tmp_path.iterdir()) == []

@@ -173,7 +173,7 @@ def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> Non
         tmp_path / "load", spec_dict(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
         impossible={},
     )  # fmt: skip
-    assert choose(tmp_path, SPEC, with_tuned("a = 1"), words).store is not None
+    assert choose(tmp_path, SPEC, with_tuned("a = 1"), words).resumed
     with pytest.raises(UsageError, match=r"other settings .*no longer a = 1; now b = 2"):
         choose(tmp_path, SPEC, with_tuned("b = 2"), words)
     with pytest.raises(UsageError, match="another machine or kernel"):
@@ -308,10 +308,10 @@ def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_pat
     engine = Watched()
     words = {name: change.words for name, change in look(SPEC, engine).changes.items()}
     first = choose(tmp_path, SPEC, engine.describe(), words)
-    assert (first.path.name, first.store) == ("load", None)
+    assert (first.path.name, first.resumed) == ("load", False)
     begin(first.path, engine)
     again = choose(tmp_path, SPEC, engine.describe(), words)
-    assert again.store is not None
+    assert again.resumed
     assert again.path == first.path
     other = resolve(specify({"normal": "0,4", "seconds": "0.5"}), (0, 1, 2, 3))
     with pytest.raises(UsageError, match=r"begun with other parameters: .*seconds"):

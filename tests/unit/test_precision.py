@@ -15,7 +15,7 @@ from helpers.precision import Drawn, finished, precise_spec, run_precise
 from deadbeat.analysis.summarise import summarise
 from deadbeat.campaign import rounds
 from deadbeat.campaign.events import RunDone, Started
-from deadbeat.campaign.place import REPORT_FILE, choose, state_of
+from deadbeat.campaign.place import choose, state_of
 from deadbeat.campaign.plan import plan, resolve
 from deadbeat.campaign.precision import PrecisionSpec
 from deadbeat.campaign.spec import read_spec, spec_dict, specify
@@ -23,6 +23,7 @@ from deadbeat.executors.fake import FakeExecutor, Faults
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.place import REPORT_FILE
 
 FLAT, WIDE = Point(2, 1000, 0), Point(2, 1000, 1000)
 ASKED = PrecisionSpec(target=0.05, sets_min=10, sets_max=100)

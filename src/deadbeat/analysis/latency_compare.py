@@ -428,6 +428,16 @@ def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
                 cure="the page of the matrix tells why",
                 where=matrix.name,
             )
+        repeated = sum(bool(run.replaced) for run in matrix.runs)
+        if repeated:
+            yield Finding(
+                id="latency-repeated-runs",
+                severity="warning",
+                message=f"{repeated} of {len(matrix.runs)} runs of {matrix.name} were invalid and"
+                " measured again: a selection that the other side may not have",
+                cure="compare matrices that were measured in one go (--fresh)",
+                where=matrix.name,
+            )
 
 
 def _of_comparison(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deadbeat.analysis.binomial import quantile_ranks
 from deadbeat.analysis.periodic import beat_ms
 from deadbeat.analysis.tail import Part, duration
-from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
+from deadbeat.model.latency import QUANTILES_PPM, LatencyRun, Problem
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.model.results import Finding
 
@@ -60,7 +60,8 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="serious",
             message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
             f" ({_places(empty)}): {_reasons(empty)}",
-            cure="put right what is named, and repeat the command: it begins a new matrix",
+            cure="put right what is named, and repeat the command with --retry-invalid: these runs"
+            " are measured again",
         )
     some = [cell for cell in summary.cells if cell.invalid and cell.whole.runs]
     if some:
@@ -69,7 +70,24 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             severity="warning",
             message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs do not count"
             f" ({_places(some)}): {_reasons(some)}",
-            cure="what is named of each run tells what to put right",
+            cure="what is named of each run tells what to put right; --retry-invalid measures these"
+            " runs again",
+        )
+    if summary.repeated:
+        cells = [cell for cell in summary.cells if cell.repeated]
+        why = _names(
+            problem
+            for run in summary.repeated
+            for before in run.replaced
+            for problem in before.problems
+        )
+        yield Finding(
+            id="latency-repeated-runs",
+            severity="warning",
+            message=f"{len(summary.repeated)} of {summary.runs} runs were measured again because"
+            f" they were invalid ({_places(cells)}): {why}; only bad runs were repeated, which is a"
+            " selection",
+            cure="a new matrix (--fresh) has none, once what made them invalid is put right",
         )
     warnings = Counter[str]()
     for cell in summary.cells:
@@ -86,13 +104,17 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
 
 def _reasons(cells: Sequence[CellSummary]) -> str:
     """``throttled (3), load-not-reached (1)``."""
-    names = Counter(
-        problem.name
+    return _names(
+        problem
         for cell in cells
         for run in cell.invalid
         for problem in run.problems
         if problem.seriousness == "invalid"
     )
+
+
+def _names(problems: Iterable[Problem]) -> str:
+    names = Counter(problem.name for problem in problems)
     return ", ".join(f"{name} ({count})" for name, count in names.most_common())
 
 

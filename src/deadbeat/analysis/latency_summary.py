@@ -36,6 +36,7 @@ from deadbeat.model.latency_summary import (
     InvalidRun,
     LatencyRow,
     LatencySummary,
+    RepeatedRun,
     WorstWakeUp,
 )
 
@@ -154,6 +155,9 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
         ),
         invalid=tuple(
             InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
+        ),
+        repeated=tuple(
+            RepeatedRun(key=run.key, replaced=run.replaced) for run in runs if run.replaced
         ),
         warnings=dict(Counter(name for run in valid for name in {p.name for p in run.problems})),
         achieved=sum(shares) / len(shares) if shares else None,
@@ -307,6 +311,7 @@ def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
         "cpu": "all" if row.cpu is None else row.cpu,
         "runs": len(row.runs),
         "invalid_runs": len(cell.invalid),
+        "repeated_runs": len(cell.repeated),
         "hours": row.hours,
         "expected": row.expected,
         "cycles": row.cycles,

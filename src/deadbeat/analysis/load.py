@@ -151,6 +151,7 @@ def summarise_load(
         changes=dict(changes),
         impossible=dict(impossible),
         problems=_problems(everything),
+        repeated=sum(bool(run.replaced) for run in everything),
         planned=planned,
         done=len(everything),
     )
@@ -197,6 +198,7 @@ def _cell(
         runs=len(valid),
         invalid=len(groups[key]) - len(valid),
         seconds=sum(each.run.window_s for each in valid),
+        repeated=sum(bool(each.run.replaced) for each in groups[key]),
     )
     if not valid:
         return bare
@@ -205,11 +207,7 @@ def _cell(
     if condition != REFERENCE:
         given |= _realtime(valid, alone_ns)
         given["work_lost"] = _work_lost(valid, groups.get((REFERENCE, normal), ()))
-    return LoadCell(
-        **{each: getattr(bare, each) for each in ("normal", "condition", "runs", "invalid")},
-        seconds=bare.seconds,
-        **given,
-    )
+    return evolve(bare, **given)
 
 
 def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:

@@ -238,6 +238,9 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     objects = _objects(toolchain, sources, (*toolchain.flags, *code))
     path = cache_root() / "libraries" / f"libdeadbeat-{_key(*[o.name for o in objects])}.a"
     if not path.exists():
+        if not shutil.which("ar"):
+            hint = "install it (Debian: apt-get install binutils)"
+            raise BuildError("no archiver: ar was not found on PATH", hint)
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             temporary = Path(folder) / path.name

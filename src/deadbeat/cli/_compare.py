@@ -32,8 +32,6 @@ from deadbeat.analysis.latency_compare import (
 from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._output import print_json, print_table, say
-from deadbeat.latency.place import is_matrix
-from deadbeat.loadtest.place import find_load
 from deadbeat.model.comparison import (
     LATENCY_METRICS,
     METRICS,
@@ -47,6 +45,7 @@ from deadbeat.model.results import Summary
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
+from deadbeat.store.place import LOAD_TEST, MATRIX
 
 FAIL_ON = {
     "worse": {"worse"},
@@ -126,7 +125,7 @@ def compare_matrices(options: Mapping[str, Any]) -> int:
 def refuse_load_tests(runs: Path, names: Sequence[str]) -> None:
     """UsageError where any of ``names`` is a load test."""
     for name in names:
-        if find_load(runs, name) is not None:
+        if LOAD_TEST.find(runs, name) is not None:
             raise UsageError(
                 f"{name} is a load test; campaigns are compared, and latency matrices",
                 f"what its remedies change: deadbeat show {name}; two kernels or tunings:"
@@ -136,13 +135,13 @@ def refuse_load_tests(runs: Path, names: Sequence[str]) -> None:
 
 def any_matrix(runs: Path, names: Sequence[str]) -> bool:
     """Whether any of ``names`` is a latency matrix."""
-    return any(is_matrix(path) for name in names for path in (runs / name, Path(name)))
+    return any(MATRIX.holds(path) for name in names for path in (runs / name, Path(name)))
 
 
 def find_matrix(runs: Path, name: str) -> Path:
     """The folder of the matrix ``name``; UsageError where it is none."""
     for path in (runs / name, Path(name)):
-        if is_matrix(path):
+        if MATRIX.holds(path):
             return path
     find_campaign(runs, name)  # which says what there is instead
     raise UsageError(

@@ -13,7 +13,7 @@ import attrs
 import click
 
 from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
-from deadbeat.cli._options import choice
+from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.executors.environment import platform_from_environment, read_environment
 from deadbeat.latency.made_up import MadeUpLoads
@@ -48,8 +48,6 @@ from deadbeat.store.tomlfile import read_toml
 from deadbeat.targets.base import Target
 
 _INTERRUPTED = 130
-#: Words of a command that must not be repeated when it is continued.
-_ONCE = ("--fresh", "--retry-failed")
 
 
 def run_latency(
@@ -70,14 +68,15 @@ def run_latency(
     asked = _specify(options["campaign_file"], layer, names)
     target = _target(simulated=options["simulated"])
     with closing(target), interruptible():
-        again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
         store = None
         try:
             machine, spec, platform = _fit(asked, target, options, names=names, words=words)
             store = _begin(spec, machine, platform, options)
-            summary = _answer(store, _measure(spec, store, machine, options), options, again)
+            summary = _answer(
+                store, _measure(spec, store, machine, options), options, to_repeat(words)
+            )
         except KeyboardInterrupt:
-            return _interrupted(store, again)
+            return _interrupted(store, to_repeat(words, retrying=True))
     return status_of(summary, strict=bool(fail_on))
 
 
@@ -171,17 +170,13 @@ def _begin(
     spec: LatencySpec, machine: Machine, platform: Platform, options: Mapping[str, Any]
 ) -> LatencyStore:
     """Says what will happen, and makes the folder unless it is there."""
-    place = choose(
-        options["runs"],
-        spec,
-        platform,
-        fresh=options["fresh"],
-        retry_failed=options["retry_failed"],
-    )
+    retry_invalid = options["retry_invalid"]
+    retry = options["retry_failed"] or retry_invalid
+    place = choose(options["runs"], spec, platform, fresh=options["fresh"], retry=retry)
     if options["simulated"]:
         say("SIMULATED: a made-up machine; nothing here says anything about this one")
     store = LatencyStore.open(place.path) if place.resumed else None
-    todo = lacking(spec, store) if store else None
+    todo = lacking(spec, store, retry_invalid=retry_invalid) if store else None
     planned = len(spec.loads) * spec.blocks * len(spec.engines or ())
     left = planned if todo is None else sum(len(visit.keys) for visit in todo)
     need = estimate(spec, runs=left)
@@ -240,7 +235,8 @@ def _measure(
                 case Doubted(key=key, reason=reason):
                     watch.note(f"run {key.text} is invalid: {reason}")
 
-        return run_matrix(spec, store, machine, on_event=on_event)
+        retry_invalid = options["retry_invalid"]
+        return run_matrix(spec, store, machine, on_event=on_event, retry_invalid=retry_invalid)
 
 
 def _answer(
@@ -260,6 +256,8 @@ def _answer(
             f" {reason}"
         )
         click.echo(f"measure them again: {again} --retry-failed")
+    if report.summary.invalid_runs:
+        click.echo(f"measure the invalid ones again: {again} --retry-invalid")
     click.echo(f"findings: {finding_counts(report.summary)}")
     click.echo(f"report: {report.page}")
     return report.summary

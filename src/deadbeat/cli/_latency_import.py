@@ -34,6 +34,9 @@ def import_files(
     """Reads the files that ``--import`` names into a new folder; returns the exit status."""
     asked = specify(layer, names=names)
     odd = sorted(names[key] for key in layer if key not in _TELLING)
+    odd += [
+        f"--{word}" for word in ("retry-failed", "retry-invalid") if options[word.replace("-", "_")]
+    ]
     if odd:
         raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
     told = Missing(

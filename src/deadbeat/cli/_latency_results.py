@@ -12,13 +12,14 @@ import click
 from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
 from deadbeat.cli._latency_causes import causes_of, print_causes
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.latency.place import REPORT_FILE, state_of
+from deadbeat.latency.place import state_of
 from deadbeat.latency.spec import read_spec
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.report import latency_words as words
 from deadbeat.report.latency_page import labels_of
 from deadbeat.report.latency_write import write_latency
 from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import REPORT_FILE
 
 _SEVERITIES = ("serious", "warning", "info")
 #: Invalid runs, and runs without a result, that are named; the folder has all of them.
@@ -60,6 +61,11 @@ def print_matrix(summary: LatencySummary) -> None:
         click.echo(f"invalid, counted nowhere: {one.key.text}: {why}")
     if len(invalid) > _TOLD:
         click.echo(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
+    if summary.repeated:
+        click.echo(
+            f"{len(summary.repeated)} of {summary.runs} runs were measured again because they were"
+            f" invalid. {words.SELECTION}"
+        )
 
 
 def finding_counts(summary: LatencySummary) -> str:
@@ -99,6 +105,10 @@ def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
         "invalid": [
             {"run": run, "problem": name, "text": text}
             for run, name, text in words.invalid_rows(summary)
+        ],
+        "repeated": [
+            {"run": run, "started": started, "problem": name, "text": text}
+            for run, started, name, text in words.repeated_rows(summary)
         ],
         "labels": list(labels_of(summary)),
         "headline": words.sentence(summary),

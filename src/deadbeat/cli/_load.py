@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import click
 
 from deadbeat.cli._load_results import report_load
+from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, say
 from deadbeat.loadtest.engine import LoadEngine
-from deadbeat.loadtest.place import Place, choose, lacking
+from deadbeat.loadtest.place import choose, lacking
 from deadbeat.loadtest.plan import plan, seconds_of
 from deadbeat.loadtest.runner import Possible, Progress, look, run_load
 from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
@@ -20,6 +20,7 @@ from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
 from deadbeat.store.latest import point_latest
 from deadbeat.store.load import LoadStore
+from deadbeat.store.place import Place
 
 _INTERRUPTED = 130
 
@@ -39,18 +40,17 @@ def run(
         words: The command as typed, to be named where it can be repeated.
     """
     asked = specify(layer, names)
-    again = shlex.join(["deadbeat", *(word for word in words if word != "--fresh")])
     with closing(_engine(simulated=options["simulated"])) as engine, interruptible():
         spec = resolve(asked, engine.cpus())
         possible = look(spec, engine)
         place = _place(options, spec, engine, possible)
         store = None
         try:
-            store = _begin(place, spec, engine, possible)
-            failed = _measure(spec, engine, store, possible)
+            store = _begin(place, spec, engine, possible, options)
+            failed = _measure(spec, engine, store, possible, options)
         except KeyboardInterrupt:
-            return _interrupted(store, again)
-    return _answer(store, failed, again, options)
+            return _interrupted(store, to_repeat(words, retrying=True), options)
+    return _answer(store, failed, to_repeat(words), options)
 
 
 def _engine(*, simulated: bool) -> LoadEngine:
@@ -67,10 +67,23 @@ def _place(
     options: Mapping[str, Any], spec: LoadSpec, engine: LoadEngine, possible: Possible
 ) -> Place:
     words = {name: change.words for name, change in possible.changes.items()}
-    return choose(options["runs"], spec, engine.describe(), words, fresh=options["fresh"])
+    return choose(
+        options["runs"],
+        spec,
+        engine.describe(),
+        words,
+        fresh=options["fresh"],
+        retry=options["retry_invalid"],
+    )
 
 
-def _begin(place: Place, spec: LoadSpec, engine: LoadEngine, possible: Possible) -> LoadStore:
+def _begin(
+    place: Place,
+    spec: LoadSpec,
+    engine: LoadEngine,
+    possible: Possible,
+    options: Mapping[str, Any],
+) -> LoadStore:
     """Says what will happen, and makes the folder unless it is there."""
     if engine.kind == "simulated":
         say("SIMULATED: a made-up machine; nothing here says anything about this one")
@@ -81,10 +94,10 @@ def _begin(place: Place, spec: LoadSpec, engine: LoadEngine, possible: Possible)
     def ahead(count: int) -> str:
         return "" if engine.kind == "simulated" else f": {_time(spec, count)}"
 
-    if place.store is not None:
-        left = lacking(place.store)
+    if place.resumed:
+        store = LoadStore.open(place.path)
+        left = lacking(store, retry_invalid=options["retry_invalid"])
         say(f"continue {place.path}, {runs - left} of {runs} runs done{ahead(left)}")
-        store = place.store
     else:
         say(f"begin {place.path}, {runs} runs{ahead(runs)}")
         store = LoadStore.create(
@@ -104,14 +117,25 @@ def _time(spec: LoadSpec, runs: int) -> str:
 
 
 def _measure(
-    spec: LoadSpec, engine: LoadEngine, store: LoadStore, possible: Possible
+    spec: LoadSpec,
+    engine: LoadEngine,
+    store: LoadStore,
+    possible: Possible,
+    options: Mapping[str, Any],
 ) -> dict[LoadKey, str]:
     with Watch(store.path.name) as watch:
 
         def tell(progress: Progress) -> None:
             watch.count(progress.done, progress.total, progress.eta_s, unit="runs")
 
-        return run_load(spec, engine, store, possible.changes, on_progress=tell)
+        return run_load(
+            spec,
+            engine,
+            store,
+            possible.changes,
+            on_progress=tell,
+            retry_invalid=options["retry_invalid"],
+        )
 
 
 def _answer(
@@ -128,15 +152,17 @@ def _answer(
             f"{len(failed)} runs have no result, for example {key.text}: {reason};"
             f" measure them with: {again}"
         )
+    if not options["as_json"] and store.invalid():
+        click.echo(f"measure the invalid ones again: {again} --retry-invalid")
     return 0
 
 
-def _interrupted(store: LoadStore | None, again: str) -> int:
+def _interrupted(store: LoadStore | None, again: str, options: Mapping[str, Any]) -> int:
     if store is None:
         say("interrupted before anything was begun")
         return _INTERRUPTED
-    left = lacking(store)
-    planned = left + len(store.committed())
+    planned = lacking(store) + len(store.committed())
+    left = lacking(store, retry_invalid=options["retry_invalid"])
     spec = read_spec(store.spec)
     say(
         f"interrupted: {planned - left} of {planned} runs are kept in {store.path};"

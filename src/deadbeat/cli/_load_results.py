@@ -9,7 +9,7 @@ import click
 
 from deadbeat.analysis.load_view import summary_of
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.loadtest.place import REPORT_FILE, state_of
+from deadbeat.loadtest.place import state_of
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.report.load_words import (
     SHORT_COLUMNS,
@@ -21,6 +21,7 @@ from deadbeat.report.load_words import (
 )
 from deadbeat.report.load_write import summary_dict, write_load
 from deadbeat.store.load import LoadStore
+from deadbeat.store.place import REPORT_FILE
 
 
 def print_load(summary: LoadSummary) -> None:

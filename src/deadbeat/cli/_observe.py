@@ -18,6 +18,7 @@ from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.view import open_campaign as open_view
 from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._machine import make_executor
+from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import interruptible, print_json, say
 from deadbeat.cli._session import Told, run_to_end
 from deadbeat.executors.base import Executor
@@ -202,7 +203,7 @@ def _lacking(observation: Observation, cores: int) -> Judgement | None:
 
 def _run(question: Question, campaign: str, executor: Executor, cores: int) -> _Campaign:
     asked = ask(campaign, cores=cores, quick=question.quick)
-    again = shlex.join(["deadbeat", *(word for word in question.words if word != "--fresh")])
+    again = to_repeat(question.words)
     layer = {**asked.layer, "name": asked.name}
     return _campaign(run_to_end(question.options, layer=layer, executor=executor, again=again))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,3 +124,17 @@ def budget_seconds(text: str) -> float:
             f"--budget: {shown(text)} is not a length of time", "write it like 30m or 2h"
         )
     return seconds
+
+
+#: Words of a command that must not be repeated when what it did is to be continued or repeated.
+_ONCE = ("--fresh", "--retry-failed", "--retry-invalid")
+
+
+def to_repeat(words: Sequence[str], *, retrying: bool = False) -> str:
+    """The command as typed, to continue with.
+
+    Args:
+        retrying: With what it measures again: without, nothing may be lacking.
+    """
+    left_out = _ONCE[:1] if retrying else _ONCE
+    return shlex.join(["deadbeat", *(word for word in words if word not in left_out)])

@@ -11,7 +11,7 @@ import click
 
 from deadbeat.analysis.late import WORST
 from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.place import REPORT_FILE, state_of
+from deadbeat.campaign.place import state_of
 from deadbeat.cli._output import print_table
 from deadbeat.model.results import Summary
 from deadbeat.report import (
@@ -23,6 +23,7 @@ from deadbeat.report import (
 )
 from deadbeat.report.facts import labels, noise_floor, origin_text, precision_text
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import write_summary
 
 SEVERITIES = ("serious", "warning", "info")

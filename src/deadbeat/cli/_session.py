@@ -12,7 +12,7 @@ from typing import Any
 import click
 from attrs import define
 
-from deadbeat.campaign.place import Place, choose, finished_like
+from deadbeat.campaign.place import choose, finished_like
 from deadbeat.campaign.plan import Resolved, estimate, resolve
 from deadbeat.campaign.runner import CampaignResult, check_calibration, run_campaign, standing
 from deadbeat.campaign.spec import (
@@ -31,7 +31,7 @@ from deadbeat.cli._machine import (
     make_judge,
     make_stopping,
 )
-from deadbeat.cli._options import budget_seconds
+from deadbeat.cli._options import budget_seconds, to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.cli._programs import (
     Borrowed,
@@ -48,11 +48,10 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
+from deadbeat.store.place import Place
 from deadbeat.store.tomlfile import read_toml
 
 _INTERRUPTED = 130
-#: Words of a command that must not be repeated when it is continued.
-_ONCE = ("--fresh", "--retry-failed")
 
 
 class Told(KeyboardInterrupt):
@@ -77,13 +76,12 @@ def run_session(
     asked = _ask(options, layer, names, make)
     with closing(make(cpus=asked.cpus)) as executor, interruptible():
         session = _prepare(options, asked, executor)
-        again = shlex.join(["deadbeat", *(word for word in words if word not in _ONCE)])
         store = None
         try:
             store = _begin(session)
-            return _answer(session, store, _measure(session, store), again)
+            return _answer(session, store, _measure(session, store), to_repeat(words))
         except KeyboardInterrupt:
-            return _interrupted(session, store, again)
+            return _interrupted(session, store, to_repeat(words, retrying=True))
 
 
 def run_to_end(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import Watch, interruptible, print_json, print_table, say
 from deadbeat.model.errors import UsageError
 from deadbeat.report.study import StudyReport, write_study
@@ -78,7 +78,7 @@ def study(
         Cluster(options["scheduler"]) if options["scheduler"] else Threads(options["workers"])
     )
     place = choose(options["runs"], spec, fresh=options["fresh"])
-    again = shlex.join(["deadbeat", *(word for word in words if word != "--fresh")])
+    again = to_repeat(words)
     store = open_store(place, spec)
     with interruptible():
         try:

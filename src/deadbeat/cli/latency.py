@@ -75,6 +75,11 @@ def _value_options(function: Any) -> Any:
 )
 @click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
 @click.option("--retry-failed", is_flag=True, help="Measure again what failed in the last matrix.")
+@click.option(
+    "--retry-invalid",
+    is_flag=True,
+    help="Measure again what is invalid in the last matrix; that it was is told.",
+)
 @click.option("--fail-on", metavar="invalid", help="Exit status 1 when a run is invalid.")
 @click.option(
     "--figures/--no-figures", default=True, help="Also draw PNG, SVG and PDF figures.  [yes]"
@@ -97,7 +102,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
     (NAME-2, ...) once all is finished. A run that was not what it should be (less load, another
     priority, a throttled CPU, a host that took the time) is kept, called invalid with the reason,
-    and counted nowhere.
+    and counted nowhere; --retry-invalid measures such runs again.
     """
     layer, names = typed(_VALUES, options)
     if options["quick"]:

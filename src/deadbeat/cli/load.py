@@ -65,6 +65,11 @@ def _value_options(function: Any) -> Any:
 @_value_options
 @click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
 @click.option(
+    "--retry-invalid",
+    is_flag=True,
+    help="Measure again what is invalid in the last test; that it was is told.",
+)
+@click.option(
     "--trace/--no-trace",
     default=True,
     help="Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
@@ -90,7 +95,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     turn with runs without it, and put back (deadbeat tune status shows what a kill left behind).
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished.
+    (NAME-2, ...) once all is finished. A run that was not what it should be is called invalid with
+    the reason, and counted nowhere; --retry-invalid measures such runs again.
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
     from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that

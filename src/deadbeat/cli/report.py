@@ -28,16 +28,15 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
         finding_counts,
         write_results,
     )
-    from deadbeat.latency.place import find_matrix  # noqa: PLC0415
-    from deadbeat.loadtest.place import find_load  # noqa: PLC0415
+    from deadbeat.store.place import LOAD_TEST, MATRIX  # noqa: PLC0415
 
-    matrix = find_matrix(runs, run)
+    matrix = MATRIX.find(runs, run)
     if matrix is not None:
         from deadbeat.cli._latency_results import report_matrix  # noqa: PLC0415
 
         report_matrix(matrix, figures=figures, as_json=as_json)
         return
-    load = find_load(runs, run)
+    load = LOAD_TEST.find(runs, run)
     if load is not None:
         from deadbeat.cli._load_results import report_load  # noqa: PLC0415
 

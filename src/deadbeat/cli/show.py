@@ -28,16 +28,15 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         print_findings,
         print_points,
     )
-    from deadbeat.latency.place import find_matrix  # noqa: PLC0415  heavy
-    from deadbeat.loadtest.place import find_load  # noqa: PLC0415  heavy
+    from deadbeat.store.place import LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
 
-    matrix = find_matrix(runs, run)
+    matrix = MATRIX.find(runs, run)
     if matrix is not None:
         from deadbeat.cli._latency_results import show_matrix  # noqa: PLC0415  heavy
 
         show_matrix(matrix, as_json=as_json)
         return
-    load = find_load(runs, run)
+    load = LOAD_TEST.find(runs, run)
     if load is not None:
         from deadbeat.cli._load_results import show_load  # noqa: PLC0415  heavy
 

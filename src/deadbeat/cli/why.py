@@ -34,10 +34,10 @@ def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
     from deadbeat.analysis.late import late_of  # noqa: PLC0415
     from deadbeat.cli._machine import open_campaign  # noqa: PLC0415
     from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.latency.place import find_matrix  # noqa: PLC0415
     from deadbeat.model.errors import UsageError  # noqa: PLC0415
+    from deadbeat.store.place import MATRIX  # noqa: PLC0415
 
-    matrix = find_matrix(runs, run)
+    matrix = MATRIX.find(runs, run)
     if matrix is not None:
         from deadbeat.cli._latency_causes import why_matrix  # noqa: PLC0415
 

@@ -117,9 +117,17 @@ def try_engines(spec: LatencySpec, machine: Machine) -> None:
         machine.engines[name].measure(machine.target, attrs.evolve(request, seconds=short))
 
 
-def lacking(spec: LatencySpec, store: LatencyStore, *, retry_failed: bool = True) -> list[Visit]:
+def lacking(
+    spec: LatencySpec,
+    store: LatencyStore,
+    *,
+    retry_failed: bool = True,
+    retry_invalid: bool = False,
+) -> list[Visit]:
     """Visits with only those runs that are to be measured; the others are left out."""
     known = store.committed() | (set() if retry_failed else set(store.failed()))
+    if retry_invalid:
+        known -= store.replaceable()
     left = [
         Visit(visit.load, tuple(key for key in visit.keys if key not in known))
         for visit in visits(spec)
@@ -134,20 +142,23 @@ def run_matrix(
     *,
     on_event: Watcher,
     retry_failed: bool = True,
+    retry_invalid: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> MatrixResult:
     """Measures and stores every run of ``spec`` (resolved) that ``store`` lacks.
 
     Args:
         retry_failed: Whether runs that failed before are measured again.
+        retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
 
     Raises:
+        DataError: A run that is to be replaced is damaged.
         DeadbeatError: Nothing more can be stored; what is stored stays.
         KeyboardInterrupt: Passed on, after everything that was started is gone.
     """
     session = _Session(spec, store, machine, on_event, clock)
     with store.lock():
-        todo = lacking(spec, store, retry_failed=retry_failed)
+        todo = lacking(spec, store, retry_failed=retry_failed, retry_invalid=retry_invalid)
         session.begin(sum(len(visit.keys) for visit in todo))
         for visit in todo:
             session.visit(visit)
@@ -251,7 +262,8 @@ class _Session:
             kind="simulated" if engine.kind == "simulated" else target.kind,
             engine_version=self._version(key.engine),
         )
-        self._store.commit(run)
+        stored = self._store.run_path(key).is_file()
+        (self._store.replace if stored else self._store.commit)(run)
         if not run.valid:
             self.invalid += 1
             worst = next(p for p in run.problems if p.seriousness == "invalid")

@@ -90,6 +90,14 @@ class Progress:
     failed: Mapping[LoadKey, str]
 
 
+def missing(
+    keys: Sequence[LoadKey], store: LoadStore, *, retry_invalid: bool = False
+) -> list[LoadKey]:
+    """Those of ``keys`` that are to be run, in order."""
+    known = store.committed() - (store.replaceable() if retry_invalid else set())
+    return [key for key in keys if key not in known]
+
+
 def run_load(
     spec: LoadSpec,
     engine: LoadEngine,
@@ -97,14 +105,19 @@ def run_load(
     changes: Mapping[str, Change],
     *,
     on_progress: Callable[[Progress], None],
+    retry_invalid: bool = False,
 ) -> dict[LoadKey, str]:
     """Runs whatever the store has no result of; runs that gave none, and why.
 
+    Args:
+        retry_invalid: Whether stored runs that are invalid are run again, and replaced.
+
     Raises:
+        DataError: A run that is to be replaced is damaged.
         TargetError: No run of a kind is possible here, or a setting could not be put back.
     """
     keys = plan(spec, changes)
-    todo = [key for key in keys if key not in store.committed()]
+    todo = missing(keys, store, retry_invalid=retry_invalid)
     failed: dict[LoadKey, str] = {}
     done, spent = len(keys) - len(todo), 0.0
     on_progress(
@@ -113,7 +126,8 @@ def run_load(
     for number, key in enumerate(todo, 1):
         began = monotonic()
         try:
-            store.commit(_one(spec, engine, key, _change(key, changes), store.unit_ps))
+            run = _one(spec, engine, key, _change(key, changes), store.unit_ps)
+            (store.replace if store.run_path(key).is_file() else store.commit)(run)
         except (RunError, DataError) as error:
             failed[key] = str(error)
         spent += monotonic() - began

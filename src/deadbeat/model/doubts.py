@@ -392,7 +392,7 @@ DOUBTS: tuple[Doubt, ...] = (
         priority, the processor throttled. Its figures would describe something else; they are in
         the files, and count nowhere.""",
         """Each invalid run names its problems with their figures. Put them right and repeat the
-        command: it begins a new matrix, and the old one stays as it is.""",
+        command with --retry-invalid: it measures these runs again, and says so.""",
     ),
     _doubt(
         "latency-invalid-runs",
@@ -400,6 +400,17 @@ DOUBTS: tuple[Doubt, ...] = (
         """What was asked for did not happen in them. If it is the load itself that makes runs
         invalid (heat, a hypervisor), those that are left are the mild ones.""",
         """See in which cells they are. Many in one cell mean that its maximum is too small.""",
+    ),
+    _doubt(
+        "latency-repeated-runs",
+        "Invalid runs were measured again",
+        """Only bad runs were repeated, until they were good or nobody asked again: that is a
+        selection. Where what made them invalid comes with lateness (a host that takes time, heat),
+        the figures are those of the quiet part of the machine's time. They were also measured later
+        than the rest of their block, so what drifts slowly did not fall on all alike.""",
+        """See which cells have them, how often, and why; what was measured before is kept in
+        set-aside. Once the cause is gone a new matrix (--fresh) has no such runs. Where the
+        cause belongs to the machine as it will be used, no figure here holds for it.""",
     ),
     _doubt(
         "latency-run-warnings",

@@ -142,6 +142,19 @@ class Problem:
 
 
 @frozen(kw_only=True)
+class Replaced:
+    """An invalid measurement of a run that was then measured again.
+
+    Attributes:
+        started: UTC, RFC 3339.
+        problems: Why it was invalid.
+    """
+
+    started: str
+    problems: tuple[Problem, ...]
+
+
+@frozen(kw_only=True)
 class PathSplit:
     """Where the latency of traced wake-ups went on one CPU, from the kernel's events.
 
@@ -194,6 +207,8 @@ class LatencyRun:
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
         kind: ``hardware``, ``emulated`` or ``simulated``.
         engine_version: Of the program that measured.
+        replaced: Invalid measurements in the place of which it is, the first first. Only invalid
+            ones are repeated, which is a selection.
     """
 
     key: LatencyKey
@@ -209,6 +224,7 @@ class LatencyRun:
     split: tuple[PathSplit, ...] = ()
     kind: str = "hardware"
     engine_version: str = ""
+    replaced: tuple[Replaced, ...] = ()
 
     @property
     def valid(self) -> bool:

@@ -11,7 +11,15 @@ from typing import Any
 from attrs import field, frozen
 
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import QUANTILES_PPM, Late, LatencyKey, LoadPoint, PathSplit, Problem
+from deadbeat.model.latency import (
+    QUANTILES_PPM,
+    Late,
+    LatencyKey,
+    LoadPoint,
+    PathSplit,
+    Problem,
+    Replaced,
+)
 from deadbeat.model.results import Finding
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
@@ -237,6 +245,14 @@ class InvalidRun:
 
 
 @frozen(kw_only=True)
+class RepeatedRun:
+    """A run that was measured again because it was invalid: when it was before, and why."""
+
+    key: LatencyKey
+    replaced: tuple[Replaced, ...]
+
+
+@frozen(kw_only=True)
 class CellSummary:
     """One load measured by one engine.
 
@@ -245,6 +261,7 @@ class CellSummary:
         whole: Over all CPUs.
         cpus: Each CPU, ascending.
         invalid: Runs that do not count.
+        repeated: Runs, valid now or not, that were measured again because they were invalid.
         warnings: Name of a problem that does not make a run invalid -> runs that have it.
         achieved: Share of a CPU's time that the load really took, mean over the valid runs; None:
             not known.
@@ -257,6 +274,7 @@ class CellSummary:
     whole: LatencyRow
     cpus: tuple[LatencyRow, ...]
     invalid: tuple[InvalidRun, ...] = ()
+    repeated: tuple[RepeatedRun, ...] = ()
     warnings: dict[str, int] = field(factory=dict)
     achieved: float | None = None
     achieved_min: float | None = None
@@ -294,6 +312,11 @@ class LatencySummary:
     invalid_runs: int = 0
     meta: dict[str, Any] = field(factory=dict)
 
+    @property
+    def repeated(self) -> tuple[RepeatedRun, ...]:
+        """Those of all cells."""
+        return tuple(run for cell in self.cells for run in cell.repeated)
+
 
 def _columns() -> tuple[str, ...]:
     found = []
@@ -315,6 +338,7 @@ LATENCY_COLUMNS: tuple[str, ...] = (
     "cpu",
     "runs",
     "invalid_runs",
+    "repeated_runs",
     "hours",
     "expected",
     "cycles",

@@ -10,7 +10,7 @@ from attrs import field, fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import Problem
+from deadbeat.model.latency import Problem, Replaced
 
 Integers = NDArray[np.int64]
 
@@ -152,6 +152,7 @@ class LoadRun:
             that is not known.
         problems: What is wrong with the run.
         kind: ``hardware``, ``emulated`` or ``simulated``.
+        replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.
     """
 
     key: LoadKey
@@ -171,6 +172,7 @@ class LoadRun:
     trace: dict[str, Any] = field(factory=dict)
     problems: tuple[Problem, ...] = ()
     kind: str = "hardware"
+    replaced: tuple[Replaced, ...] = ()
 
     @property
     def valid(self) -> bool:

@@ -43,6 +43,7 @@ class LoadCell:
     Attributes:
         normal, condition: Which.
         runs, invalid: Runs that count, and that do not.
+        repeated: Runs, valid now or not, that were measured again because they were invalid.
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
         failures: Those over the deadline, and the skipped.
@@ -61,6 +62,7 @@ class LoadCell:
     runs: int
     invalid: int
     seconds: float
+    repeated: int = 0
     released: int = 0
     failures: int = 0
     failures_per_s: Estimate | None = None
@@ -138,6 +140,7 @@ class LoadSummary:
         changes: Remedy -> what it did.
         impossible: Remedy -> why it was not tried.
         problems: Of the runs: what and how many.
+        repeated: Runs that were measured again because they were invalid.
         planned, done: Runs.
     """
 
@@ -155,6 +158,7 @@ class LoadSummary:
     changes: dict[str, str] = field(factory=dict)
     impossible: dict[str, str] = field(factory=dict)
     problems: tuple[str, ...] = ()
+    repeated: int = 0
     planned: int = 0
     done: int = 0
 

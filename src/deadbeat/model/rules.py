@@ -215,6 +215,17 @@ def duration_text(value_ns: int) -> str:
     return f"{value_ns // UNITS_NS[unit]}{unit}"
 
 
+def duration_words(value_ns: int) -> str:
+    """A length of time for a reader, in the largest unit in which at most three decimals have it
+    exactly: ``1.5 ms``."""
+    fitting = [
+        size for size in UNITS_NS.values() if size <= value_ns and value_ns * 1000 % size == 0
+    ]
+    size = max(fitting, default=1)
+    unit = next(unit for unit, each in UNITS_NS.items() if each == size)
+    return f"{value_ns / size:.12g} {unit}"
+
+
 @frozen
 class DurationNs:
     """A length of time with its unit, in [low_ns, high_ns]; canonical: integer nanoseconds."""

@@ -6,6 +6,7 @@ for what is wrong between fields that are each right.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,10 +16,13 @@ from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.rules import Problem, RefusedError, duration_ns, duration_words, refuse
+from deadbeat.model.words import nearest, shortened, shown
 
 T = TypeVar("T")
+#: Keys whose plain numbers are seconds; other lengths of time have their unit beside them.
+_SECONDS = ("seconds", "duration")
+_LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
 
 
 class Structure:
@@ -123,12 +127,28 @@ def usage(problems: Sequence[Problem]) -> UsageError:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
-    """Paths at which two canonical specifications differ, with both values."""
+    """Paths at which two canonical specifications differ, with both values for a reader:
+    ``run.period (3 ms there, 2 ms now)``."""
     found: list[str] = []
     for key in sorted(set(old) | set(new)):
         here, a, b = f"{path}{key}", old.get(key), new.get(key)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             found += differences(a, b, f"{here}.")
         elif a != b:
-            found.append(f"{here} ({shown(a)} there, {shown(b)} now)")
+            found.append(f"{here} ({_told(key, a)} there, {_told(key, b)} now)")
     return found
+
+
+def _told(key: str, value: Any) -> str:
+    """A canonical value in words and units."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return shortened(f"[{', '.join(_told(key, item) for item in value)}]")
+    if isinstance(value, int | float) and key in _SECONDS:
+        return f"{value:g} s"
+    if isinstance(value, str) and _LENGTH.fullmatch(value):
+        return duration_words(duration_ns(value))
+    return shortened(value if isinstance(value, str) and value else shown(value))

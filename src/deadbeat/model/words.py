@@ -11,7 +11,11 @@ _SHOWN = 60
 
 def shown(value: Any) -> str:
     """A value as it is quoted in a message: one short line."""
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return shortened(f'"{value}"' if isinstance(value, str) else repr(value))
+
+
+def shortened(text: str) -> str:
+    """One short line of ``text``."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 

@@ -6,7 +6,7 @@ process holds for a while (a remedy of a load test) must not be measured by anyb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -86,3 +86,15 @@ def differently_tuned(then: Platform, now: Platform) -> str:
     gone = [f"no longer {each}" for each in before if each not in after]
     new = [f"now {each}" for each in after if each not in before]
     return "; ".join([*gone, *new])
+
+
+def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
+    """Why what was begun on one platform is not continued on another, as predicates; nothing where
+    it may be."""
+    begun = (there.name, there.machine, there.kernel)
+    if begun != (here.name, here.machine, here.kernel):
+        yield f"was begun on another machine or kernel: {there.name}, {there.kernel}"
+    elif there.fingerprint != here.fingerprint:
+        yield "was begun with other hardware, frequency policy or toolchain"
+    if tuning := differently_tuned(there, here):
+        yield f"was begun with other settings of the machine: {tuning}"

@@ -137,6 +137,14 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")
         made += f"<h3>Runs that do not count</h3>{parts.scrolled(table, 'Invalid runs')}"
+    if summary.repeated:
+        rows = words.repeated_rows(summary)
+        table = parts.cell_table(words.REPEATED_COLUMNS, rows, id="repeated-table", kind="said")
+        made += (
+            f"<h3>Runs that were measured again</h3><p>{len(summary.repeated)} of {summary.runs}"
+            f" runs were invalid before. {escape(words.SELECTION)}</p>"
+            f"{parts.scrolled(table, 'Runs that were measured again')}"
+        )
     if warnings:
         table = parts.cell_table(words.WARNING_COLUMNS, warnings, id="warning-table", kind="said")
         made += f"<h3>Runs that count, with a reservation</h3>{parts.scrolled(table, 'Warnings')}"

@@ -40,6 +40,12 @@ TAIL_COLUMNS = (
 )
 GATE_COLUMNS = ("load", "method", "condition", "holds", "figures")
 INVALID_COLUMNS = ("run", "problem", "what was seen")
+REPEATED_COLUMNS = ("run", "measured before", "problem", "what was seen")
+#: Beside the number of runs that were measured again because they were invalid.
+SELECTION = (
+    "Only bad runs were repeated: that is a selection, and what came with that which made them bad"
+    " is missing from these figures. They were also measured later than the rest of their block."
+)
 
 
 def ordered(cells: Iterable[CellSummary]) -> list[CellSummary]:
@@ -96,6 +102,11 @@ def _reservations(summary: LatencySummary, cells: int) -> tuple[str, ...]:
         found.append(
             f"{summary.invalid_runs} of {summary.runs} runs do not count, and what was late in them"
             " is not in it"
+        )
+    if summary.repeated:
+        found.append(
+            f"{len(summary.repeated)} of {summary.runs} runs were measured again because they were"
+            " invalid, which is a selection"
         )
     text = "; ".join(found)
     return (f"{text[:1].upper()}{text[1:]}.",) if text else ()
@@ -312,6 +323,17 @@ def invalid_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
         for cell in ordered(summary.cells)
         for run in cell.invalid
         for problem in run.problems
+    ]
+
+
+def repeated_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
+    """Every invalid measurement that was repeated, and why it was invalid."""
+    return [
+        (run.key.text, before.started, problem.name, problem.text)
+        for cell in ordered(summary.cells)
+        for run in cell.repeated
+        for before in run.replaced
+        for problem in before.problems
     ]
 
 

@@ -18,9 +18,9 @@ from deadbeat.report.latency_data import kernel_text
 from deadbeat.report.latency_page import labels_of, latency_charts, render_latency
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
 
-PAGE_FILE = "report.html"
 CSV_FILE = "latency.csv"
 
 
@@ -70,7 +70,7 @@ def write_latency_report(
     Raises:
         DeadbeatError: The folder or file cannot be written.
     """
-    path = Path(out_dir) / PAGE_FILE
+    path = Path(out_dir) / REPORT_FILE
     with storing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     page = render_latency(summary, runs, platform=platform, parameters=parameters)

@@ -20,6 +20,7 @@ from deadbeat.report.load_words import (
     headline,
     label_of,
     labels,
+    open_lines,
     parameter_rows,
     table_rows,
     threshold,
@@ -58,7 +59,7 @@ def render_load(summary: LoadSummary) -> str:
             "banner": parts.banner(labels(summary)),
             "head_facts": parts.definitions(_head(summary)),
             "sentence": parts.together(f"{headline(summary)} {threshold(summary)}"),
-            "problems": parts.listed(map(escape, _open(summary)), "findings"),
+            "problems": parts.listed(map(escape, open_lines(summary)), "findings"),
             "causes": _causes(summary),
             "table": parts.cell_table(TABLE_COLUMNS, table_rows(summary), id="load-table"),
             "effects": _effects(summary),
@@ -98,13 +99,6 @@ def _head(summary: LoadSummary) -> list[tuple[str, str]]:
         ("Real-time thread", label_of(summary).split("   ", maxsplit=1)[0]),
         ("Runs", f"{summary.done} of {summary.planned}"),
     ]
-
-
-def _open(summary: LoadSummary) -> list[str]:
-    lines = list(summary.problems)
-    if summary.done < summary.planned:
-        lines.append(f"unfinished: {summary.done} of {summary.planned} runs")
-    return lines
 
 
 def _causes(summary: LoadSummary) -> str:

@@ -237,7 +237,18 @@ def sentences(summary: LoadSummary) -> list[str]:
     lines = [headline(summary), threshold(summary)]
     lines += [f"cause, {cause_line}" for cause_line in cause_lines(summary)]
     lines += [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
-    lines += list(summary.problems)
+    return lines + open_lines(summary)
+
+
+def open_lines(summary: LoadSummary) -> list[str]:
+    """What is wrong with runs, what is missing, and what was measured again."""
+    lines = list(summary.problems)
+    if summary.repeated:
+        lines.append(
+            f"{summary.repeated} of {summary.done} runs were measured again because they were"
+            " invalid: only bad runs were repeated, which is a selection, and later than the runs"
+            " they are paired with"
+        )
     if summary.done < summary.planned:
         lines.append(f"unfinished: {summary.done} of {summary.planned} runs")
     return lines

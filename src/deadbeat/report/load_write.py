@@ -13,6 +13,7 @@ from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
 from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.load import LoadStore
+from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
 
 _ESTIMATES = (
@@ -23,8 +24,11 @@ _ESTIMATES = (
     "work_per_s",
     "work_lost",
 )
+_OF_CELL = (
+    "condition", "normal", "runs", "invalid", "repeated", "seconds", "released", "failures",
+)  # fmt: skip
 COLUMNS = (
-    "condition", "normal", "runs", "invalid", "seconds", "released", "failures",
+    *_OF_CELL,
     *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")),
     "response_mean_ns", *(f"response_{name.replace('.', '_')}_ns" for name in QUANTILES_PPM),
     "response_max_ns", "cpu_share", "lost_waiting", "lost_stopped", "lost_slower", "lost_uncharged",
@@ -33,10 +37,7 @@ COLUMNS = (
 
 def cell_row(cell: LoadCell) -> dict[str, Any]:
     """A row of summary.csv; None where nothing was measured."""
-    row: dict[str, Any] = {
-        name: getattr(cell, name)
-        for name in ("condition", "normal", "runs", "invalid", "seconds", "released", "failures")
-    }
+    row: dict[str, Any] = {name: getattr(cell, name) for name in _OF_CELL}
     for name in _ESTIMATES:
         estimate: Estimate | None = getattr(cell, name)
         row[name] = estimate.value if estimate else None
@@ -69,7 +70,7 @@ def write_load(
     """Everything derived, replaced atomically; the page's path."""
     from deadbeat.report.load_page import render_load, write_figures  # noqa: PLC0415  heavy
 
-    page = store.path / "report.html"
+    page = store.path / REPORT_FILE
     with store.lock():
         write_json(store.path / "summary.json", summary_dict(summary))
         atomic_write(

@@ -1,27 +1,14 @@
-"""What the directories of measurements and studies have in common: one writer, no leftovers, and
-files by key that are written once."""
+"""What the directories of measurements and studies have in common: one writer, no leftovers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
 
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.store.files import FORMAT, PART_SUFFIX, atomic_write, storing, tool_version
+from deadbeat.store.files import PART_SUFFIX, storing
 from deadbeat.store.locking import LOCK_NAME, FolderLock
-
-
-class Key(Protocol):
-    """What a file is called after."""
-
-    @property
-    def text(self) -> str: ...
-
-
-K = TypeVar("K", bound=Key)
 
 
 def make_empty(path: Path, folders: Sequence[str]) -> None:
@@ -48,20 +35,6 @@ def is_begun(entry: Path, folders: Sequence[str]) -> bool:
     if entry.name == LOCK_NAME or entry.suffix == PART_SUFFIX:
         return True
     return entry.name in folders and entry.is_dir() and not any(entry.iterdir())
-
-
-def stored_keys(place: Path, parse: Callable[[str], K]) -> set[K]:
-    """Keys of the files ``KEY.json`` in ``place``; what has another name is none of ours."""
-    found = set()
-    for entry in place.iterdir() if place.is_dir() else ():
-        if entry.suffix == ".json":
-            try:
-                key = parse(entry.stem)
-            except UsageError:
-                continue
-            if key.text == entry.stem:
-                found.add(key)
-    return found
 
 
 class OwnedFolder:
@@ -102,18 +75,3 @@ class OwnedFolder:
             for part in folder.glob(f"*{PART_SUFFIX}"):
                 with storing(part):
                     part.unlink(missing_ok=True)
-
-    def keep_run(self, path: Path, run: dict[str, Any]) -> None:
-        """Writes a run, as JSON values, to ``path``; whole or not at all, and once.
-
-        Raises:
-            DeadbeatError: It is stored already, or cannot be written.
-        """
-        plain = {"run": run, "format": FORMAT, "tool": tool_version()}
-        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        with self.lock():
-            if path.exists():
-                raise DeadbeatError(f"{path} is stored already", "a defect")
-            with storing(path):
-                path.parent.mkdir(exist_ok=True)
-            atomic_write(path, text + "\n")

@@ -9,7 +9,6 @@ docs/reference/latency-files.md.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,19 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder, make_empty, stored_keys
+from deadbeat.store.folder import make_empty
+from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder
 from deadbeat.store.serial import structure, to_plain
 
 LATENCY_FILE = "latency.json"
 #: What ``deadbeat doctor`` said of the machine when the matrix was begun.
 DOCTOR_FILE = "doctor.json"
-RUNS, FAILED = "runs", "failed"
+FAILED = "failed"
 
 _MATRIX_HINT = "put a good copy back, or begin anew with --fresh"
-_RUN_HINT = "delete the file and repeat the command: only this run is measured again"
 
 
-class LatencyStore(OwnedFolder):
+class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
     """One matrix's directory. Use `create` or `open`.
 
     Attributes:
@@ -47,7 +46,7 @@ class LatencyStore(OwnedFolder):
     """
 
     def __init__(self, path: Path, *, spec: dict[str, Any], platform: Platform) -> None:
-        super().__init__(path, (RUNS, FAILED))
+        super().__init__(path, (RUNS, FAILED, SET_ASIDE))
         self.spec = spec
         self.platform = platform
 
@@ -98,28 +97,19 @@ class LatencyStore(OwnedFolder):
         with self.lock():
             write_json(self.path / DOCTOR_FILE, answer)
 
-    def committed(self) -> set[LatencyKey]:
-        """The runs that are stored."""
-        return self._keys(RUNS)
+    def parse_key(self, text: str) -> LatencyKey:
+        return LatencyKey.parse(text)
+
+    def to_plain(self, run: LatencyRun) -> dict[str, Any]:
+        return run_to_plain(run)
+
+    def from_plain(self, plain: Any, path: Path) -> LatencyRun:
+        return run_from_plain(plain, path=path, hint=RUN_HINT)
 
     def failed(self) -> dict[LatencyKey, str]:
         """Runs without a result, and why; one that was measured later is not among them."""
-        lacking = self._keys(FAILED) - self.committed()
+        lacking = self.keys_in(FAILED) - self.committed()
         return {key: self._reason(key) for key in sorted(lacking)}
-
-    def run_path(self, key: LatencyKey) -> Path:
-        """Where the run ``key`` is or would be."""
-        return self.path / RUNS / f"{key.text}.json"
-
-    def commit(self, run: LatencyRun) -> Path:
-        """Keeps a run; whole or not at all.
-
-        Raises:
-            DeadbeatError: It is stored already, or cannot be written.
-        """
-        path = self.run_path(run.key)
-        self.keep_run(path, run_to_plain(run))
-        return path
 
     def fail(self, key: LatencyKey, reason: str) -> None:
         """Notes that ``key`` has no result; a later `commit` of it counts instead."""
@@ -128,49 +118,10 @@ class LatencyStore(OwnedFolder):
             path.parent.mkdir(exist_ok=True)
             write_json(path, {"reason": reason})
 
-    def load(self, key: LatencyKey) -> LatencyRun:
-        """The run ``key``.
-
-        Raises:
-            DataError: Missing, damaged, or of another key or format.
-        """
-        path = self.run_path(key)
-        run = run_from_plain(
-            read_json(path, what="run", hint=_RUN_HINT).get("run"), path=path, hint=_RUN_HINT
-        )
-        if run.key != key:
-            raise DataError(f"run {path} is damaged: it is {run.key.text}", _RUN_HINT)
-        return run
-
-    def invalid(self) -> set[LatencyKey]:
-        """Stored runs that count nowhere; what else is in their files is not looked at.
-
-        Raises:
-            DataError: A file is missing or no JSON.
-        """
-        return {key for key in self.committed() if self._is_invalid(key)}
-
-    def _is_invalid(self, key: LatencyKey) -> bool:
-        plain = read_json(self.run_path(key), what="run", hint=_RUN_HINT).get("run")
-        problems = plain.get("problems") if isinstance(plain, dict) else None
-        listed = problems if isinstance(problems, list) else []
-        return any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
-
-    def runs(self) -> Iterator[LatencyRun]:
-        """Every stored run in the order of its key, one at a time in memory.
-
-        Raises:
-            DataError: As `load`.
-        """
-        return (self.load(key) for key in sorted(self.committed()))
-
-    def _keys(self, folder: str) -> set[LatencyKey]:
-        return stored_keys(self.path / folder, LatencyKey.parse)
-
     def _reason(self, key: LatencyKey) -> str:
         path = self.path / FAILED / f"{key.text}.json"
         try:
-            return str(read_json(path, what="file", hint=_RUN_HINT).get("reason", ""))
+            return str(read_json(path, what="file", hint=RUN_HINT).get("reason", ""))
         except DataError as error:
             return error.message
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,16 @@ from deadbeat.store.files import (
     storing,
     write_json,
 )
-from deadbeat.store.folder import OwnedFolder, make_empty, stored_keys
+from deadbeat.store.folder import make_empty
+from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder
 from deadbeat.store.serial import structure, to_plain
 
 LOAD_FILE = "load.json"
-RUNS = "runs"
 
 _TEST_HINT = "put a good copy back, or begin anew with --fresh"
-_RUN_HINT = "delete the file and repeat the command: only this run is measured again"
 
 
-class LoadStore(OwnedFolder):
+class LoadStore(RunFolder[LoadKey, LoadRun]):
     """One load test's directory. Use `create` or `open`.
 
     Attributes:
@@ -53,7 +52,7 @@ class LoadStore(OwnedFolder):
         changes: dict[str, str],
         impossible: dict[str, str],
     ) -> None:
-        super().__init__(path, (RUNS,))
+        super().__init__(path, (RUNS, SET_ASIDE))
         self.spec = spec
         self.platform = platform
         self.unit_ps = unit_ps
@@ -135,44 +134,18 @@ class LoadStore(OwnedFolder):
         store.clean_if_possible()
         return store
 
-    def committed(self) -> set[LoadKey]:
-        """The runs that are stored."""
-        return stored_keys(self.path / RUNS, LoadKey.parse)
+    def parse_key(self, text: str) -> LoadKey:
+        return LoadKey.parse(text)
 
-    def run_path(self, key: LoadKey) -> Path:
-        """Where the run ``key`` is or would be."""
-        return self.path / RUNS / f"{key.text}.json"
+    def to_plain(self, run: LoadRun) -> dict[str, Any]:
+        return run_to_plain(run)
 
-    def commit(self, run: LoadRun) -> Path:
-        """Keeps a run; whole or not at all.
-
-        Raises:
-            DeadbeatError: It is stored already, or cannot be written.
-        """
-        path = self.run_path(run.key)
-        self.keep_run(path, run_to_plain(run))
-        return path
-
-    def load(self, key: LoadKey) -> LoadRun:
-        """The run ``key``.
-
-        Raises:
-            DataError: Missing, damaged, or of another key or format.
-        """
-        path = self.run_path(key)
-        plain = read_json(path, what="run", hint=_RUN_HINT).get("run")
+    def from_plain(self, plain: Any, path: Path) -> LoadRun:
         try:
-            run = _converter().structure(plain, LoadRun)
+            return _converter().structure(plain, LoadRun)
         except Exception as error:  # cattrs groups whatever its hooks raise
             lines = transform_error(error, path="$") or [str(error)]
-            raise DataError(f"run {path} is damaged: {lines[0]}", _RUN_HINT) from error
-        if run.key != key:
-            raise DataError(f"run {path} is damaged: it is {run.key.text}", _RUN_HINT)
-        return run
-
-    def runs(self) -> Iterator[LoadRun]:
-        """Every stored run in the order of its key, one at a time in memory."""
-        return (self.load(key) for key in sorted(self.committed()))
+            raise DataError(f"run {path} is damaged: {lines[0]}", RUN_HINT) from error
 
 
 @functools.cache

@@ -8,23 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import frozen
-
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.specification import differences
 from deadbeat.store.family import family, numbered
 from deadbeat.store.files import tool_version
+from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, other_parameters
 from deadbeat.store.study import StudyStore
 from deadbeat.studies.chunks import chunk_count
 from deadbeat.studies.spec import StudySpec, digest, read_spec, spec_dict
-
-
-@frozen(kw_only=True)
-class Place:
-    """The folder to work in; ``resumed``: it holds chunks of this study already, or may."""
-
-    path: Path
-    resumed: bool
 
 
 def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
@@ -42,7 +32,7 @@ def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
     if fresh or not last:
         return begin
     for number in sorted(known, reverse=True):
-        if number != last and not (known[number] / "study.json").is_file():
+        if number != last and not STUDY.holds(known[number]):
             continue
         store = StudyStore.open(known[number])
         complete = len(store.finished()) >= chunk_count(read_spec(store.spec))
@@ -72,15 +62,12 @@ def open_store(place: Place, spec: StudySpec) -> StudyStore:
 
 
 def _other(store: StudyStore, spec: StudySpec) -> UsageError:
-    hint = "repeat its command to continue it, or choose --name NAME, or --fresh"
     if store.tool != tool_version():
-        return UsageError(f"{store.path} is unfinished and of deadbeat {store.tool}", hint)
-    changed = [
-        text
-        for text in differences(store.spec, spec_dict(spec))
-        if not text.startswith(("name ", "title "))
-    ]
-    return UsageError(
-        f"{store.path} is unfinished and was begun with other parameters: {', '.join(changed)}",
-        hint,
-    )
+        why = [f"of deadbeat {store.tool}"]
+    else:
+        there, now = (
+            {key: value for key, value in plain.items() if key not in ("name", "title")}
+            for plain in (store.spec, spec_dict(spec))
+        )
+        why = list(other_parameters(there, now))
+    return UsageError(f"{store.path} is unfinished and {''.join(why)}", CONTINUE_HINT)

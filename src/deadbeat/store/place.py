@@ -1,0 +1,158 @@
+"""Which folder a measurement lives in: resumed while unfinished, a new number once finished.
+
+All of one name are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is continued while it
+lacks runs or its report, after that the last before it that does and was asked the same; after that
+the same command begins the next. No command ever removes or renames one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.specification import differences
+from deadbeat.store.campaign import CAMPAIGN_FILE
+from deadbeat.store.family import entries, family, numbered
+from deadbeat.store.latency import LATENCY_FILE
+from deadbeat.store.load import LOAD_FILE
+from deadbeat.store.study import STUDY_FILE
+
+#: Written last: what has it is finished.
+REPORT_FILE = "report.html"
+LIST_HINT = "deadbeat runs lists them"
+CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
+
+
+@frozen
+class Kind:
+    """What has folders of its own.
+
+    Attributes:
+        file: A folder that holds it is one of them.
+        noun: What it is called in a sentence.
+    """
+
+    file: str
+    noun: str
+
+    def holds(self, path: Path) -> bool:
+        """Whether ``path`` is a folder of this kind."""
+        return (path / self.file).is_file()
+
+    def folders(self, runs: Path) -> list[Path]:
+        """All under ``runs``, the one begun first first."""
+        found = [path for path in entries(runs) if self.holds(path)]
+        return sorted(found, key=lambda path: ((path / self.file).stat().st_mtime_ns, path.name))
+
+    def find(self, runs: Path, text: str) -> Path | None:
+        """The folder that ``text`` names, a path or a name under ``runs``; None: it names none."""
+        for path in (runs / text, Path(text)):
+            if self.holds(path):
+                return path.resolve() if path.is_symlink() else path
+        return None
+
+
+CAMPAIGN = Kind(CAMPAIGN_FILE, "campaign")
+MATRIX = Kind(LATENCY_FILE, "latency matrix")
+LOAD_TEST = Kind(LOAD_FILE, "load test")
+STUDY = Kind(STUDY_FILE, "study")
+_KINDS = (CAMPAIGN, MATRIX, LOAD_TEST, STUDY)
+
+
+@frozen(kw_only=True)
+class State:
+    """A folder as a list shows it.
+
+    Attributes:
+        state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
+        preset: What it was asked for, in a word or two.
+        planned, done, failed: Runs; 0 where damaged.
+        invalid: Runs of those done that count nowhere.
+        problem: What is damaged.
+        cure: What mends it; "": nothing does.
+    """
+
+    name: str
+    path: Path
+    state: str
+    preset: str = ""
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    invalid: int = 0
+    problem: str = ""
+    cure: str = ""
+
+
+S = TypeVar("S", bound=State)
+
+
+@frozen(kw_only=True)
+class Place:
+    """The folder a command works in, and whether there is something in it to continue."""
+
+    path: Path
+    resumed: bool
+
+
+def stage(path: Path, *, complete: bool) -> str:
+    """The state of what is not damaged; ``complete``: no run is lacking."""
+    if not complete:
+        return "unfinished"
+    return "finished" if (path / REPORT_FILE).is_file() else "measured"
+
+
+def choose_place(
+    runs: Path,
+    name: str,
+    kind: Kind,
+    *,
+    state_of: Callable[[Path], State],
+    differs: Callable[[Path], Iterable[str]],
+    fresh: bool = False,
+    retry: bool = False,
+) -> Place:
+    """Where what is called ``name`` is to be measured. Folders of other kinds are passed over.
+
+    Args:
+        differs: Why what is in a folder is not what is asked now, each as a predicate (``was begun
+            with ...``); only asked of folders that are not damaged.
+        fresh: Begin anew even where one could be continued.
+        retry: Take the last even when it is finished.
+
+    Raises:
+        UsageError: The one to continue was begun otherwise; or there is nothing to retry.
+        DataError: It is damaged.
+    """
+    known = family(runs, name)
+    begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
+    own = [known[number] for number in sorted(known, reverse=True)]
+    own = [path for path in own if not any(each.holds(path) for each in _KINDS if each != kind)]
+    if retry and not own:
+        raise UsageError(f"there is no {kind.noun} {name} in {runs} to retry", LIST_HINT)
+    if not own or (fresh and not retry):
+        return begin
+    last, *earlier = own
+    state = state_of(last)
+    if state.state == "damaged":
+        cures = filter(None, (state.cure, "begin anew with --fresh"))
+        raise DataError(f"{last} cannot be continued: {state.problem}", "; or ".join(cures))
+    if state.state != "finished" or retry:
+        if why := list(differs(last)):
+            raise UsageError(f"{last} is {state.state} and {'; it '.join(why)}", CONTINUE_HINT)
+        return Place(path=last, resumed=True)
+    # What was finished once, or was left for another, may lack something of just what is asked.
+    for path in earlier:
+        if state_of(path).state in ("unfinished", "measured") and not any(differs(path)):
+            return Place(path=path, resumed=True)
+    return begin
+
+
+def other_parameters(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """How two canonical specifications differ, as a predicate; nothing where they do not."""
+    if changed := differences(there, now):
+        yield f"was begun with other parameters: {', '.join(changed)}"

@@ -1,0 +1,182 @@
+"""What the directories of latency matrices and load tests have in common: a file for every run.
+
+``runs/KEY.json`` is written once. Only an invalid run may be measured again: it is copied to
+``set-aside/KEY.N.json`` (its N-th measurement), and the run that then replaces it atomically says
+that it did.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.latency import Problem, Replaced
+from deadbeat.store.files import FORMAT, atomic_write, copy_file, read_json, storing, tool_version
+from deadbeat.store.folder import OwnedFolder
+
+RUNS, SET_ASIDE = "runs", "set-aside"
+RUN_HINT = "delete the file and repeat the command: only this run is measured again"
+
+
+class Key(Protocol):
+    """What a file is called after."""
+
+    @property
+    def text(self) -> str: ...
+
+    def __lt__(self, other: Any) -> bool: ...
+
+
+K = TypeVar("K", bound=Key)
+
+
+class Run(attrs.AttrsInstance, Protocol):
+    """One measurement."""
+
+    @property
+    def key(self) -> Any: ...
+    @property
+    def started(self) -> str: ...
+    @property
+    def problems(self) -> tuple[Problem, ...]: ...
+    @property
+    def replaced(self) -> tuple[Replaced, ...]: ...
+    @property
+    def valid(self) -> bool: ...
+
+
+R = TypeVar("R", bound=Run)
+
+
+class RunFolder(OwnedFolder, Generic[K, R]):
+    """A directory of runs."""
+
+    @abstractmethod
+    def parse_key(self, text: str) -> K:
+        """The key called ``text``. UsageError where none is."""
+
+    @abstractmethod
+    def to_plain(self, run: R) -> dict[str, Any]:
+        """JSON values of a run."""
+
+    @abstractmethod
+    def from_plain(self, plain: Any, path: Path) -> R:
+        """The run that was written to ``path``. DataError where it is none."""
+
+    def keys_in(self, folder: str) -> set[K]:
+        """Keys of the files ``KEY.json`` in ``folder``; what has another name is none of ours."""
+        found, place = set(), self.path / folder
+        for entry in place.iterdir() if place.is_dir() else ():
+            if entry.suffix == ".json":
+                try:
+                    key = self.parse_key(entry.stem)
+                except UsageError:
+                    continue
+                if key.text == entry.stem:
+                    found.add(key)
+        return found
+
+    def committed(self) -> set[K]:
+        """The runs that are stored."""
+        return self.keys_in(RUNS)
+
+    def run_path(self, key: K) -> Path:
+        """Where the run ``key`` is or would be."""
+        return self.path / RUNS / f"{key.text}.json"
+
+    def commit(self, run: R) -> Path:
+        """Keeps a run; whole or not at all, and once.
+
+        Raises:
+            DeadbeatError: It is stored already, or cannot be written.
+        """
+        path = self.run_path(run.key)
+        with self.lock():
+            if path.exists():
+                raise DeadbeatError(f"{path} is stored already", "a defect")
+            self._write(path, run)
+        return path
+
+    def replace(self, run: R) -> Path:
+        """Keeps a run in the place of an invalid one, which is set aside; a kill at any moment
+        leaves the one or the other.
+
+        Raises:
+            DeadbeatError: The one that is stored counts, or nothing can be written.
+            DataError: There is none, or it is damaged.
+        """
+        path = self.run_path(run.key)
+        with self.lock():
+            old = self.load(run.key)
+            if old.valid:
+                raise DeadbeatError(f"{path} counts: it is not measured again", "a defect")
+            number = len(old.replaced) + 1
+            aside = self.path / SET_ASIDE / f"{run.key.text}.{number}.json"
+            with storing(aside):
+                aside.parent.mkdir(exist_ok=True)
+            copy_file(path, aside)
+            why = tuple(each for each in old.problems if each.seriousness == "invalid")
+            before = (*old.replaced, Replaced(started=old.started, problems=why))
+            self._write(path, _evolved(run, before))
+        return path
+
+    def load(self, key: K) -> R:
+        """The run ``key``.
+
+        Raises:
+            DataError: Missing, damaged, or of another key or format.
+        """
+        path = self.run_path(key)
+        run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
+        if run.key != key:
+            raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
+        return run
+
+    def invalid(self) -> set[K]:
+        """Stored runs that count nowhere; what else is in their files is not looked at.
+
+        Raises:
+            DataError: A file is missing or no JSON.
+        """
+        return {key for key in self.committed() if self._is_invalid(key)}
+
+    def replaceable(self) -> set[K]:
+        """Runs that may be measured again: the invalid ones.
+
+        Raises:
+            DataError: One of them is damaged.
+        """
+        return {self.load(key).key for key in self.invalid()}
+
+    def runs(self) -> Iterator[R]:
+        """Every stored run in the order of its key, one at a time in memory.
+
+        Raises:
+            DataError: As `load`.
+        """
+        return (self.load(key) for key in sorted(self.committed()))
+
+    def _is_invalid(self, key: K) -> bool:
+        plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
+        problems = plain.get("problems") if isinstance(plain, dict) else None
+        listed = problems if isinstance(problems, list) else []
+        return any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
+
+    def _write(self, path: Path, run: R) -> None:
+        plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
+        text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        with storing(path):
+            path.parent.mkdir(exist_ok=True)
+        atomic_write(path, text + "\n")
+
+
+def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:
+    made: Any = run  # attrs.evolve does not know that R is a class of attrs
+    evolved: R = attrs.evolve(made, replaced=replaced)
+    return evolved
