@@ -1,0 +1,251 @@
+"""Truth: docs/howto/measure-latency.md: invalid runs are measured again, which is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+from helpers.latencies import made_up_runs
+
+from deadbeat.analysis.latency_summary import latency_rows, summarise_latency
+from deadbeat.analysis.load_view import summary_of
+from deadbeat.cli._options import to_repeat
+from deadbeat.cli.main import main
+from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.latency.made_up import MadeUpLoads
+from deadbeat.latency.runner import Machine, lacking, run_matrix
+from deadbeat.latency.spec import read_spec as read_latency
+from deadbeat.loadtest.engine import Ask, Seen
+from deadbeat.loadtest.runner import look, run_load
+from deadbeat.loadtest.simulated import SimulatedLoad
+from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint, Problem
+from deadbeat.model.load import LoadKey
+from deadbeat.report.latency_words import SELECTION
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.load import LoadStore
+from deadbeat.targets.fake import FakeTarget
+
+BAD = (Problem(name="steal", seriousness="invalid", text="12 % stolen"),)
+HALF = LatencyKey(LoadPoint("cpu", 50), "simulated", 0)
+MATRIX = ["latency", "--simulated", "--no-figures", "--loads", "idle,cpu:50", "--duration", "0.2s",
+          "--repeats", "2", "--name", "m"]  # fmt: skip
+
+
+def loads(*, died: bool) -> Machine:
+    running = MadeUpLoads(tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {})
+    return Machine(target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running)
+
+
+@pytest.fixture
+def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
+    """A finished matrix of four runs, of which the two at half load are invalid."""
+    words = [*MATRIX, "--runs", str(tmp_path)]
+    assert main(words) == 0
+    store = LatencyStore.open(tmp_path / "m")
+    for key in store.committed():
+        store.run_path(key).unlink()
+    spec = read_latency(store.spec)
+    assert run_matrix(spec, store, loads(died=True), on_event=lambda _: None).invalid == 2
+    assert main(["report", "m", "--no-figures", "--runs", str(tmp_path)]) == 0
+    capsys.readouterr()
+    return store
+
+
+def test_the_option_measures_the_invalid_runs_again_and_the_page_says_so(
+    matrix: LatencyStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--runs", str(matrix.path.parent)]
+    before = {path.name: path.read_bytes() for path in (matrix.path / "runs").iterdir()}
+    page = matrix.path / "report.html"
+    assert 'id="repeated-table"' not in page.read_text()
+    assert main(["runs", *where]) == 0
+    assert "2 invalid" in capsys.readouterr().out
+    assert main([*MATRIX, *where, "--retry-invalid"]) == 0
+    told = capsys.readouterr()
+    assert "continue" in told.err and "2 of 4 runs done" in told.err
+    assert f"2 of 4 runs were measured again because they were invalid. {SELECTION}" in told.out
+    assert matrix.invalid() == set() and not (matrix.path.parent / "m-2").exists()
+    for key in matrix.committed():
+        name = f"{key.text}.json"
+        if key.load == IDLE:
+            assert matrix.run_path(key).read_bytes() == before[name]
+            continue
+        aside = matrix.path / "set-aside" / f"{key.text}.1.json"
+        assert aside.read_bytes() == before[name]
+        (replaced,) = matrix.load(key).replaced
+        assert [problem.name for problem in replaced.problems] == ["load-died"]
+    assert all(words in page.read_text() for words in ('id="repeated-table"', "load-died"))
+    assert re.search(r"Only bad runs were repeated: that is a\s+selection", page.read_text())
+    assert main(["show", "m", "--json", *where]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(each["run"], each["problem"]) for each in answer["repeated"]] == [
+        (f"cpu-050.simulated.000{n}", "load-died") for n in range(2)
+    ]
+    (finding,) = [each for each in answer["findings"] if each["id"] == "latency-repeated-runs"]
+    assert finding["message"].startswith("2 of 4 runs") and "load-died (2)" in finding["message"]
+    assert "runs were measured again" in " ".join(answer["tail"])
+
+
+def test_without_the_option_the_cure_names_it_and_the_next_is_begun(
+    matrix: LatencyStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--runs", str(matrix.path.parent)]
+    (finding,) = [
+        each for each in summarise_latency(matrix.runs()).findings
+        if each.id == "latency-no-valid-run"
+    ]  # fmt: skip
+    assert "--retry-invalid" in finding.cure
+    assert main([*MATRIX, *where]) == 0
+    assert len(matrix.invalid()) == 2 and (matrix.path.parent / "m-2").is_dir()
+    # the last of the name has none: nothing is measured, nothing is refused
+    assert main([*MATRIX, *where, "--retry-invalid"]) == 0
+    assert "4 of 4 runs done" in capsys.readouterr().err
+
+
+def test_a_run_that_is_invalid_again_is_counted_once_and_told_twice(matrix: LatencyStore) -> None:
+    spec = read_latency(matrix.spec)
+    for times in (1, 2):
+        machine = loads(died=True)
+        run_matrix(spec, matrix, machine, on_event=lambda _: None, retry_invalid=True)
+        assert len(matrix.load(HALF).replaced) == times
+    kept = sorted(path.name for path in (matrix.path / "set-aside").iterdir())
+    assert kept == [f"cpu-050.simulated.000{n}.{m}.json" for n in range(2) for m in (1, 2)]
+    summary = summarise_latency(matrix.runs())
+    assert (summary.invalid_runs, len(summary.repeated)) == (2, 2)
+    assert {row["repeated_runs"] for row in latency_rows(summary)} == {0, 2}
+
+
+class Killed(LatencyStore):
+    """Dies between setting a run aside and writing the new one."""
+
+    def _write(self, path: Path, run: LatencyRun) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_kill_leaves_the_old_run_or_the_new_one(matrix: LatencyStore) -> None:
+    old = matrix.run_path(HALF).read_bytes()
+    new = attrs.evolve(matrix.load(HALF), problems=())
+    with pytest.raises(KeyboardInterrupt):
+        Killed(matrix.path, spec=matrix.spec, platform=matrix.platform).replace(new)
+    assert matrix.run_path(HALF).read_bytes() == old and HALF in matrix.invalid()
+    matrix.replace(new)
+    assert [path.name for path in (matrix.path / "set-aside").iterdir()] == [f"{HALF.text}.1.json"]
+    assert len(matrix.load(HALF).replaced) == 1
+    with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
+        matrix.replace(new)
+
+
+def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: LatencyStore) -> None:
+    path = matrix.run_path(HALF)
+    path.write_text(path.read_text().replace('"interval_ns"', '"interval"'))
+    with pytest.raises(DataError, match="is damaged"):
+        lacking(read_latency(matrix.spec), matrix, retry_invalid=True)
+
+
+def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path: Path) -> None:
+    (run,) = made_up_runs(loads=[IDLE], repeats=1)
+    store = LatencyStore.create(tmp_path / "m", {"name": "m"}, example_platform())
+    path = store.commit(run)
+    plain = json.loads(path.read_text())
+    del plain["run"]["replaced"]
+    path.write_text(json.dumps(plain))
+    assert store.load(run.key) == run
+
+
+# --- load tests -----------------------------------------------------------------------------------
+
+ASKED = {"normal": "0,4", "seconds": "0.3", "repeats": "2", "remedies": "pin", "deadline": "30ms"}
+LOAD = ["load", "--simulated", "--no-figures", *(f"--{k}={v}" for k, v in ASKED.items())]
+
+
+class Meddled(SimulatedLoad):
+    """Somebody lifts the RT bandwidth in the runs of one condition."""
+
+    def run(self, ask: Ask) -> Seen:
+        if ask.key.condition == "pin":
+            self._held["/proc/sys/kernel/sched_rt_runtime_us"] = "-1"
+        return super().run(ask)
+
+
+def load_spec(**more: str) -> LoadSpec:
+    return resolve(specify({**ASKED, **more}), SimulatedLoad().cpus())
+
+
+@pytest.fixture
+def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
+    """A finished load test whose pinned runs are invalid."""
+    spec, engine = load_spec(), Meddled()
+    possible = look(spec, engine)
+    store = LoadStore.create(
+        tmp_path / "load",
+        spec_dict(spec),
+        engine.describe(),
+        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo"),
+        changes={name: change.words for name, change in possible.changes.items()},
+        impossible={},
+    )
+    run_load(spec, engine, store, possible.changes, on_progress=lambda _: None)
+    assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
+    capsys.readouterr()
+    return store
+
+
+def test_a_load_test_measures_its_invalid_runs_again(
+    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--runs", str(load_test.path.parent)]
+    pinned = {LoadKey(normal, "pin", repeat) for normal in (0, 4) for repeat in (1, 2)}
+    assert load_test.invalid() == pinned
+    assert main(["runs", "--json", *where]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["kind"], row["state"], row["invalid"]) == ("load", "finished", 4)
+    assert main(["runs", *where]) == 0
+    assert "4 invalid" in capsys.readouterr().out
+    assert main([*LOAD, *where, "--retry-invalid"]) == 0
+    told = capsys.readouterr()
+    assert f"{row['done'] - 4} of {row['planned']} runs done" in told.err
+    assert f"4 of {row['planned']} runs were measured again" in " ".join(told.out.split())
+    assert load_test.invalid() == set() and not (load_test.path.parent / "load-2").exists()
+    summary = summary_of(load_test)
+    assert summary.repeated == 4
+    assert {c.condition: c.repeated for c in summary.cells}["pin"] == 2
+    page = " ".join((load_test.path / "report.html").read_text().split())
+    assert "only bad runs were repeated, which is a selection" in page
+    assert len(list((load_test.path / "set-aside").iterdir())) == 4
+
+
+def test_what_is_invalid_names_the_option(
+    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_test.run_path(LoadKey(0, "plain", 1)).unlink()
+    assert main([*LOAD, "--runs", str(load_test.path.parent)]) == 0
+    told = capsys.readouterr().out
+    assert "measure the invalid ones again: deadbeat load" in told and "--retry-invalid" in told
+
+
+def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
+    load_test: LoadStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*LOAD, "--deadline=20ms", "--retry-invalid", "--runs", str(load_test.path.parent)]
+    assert main(words) == 2
+    assert "begun with other parameters: deadline (30 ms there, 20 ms now)" in (
+        capsys.readouterr().err
+    )
+
+
+def test_nothing_to_retry_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, noun in ((MATRIX, "latency matrix m"), (LOAD, "load test load")):
+        assert main([*words, "--retry-invalid", "--runs", str(tmp_path)]) == 2
+        assert f"there is no {noun} in {tmp_path} to retry" in capsys.readouterr().err
+
+
+def test_what_was_interrupted_while_it_retried_goes_on_retrying() -> None:
+    words = ["latency", "--fresh", "--retry-invalid"]
+    assert to_repeat(words) == "deadbeat latency"
+    assert to_repeat(words, retrying=True) == "deadbeat latency --retry-invalid"
