@@ -15,7 +15,7 @@ from deadbeat.cli.main import main
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import LatencyRun, Problem
+from deadbeat.model.latency import LatencyRun, Problem, Replaced
 from deadbeat.model.results import Summary
 from deadbeat.report.comparison import render_comparison
 from deadbeat.store.campaign import CAMPAIGN_FILE
@@ -198,6 +198,16 @@ def test_a_load_that_the_other_never_bore_is_not_hidden() -> None:
     assert result.verdict == "undecided"
     assert "cells of the baseline have no result" in result.comparisons[0].reason
     assert "latency-invalid-runs" in {finding.id for finding in result.findings}
+
+
+def test_runs_that_were_repeated_because_they_were_invalid_are_told() -> None:
+    one, two = matrix("a", 1), matrix("b", 2)
+    before = Replaced(started="2026-01-01T00:00:00Z", problems=INVALID)
+    again = of_runs("b", [evolve(two.runs[0], replaced=(before,)), *two.runs[1:]])
+    (finding,) = [
+        each for each in compared(one, again).findings if each.id == "latency-repeated-runs"
+    ]
+    assert finding.message.startswith(f"1 of {len(two.runs)} runs of b")
 
 
 def blind(run: LatencyRun, missed: int) -> LatencyRun:

@@ -12,7 +12,7 @@ from helpers.latency_series import run_of
 
 from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem, Replaced
 from deadbeat.report.latency_histograms import tail_charts
 from deadbeat.report.latency_words import MATRIX_COLUMNS, answers, matrix_rows
 
@@ -126,9 +126,15 @@ def apart() -> list[LatencyRun]:
     return [evolve(runs_of()[0], cpus=(cpu_of(times(70, scale=9)),)), *runs_of()[1:]]
 
 
+def repeated() -> list[LatencyRun]:
+    before = Replaced(started="2026-01-01T00:00:00Z", problems=problem("throttled", "invalid"))
+    return [evolve(runs_of()[0], replaced=(before,)), *runs_of()[1:]]
+
+
 CASES: dict[str, Callable[[], list[LatencyRun]]] = {
     "latency-no-valid-run": lambda: invalid(4),
     "latency-invalid-runs": lambda: invalid(1),
+    "latency-repeated-runs": repeated,
     "latency-run-warnings": lambda: [
         evolve(r, problems=problem("steal", "warning")) for r in runs_of()
     ],

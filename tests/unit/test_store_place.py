@@ -64,7 +64,7 @@ def test_folders_of_another_kind_are_passed_over(tmp_path: Path) -> None:
     make(tmp_path, "x-2", MATRIX)
     assert choose(tmp_path, LOAD_TEST) == Place(path=first, resumed=True)
     assert choose(tmp_path, CAMPAIGN) == Place(path=tmp_path / "x-3", resumed=False)
-    with pytest.raises(UsageError, match="there is no campaign x in .* to retry"):
+    with pytest.raises(UsageError, match=r"there is no campaign x in .* to retry"):
         choose(tmp_path, CAMPAIGN, retry=True)
 
 
@@ -88,9 +88,8 @@ def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
     path = make(tmp_path, "x", MATRIX, state="unfinished")
     with pytest.raises(UsageError) as caught:
         choose(tmp_path, MATRIX, lambda _: ("was begun there", "was begun so"))
-    assert str(caught.value).startswith(
-        f"{path} is unfinished and was begun there; it was begun so"
-    )
+    told = f"{path} is unfinished and was begun there; it was begun so"
+    assert caught.value.message == told and "--fresh" in caught.value.hint
 
 
 def test_a_report_makes_what_is_measured_finished(tmp_path: Path) -> None:
