@@ -125,9 +125,8 @@ def lacking(
     retry_invalid: bool = False,
 ) -> list[Visit]:
     """Visits with only those runs that are to be measured; the others are left out."""
-    known = store.committed() | (set() if retry_failed else set(store.failed()))
-    if retry_invalid:
-        known -= store.replaceable()
+    known = store.settled(retry_invalid=retry_invalid)
+    known |= set() if retry_failed else set(store.failed())
     left = [
         Visit(visit.load, tuple(key for key in visit.keys if key not in known))
         for visit in visits(spec)
@@ -262,8 +261,7 @@ class _Session:
             kind="simulated" if engine.kind == "simulated" else target.kind,
             engine_version=self._version(key.engine),
         )
-        stored = self._store.run_path(key).is_file()
-        (self._store.replace if stored else self._store.commit)(run)
+        self._store.keep(run)
         if not run.valid:
             self.invalid += 1
             worst = next(p for p in run.problems if p.seriousness == "invalid")

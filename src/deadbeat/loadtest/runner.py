@@ -94,7 +94,7 @@ def missing(
     keys: Sequence[LoadKey], store: LoadStore, *, retry_invalid: bool = False
 ) -> list[LoadKey]:
     """Those of ``keys`` that are to be run, in order."""
-    known = store.committed() - (store.replaceable() if retry_invalid else set())
+    known = store.settled(retry_invalid=retry_invalid)
     return [key for key in keys if key not in known]
 
 
@@ -126,8 +126,7 @@ def run_load(
     for number, key in enumerate(todo, 1):
         began = monotonic()
         try:
-            run = _one(spec, engine, key, _change(key, changes), store.unit_ps)
-            (store.replace if store.run_path(key).is_file() else store.commit)(run)
+            store.keep(_one(spec, engine, key, _change(key, changes), store.unit_ps))
         except (RunError, DataError) as error:
             failed[key] = str(error)
         spent += monotonic() - began

@@ -103,6 +103,15 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             self._write(path, run)
         return path
 
+    def keep(self, run: R) -> Path:
+        """Commits a run, or replaces the invalid one of its key.
+
+        Raises:
+            DeadbeatError, DataError: As `commit` and `replace`.
+        """
+        stored = self.run_path(run.key).is_file()
+        return self.replace(run) if stored else self.commit(run)
+
     def replace(self, run: R) -> Path:
         """Keeps a run in the place of an invalid one, which is set aside; a kill at any moment
         leaves the one or the other.
@@ -146,13 +155,17 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """
         return {key for key in self.committed() if self._is_invalid(key)}
 
-    def replaceable(self) -> set[K]:
-        """Runs that may be measured again: the invalid ones.
+    def settled(self, *, retry_invalid: bool) -> set[K]:
+        """Runs that are not to be measured (again): the stored ones.
+
+        Args:
+            retry_invalid: But the invalid ones.
 
         Raises:
-            DataError: One of them is damaged.
+            DataError: One that would be replaced is damaged.
         """
-        return {self.load(key).key for key in self.invalid()}
+        again = {self.load(key).key for key in self.invalid()} if retry_invalid else set()
+        return self.committed() - again
 
     def runs(self) -> Iterator[R]:
         """Every stored run in the order of its key, one at a time in memory.
