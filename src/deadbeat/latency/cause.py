@@ -259,8 +259,8 @@ def _kept(longest: Occupant, span: _Span) -> str:
     if runner.priority is None or span.own is None:
         return f"{_ran([longest], span)}; no event tells which goes before{span.silence}"
     return (
-        f"{runner.text} was not preempted for {us(longest.ns)}: in a part of the kernel that "
-        f"cannot be, or of a kernel that does not preempt, or {span.cpu_stopped}{span.silence}"
+        f"{runner.text} was not preempted for {us(longest.ns)}: {span.machine.kept_in}, or "
+        f"{span.cpu_stopped}{span.silence}"
     )
 
 

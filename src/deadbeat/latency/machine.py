@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from deadbeat.readiness.procfs import cpu_list, online_cpus
+from deadbeat.readiness.preemption import preemption_model
+from deadbeat.readiness.procfs import cpu_list, is_unknown, online_cpus
 from deadbeat.readiness.virtual import is_virtual
 from deadbeat.targets.base import Target
 
@@ -23,12 +24,23 @@ class Machine:
         online: Its CPUs.
         tickless: Of them, those that stop their tick beside a single thread (``nohz_full=``).
         moves_timers: Whether timers leave such CPUs (kernel.timer_migration).
+        preemption: The preemption model it runs with; None: not known.
     """
 
     virtual: bool | None = None
     online: frozenset[int] = frozenset()
     tickless: frozenset[int] = frozenset()
     moves_timers: bool = True
+    preemption: str | None = None
+
+    @property
+    def kept_in(self) -> str:
+        """Where a thread can be that is not preempted, in words."""
+        if self.preemption in ("none", "voluntary"):
+            model = f"preemption model {self.preemption}"
+            return f"in the kernel, which {model} lets run on to its next voluntary point"
+        where = "in a part of the kernel that cannot be"
+        return where if self.preemption else f"{where}, or of a kernel that does not preempt"
 
     def stopped(self, what: str) -> str:
         """Who can have kept ``what`` from running without the kernel, in words."""
@@ -56,9 +68,11 @@ def read_machine(target: Target) -> Machine:
     """What ``target`` shows of itself."""
     virtual, _ = is_virtual(target.read_text)
     tickless = cpu_list(target.read_text, _TICKLESS)
+    model, _ = preemption_model(target.read_text)
     return Machine(
         virtual=virtual if isinstance(virtual, bool) else None,
         online=frozenset(online_cpus(target.read_text)),
         tickless=frozenset(tickless if isinstance(tickless, list) else ()),
         moves_timers=(target.read_text(_MIGRATION) or "1").strip() != "0",
+        preemption=None if is_unknown(model) else model,
     )
