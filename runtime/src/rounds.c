@@ -19,6 +19,9 @@
 /* Start-up, and between one bound and the next. */
 #define MARGIN_NS (3000 * DB_MILLISECOND)
 #define LEAVE_NS (1000 * DB_MILLISECOND)
+/* Each ordinary thread comes up after the turns of all that were started before it on its CPU: a turn
+ * is at most a tick, of a kernel of 100 Hz. */
+#define TURN_NS (10 * DB_MILLISECOND)
 /* So many rounds' time is given to the one that is running at the end of the window; more where it
  * shares its CPU with the ordinary ones. */
 #define TAIL_ROUNDS 4
@@ -106,7 +109,7 @@ static int64_t thread_bound_ns(const struct rounds *run)
 
 static int64_t watch_bound_ns(const struct rounds *run)
 {
-    return thread_bound_ns(run) + MARGIN_NS;
+    return thread_bound_ns(run) + MARGIN_NS + (int64_t)run->options->rounds.normal * TURN_NS;
 }
 
 /* --- ordinary threads --------------------------------------------------------------------------------- */
@@ -413,11 +416,13 @@ int measure_rounds(const struct options *o)
     watch_children(&run->meeting);
     ok = ok && start_threads(run, pids) && window(run);
     watch_children(NULL);
+    /* all before the first is waited for: it would have to share its CPU with those that still compute */
     for (uint32_t i = 0; i < MAX_NORMAL + 2; i++)
-        if (pids[i] > 0) {
+        if (pids[i] > 0)
             port_kill(pids[i]);
+    for (uint32_t i = 0; i < MAX_NORMAL + 2; i++)
+        if (pids[i] > 0)
             port_reap(pids[i]);
-        }
     if (!ok || write_rounds(run) != 0) {
         printf("error rounds %s\n", has_failed(&run->meeting.failure) ? run->meeting.failure.reason
                                     : ok                              ? "its result cannot be written"

@@ -76,6 +76,12 @@ def test_without_the_real_time_thread_only_the_ordinary_ones_work() -> None:
     assert found.normal_units[0] > 0
 
 
+def test_hundreds_of_ordinary_threads_come_up_and_are_gone_in_time() -> None:
+    found = seen(ask(normal=300, seconds=0.1))
+    assert len(found.normal_units) == 300
+    assert len(found.rounds) > 3
+
+
 def test_without_permission_an_ordinary_policy_does() -> None:
     found = seen(ask(policy="other", seconds=0.1))
     assert (found.policy, found.priority) == ("other", 0)
@@ -84,7 +90,7 @@ def test_without_permission_an_ordinary_policy_does() -> None:
 def test_one_unit_costs_what_a_thousand_additions_can() -> None:
     engine = HardwareLoad(lock_wait=LOCK_WAIT)
     try:
-        assert 50_000 < engine.unit_ps(CPUS, policy="other") < 50_000_000
+        assert 50_000 < engine.unit_ps(CPUS, policy="other", priority=99) < 50_000_000
     finally:
         engine.close()
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import evolve
+from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
+from deadbeat.cli._load_results import status_of
 from deadbeat.cli.main import main
+from deadbeat.loadtest.simulated import SimulatedLoad
+from deadbeat.model.errors import TargetError
+from deadbeat.model.latency import Problem
+from deadbeat.model.load import LoadKey, LoadRun
 from deadbeat.report.load_write import COLUMNS
 
 QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
@@ -111,6 +120,8 @@ def test_wrong_words_are_refused_in_one_line(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--quick", "--preset", "paper"], "--quick and --preset exclude each other (drop one)"),
+        (["--fail-on", "mises"], '--fail-on: "mises" is not a choice (did you mean misses?)'),
         (["--budget", "2ms"], "--budget: rounds back to back have none (--form periodic"),
         (["--form", "periodic", "--round", "5ms"], "--round: the periodic form has a budget"),
     ],
@@ -121,3 +132,50 @@ def test_an_option_of_the_other_form_is_refused(
     assert main(["load", "--simulated", "--runs", str(tmp_path), *words]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_ends_with_status_1() -> None:
+    invalid = (Problem(name="steal", seriousness="invalid", text="the host"),)
+    fine = run_of(back_to_back([10 * MS] * 9))
+    late = run_of(back_to_back([20 * MS] * 9), repeat=2)
+    bad = run_of(back_to_back([10 * MS] * 9), repeat=3, problems=invalid)
+
+    def status(*runs: LoadRun, **more: Any) -> int:
+        return status_of(summary_of_runs(runs), **more)
+
+    assert status(fine, late, bad) == 0
+    assert status(bad) == 1
+    assert status(evolve(fine, key=LoadKey(4, "all", 1))) == 1
+    assert status(fine, fail_on="misses") == status(fine, fail_on="invalid") == 0
+    assert status(fine, late, fail_on="misses") == 1
+    assert status(fine, late, fail_on="invalid") == 0
+    assert status(fine, bad, fail_on="invalid") == 1
+    assert status(fine, failed=1, fail_on="invalid") == 1
+    assert status(fine, bad, fail_on="misses") == 0
+
+
+class Refusing(SimulatedLoad):
+    """A machine that refuses to be measured."""
+
+    def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
+        raise TargetError(f"{policy} {priority} was refused")
+
+
+def test_what_is_refused_is_refused_before_anything_is_said_or_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deadbeat.loadtest.simulated.SimulatedLoad", Refusing)
+    told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
+    assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_holds_no_files_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = answer(capsys, "load", "--simulated", "--runs", "/proc")
+    assert (status, out) == (1, "")
+    assert err == (
+        "deadbeat: error: /proc/load cannot be written: /proc holds no files"
+        " (choose another --runs)\n"
+    )

@@ -11,6 +11,7 @@ import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.loadtest.remedy import known_remedies
+from deadbeat.model.latency import Problem
 from deadbeat.model.load import Rounds
 from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.report.load_charts import load_charts
@@ -22,6 +23,7 @@ from deadbeat.report.load_words import (
     ranged,
     table_rows,
     threshold,
+    without_causes,
 )
 from deadbeat.report.load_write import COLUMNS, cell_row
 from deadbeat.store.summary import csv_text
@@ -81,6 +83,24 @@ def test_made_up_results_say_so_on_every_figure() -> None:
     assert len(titles) == 5
     assert all("SIMULATED" in title for title in titles)
     assert "SIMULATED" in label_of(made_up)
+
+
+def test_nothing_took_its_time_only_where_that_was_measured() -> None:
+    def run(normal: int, *, invalid: bool = False):  # type: ignore[no-untyped-def]
+        found = [Problem(name="steal", seriousness="invalid", text="the host")] if invalid else []
+        return run_of(back_to_back([10 * MS] * 9), normal=normal, problems=tuple(found))
+
+    def said(*runs) -> str:  # type: ignore[no-untyped-def]
+        told = summary_of_runs(runs)
+        assert without_causes(told) in render_load(told)
+        return without_causes(told)
+
+    assert said(run(0, invalid=True)) == "Not known: no run without a remedy counts."
+    assert said(run(0, invalid=True), run(4)).startswith("Not known: what a round takes alone")
+    assert said(run(0), run(4)) == (
+        "Nothing took a noticeable share of its time with 4 ordinary threads."
+    )
+    assert said(run(0), run(4, invalid=True)).endswith("With 4 it is not known: no run counts.")
 
 
 def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:

@@ -70,7 +70,7 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
         path,
         spec_dict(spec),
         engine.describe(),
-        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo"),
+        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
         changes={name: change.words for name, change in possible.changes.items()},
         impossible=possible.impossible,
     )

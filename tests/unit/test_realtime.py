@@ -6,6 +6,8 @@ import pytest
 from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
 
 from deadbeat.executors.environment import diagnose_realtime
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.targets.fake import FakeTarget
 
 GROUP = "/sys/fs/cgroup/cpu/job"
 IN_A_GROUP = replaced(
@@ -139,3 +141,12 @@ def test_groups_switched_on_at_boot_are_blamed():
 
 def test_where_nothing_can_be_read_the_missing_permission_is_named():
     assert "CAP_SYS_NICE is missing and RLIMIT_RTPRIO is unknown" in diagnose({}).cause
+
+
+@pytest.mark.parametrize(("priority", "needed"), [(0, 90), (80, 90), (95, 96), (99, 99)])
+def test_a_refusal_names_the_priority_that_the_guardian_needs(priority: int, needed: int) -> None:
+    files = changed(VIRTUAL_MACHINE, status=status(uid=1000))
+    machine = HardwareExecutor(target=FakeTarget(files=files))
+    error = machine.explain("error realtime-refused no", priority=priority)
+    assert f"below {needed}" in error.message
+    assert f"rtprio {needed}" in error.hint

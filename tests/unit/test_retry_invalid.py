@@ -186,7 +186,7 @@ def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
         tmp_path / "load",
         spec_dict(spec),
         engine.describe(),
-        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo"),
+        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
         changes={name: change.words for name, change in possible.changes.items()},
         impossible={},
     )

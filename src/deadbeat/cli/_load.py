@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._load_results import report_load
-from deadbeat.cli._options import to_repeat
+from deadbeat.cli._load_results import FAIL_ON, report_load, status_of
+from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, say
 from deadbeat.loadtest.engine import LoadEngine
 from deadbeat.loadtest.place import choose, lacking
@@ -18,6 +18,8 @@ from deadbeat.loadtest.runner import Possible, Progress, look, run_load
 from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import Place
@@ -39,6 +41,7 @@ def run(
         layer, names: Those that are, and what they are called.
         words: The command as typed, to be named where it can be repeated.
     """
+    fail_on = choice("--fail-on", options["fail_on"], FAIL_ON, "")
     asked = specify(layer, names)
     with closing(_engine(simulated=options["simulated"])) as engine, interruptible():
         spec = resolve(asked, engine.cpus())
@@ -50,7 +53,8 @@ def run(
             failed = _measure(spec, engine, store, possible, options)
         except KeyboardInterrupt:
             return _interrupted(store, to_repeat(words, retrying=True), options)
-    return _answer(store, failed, to_repeat(words), options)
+    summary = _answer(store, failed, to_repeat(words), options)
+    return status_of(summary, failed=len(failed), fail_on=fail_on)
 
 
 def _engine(*, simulated: bool) -> LoadEngine:
@@ -84,32 +88,37 @@ def _begin(
     possible: Possible,
     options: Mapping[str, Any],
 ) -> LoadStore:
-    """Says what will happen, and makes the folder unless it is there."""
+    """Says what will happen, and makes the folder unless it is there; what the machine or the disk
+    refuses is refused before."""
+    free_bytes(place.path)
+    runs = len(plan(spec, possible.changes))
+    store = LoadStore.open(place.path) if place.resumed else None
+    left = lacking(store, retry_invalid=options["retry_invalid"]) if store else runs
+    unit_ps = _unit_ps(spec, engine) if left else 0
     if engine.kind == "simulated":
         say("SIMULATED: a made-up machine; nothing here says anything about this one")
     for name, reason in possible.impossible.items():
         say(f"remedy {name} is not possible here: {reason}")
-    runs = len(plan(spec, possible.changes))
-
-    def ahead(count: int) -> str:
-        return "" if engine.kind == "simulated" else f": {_time(spec, count)}"
-
-    if place.resumed:
-        store = LoadStore.open(place.path)
-        left = lacking(store, retry_invalid=options["retry_invalid"])
-        say(f"continue {place.path}, {runs - left} of {runs} runs done{ahead(left)}")
+    ahead = "" if engine.kind == "simulated" else f": {_time(spec, left)}"
+    if store:
+        say(f"continue {place.path}, {runs - left} of {runs} runs done{ahead}")
     else:
-        say(f"begin {place.path}, {runs} runs{ahead(runs)}")
+        say(f"begin {place.path}, {runs} runs{ahead}")
         store = LoadStore.create(
             place.path,
             spec_dict(spec),
             engine.describe(),
-            unit_ps=engine.unit_ps(spec.cpus or engine.cpus(), policy=spec.policy),
+            unit_ps=unit_ps,
             changes={name: change.words for name, change in possible.changes.items()},
             impossible=possible.impossible,
         )
     point_latest(place.path.parent, place.path.name)
     return store
+
+
+def _unit_ps(spec: LoadSpec, engine: LoadEngine) -> int:
+    cpus = spec.cpus or engine.cpus()
+    return engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority)
 
 
 def _time(spec: LoadSpec, runs: int) -> str:
@@ -140,12 +149,14 @@ def _measure(
 
 def _answer(
     store: LoadStore, failed: Mapping[LoadKey, str], again: str, options: Mapping[str, Any]
-) -> int:
+) -> LoadSummary:
     if not store.committed():
         key, reason = min(failed.items())
         raise DeadbeatError(f"no run has a result, for example {key.text}: {reason}", "")
     texts = {key.text: reason for key, reason in failed.items()}
-    report_load(store.path, figures=options["figures"], as_json=options["as_json"], failed=texts)
+    summary = report_load(
+        store.path, figures=options["figures"], as_json=options["as_json"], failed=texts
+    )
     if failed and not options["as_json"]:
         key, reason = min(failed.items())
         click.echo(
@@ -154,7 +165,7 @@ def _answer(
         )
     if not options["as_json"] and store.invalid():
         click.echo(f"measure the invalid ones again: {again} --retry-invalid")
-    return 0
+    return summary
 
 
 def _interrupted(store: LoadStore | None, again: str, options: Mapping[str, Any]) -> int:

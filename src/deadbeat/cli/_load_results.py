@@ -10,6 +10,7 @@ import click
 from deadbeat.analysis.load_view import summary_of
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.loadtest.place import state_of
+from deadbeat.model.load import PLAIN
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.report.load_words import (
     SHORT_COLUMNS,
@@ -22,6 +23,24 @@ from deadbeat.report.load_words import (
 from deadbeat.report.load_write import summary_dict, write_load
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE
+
+#: What --fail-on of ``load`` may name.
+FAIL_ON = ("misses", "invalid")
+
+
+def status_of(summary: LoadSummary, *, failed: int = 0, fail_on: str = "") -> int:
+    """Exit status: 1 where no run without a remedy counts, so that the question has no answer.
+
+    Args:
+        failed: Runs without a result.
+        fail_on: 1 also where a deadline was missed without a remedy (``misses``), or where a run is
+            invalid or has no result (``invalid``).
+    """
+    plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
+    missed = any(cell.failures for cell in plain)
+    lost = failed > 0 or any(cell.invalid for cell in summary.cells)
+    fails = {"misses": missed, "invalid": lost}.get(fail_on, False)
+    return int(not plain or fails)
 
 
 def print_load(summary: LoadSummary) -> None:
@@ -47,7 +66,7 @@ def print_load(summary: LoadSummary) -> None:
 
 def report_load(
     path: Path, *, figures: bool, as_json: bool, failed: Mapping[str, str] | None = None
-) -> None:
+) -> LoadSummary:
     """Writes everything derived, and prints the answer.
 
     Args:
@@ -58,9 +77,10 @@ def report_load(
     if as_json:
         more = {"path": str(path), "report": str(page), "failed": dict(failed or {})}
         print_json(summary_dict(summary, **more))
-        return
+        return summary
     print_load(summary)
     click.echo(f"report: {page}")
+    return summary
 
 
 def show_load(path: Path, *, as_json: bool) -> None:

@@ -74,6 +74,12 @@ def _value_options(function: Any) -> Any:
     default=True,
     help="Also one run, counted nowhere, in which the kernel's events say who had the CPU.  [yes]",
 )
+@click.option(
+    "--fail-on",
+    metavar="WHAT",
+    help="Exit status 1 also on: misses (a deadline was missed without a remedy), invalid (a run"
+    " is invalid or has no result).",
+)
 @figures_option
 @click.option(
     "--simulated",
@@ -96,11 +102,16 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
     (NAME-2, ...) once all is finished. A run that was not what it should be is called invalid with
-    the reason, and counted nowhere; --retry-invalid measures such runs again.
+    the reason, and counted nowhere; --retry-invalid measures such runs again. Exit status 1 where
+    no run without a remedy counts.
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
     from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that
 
+    if options["quick"] and options["preset"] not in (None, "quick"):
+        from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
+
+        raise UsageError("--quick and --preset exclude each other", "drop one")
     layer, names = typed(_VALUES, options)
     _right_word(layer.get("form", "back-to-back"), names.get("round"))
     if not options["trace"]:

@@ -36,6 +36,10 @@ from deadbeat.targets.local import LocalTarget
 
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
+#: As in runtime/include/deadbeat/port.h: least priority of the guardian, and the highest there is.
+GUARDIAN, HIGHEST = 90, 99
+#: Highest exit status of the program itself (runtime/src/main.c).
+_STATUS_MAX = 6
 #: Computing entries that are visited where only the host probes are wanted.
 _REFERENCE_ENTRIES = 4
 #: Emptying the caches reads this many times the last level.
@@ -298,10 +302,15 @@ class HardwareExecutor:
             TargetError: It reports an error, or fails.
         """
         with self._start(verb, policy, options) as process:
-            yield from self._lines(process, timeout=timeout)
+            priority = int(options.get("--priority", "0"))
+            yield from self._lines(process, timeout=timeout, priority=priority)
 
-    def explain(self, line: str) -> TargetError:
-        """The error behind an ``error CODE TEXT`` line of the program."""
+    def explain(self, line: str, *, priority: int = 0) -> TargetError:
+        """The error behind an ``error CODE TEXT`` line of the program.
+
+        Args:
+            priority: What it was asked to measure at; 0: as task sets are.
+        """
         _, _, rest = line.partition(" ")
         code, _, text = rest.partition(" ")
         if code == "busy":
@@ -310,7 +319,7 @@ class HardwareExecutor:
                 "wait for it to end; two at once would measure each other",
             )
         if code == "realtime-refused":
-            diagnosis = diagnose_realtime(self._target.read_text)
+            diagnosis = diagnose_realtime(self._target.read_text, priority=guardian_of(priority))
             return TargetError(
                 f"SCHED_FIFO was refused: {diagnosis.cause}",
                 f"{diagnosis.cure}; or measure without it: --policy other marks every result",
@@ -362,18 +371,16 @@ class HardwareExecutor:
         program = link_program(self._toolchain, NO_TASK_SETS, fragments_root=self._pools)
         return self.start_program(program, verb, {"--policy": policy, **options})
 
-    def _lines(self, process: Process, *, timeout: float) -> Iterator[str]:
+    def _lines(self, process: Process, *, timeout: float, priority: int = 0) -> Iterator[str]:
         """The lines of a program that runs to its end; TargetError when it reports an error."""
         while (line := process.read_line(timeout)) is not None:
             if line.startswith("error "):
-                raise self.explain(line)
+                raise self.explain(line, priority=priority)
             yield line
         completed = process.close(timeout)
         if completed.returncode != 0:
             words = completed.stderr.strip().splitlines()
-            raise TargetError(
-                f"the program ended with status {completed.returncode}", words[-1] if words else ""
-            )
+            raise TargetError(_ending(completed.returncode), words[-1] if words else "")
 
     def _put_entries(self, entries: Sequence[Entry]) -> str:
         destination = f"{self._target.folder}/entries"
@@ -399,6 +406,21 @@ class HardwareExecutor:
         self._target.close()
         if self._fetched is not None:
             self._fetched.cleanup()
+
+
+def guardian_of(priority: int) -> int:
+    """Priority that the guardian of a thread of ``priority`` needs, as in runtime/src/main.c."""
+    return max(GUARDIAN, min(priority + 1, HIGHEST))
+
+
+def _ending(status: int) -> str:
+    """How a program ended that did not say why; beyond its own statuses is a signal's number."""
+    if 0 <= status <= _STATUS_MAX:
+        return f"the program ended with status {status}"
+    return (
+        f"the program was killed (signal {abs(status)}): by one of its own bounds, which"
+        " a machine that is too busy does not let it keep, or by somebody else"
+    )
 
 
 def _refused_by_policy(catalog: Catalog, policy: str) -> dict[str, str]:

@@ -89,11 +89,14 @@ class LoadEngine(Protocol):
     def describe(self) -> Platform:
         """The machine as it stands now, with what was tuned on purpose."""
 
-    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
-        """What a thousand additions take undisturbed, under a policy.
+    def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
+        """What a thousand additions take undisturbed.
+
+        Args:
+            policy, priority: Of the real-time thread: what refuses it refuses this.
 
         Raises:
-            TargetError: It cannot be measured.
+            TargetError: It cannot be measured: permission, a machine that is in use.
         """
 
     def read(self, paths: Sequence[str]) -> Readings:

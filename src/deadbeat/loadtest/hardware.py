@@ -63,9 +63,13 @@ class HardwareLoad:
         """The machine as it stands now, with what was tuned on purpose."""
         return with_tuning(self._executor.describe(), self._target)
 
-    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
+    def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
         """Fastest of many stretches, of half a second."""
-        options = {"--seconds-ns": str(round(_CALIBRATION_S * 1e9)), "--cpus": _list(cpus)}
+        options = {
+            "--seconds-ns": str(round(_CALIBRATION_S * 1e9)),
+            "--cpus": _list(cpus),
+            "--priority": _priority(policy, priority),
+        }
         for line in self._executor.converse("unit", policy, options, timeout=_PATIENCE_S):
             word, _, number = line.partition(" ")
             if word == "unit":
@@ -97,7 +101,7 @@ class HardwareLoad:
             "--seconds-ns": str(round(ask.seconds * 1e9)),
             "--normal": str(ask.normal),
             "--real-time": str(int(ask.real_time)),
-            "--priority": str(ask.priority if ask.policy == "fifo" else 0),
+            "--priority": _priority(ask.policy, ask.priority),
             "--pin": str(-1 if ask.pin is None else ask.pin),
             "--units": str(ask.units),
             "--unit-ps": str(ask.unit_ps),
@@ -133,6 +137,10 @@ class HardwareLoad:
     def close(self) -> None:
         """Removes everything from the target."""
         self._executor.close()
+
+
+def _priority(policy: str, priority: int) -> str:
+    return str(priority if policy == "fifo" else 0)
 
 
 def _list(cpus: Sequence[int]) -> str:

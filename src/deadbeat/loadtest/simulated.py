@@ -69,7 +69,7 @@ class SimulatedLoad:
             details=details,
         )
 
-    def unit_ps(self, cpus: Sequence[int], *, policy: str) -> int:
+    def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
         """Always the same."""
         return UNIT_PS
 

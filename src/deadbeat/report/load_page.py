@@ -24,6 +24,7 @@ from deadbeat.report.load_words import (
     parameter_rows,
     table_rows,
     threshold,
+    without_causes,
 )
 from deadbeat.store.files import atomic_write, storing
 
@@ -103,7 +104,7 @@ def _head(summary: LoadSummary) -> list[tuple[str, str]]:
 
 def _causes(summary: LoadSummary) -> str:
     if not summary.causes:
-        return "<p>Nothing took a noticeable share of its time.</p>"
+        return f"<p>{escape(without_causes(summary))}</p>"
     return f'<ul class="findings">{"".join(map(_cause, summary.causes))}</ul>'
 
 

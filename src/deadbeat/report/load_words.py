@@ -254,6 +254,19 @@ def open_lines(summary: LoadSummary) -> list[str]:
     return lines
 
 
+def without_causes(summary: LoadSummary) -> str:
+    """What is said where no cause is: only what was measured can have taken nothing."""
+    plain = [cell for cell in summary.cells if cell.condition == PLAIN]
+    known = [cell.normal for cell in plain if cell.runs and cell.lost is not None]
+    if not any(cell.runs for cell in plain):
+        return "Not known: no run without a remedy counts."
+    if not known:
+        return "Not known: what a round takes alone was not measured."
+    text = f"Nothing took a noticeable share of its time with {max(known)} ordinary threads."
+    most = max(cell.normal for cell in plain)
+    return text if most in known else f"{text} With {most} it is not known: no run counts."
+
+
 def cause_lines(summary: LoadSummary) -> list[str]:
     """A line per cause, the greatest first."""
     return [

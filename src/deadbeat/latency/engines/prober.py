@@ -143,7 +143,8 @@ class ProberEngine:
         out = f"{target.folder}/wake-ups"
         options = self._options(request, out) | dict(more or {})
         with machine.start_program(self._program(), "probe", options) as process:
-            _listen(machine, process, request.seconds + self._lock_wait + PATIENCE_S, hear)
+            patience = request.seconds + self._lock_wait + PATIENCE_S
+            _listen(machine, process, patience, hear, priority=request.priority)
         with TemporaryDirectory() as folder:
             target.get(out, Path(folder) / "wake-ups")
             text = (Path(folder) / "wake-ups").read_text()
@@ -164,12 +165,17 @@ class ProberEngine:
 
 
 def _listen(
-    machine: HardwareExecutor, process: Process, patience: float, hear: Callable[[str], None]
+    machine: HardwareExecutor,
+    process: Process,
+    patience: float,
+    hear: Callable[[str], None],
+    *,
+    priority: int,
 ) -> None:
     """Sleeps until the program is done."""
     while (line := process.read_line(patience)) is not None:
         if line.startswith("error "):
-            raise machine.explain(line)
+            raise machine.explain(line, priority=priority)
         if line.startswith("done "):
             process.close(PATIENCE_S)
             return
