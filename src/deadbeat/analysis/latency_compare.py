@@ -8,24 +8,23 @@ docs/explanation/comparing-latencies.md.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import attrs
 from attrs import frozen
 
-from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
-from deadbeat.analysis.compare_words import metric_text, size_text
-from deadbeat.analysis.identity import differing_platforms
+from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
+from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.latency_figures import pool
 from deadbeat.analysis.sides import Cell, RunFigure, Side
 from deadbeat.analysis.vocabulary import LATENCIES
 from deadbeat.latency.plan import keys
 from deadbeat.latency.spec import read_spec
-from deadbeat.model.comparison import LATENCY_METRICS, Comparison, ComparisonResult
+from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyKey, LatencyRun
@@ -36,7 +35,6 @@ from deadbeat.store.serial import to_plain
 #: Relative difference of latencies, and difference of shares of missed periods, that matter where
 #: nothing else is asked for.
 MINIMUM_EFFECT, MINIMUM_MISS = 0.1, 0.001
-_WORST_FIRST = ("worse", "undecided", "equal", "better")
 #: Settings of a matrix under which the same load is another measurement.
 _SETTINGS = ("interval", "priority", "policy", "dma_latency", "trace")
 _CELLS_NAMED = 3
@@ -63,13 +61,15 @@ class Matrix:
     planned: tuple[LatencyKey, ...]
 
     @property
-    def simulated(self) -> bool:
-        return any(run.kind == "simulated" for run in self.runs)
+    def kind(self) -> str:
+        """Of where it ran: ``simulated`` if any run is."""
+        simulated = any(run.kind == "simulated" for run in self.runs)
+        return "simulated" if simulated else str(self.platform.get("kind"))
 
     @property
-    def cells(self) -> set[tuple[str, str]]:
+    def cells(self) -> frozenset[str]:
         """Load and engine of every run."""
-        return {(run.key.load.text, run.key.engine) for run in self.runs}
+        return frozenset(_place(run.key) for run in self.runs)
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -127,55 +127,29 @@ def compare_latency(
         UsageError: They were measured in ways that cannot be compared, a matrix is empty,
             unfinished or named twice, a repeat is none.
     """
-    baseline, others = matrices[0], matrices[1:]
-    every = [*matrices, *repeats]
-    _require(baseline, every, repeats, allow_mixed=allow_mixed, partial=partial)
+    baseline, every = matrices[0], [*matrices, *repeats]
+    require_comparable(matrices, repeats, words=LATENCIES, allow_mixed=allow_mixed, partial=partial)
+    _require_common_cells(baseline, every)
     if not per_cpu:
         _require_as_many_cpus(baseline, every)
     corrected = all(_is_corrected(matrix) for matrix in every)
-    side, *sides = (side_of(matrix, per_cpu=per_cpu, corrected=corrected) for matrix in matrices)
-    again = [side_of(matrix, per_cpu=per_cpu, corrected=corrected) for matrix in repeats]
-    comparisons = []
-    findings = list(_of_matrices(every))
-    for matrix, other in zip(others, sides, strict=True):
-        own = attrs.evolve(
-            options,
-            words=LATENCIES,
-            few_blocks=True,
-            simulated=baseline.simulated and matrix.simulated,
-            same_machine=_same(baseline, matrix, "fingerprint"),
-        )
-        places = baseline.cells & matrix.cells
-        one, two = _within(side, places), _within(other, places)
-        planned = _planned(baseline, matrix, per_cpu=per_cpu)
-        found = compare_sides(one, two, again, options=own, planned=planned)
-        found = attrs.evolve(found, reason=found.reason + _left_out(baseline, matrix))
-        comparisons.append(found)
-        findings += _of_comparison(baseline, found, own, repeats)
-        findings += _of_cells(baseline, matrix)
-    verdicts = {comparison.verdict for comparison in comparisons}
-    return ComparisonResult(
-        campaigns=tuple(_facts(matrix) for matrix in matrices),
-        comparisons=tuple(comparisons),
-        differences=tuple(_differences(baseline, others)),
-        findings=tuple(dict.fromkeys(findings)),
-        labels=tuple(_labels(every, ungated=options.ungated and not repeats)),
-        verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
+    way = Way(
+        of="latency",
+        words=LATENCIES,
+        side=functools.partial(side_of, per_cpu=per_cpu, corrected=corrected),
+        planned=functools.partial(_planned, per_cpu=per_cpu),
+        place=_without_cpu,
+    )
+    alone = (found for matrix in matrices[1:] for found in _of_cells(baseline, matrix))
+    return compare_repeated(
+        matrices,
+        repeats,
+        way=way,
+        options=options,
+        findings=[*_of_matrices(every), *alone],
         parameters={
-            "of": "latency",
-            "metrics": list(options.metrics),
-            "minimum_effect": options.minimum_effect,
-            "minimum_miss": options.minimum_miss,
-            "resamples": options.resamples,
-            "seed": options.seed,
-            "aa": [matrix.name for matrix in repeats],
-            "ungated": options.ungated,
             "per_cpu": per_cpu,
             "wake_ups": "corrected for missed periods" if corrected else "raw",
-            "settings": dict(baseline.settings),
-            "false_alarms": FALSE_ALARMS,
-            "metric_level": FALSE_ALARMS / 2,
-            "cell_level": options.cell_level,
         },
     )
 
@@ -200,7 +174,7 @@ def side_of(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) ->
 
 def _figures(run: LatencyRun, *, per_cpu: bool, corrected: bool) -> Iterator[tuple[str, RunFigure]]:
     key = run.key
-    place = f"{key.load.text} {key.engine}"
+    place = _place(key)
     at_ns = int(datetime.fromisoformat(run.started).timestamp()) * 1_000_000_000
     groups = [((cpu,), f"{_CPU}{cpu.cpu}") for cpu in run.cpus] if per_cpu else [(run.cpus, "")]
     for cpus, suffix in groups:
@@ -249,112 +223,31 @@ def _is_corrected(matrix: Matrix) -> bool:
     return all(cpu.corrected is not None for run in matrix.runs if run.valid for cpu in run.cpus)
 
 
-def _within(side: Side, places: Collection[tuple[str, str]]) -> Side:
-    """Without what only one of two matrices measured; a cell whose runs are invalid stays."""
-    groups = {" ".join(place) for place in places}
-    kept = {key: run for key, run in side.runs.items() if run.cell.group.split(_CPU)[0] in groups}
-    return attrs.evolve(side, runs=kept)
-
-
-def _planned(one: Matrix, two: Matrix, *, per_cpu: bool) -> list[Cell]:
-    """Every cell that both measured, runs that do not count included."""
-    groups = {" ".join(place) for place in one.cells & two.cells}
-    return sorted(
-        {
-            figure.cell
-            for matrix in (one, two)
-            for run in matrix.runs
-            for _, figure in _figures(run, per_cpu=per_cpu, corrected=False)
-            if figure.cell.group.split(_CPU)[0] in groups
-        }
-    )
-
-
-def _left_out(one: Matrix, two: Matrix) -> str:
-    """``; left out as invalid: 20 of 25 runs of a``; "" where none is."""
-    told = [
-        f"{count} of {len(matrix.runs)} runs of {matrix.name}"
-        for matrix in (one, two)
-        if (count := sum(not run.valid for run in matrix.runs))
+def _planned(matrix: Matrix, *, per_cpu: bool) -> list[Cell]:
+    """Every cell it measured, runs that do not count included."""
+    return [
+        figure.cell
+        for run in matrix.runs
+        for _, figure in _figures(run, per_cpu=per_cpu, corrected=False)
     ]
-    return f"; left out as invalid: {', '.join(told)}" if told else ""
+
+
+def _place(key: LatencyKey) -> str:
+    return f"{key.load.text} {key.engine}"
+
+
+def _without_cpu(group: str) -> str:
+    return group.split(_CPU, maxsplit=1)[0]
 
 
 # -- what cannot be compared
 
 
-def _require(
-    baseline: Matrix,
-    every: Sequence[Matrix],
-    repeats: Sequence[Matrix],
-    *,
-    allow_mixed: bool,
-    partial: bool,
-) -> None:
-    seen: set[str] = set()
-    for matrix in every:
-        place = str(Path(matrix.path).resolve())
-        if place in seen:
-            raise UsageError(
-                f"{matrix.name} is named twice: a matrix compared with itself differs in nothing",
-                "name another run of its command",
-            )
-        seen.add(place)
-        if not any(run.valid for run in matrix.runs):
-            raise UsageError(
-                f"{matrix.name} has no run that counts: there is nothing to compare",
-                "deadbeat show tells why; repeat the command that began it",
-            )
-    _require_alike(baseline, every)
-    if not allow_mixed and len({matrix.simulated for matrix in every}) > 1:
-        names = ", ".join(matrix.name for matrix in every if matrix.simulated)
-        raise UsageError(
-            f"{names} is simulated, the other matrix is measured: they say nothing of each other's"
-            " machine",
-            "--allow-mixed compares the two all the same, and labels it",
-        )
-    open_ = [matrix for matrix in every if matrix.left]
-    if open_ and not partial:
-        raise UsageError(
-            "; ".join(f"{m.name} is unfinished: {m.left} of {len(m.planned)} runs are missing"
-                      for m in open_),
-            "repeat the command that began it: it continues; deadbeat compare --partial takes what"
-            " is there, and labels it",
-        )  # fmt: skip
-    for matrix in repeats:
-        other = [
-            name
-            for name in ("fingerprint", "kernel", "preemption")
-            if not _same(baseline, matrix, name)
-        ]
-        if other:
-            raise UsageError(
-                f"--aa {matrix.name} is no repeat of {baseline.name}: another"
-                f" {', another '.join(other)}",
-                "repeat the baseline's command where the baseline ran, under another --name",
-            )
-
-
-def _require_alike(baseline: Matrix, every: Sequence[Matrix]) -> None:
-    """Raises UsageError where settings differ that move latency by themselves."""
-    wrong = [
-        f"{name}: {baseline.settings.get(name)} ({baseline.name}) |"
-        f" {matrix.settings.get(name)} ({matrix.name})"
-        for matrix in every[1:]
-        for name in baseline.settings
-        if baseline.settings.get(name) != matrix.settings.get(name)
-    ]
-    if wrong:
-        raise UsageError(
-            "the matrices were measured in different ways: a latency depends on each of these",
-            "measure both with the same options",
-            tuple(wrong),
-        )
+def _require_common_cells(baseline: Matrix, every: Sequence[Matrix]) -> None:
     for matrix in every[1:]:
         if not baseline.cells & matrix.cells:
             mine, theirs = (
-                ", ".join(" ".join(cell) for cell in sorted(m.cells)[:_CELLS_NAMED])
-                for m in (baseline, matrix)
+                ", ".join(sorted(each.cells)[:_CELLS_NAMED]) for each in (baseline, matrix)
             )
             raise UsageError(
                 f"{baseline.name} and {matrix.name} have no load in common that the same engine"
@@ -375,46 +268,7 @@ def _require_as_many_cpus(baseline: Matrix, every: Sequence[Matrix]) -> None:
             )
 
 
-def _same(baseline: Matrix, matrix: Matrix, name: str) -> bool:
-    return bool(baseline.platform.get(name) == matrix.platform.get(name))
-
-
 # -- what the reader must know
-
-
-def _facts(matrix: Matrix) -> dict[str, Any]:
-    return {
-        "name": matrix.name,
-        "path": matrix.path,
-        **{key: matrix.platform.get(key) for key in ("kernel", "preemption", "fingerprint")},
-        "platform": matrix.platform.get("name"),
-        "kind": "simulated" if matrix.simulated else matrix.platform.get("kind"),
-        "labels": ["simulated"] if matrix.simulated else [],
-        "runs": sum(run.valid for run in matrix.runs),
-        "created_at": min((run.started for run in matrix.runs), default=None),
-    }
-
-
-def _labels(every: Sequence[Matrix], *, ungated: bool) -> Iterator[str]:
-    simulated = [matrix.name for matrix in every if matrix.simulated]
-    if simulated and len(simulated) < len(every):
-        yield "simulated beside measured"
-    elif simulated:
-        yield "simulated"
-    if ungated and len(simulated) < len(every):
-        yield "ungated: no A/A repeats"
-    open_ = [matrix.name for matrix in every if matrix.left]
-    if open_:
-        yield f"partial: {', '.join(open_)} unfinished"
-    if any(run.policy == "other" for matrix in every for run in matrix.runs):
-        yield "policy other"
-
-
-def _differences(baseline: Matrix, others: Sequence[Matrix]) -> Iterator[str]:
-    for matrix in others:
-        prefix = f"{matrix.name}: " if len(others) > 1 else ""
-        lines = differing_platforms(baseline.platform, matrix.platform)
-        yield from (prefix + line for line in lines)
 
 
 def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
@@ -440,56 +294,10 @@ def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
             )
 
 
-def _of_comparison(
-    baseline: Matrix, comparison: Comparison, options: Options, repeats: Sequence[Matrix]
-) -> Iterator[Finding]:
-    where = comparison.other
-    if not repeats and not options.simulated:
-        effect = (
-            "is guessed from within the matrices (--ungated)"
-            if options.ungated
-            else "is not known, and nothing is decided"
-        )
-        yield Finding(
-            id="no-aa-repeat",
-            severity="serious" if options.ungated else "warning",
-            message="no repeat of the baseline was given: how far two sessions differ here without"
-            f" a reason {effect}",
-            cure=f"repeat the command of {baseline.name} under another --name, then --aa NAME",
-            where=where,
-        )
-    lost = dict.fromkeys(
-        line
-        for metric in comparison.metrics
-        for line in metric.capped
-        if line != LATENCIES.no_repeats
-    )
-    if lost:
-        yield Finding(
-            id="survivors-differ",
-            severity="warning",
-            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
-            " the matrices compare",
-            cure=LATENCIES.find_lost,
-            where=where,
-        )
-    for metric in comparison.metrics:
-        if metric.gate is not None and metric.gate > metric.minimum:
-            yield Finding(
-                id="gate-above-minimum",
-                severity="warning",
-                message=f"{metric_text(metric.metric)}: matrices that differ in nothing may differ"
-                f" by {size_text(metric.metric, metric.gate)} here, more than the minimum effect of"
-                f" {size_text(metric.metric, metric.minimum)}",
-                cure="a quieter machine, more --repeats, or more repeats of the baseline (--aa)",
-                where=where,
-            )
-
-
 def _of_cells(one: Matrix, two: Matrix) -> Iterator[Finding]:
     """Cells that only one of the two measured."""
     for mine, theirs in ((one, two), (two, one)):
-        alone = sorted(" ".join(cell) for cell in mine.cells - theirs.cells)
+        alone = sorted(mine.cells - theirs.cells)
         if alone:
             more = ", ..." if len(alone) > _CELLS_NAMED else ""
             yield Finding(

@@ -1,4 +1,4 @@
-"""What the runs of a comparison are called, and what more of them costs: campaigns, latencies."""
+"""What the runs of a comparison are called, and what more of them costs, for each kind."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ class Vocabulary:
     Attributes:
         units: What is paired.
         results: What is compared: folders with results.
+        one: One of them.
+        figure: What depends on how they were measured.
         no_repeats: Why two sessions alone decide nothing.
         once_more: How a repeat of the baseline is made.
         find_lost: What to do where one side lost more.
@@ -26,6 +28,8 @@ class Vocabulary:
 
     units: str
     results: str
+    one: str
+    figure: str
     no_repeats: str
     once_more: str
     find_lost: str
@@ -39,6 +43,8 @@ class Vocabulary:
 CAMPAIGNS = Vocabulary(
     units="programs",
     results="campaigns",
+    one="campaign",
+    figure="a ratio",
     no_repeats="no A/A repeats: a drift of the machine between sessions cannot be told from an"
     " effect or its absence; repeat the baseline with --programs-from and give it as --aa",
     once_more="run the baseline's programs once more where it ran and name the repeat with --aa",
@@ -52,6 +58,8 @@ CAMPAIGNS = Vocabulary(
 LATENCIES = Vocabulary(
     units="runs",
     results="matrices",
+    one="matrix",
+    figure="a latency",
     no_repeats="no A/A repeats: a drift of the machine between sessions cannot be told from an"
     " effect or its absence; repeat the baseline's command under another --name and give it as"
     " --aa",
@@ -62,6 +70,21 @@ LATENCIES = Vocabulary(
     lost="of the periods had no wake-up",
     more="runs (--repeats)",
     rare="more --repeats, or longer runs, would show more",
+    finish="repeat the commands that began them: they measure what is lacking",
+    cautious=True,
+)
+LOADS = Vocabulary(
+    units="runs",
+    results="load tests",
+    one="load test",
+    figure="a missed deadline",
+    no_repeats=LATENCIES.no_repeats,
+    once_more=LATENCIES.once_more,
+    find_lost="see which runs are invalid, and why (deadbeat show); a release that is skipped has"
+    " no response time, it shows in the misses",
+    lost="of the releases were skipped",
+    more="runs (--repeats)",
+    rare="more --repeats, or longer runs (--seconds), would show more",
     finish="repeat the commands that began them: they measure what is lacking",
     cautious=True,
 )
