@@ -19,6 +19,7 @@ from pools import POOLS, compact, share
 
 from deadbeat.analysis.aa import (
     LATENCY_POOL,
+    LOAD_POOL,
     Pool,
     draw_sessions,
     pool_to_plain,
@@ -125,7 +126,7 @@ def main() -> None:
         record(options.record, options.runs, options.note)
         return
     for path in sorted(POOLS.glob("*.json")):
-        if not path.stem.startswith(LATENCY_POOL):
+        if not path.stem.startswith((LATENCY_POOL, LOAD_POOL)):
             measure(path, options.comparisons)
 
 

@@ -13,25 +13,15 @@ as virtual machines have: missed periods and all.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 import numpy as np
-from common import report
-from pools import POOLS, compact, share
+from pools import POOLS, compact, measure
 
-from deadbeat.analysis.aa import (
-    LATENCY_POOL,
-    Pool,
-    draw,
-    draw_sessions,
-    pool_to_plain,
-    read_pool,
-    verdicts,
-)
+from deadbeat.analysis.aa import LATENCY_POOL, Pool, pool_to_plain
 from deadbeat.analysis.latency_compare import Matrix, latency_options, read_matrix, side_of
 from deadbeat.latency.engine import Request
 from deadbeat.latency.engines.simulated import SimulatedEngine
@@ -41,7 +31,6 @@ from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
 from deadbeat.targets.fake import FakeTarget
 
-EFFECTS = (0.1, 0.2, 0.5)
 #: Of what is made up: sessions, repeats, length of a run in seconds, deviation of a session.
 _SESSIONS, _REPEATS, _SECONDS, _SESSION = 10, 6, 3.0, 0.03
 #: Share of the runs that have a stall, where stalls are asked for.
@@ -151,60 +140,6 @@ def _stalled(run: LatencyRun, random: np.random.Generator) -> LatencyRun:
     )
 
 
-def measure(path: Path, comparisons: int) -> None:
-    # Ungated: without --aa a measured comparison decides nothing, and so raises no alarm either.
-    pool, label = read_pool(path), path.stem
-    options = latency_options(ungated=True)
-    about = {"sessions": len(pool.sides), "note": pool.circumstances["note"]}
-    began = time.perf_counter()
-    found = verdicts(pool, comparisons=comparisons, seed=1, options=options)
-    report(f"{label}: one comparison", "<= 1 s",
-           round((time.perf_counter() - began) / comparisons, 4), "s", about)  # fmt: skip
-    share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
-          verdicts=dict(found.verdicts))  # fmt: skip
-    for metric in LATENCY_METRICS[:-1]:
-        alone = latency_options(metrics=(metric,), ungated=True)
-        found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
-        share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
-    bare = latency_options(gate_off=True, minimum_effect=1e-9, minimum_miss=1e-9)
-    found = verdicts(pool, comparisons=comparisons, seed=3, options=bare)
-    share(f"{label}: false alarms, by run, gate and minimum off", "<= 0.05", found.different,
-          comparisons)  # fmt: skip
-    for drawing, words in ((draw, "by run"), (draw_sessions, "whole sessions")):
-        for repeats in range(min(4, len(pool.sides) - 1)):
-            found = verdicts(
-                pool,
-                comparisons=comparisons,
-                seed=4,
-                options=options,
-                repeats=repeats,
-                drawing=drawing,
-            )
-            share(
-                f"{label}: false alarms, {words}, {repeats} --aa",
-                "<= 0.05",
-                found.different,
-                comparisons,
-                ordered_pairs=len(pool.sides) * (len(pool.sides) - 1),
-            )
-    for effect in EFFECTS:
-        for repeats in (0, 2):
-            worse = verdicts(
-                pool,
-                comparisons=comparisons // 4,
-                seed=5,
-                options=options,
-                effect=lambda cell, e=effect: e,
-                repeats=repeats,
-            )
-            share(
-                f"{label}: power, every latency {effect:.0%} later, {repeats} --aa",
-                "reported",
-                worse.verdicts.get("worse", 0),
-                comparisons // 4,
-            )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--comparisons", type=int, default=400)
@@ -220,7 +155,7 @@ def main() -> None:
         make_up(options.made_up, stalls=options.stalls)
     else:
         for path in sorted(POOLS.glob(f"{LATENCY_POOL}*.json")):
-            measure(path, options.comparisons)
+            measure(path, options.comparisons, options_of=latency_options, what="latency")
 
 
 if __name__ == "__main__":

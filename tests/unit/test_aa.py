@@ -12,6 +12,7 @@ from helpers.sides import made_up
 
 from deadbeat.analysis.aa import (
     LATENCY_POOL,
+    LOAD_POOL,
     Pool,
     draw,
     draw_sessions,
@@ -29,7 +30,7 @@ from deadbeat.store.files import write_json
 POOLS = [
     path
     for path in sorted((Path(__file__).parents[1] / "pools/aa").glob("*.json"))
-    if not path.stem.startswith(LATENCY_POOL)
+    if not path.stem.startswith((LATENCY_POOL, LOAD_POOL))
 ]
 OPTIONS = Options(resamples=1999, ungated=True)
 

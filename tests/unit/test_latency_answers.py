@@ -162,11 +162,11 @@ def test_what_is_no_campaign_is_called_what_it_is(
         assert main((*command, *where)) == 2
         told = capsys.readouterr().err
         assert "l1 is a load test, not a campaign (deadbeat show l1" in told
-    for names in (("l1", "m"), ("m", "l1"), ("l1", "l1")):
-        assert main(("compare", *names, *where)) == 2
+    for one, two in (("l1", "m"), ("m", "l1")):
+        kinds = {"l1": "load test", "m": "latency matrix"}
+        assert main(("compare", one, two, *where)) == 2
         told = capsys.readouterr().err
-        assert "l1 is a load test; campaigns are compared, and latency matrices" in told
-        assert "deadbeat show l1" in told
+        assert f"{two} is a {kinds[two]}, beside it a {kinds[one]} is named" in told
 
 
 def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -> None:

@@ -20,9 +20,9 @@ from deadbeat.model.comparison import METRICS
 from deadbeat.model.errors import DataError
 from deadbeat.store.files import read_json
 
-_HINT = "record it again: --record of bench/bench_compare.py or bench/bench_latency_compare.py"
-#: Names of pools of latency matrices begin so; all others are of campaigns.
-LATENCY_POOL = "latency-"
+_HINT = "record it again: --record of bench/bench_compare.py, _latency_compare.py, _load_compare.py"
+#: Names of pools of latency matrices and of load tests begin so; all others are of campaigns.
+LATENCY_POOL, LOAD_POOL = "latency-", "load-"
 
 
 @frozen(kw_only=True)

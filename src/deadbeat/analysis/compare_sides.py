@@ -38,7 +38,16 @@ from deadbeat.analysis.permutation import (
     student,
     student_of_units,
 )
-from deadbeat.analysis.sides import DIFFERENCES, Cell, Floats, Pairs, Side, pair_up
+from deadbeat.analysis.sides import (
+    DIFFERENCES,
+    DIFFERING_MIN,
+    MISSES,
+    Cell,
+    Floats,
+    Pairs,
+    Side,
+    pair_up,
+)
 from deadbeat.analysis.survivors import Hidden, Lost, hidden_of, lost_of
 from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 from deadbeat.model.comparison import (
@@ -51,8 +60,6 @@ from deadbeat.model.comparison import (
 #: Chance of any false ``better`` or ``worse`` in a comparison without a difference: half of it for
 #: the metrics over all cells, half for single cells.
 FALSE_ALARMS = 0.05
-#: Fewer programs than this that differ at all say nothing on how much programs differ.
-DIFFERING_MIN = 6
 #: A bound that is so many times a value, or so small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
 
@@ -63,7 +70,8 @@ class Options:
 
     Attributes:
         metrics: Some of METRICS.
-        minimum_effect: Relative difference of slowdown and delay ratio that matters.
+        minimum_effect: Relative difference of ratios, and difference of shares of work, that
+            matters.
         minimum_miss: Difference of miss ratios that matters.
         resamples: Random sign patterns where not all are visited.
         seed: Of these patterns.
@@ -91,7 +99,7 @@ class Options:
     words: Vocabulary = CAMPAIGNS
 
     def minimum(self, metric: str) -> float:
-        return self.minimum_miss if metric in DIFFERENCES else self.minimum_effect
+        return self.minimum_miss if metric in MISSES else self.minimum_effect
 
     def margin(self, metric: str) -> float:
         """The minimum in the scale of the differences."""
@@ -303,7 +311,7 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         return empty
     size = 0.0 if options.gate_off or (gate.size is None and options.ungated) else gate.size
     judge = _Judge(margin=options.margin(pairs.metric), gate=size, hidden=part.hidden)
-    told = pairs.is_ratio or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
+    told = not pairs.may_be_rare or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
     if not told:
         whole = _rare(whole, pairs.difference)
     of_cell = size if options.gate_off or size is None or gate.cell is None else gate.cell
@@ -354,7 +362,7 @@ def _cell(
     place, mine = pairs.cells[index], pairs.cell == index
     judge = evolve(judge, hidden=part.hidden_in(place, options))
     values = pairs.difference[mine]
-    told = pairs.is_ratio or int(np.count_nonzero(values)) >= DIFFERING_MIN
+    told = not pairs.may_be_rare or int(np.count_nonzero(values)) >= DIFFERING_MIN
     if not told:
         estimate = _rare(estimate, values)
     before, after = _levels(pairs, mine)
@@ -473,9 +481,9 @@ def _known(pairs: Pairs, difference: float) -> float | None:
 
 
 def _ends(pairs: Pairs, estimate: Estimate, before: float) -> tuple[float | None, float | None]:
-    """The interval; a difference of shares leads neither below 0 nor above 1."""
+    """The interval; a difference of miss ratios leads neither below 0 nor above 1."""
     low, high = _known(pairs, estimate.low), _known(pairs, estimate.high)
-    if pairs.is_ratio:
+    if not pairs.may_be_rare:
         return low, high
     return (
         None if low is None else max(low, -before),

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from deadbeat.analysis.sides import RATIOS, Cell
+from deadbeat.analysis.sides import DIFFERING_MIN, RATIOS, Cell
 from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
-from deadbeat.model.comparison import LATENCY_METRICS, CellComparison, MetricComparison
+from deadbeat.model.comparison import (
+    LATENCY_METRICS,
+    LOAD_METRICS,
+    CellComparison,
+    MetricComparison,
+)
 
 NO_REPEATS = CAMPAIGNS.no_repeats
 _METRIC_TEXT = {
@@ -17,6 +22,10 @@ _METRIC_TEXT = {
     "delay_ratio": "delay ratio",
     "deadline_miss_ratio": "miss ratio",
     "missed_ratio": "missed periods",
+    "response_p50": "median response",
+    "response_p99": "p99 response",
+    "response_max": "longest response",
+    "work_lost": "work lost",
 }
 
 
@@ -197,9 +206,12 @@ def effect_text(metric: str, effect: float) -> str:
 
 
 def value_text(metric: str, value: float) -> str:
-    """The metric itself on one side: a ratio, ``0.410 %`` of misses, ``12.3 us`` of latencies."""
+    """The metric itself on one side: a ratio, ``0.410 %`` of misses, ``12.3 us`` of latencies,
+    ``10.3 ms`` of response times."""
     if metric not in RATIOS:
         return f"{100 * value:.3f} %"
+    if metric in LOAD_METRICS:
+        return f"{value / 1e6:.3f} ms"
     return f"{value / 1000:.1f} us" if metric in LATENCY_METRICS else f"{value:.3f}"
 
 
@@ -264,8 +276,17 @@ def _need(metric: MetricComparison, words: Vocabulary) -> str:
             f" sides: {words.finish}"
         )
     if not metric.told:
-        return f"hardly any of {pairs} {words.units} differs: {words.rare}"
+        return _need_of_rare(pairs, words)
     return _need_of_precision(metric, pairs, words)
+
+
+def _need_of_rare(pairs: int, words: Vocabulary) -> str:
+    if pairs < DIFFERING_MIN:
+        return (
+            f"{pairs} {words.units} do not show how much {words.units} scatter, {DIFFERING_MIN} or"
+            f" more do: {words.rare}"
+        )
+    return f"hardly any of {pairs} {words.units} differs: {words.rare}"
 
 
 def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from deadbeat.analysis.load import summarise_load
@@ -9,6 +10,7 @@ from deadbeat.analysis.load_scene import Machine
 from deadbeat.loadtest.plan import plan
 from deadbeat.loadtest.remedy import Change
 from deadbeat.loadtest.spec import read_spec, spec_dict
+from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.readiness.preemption import release_of
@@ -36,8 +38,11 @@ def machine_of(platform: Platform) -> Machine:
     )
 
 
-def summary_of(store: LoadStore) -> LoadSummary:
+def summary_of(store: LoadStore, runs: Iterable[LoadRun] | None = None) -> LoadSummary:
     """Everything there is of it so far.
+
+    Args:
+        runs: All that are stored, where they are read already.
 
     Raises:
         DataError: A file of it is damaged.
@@ -47,7 +52,7 @@ def summary_of(store: LoadStore) -> LoadSummary:
     assert spec.deadline is not None
     changes = {name: Change(words=words) for name, words in store.changes.items()}
     return summarise_load(
-        store.runs(),
+        store.runs() if runs is None else runs,
         name=store.path.resolve().name,
         spec=spec_dict(spec),
         machine=machine_of(store.platform),

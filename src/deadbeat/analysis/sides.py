@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.comparison import LATENCY_METRICS, METRICS
+from deadbeat.model.comparison import LATENCY_METRICS, LOAD_METRICS, METRICS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_KNOWN = tuple(dict.fromkeys((*METRICS, *LATENCY_METRICS, *LOAD_METRICS)))
+#: Shares of events that may be so rare that hardly a run has one.
+MISSES = ("deadline_miss_ratio", "missed_ratio")
+#: Fewer programs than this that differ at all say nothing on how much programs differ.
+DIFFERING_MIN = 6
 #: Metrics that are compared as differences; all others as ratios, by their logarithms.
-DIFFERENCES = ("deadline_miss_ratio", "missed_ratio")
-RATIOS = tuple(name for name in (*METRICS, *LATENCY_METRICS) if name not in DIFFERENCES)
+DIFFERENCES = (*MISSES, "work_lost")
+RATIOS = tuple(name for name in _KNOWN if name not in DIFFERENCES)
+
+
+def _in_words(group: str) -> tuple[tuple[str | int, ...], str]:
+    """Sorts ``2 threads`` before ``10 threads``."""
+    parts = re.split(r"([0-9]+)", group)
+    return tuple(int(part) if part.isdecimal() else part for part in parts), group
 
 
 @frozen(order=True)
 class Cell:
     """A point of the grid or a group; what does not apply is -1 (shares) or "" (group)."""
 
-    group: str
+    group: str = field(order=_in_words)
     cores: int
     sync_share: float
     contended_ratio: float
@@ -102,6 +114,11 @@ class Pairs:
     def is_ratio(self) -> bool:
         return self.metric in RATIOS
 
+    @property
+    def may_be_rare(self) -> bool:
+        """Whether runs may be alike because hardly anything happened in them."""
+        return self.metric in MISSES
+
 
 def value_of(run: RunFigure, metric: str) -> float | None:
     """The run's value of ``metric`` if it can be compared: finite, a ratio above 0; else None."""
@@ -113,7 +130,7 @@ def value_of(run: RunFigure, metric: str) -> float | None:
 
 def pair_up(baseline: Side, other: Side, metric: str) -> Pairs:
     """Pairs of ``metric``: runs that have a value on both sides (`value_of`)."""
-    if metric not in (*METRICS, *LATENCY_METRICS):
+    if metric not in _KNOWN:
         raise ValueError(f"no such metric: {metric}")
     found = []
     for key in sorted(baseline.runs.keys() & other.runs.keys()):

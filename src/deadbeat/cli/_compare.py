@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.compare import compare as compare_campaigns
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.compare_words import (
     bound_text,
@@ -21,28 +20,17 @@ from deadbeat.analysis.compare_words import (
     verdict_text,
     words_list,
 )
-from deadbeat.analysis.identity import name_of
-from deadbeat.analysis.latency_compare import (
-    MINIMUM_EFFECT,
-    MINIMUM_MISS,
-    Matrix,
-    compare_latency,
-    read_matrix,
-)
-from deadbeat.analysis.view import open_campaign as open_view
-from deadbeat.campaign.place import find_campaign
+from deadbeat.cli._compare_kinds import Answer, Ask, all_found, found
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.model.comparison import (
-    LATENCY_METRICS,
-    METRICS,
     CellComparison,
     Comparison,
     ComparisonResult,
     MetricComparison,
 )
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Summary
 from deadbeat.model.words import nearest, shown
+from deadbeat.report.load_words import effects_beside, effects_beside_columns
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
 from deadbeat.store.place import LOAD_TEST, MATRIX
@@ -59,95 +47,56 @@ _NAME_MAX = 120
 
 
 def compare(options: Mapping[str, Any]) -> int:
-    """Compares the campaigns the command line names; returns the exit status."""
-    names = options["campaigns"]
-    refuse_load_tests(options["runs"], [*names, *options["aa"]])
-    if any_matrix(options["runs"], [*names, *options["aa"]]):
-        return compare_matrices(options)
-    if options["per_cpu"]:
+    """Compares what the command line names; returns the exit status."""
+    runs, names = options["runs"], options["campaigns"]
+    kind, folders = all_found(runs, [*names, *options["aa"]])
+    if options["per_cpu"] and not kind.per_cpu:
         raise UsageError(
-            "--per-cpu is of latency matrices", "campaigns are compared per point or group"
+            "--per-cpu is of latency matrices",
+            "a cell of a load test is a number of ordinary threads"
+            if kind.place is LOAD_TEST
+            else "campaigns are compared per point or group",
         )
-    asked = asked_options(options, METRICS, minimum_effect=0.02, minimum_miss=0.005)
-    failing = failing_verdicts(options["fail_on"])
-    if len(names) < 2:
-        raise UsageError(
-            "two campaigns are needed: the baseline, and what is compared with it"
-            if names
-            else "no campaigns are named",
-            "deadbeat compare A B; deadbeat runs lists them",
-        )
-    views = [open_view(find_campaign(options["runs"], name)) for name in names]
-    folder = new_folder(options["out"], options["runs"], [name_of(view) for view in views])
-    repeats = [open_view(find_campaign(options["runs"], name)) for name in options["aa"]]
-    result = compare_campaigns(
-        views,
-        repeats,
-        options=asked,
-        allow_mixed=options["allow_mixed"],
-        partial=options["partial"],
-    )
-    summaries = [view.summary for view in views]
-    page = _write(result, summaries, folder, figures=options["figures"])
-    return _conclude(result, page, failing, as_json=options["as_json"])
-
-
-def compare_matrices(options: Mapping[str, Any]) -> int:
-    """The same of latency matrices."""
     asked = asked_options(
-        options, LATENCY_METRICS, minimum_effect=MINIMUM_EFFECT, minimum_miss=MINIMUM_MISS
+        options,
+        kind.metrics,
+        minimum_effect=kind.minimum_effect,
+        minimum_miss=kind.minimum_miss,
     )
     failing = failing_verdicts(options["fail_on"])
-    names = options["campaigns"]
     if len(names) < 2:
         raise UsageError(
-            "two matrices are needed: the baseline, and what is compared with it",
+            f"two {kind.several} are needed: the baseline, and what is compared with it"
+            if names
+            else f"no {kind.several} are named",
             "deadbeat compare A B; deadbeat runs lists them",
         )
-    matrices, repeats = (
-        [read_matrix(find_matrix(options["runs"], name)) for name in group]
-        for group in (names, options["aa"])
+    paths = folders[: len(names)]
+    folder = new_folder(options["out"], runs, [path.resolve().name for path in paths])
+    answer = kind.compare(
+        Ask(
+            paths=paths,
+            repeats=folders[len(names) :],
+            options=asked,
+            per_cpu=options["per_cpu"],
+            allow_mixed=options["allow_mixed"],
+            partial=options["partial"],
+        )
     )
-    folder = new_folder(options["out"], options["runs"], [matrix.name for matrix in matrices])
-    result = compare_latency(
-        matrices,
-        repeats,
-        options=asked,
-        per_cpu=options["per_cpu"],
-        allow_mixed=options["allow_mixed"],
-        partial=options["partial"],
-    )
-    summaries = [Summary(mode="latency", rows=(), sets=()) for _ in matrices]
-    page = _write(result, summaries, folder, figures=options["figures"], matrices=matrices)
-    return _conclude(result, page, failing, as_json=options["as_json"])
-
-
-def refuse_load_tests(runs: Path, names: Sequence[str]) -> None:
-    """UsageError where any of ``names`` is a load test."""
-    for name in names:
-        if LOAD_TEST.find(runs, name) is not None:
-            raise UsageError(
-                f"{name} is a load test; campaigns are compared, and latency matrices",
-                f"what its remedies change: deadbeat show {name}; two kernels or tunings:"
-                " deadbeat latency on both, then compare",
-            )
-
-
-def any_matrix(runs: Path, names: Sequence[str]) -> bool:
-    """Whether any of ``names`` is a latency matrix."""
-    return any(MATRIX.holds(path) for name in names for path in (runs / name, Path(name)))
+    page = _write(answer, folder, figures=options["figures"])
+    return _conclude(answer.result, page, failing, as_json=options["as_json"])
 
 
 def find_matrix(runs: Path, name: str) -> Path:
     """The folder of the matrix ``name``; UsageError where it is none."""
-    for path in (runs / name, Path(name)):
-        if MATRIX.holds(path):
-            return path
-    find_campaign(runs, name)  # which says what there is instead
-    raise UsageError(
-        f"{name} is a campaign, beside it a latency matrix is named: they have nothing in common",
-        "compare matrices with matrices (deadbeat latency), campaigns with campaigns",
-    )
+    kind, path = found(runs, name)
+    if kind.place is not MATRIX:
+        raise UsageError(
+            f"{name} is a {kind.place.noun}, beside it a {MATRIX.noun} is named: they have nothing"
+            " in common",
+            "name matrices (deadbeat latency); deadbeat runs lists them",
+        )
+    return path
 
 
 def _conclude(result: ComparisonResult, page: Path, failing: set[str], *, as_json: bool) -> int:
@@ -220,23 +169,19 @@ def failing_verdicts(words: Sequence[str]) -> set[str]:
     return set().union(*(FAIL_ON[word] for word in words))
 
 
-def _write(
-    result: ComparisonResult,
-    summaries: Sequence[Summary],
-    folder: Path,
-    *,
-    figures: bool,
-    matrices: Sequence[Matrix] = (),
-) -> Path:
+def _write(answer: Answer, folder: Path, *, figures: bool) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
     from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
     from deadbeat.report.comparison import write_comparison  # noqa: PLC0415  heavy
-    from deadbeat.report.latency_overlays import overlay_charts  # noqa: PLC0415  heavy
 
-    extra = overlay_charts((matrix.name, matrix.runs) for matrix in matrices)
-    formats = FORMATS if figures else ()
-    page = write_comparison(result, summaries, folder, formats=formats, extra=extra)
-    write_json(folder / "comparison.json", attrs.asdict(result))
+    page = write_comparison(
+        answer.result,
+        answer.summaries,
+        folder,
+        formats=FORMATS if figures else (),
+        extra=answer.extra(),
+    )
+    write_json(folder / "comparison.json", attrs.asdict(answer.result))
     return page
 
 
@@ -263,6 +208,16 @@ def _tell(result: ComparisonResult) -> None:
         )
     for comparison in result.comparisons:
         _tell_comparison(comparison)
+    if result.remedies:
+        names = [str(campaign["name"]) for campaign in result.campaigns]
+        columns = effects_beside_columns(names)
+        print_table(
+            columns,
+            effects_beside(result.remedies),
+            title="remedies, each against runs of its own test without it",
+            numeric=columns[2:],
+            whole=columns[:1],
+        )
     if result.differences:
         click.echo(f"what differs ({result.comparisons[0].baseline} | the other):")
         for line in result.differences:

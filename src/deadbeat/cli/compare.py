@@ -1,4 +1,4 @@
-"""``deadbeat compare``: campaigns of the identical programs, or latencies, beside each other."""
+"""``deadbeat compare``: campaigns of the identical programs, latencies or load tests together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from deadbeat.cli._options import figures_option, json_option, runs_option
 
 
-@click.command(short_help="Compare campaigns of the identical programs, or latencies: two kernels.")
+@click.command(short_help="Compare two kernels: identical programs, latencies, load tests.")
 @click.argument("campaigns", nargs=-1, metavar="A B [C...]")
 @click.option(
     "--aa",
@@ -23,12 +23,14 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     multiple=True,
     metavar="NAME",
     help="slowdown, delay_ratio or deadline_miss_ratio; of latencies p50, mean, p99, p99.9, max or"
-    " missed_ratio; may be repeated.  [all]",
+    " missed_ratio; of load tests deadline_miss_ratio, response_p50, response_p99, response_max or"
+    " work_lost; may be repeated.  [all]",
 )
 @click.option(
     "--minimum-effect",
     metavar="X",
-    help="Smallest relative difference of ratios or latencies that matters.  [0.02; latencies 0.1]",
+    help="Smallest relative difference of ratios, latencies or response times, and of shares of"
+    " work, that matters.  [0.02; latencies 0.1; load tests 0.05]",
 )
 @click.option(
     "--minimum-miss",
@@ -55,12 +57,12 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
 @click.option(
     "--ungated",
     is_flag=True,
-    help="Decide measured campaigns without --aa: how far sessions drift is guessed; labelled.",
+    help="Decide what was measured without --aa: how far sessions drift is guessed; labelled.",
 )
 @click.option("--per-cpu", is_flag=True, help="Latencies: each CPU is a cell of its own.")
 @click.option("--allow-mixed", is_flag=True, help="Also simulated beside measured; labelled.")
 @click.option(
-    "--partial", is_flag=True, help="Also unfinished campaigns: what is there so far; labelled."
+    "--partial", is_flag=True, help="Also what is unfinished: what is there so far; labelled."
 )
 @click.option(
     "--out",
@@ -72,12 +74,14 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
 @runs_option
 @json_option
 def command(**options: Any) -> int:
-    """Compare campaigns of the identical programs, or latency matrices; A is the baseline.
+    """Compare campaigns of the identical programs, latency matrices, or load tests.
 
-    Each is a path, or a name under the folder of campaigns. B must have run A's own programs
-    (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a stress
-    campaign): anything else is refused, with what differs. Latency matrices must have been measured
-    alike (interval, priority, policy, length); a cell is a load measured by an engine.
+    A is the baseline; each is a path, or a name under the folder of campaigns. B must have run A's
+    own programs (deadbeat profile --programs-from A, or deadbeat stress --programs-from A for a
+    stress campaign): anything else is refused, with what differs. Latency matrices must have been
+    measured alike (interval, priority, policy, length); a cell is a load measured by an engine.
+    Load tests must have asked the same (form, round, deadline, period, priority, policy, length,
+    numbers of ordinary threads); a cell is such a number, without a remedy.
 
     The verdict is better, worse, equal or undecided: of every cell, of every metric over all cells,
     and overall. A difference is called one when chance, the smallest effect that matters, and what

@@ -10,6 +10,7 @@ from deadbeat.loadtest.remedy import Change
 from deadbeat.loadtest.runner import missing
 from deadbeat.loadtest.spec import LoadSpec, read_spec, spec_dict
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.load import LoadKey
 from deadbeat.model.platform import Platform
 from deadbeat.readiness.standing import elsewhere
 from deadbeat.store.load import LoadStore
@@ -36,11 +37,15 @@ def state_of(path: Path) -> State:
     )
 
 
+def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
+    """Every run that a load test should have."""
+    changes = {name: Change(words=words) for name, words in store.changes.items()}
+    return plan(read_spec(store.spec), changes)
+
+
 def lacking(store: LoadStore, *, retry_invalid: bool = False) -> int:
     """Runs of a load test that have no result yet; or an invalid one, where that is retried."""
-    spec = read_spec(store.spec)
-    changes = {name: Change(words=words) for name, words in store.changes.items()}
-    return len(missing(plan(spec, changes), store, retry_invalid=retry_invalid))
+    return len(missing(planned_keys(store), store, retry_invalid=retry_invalid))
 
 
 def choose(

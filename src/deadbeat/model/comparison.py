@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.load_summary import Effect
 from deadbeat.model.results import Finding
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
@@ -14,6 +15,14 @@ VERDICTS = ("better", "worse", "equal", "undecided")
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: Of latency matrices: of the wake-ups of a run, corrected for missed periods where that is known.
 LATENCY_METRICS = ("p50", "mean", "p99", "p99.9", "max", "missed_ratio")
+#: Of load tests: of the rounds of a run without a remedy, and of the ordinary threads beside it.
+LOAD_METRICS = (
+    "deadline_miss_ratio",
+    "response_p50",
+    "response_p99",
+    "response_max",
+    "work_lost",
+)
 
 
 @frozen(kw_only=True)
@@ -121,6 +130,21 @@ class Comparison:
 
 
 @frozen(kw_only=True)
+class RemedyEffects:
+    """What one remedy changes in each of several load tests; nothing of it is a verdict.
+
+    Attributes:
+        condition: The remedy's name, or ``all``.
+        normal: Ordinary threads.
+        effects: In the order of the results that are compared; None where one does not have it.
+    """
+
+    condition: str
+    normal: int
+    effects: tuple[Effect | None, ...]
+
+
+@frozen(kw_only=True)
 class ComparisonResult:
     """What ``deadbeat compare A B [C...]`` found.
 
@@ -131,6 +155,7 @@ class ComparisonResult:
         differences: What differs between the platforms: lines ``what: A's value | B's value``.
         verdict: The worst of the comparisons'.
         parameters: Minimum effects, margins, resamples, seed.
+        remedies: Of load tests: those that the baseline and another tried.
     """
 
     campaigns: tuple[dict[str, Any], ...]
@@ -140,3 +165,4 @@ class ComparisonResult:
     labels: tuple[str, ...]
     verdict: str
     parameters: dict[str, Any] = field(factory=dict)
+    remedies: tuple[RemedyEffects, ...] = ()

@@ -339,9 +339,9 @@ DOUBTS: tuple[Doubt, ...] = (
         and a quarter call a slowdown of 3 % equal. So measured campaigns are undecided without a
         repeat; --ungated gives verdicts all the same, on a guess from stretches of time within
         them.""",
-        """Run the baseline's programs (of a latency matrix: its command, under another --name) once
-        more where the baseline ran and name the repeat with --aa; several repeats make the gate
-        smaller and surer.""",
+        """Run the baseline's programs (of a latency matrix or a load test: its command, under
+        another --name) once more where the baseline ran and name the repeat with --aa; several
+        repeats make the gate smaller and surer.""",
     ),
     _doubt(
         "survivors-differ",
@@ -522,6 +522,25 @@ DOUBTS: tuple[Doubt, ...] = (
         """What is not measured on both sides is not compared, and the verdict does not speak of
         it: a kernel may be worse just there.""",
         """Measure both with the same loads and engines.""",
+    ),
+    _doubt(
+        "load-invalid-runs",
+        "Some runs of a load test do not count",
+        """The thread was not what was asked for, the host or other work took too much, or a remedy
+        no longer held. If what is tested makes runs invalid (a board that throttles, say), those
+        that are left are the mild ones.""",
+        """See in which cells they are and why; repeat the test when the machine is quieter.""",
+    ),
+    _doubt(
+        "load-rounds-differ",
+        "A round is not the same work in both load tests",
+        """The work of a round is fixed once per test so that it takes the time asked for when
+        nothing disturbs it. On a faster machine, or at another frequency, that is more work: the
+        response times of both begin alike, and what is compared is how far each machine falls
+        behind its own best, not how fast it is.""",
+        """Where speed itself is the question, --preset paper counts its rounds in additions: the
+        same work on both. On one machine, look why its best speed differs: governor, turbo, or a
+        host with neighbours.""",
     ),
     _doubt(
         "latency-cpus-differ",

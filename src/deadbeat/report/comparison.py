@@ -29,7 +29,12 @@ from deadbeat.report.comparison_charts import (
     interval_words,
 )
 from deadbeat.report.embed import document
-from deadbeat.report.glossary import COMPARISON_TERMS, LATENCY_COMPARISON_TERMS
+from deadbeat.report.glossary import (
+    COMPARISON_TERMS,
+    LATENCY_COMPARISON_TERMS,
+    LOAD_COMPARISON_TERMS,
+)
+from deadbeat.report.load_words import effects_beside, effects_beside_columns
 from deadbeat.store.files import atomic_write, storing
 
 COMPARE_FILE = "compare.html"
@@ -44,6 +49,11 @@ _METRIC_COLUMNS = (
 _CELL_COLUMNS = (
     *("cell", "metric", "verdict", "effect [95 %]", "p (Holm)", "baseline", "other", "pairs"),
 )
+#: Mode of what is compared -> what it is called, and the terms of its page.
+_KINDS = {
+    "latency": ("Latency matrices", LATENCY_COMPARISON_TERMS),
+    "load": ("Load tests", LOAD_COMPARISON_TERMS),
+}
 _CAMPAIGN_COLUMNS = ("", "campaign", "kernel", "preemption", "platform", "runs", "labels", "folder")
 
 
@@ -93,7 +103,7 @@ def render_comparison(
     """
     charts = [*comparison_charts(result, summaries), *extra]
     name = title(result)
-    latency = any(summary.mode == "latency" for summary in summaries)
+    called, terms = _KINDS.get(_mode(summaries), ("Campaigns", COMPARISON_TERMS))
     stamp = Stamp(labels=_labels(result), noise=_noise(result, summaries))
     return document(
         "compare.html",
@@ -114,13 +124,16 @@ def render_comparison(
             "campaigns": _campaigns(result),
             "differences": _differences(result),
             "parameters": parts.pairs_table(_parameters(result)),
-            "glossary": parts.definitions(
-                LATENCY_COMPARISON_TERMS if latency else COMPARISON_TERMS, "terms"
-            ),
-            "results": "Latency matrices" if latency else "Campaigns",
+            "remedies": _remedies(result),
+            "glossary": parts.definitions(terms, "terms"),
+            "results": called,
             "charts": data_of(charts),
         },
     )
+
+
+def _mode(summaries: Sequence[Summary]) -> str:
+    return next((summary.mode for summary in summaries), "")
 
 
 def title(result: ComparisonResult) -> str:
@@ -139,7 +152,7 @@ def _labels(result: ComparisonResult) -> tuple[str, ...]:
 
 def _noise(result: ComparisonResult, summaries: Sequence[Summary]) -> str:
     """The smallest effect of each campaign by itself."""
-    if any(summary.mode == "latency" for summary in summaries):
+    if _mode(summaries) in _KINDS:
         return "smallest effect visible: column “could have shown” of the verdict"
     prefix = "smallest effect visible here: "
     floors = [
@@ -283,6 +296,22 @@ def _cells(comparison: Comparison, result: ComparisonResult) -> str:
     note = f'<p class="hint">And {more} more, in the figures.</p>' if more else ""
     table = parts.cell_table(_CELL_COLUMNS, rows, id=kind)
     return f'{heading}<div class="scroll" tabindex="0">{table}</div>{note}'
+
+
+def _remedies(result: ComparisonResult) -> str:
+    """The effects of remedies beside each other; "" where nobody tried any."""
+    if not result.remedies:
+        return ""
+    names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
+    table = parts.cell_table(
+        effects_beside_columns(names), effects_beside(result.remedies), id="remedies-table"
+    )
+    return (
+        "<h3>Remedies on each side</h3>"
+        '<p class="hint">What each changes, with 95 % intervals, against runs of its own load test'
+        " without it; below 0 is better. No verdict compares the sides here.</p>"
+        f'<div class="scroll" role="region" aria-label="Remedies" tabindex="0">{table}</div>'
+    )
 
 
 def _parameters(result: ComparisonResult) -> list[tuple[str, str]]:

@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 from deadbeat.analysis.compare_words import effect_text, ends_text, value_text
 from deadbeat.analysis.sides import RATIOS
 from deadbeat.model.comparison import (
-    LATENCY_METRICS,
     VERDICTS,
     CellComparison,
     Comparison,
@@ -45,6 +44,10 @@ NAMES: Mapping[str, str] = {
     "p99.9": "99.9 % quantile",
     "max": "Maximum of a run",
     "missed_ratio": "Missed periods",
+    "response_p50": "Median response time",
+    "response_p99": "99 % quantile",
+    "response_max": "Longest response time",
+    "work_lost": "Work lost",
 }
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}
@@ -64,7 +67,7 @@ def comparison_charts(
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
             span = spans[metric.metric]
-            charts += _cell_charts(comparison, metric, index, len(result.comparisons), span=span)
+            charts += _cell_charts(result, comparison, metric, index, span=span)
     names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
     charts += _overlays(names, summaries, levels)
     charts += _factor_overlays(names, summaries)
@@ -120,7 +123,7 @@ def _overall(result: ComparisonResult) -> Chart:
         name="overall",
         title="Effect over all cells",
         caption="Above 0 is worse. Bars: 95 %. Grey band: smaller than the effect that matters;"
-        " dashed: what campaigns that differ in nothing (A/A) show here"
+        " dashed: what sessions that differ in nothing (A/A) show here"
         + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
     )
@@ -210,10 +213,17 @@ def interval_words(metric: str, item: MetricComparison | CellComparison) -> str:
 
 
 def _cell_charts(
-    comparison: Comparison, metric: MetricComparison, index: int, count: int, *, span: float
+    result: ComparisonResult,
+    comparison: Comparison,
+    metric: MetricComparison,
+    index: int,
+    *,
+    span: float,
 ) -> list[Chart]:
     """Heat maps of a grid, or points with bars where the cells are groups."""
     charts = []
+    count = len(result.comparisons)
+    axis = _GROUP_AXES.get(result.parameters.get("of", ""), ("By group", "task sets of"))
     every = sorted({cell.deadline_factor for cell in metric.cells})
     for factor in every:
         cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
@@ -222,7 +232,9 @@ def _cell_charts(
         words = [sides] if count > 1 else []
         words += [f"D/C = {factor:g}"] if len(every) > 1 else []
         stressed = any(cell.group for cell in cells)
-        panels = _group_panels(metric, cells) if stressed else _heat_panels(metric, cells, span)
+        panels = (
+            _group_panels(metric, cells, axis) if stressed else _heat_panels(metric, cells, span)
+        )
         suffix = f"-{index + 1}" if count > 1 else ""
         suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
         charts.append(
@@ -238,6 +250,8 @@ def _cell_charts(
     return charts
 
 
+#: Kind of what is compared -> title of a panel of groups and of its axis.
+_GROUP_AXES = {"latency": ("By load", "cell"), "load": ("By ordinary threads", "cell")}
 _GROUP_CAPTION = (
     "Above 0 is worse. Bars: 95 % for each group alone. The verdict allows for the number of groups"
     " (Holm); grey band: smaller than the effect that matters."
@@ -249,12 +263,14 @@ _HEAT_CAPTION = (
 )
 
 
-def _group_panels(metric: MetricComparison, cells: Sequence[CellComparison]) -> tuple[Panel, ...]:
+def _group_panels(
+    metric: MetricComparison, cells: Sequence[CellComparison], axis: tuple[str, str]
+) -> tuple[Panel, ...]:
     points = [_point(place, cell, _cell_hover(cell)) for place, cell in enumerate(cells)]
     return (
         Panel(
-            title="By load" if metric.metric in LATENCY_METRICS else "By group",
-            x_label="cell" if metric.metric in LATENCY_METRICS else "task sets of",
+            title=axis[0],
+            x_label=axis[1],
             y_label=effect_axis(metric.metric),
             categories=tuple(cell.group for cell in cells),
             curves=_by_verdict(points),

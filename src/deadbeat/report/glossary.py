@@ -217,3 +217,36 @@ LATENCY_COMPARISON_TERMS: tuple[tuple[str, str], ...] = (
     ),
     ("Cell", "A load measured by an engine; with --per-cpu, on one CPU."),
 )
+
+LOAD_COMPARISON_TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "What is compared",
+        "Runs of a real-time thread in rounds, without a remedy, among as many ordinary threads on "
+        "both sides. A pair is the n-th repeat of one and the n-th of the other. The run is the "
+        "unit: rounds of one run share what the machine did, and are never counted one by one.",
+    ),
+    (
+        "Metrics",
+        "Of each run: the share of its rounds that missed their deadline (releases that were "
+        "skipped included), median, 99 % quantile and maximum of the response times, and the share "
+        "of their work that the ordinary threads lose to the real-time thread.",
+    ),
+    (
+        "Effect",
+        "Of response times: other / baseline - 1, in per cent. Of misses and lost work: other - "
+        "baseline, in percentage points. Above 0 is worse.",
+    ),
+    *(term for term in COMPARISON_TERMS if term[0] in ("Better, worse", "Equal", "Undecided")),
+    (
+        "A/A gate",
+        "The largest effect seen between load tests that differ in nothing (the same command on "
+        "the same machine and kernel, repeated). An effect below it is this machine's own "
+        "unsteadiness.",
+    ),
+    ("Cell", "A number of ordinary threads."),
+    (
+        "Remedies",
+        "Their effects are those of each load test's own page, beside each other; what one does "
+        "on one side and not on the other is not tested.",
+    ),
+)

@@ -36,7 +36,7 @@ def _several(summary: LoadSummary) -> list[str]:
     return [name for name in names if name in (PLAIN, ALL) or len(_along(summary, name)) > 1]
 
 
-def _curve(
+def estimate_curve(
     cells: Sequence[LoadCell],
     label: str,
     look: int,
@@ -61,7 +61,7 @@ def _curve(
 
 def _failures(summary: LoadSummary) -> Chart:
     curves = tuple(
-        _curve(
+        estimate_curve(
             _along(summary, name),
             condition_words(name),
             look,
@@ -96,7 +96,7 @@ def _failures_caption(curves: Sequence[Curve]) -> str:
     return text
 
 
-def _exceeding(response: Histogram, label: str, look: int) -> Curve:
+def exceeding_curve(response: Histogram, label: str, look: int) -> Curve:
     """Share of rounds that take longer than x, in percent."""
     counts = response.counts
     above = counts[::-1].cumsum()[::-1]
@@ -149,7 +149,7 @@ def _response_chart(
 ) -> Chart:
     """Titles: of the figure, of its panel."""
     curves = [
-        _exceeding(cell.response, label, look)
+        exceeding_curve(cell.response, label, look)
         for look, (cell, label) in enumerate(cells)
         if cell.response is not None
     ]
@@ -220,7 +220,7 @@ def _lost_panel(title: str, x_label: str, cells: Sequence[tuple[LoadCell, str]])
 
 def _work(summary: LoadSummary) -> Chart:
     curves = tuple(
-        _curve(
+        estimate_curve(
             _along(summary, name),
             condition_words(name),
             look,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from deadbeat.loadtest.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
+from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
-from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
+from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary
 
 TABLE_COLUMNS = (
     "condition", "ordinary", "all threads", "rounds", "failures", "failures/s", "p50 ms",
@@ -190,6 +192,30 @@ def short_effects(summary: LoadSummary) -> list[list[str]]:
         for effect in summary.effects
         if effect.verdict
     ]
+
+
+def effects_beside_columns(names: Sequence[str]) -> list[str]:
+    """Columns of `effects_beside` for load tests of these names."""
+    sides = [(f"{name}: failures/s", f"{name}: p99 ms") for name in names]
+    return ["remedy", "ordinary", *(column for side in sides for column in side)]
+
+
+def effects_beside(remedies: Sequence[RemedyEffects]) -> list[list[str]]:
+    """A row per remedy: what it changes in each load test, with its interval."""
+    return [
+        [
+            condition_words(each.condition),
+            str(each.normal),
+            *(cell for effect in each.effects for cell in _effect_cells(effect)),
+        ]
+        for each in remedies
+    ]
+
+
+def _effect_cells(effect: Effect | None) -> tuple[str, str]:
+    if effect is None:
+        return "-", "-"
+    return ranged(effect.failures), ranged(effect.p99_ns, 3, scale=1e-6)
 
 
 def headline(summary: LoadSummary) -> str:

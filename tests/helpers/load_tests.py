@@ -1,0 +1,106 @@
+"""Load tests made up, as a comparison reads them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from attrs import evolve
+
+from deadbeat.analysis.load import summarise_load
+from deadbeat.analysis.load_compare import LoadTest, settings_of
+from deadbeat.analysis.load_scene import Machine
+from deadbeat.loadtest.plan import ask_for, plan
+from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict
+from deadbeat.model.load import LoadKey, LoadRun, Rounds
+
+PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}
+LATE_NS = 30_000_000
+
+
+def asked(*, normal: Sequence[int] = (0, 4, 8), repeats: int = 6, **changes: object) -> LoadSpec:
+    """What a made-up load test asks, resolved."""
+    given = {"normal": tuple(normal), "repeats": repeats, "seconds": 1.0, **changes}
+    spec = LoadSpec(**{"remedies": (), "trace": False, **given})  # type: ignore[arg-type]
+    return resolve(spec, SimulatedLoad().cpus())
+
+
+@cache
+def _run(spec: LoadSpec, key: LoadKey, scale: float, misses: float) -> LoadRun:
+    ask = ask_for(spec, key, None, UNIT_PS)
+    seen = SimulatedLoad().run(evolve(ask, units=round(ask.units * scale)))
+    return LoadRun(
+        key=key,
+        started=f"2026-01-01T00:{key.repeat:02d}:00+00:00",
+        window_ns=seen.window_ns,
+        sampled_ns=seen.sampled_ns,
+        rounds=_later(seen.rounds, misses, random.Random(f"{spec.seed} {key.text}")),
+        normal_units=seen.normal_units,
+        policy=seen.policy,
+        kind="simulated",
+    )
+
+
+def _later(rounds: Rounds, misses: float, draw: random.Random) -> Rounds:
+    """A share of the rounds far too late."""
+    late = [draw.random() < misses for _ in range(len(rounds))]
+    return evolve(rounds, finish_ns=rounds.finish_ns + LATE_NS * np.array(late, np.int64))
+
+
+def load_test(
+    name: str,
+    seed: int,
+    *,
+    measured: bool = False,
+    scale: float = 1.0,
+    misses: float = 0.0,
+    **spec: object,
+) -> LoadTest:
+    """A finished load test.
+
+    Args:
+        measured: Whether it claims to be of a machine.
+        scale: How much longer its rounds are than those of others.
+        misses: Share of rounds that are late beside those that the engine makes late.
+        spec: Of `asked`.
+    """
+    question = asked(seed=seed, **spec)  # type: ignore[arg-type]
+    runs = [_run(question, key, scale, misses) for key in plan(question, {})]
+    kind = "hardware" if measured else "simulated"
+    return of_runs(name, [evolve(run, kind=kind) for run in runs], question)
+
+
+def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
+    """A load test of these runs, finished if they are all."""
+    assert spec.deadline is not None
+    assert spec.round is not None
+    planned = plan(spec, {})
+    return LoadTest(
+        name=name,
+        path=f"made-up/{name}",
+        every=tuple(runs),
+        settings=settings_of(spec),
+        platform=PLATFORM,
+        planned=planned,
+        normal=spec.normal or (),
+        deadline_ns=spec.deadline,
+        period_ns=spec.period,
+        additions=40_000_000,
+        cpus=spec.cpus or (),
+        summary=summarise_load(
+            runs,
+            name=name,
+            spec=spec_dict(spec),
+            machine=Machine(),
+            platform={},
+            deadline_ns=spec.deadline,
+            period_ns=spec.period,
+            round_ns=spec.round,
+            changes={},
+            impossible={},
+            planned=len(planned),
+        ),
+    )

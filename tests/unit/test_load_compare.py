@@ -1,0 +1,348 @@
+"""Truth: comparisons of made-up load tests whose true difference is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+from attrs import evolve
+from helpers.load_tests import asked, load_test, of_runs
+
+from deadbeat.analysis.load_compare import LoadTest, compare_load, load_options, side_of
+from deadbeat.analysis.sides import Cell
+from deadbeat.cli.main import main
+from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
+from deadbeat.model.errors import UsageError
+from deadbeat.model.latency import Problem
+from deadbeat.model.load import REFERENCE, LoadRun
+from deadbeat.model.load_summary import Effect, Estimate
+from deadbeat.model.results import Summary
+from deadbeat.report.comparison import render_comparison
+from deadbeat.report.load_overlays import overlay_charts
+from deadbeat.store.campaign import CAMPAIGN_FILE
+
+OPTIONS = load_options(resamples=999)
+INVALID = (Problem(name="steal", seriousness="invalid", text="half of it"),)
+
+
+def compared(*tests: LoadTest, aa: tuple[LoadTest, ...] = (), **options: bool) -> ComparisonResult:
+    return compare_load(tests, aa, options=OPTIONS, **options)
+
+
+def verdicts(result: ComparisonResult) -> dict[str, str]:
+    return {metric.metric: metric.verdict for metric in result.comparisons[0].metrics}
+
+
+def test_more_missed_deadlines_are_worse_and_fewer_better() -> None:
+    few, many = load_test("a", 1, misses=0.01), load_test("b", 2, misses=0.08)
+    result = compared(few, many)
+    assert result.verdict == verdicts(result)["deadline_miss_ratio"] == "worse"
+    effect = result.comparisons[0].metrics[0].effect
+    assert effect == pytest.approx(0.07, abs=0.02)
+    assert "miss ratio worse" in result.comparisons[0].reason
+    assert verdicts(compared(many, few))["deadline_miss_ratio"] == "better"
+    assert compared(few, many, load_test("c", 3, misses=0.01)).verdict == "worse"
+
+
+def test_longer_rounds_are_worse_and_what_is_alike_is_equal() -> None:
+    a = load_test("a", 1)
+    found = verdicts(compared(a, load_test("b", 2, scale=1.2)))
+    assert found["response_p50"] == found["response_p99"] == "worse"
+    assert set(verdicts(compared(a, load_test("b", 2))).values()) == {"equal"}
+
+
+def test_a_run_has_its_own_figures_skipped_releases_are_missed_and_told() -> None:
+    test = load_test("a", 1, form="periodic", misses=0.1, normal=(0, 8), repeats=1)
+    runs = {run.key.text: run for run in test.every}
+    run, without = runs["n008.plain.0001"], runs[f"n008.{REFERENCE}.0001"]
+    figure = side_of(test).runs["n008.plain.0001"]
+    low, high = run.window_ns
+    last = high - test.deadline_ns
+    counted = (run.rounds.release_ns >= low) & (run.rounds.release_ns <= last)
+    responses = np.sort(run.rounds.response_ns[counted])
+    assert figure.values["response_max"] == responses[-1]
+    assert figure.values["response_p50"] == responses[-(-len(responses) // 2) - 1]
+    assert figure.values["work_lost"] == pytest.approx(
+        1 - sum(run.normal_units) / sum(without.normal_units)
+    )
+    skipped = sum(
+        low <= release + step * 20_000_000 <= last
+        for release, many in zip(run.rounds.release_ns, run.rounds.skipped, strict=True)
+        for step in range(1, int(many) + 1)
+    )
+    released = len(responses) + skipped
+    late = int((responses > test.deadline_ns).sum())
+    assert skipped > 0
+    assert figure.values["deadline_miss_ratio"] == (late + skipped) / released
+    assert figure.lost == skipped / released
+
+
+def test_cells_are_numbers_of_threads_in_their_order() -> None:
+    tests = [load_test(name, n, normal=(1, 2, 10), repeats=1) for n, name in enumerate("ab")]
+    metrics = compared(*tests).comparisons[0].metrics
+    groups = ["1 ordinary thread", "2 ordinary threads", "10 ordinary threads"]
+    assert [cell.group for cell in metrics[0].cells] == groups
+    assert Cell("2", 0, 0, 0, 0) < Cell("10", 0, 0, 0, 0) < Cell("a", 0, 0, 0, 0)
+
+
+def test_nothing_can_be_lost_by_no_thread() -> None:
+    """At 0 ordinary threads there is no work: that cell alone is not in the metric."""
+    work = compared(load_test("a", 1), load_test("b", 2)).comparisons[0].metrics[-1]
+    assert [cell.group for cell in work.cells] == ["4 ordinary threads", "8 ordinary threads"]
+    assert work.effect is not None and work.low is not None and work.high is not None
+    assert work.low <= work.effect <= work.high
+
+
+def test_measured_load_tests_decide_nothing_without_a_repeat() -> None:
+    a, b = (
+        load_test(name, seed, measured=True, misses=misses)
+        for name, seed, misses in (("a", 1, 0.0), ("b", 2, 0.2))
+    )
+    result = compared(a, b)
+    assert result.verdict == "undecided"
+    assert set(verdicts(result).values()) == {"undecided"}
+    assert "another --name" in result.comparisons[0].reason
+    assert "no-aa-repeat" in {finding.id for finding in result.findings}
+    repeats = (load_test("a2", 3, measured=True), load_test("a3", 4, measured=True))
+    gated = compared(a, b, aa=repeats)
+    assert gated.verdict == "worse"
+    assert gated.comparisons[0].metrics[0].gate_basis.endswith("18 runs each")
+    ungated = compare_load([a, b], options=load_options(ungated=True, resamples=999))
+    assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
+
+
+ONE = {"repeats": 1}
+REFUSED: dict[str, tuple[Callable[[], tuple[LoadTest, ...]], str]] = {
+    "form": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, form="periodic", **ONE)),
+             "form: back-to-back .a. . periodic .b."),
+    "round": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, round=5_000_000, **ONE)),
+              "round: 10 ms .a. . 5 ms .b."),
+    "deadline": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, deadline=20_000_000, **ONE)),
+                 "deadline: 15 ms .a. . 20 ms .b."),
+    "priority": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, priority=50, **ONE)),
+                 "priority: 99 .a. . 50 .b."),
+    "policy": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, policy="other", **ONE)),
+               "policy: fifo .a. . other .b."),
+    "normal": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, normal=(0, 4), **ONE)),
+               "normal: 0, 4, 8 .a. . 0, 4 .b."),
+    "length": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, seconds=2.0, **ONE)),
+               "seconds: 1.0 .a. . 2.0 .b."),
+    "twice": (lambda: (load_test("a", 1, **ONE),) * 2, "a load test compared with itself"),
+    "kind": (lambda: (load_test("a", 1, **ONE), load_test("b", 2, measured=True, **ONE)),
+             "a is simulated, the other load test is measured"),
+    "unfinished": (lambda: (load_test("a", 1), lacking("b", 2)), "b is unfinished: 5 of 30 runs"),
+    "empty": (lambda: (load_test("a", 1, **ONE), doubted(load_test("b", 2, **ONE), lambda r: True)),
+              "b has no run that counts"),
+}  # fmt: skip
+
+
+def lacking(name: str, seed: int) -> LoadTest:
+    """Without the last repeat of every cell."""
+    whole = load_test(name, seed)
+    runs = [run for run in whole.every if run.key.repeat < 6]
+    return of_runs(name, runs, asked(seed=seed))
+
+
+def doubted(test: LoadTest, chosen: Callable[[LoadRun], bool]) -> LoadTest:
+    """With some of its runs invalid."""
+    runs = [evolve(run, problems=INVALID) if chosen(run) else run for run in test.every]
+    return evolve(test, every=tuple(runs))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_asked_something_else_is_refused_with_what_differs(name: str) -> None:
+    make, words = REFUSED[name]
+    with pytest.raises(UsageError) as caught:
+        compared(*make())
+    told = "\n".join([str(caught.value), *caught.value.details])
+    assert caught.value.hint
+    assert re.search(words, told), told
+
+
+def test_a_repeat_elsewhere_is_no_repeat() -> None:
+    other = evolve(load_test("c", 3), platform={"kernel": "6.13", "fingerprint": "f"})
+    with pytest.raises(UsageError, match="--aa c is no repeat of a: another kernel, another pree"):
+        compared(load_test("a", 1), load_test("b", 2), aa=(other,))
+
+
+def test_unfinished_and_mixed_are_labelled_where_they_are_allowed() -> None:
+    a = load_test("a", 1)
+    assert "partial: b unfinished" in compared(a, lacking("b", 2), partial=True).labels
+    mixed = compared(a, load_test("c", 2, measured=True), allow_mixed=True)
+    assert "simulated beside measured" in mixed.labels
+
+
+def test_a_number_of_threads_that_the_other_never_bore_is_not_hidden() -> None:
+    broken = doubted(load_test("b", 2, scale=0.8), lambda run: run.key.normal == 8)
+    result = compared(load_test("a", 1), broken)
+    assert result.verdict == "undecided"
+    assert "8 ordinary threads" in result.comparisons[0].reason
+    assert "left out as invalid: 6 of 18 runs of b" in result.comparisons[0].reason
+    assert "load-invalid-runs" in {finding.id for finding in result.findings}
+
+
+def test_who_skips_releases_is_not_better_by_the_rounds_that_are_left() -> None:
+    a = load_test("a", 1, form="periodic", normal=(0, 2))
+    rounds = [run.rounds for run in load_test("b", 2, form="periodic", normal=(0, 2)).every]
+    b = load_test("b", 2, form="periodic", normal=(0, 2), scale=0.8)
+    skipping = [
+        evolve(run, rounds=evolve(run.rounds, skipped=run.rounds.skipped * 0 + 1))
+        if len(run.rounds)
+        else run
+        for run in b.every
+    ]
+    result = compared(a, evolve(b, every=tuple(skipping)))
+    assert any(map(len, rounds))
+    assert verdicts(result)["response_p50"] == "undecided"
+    assert verdicts(result)["deadline_miss_ratio"] == "worse"
+    assert any("of the releases were skipped" in each.message for each in result.findings)
+
+
+def test_other_work_in_a_round_and_other_cpus_are_told() -> None:
+    a = load_test("a", 1, **ONE)
+    b = evolve(load_test("b", 2, **ONE), additions=80_000_000, cpus=(0, 1))
+    result = compared(a, b)
+    (finding,) = [each for each in result.findings if each.id == "load-rounds-differ"]
+    assert "40,000,000 additions in a and 80,000,000 in b: each takes 10 ms" in finding.message
+    assert "CPUs of the threads: 0, 1, 2, 3 | 0, 1" in result.differences
+    alike = compared(a, evolve(b, additions=40_400_000))
+    assert "load-rounds-differ" not in {each.id for each in alike.findings}
+
+
+def effect(condition: str, normal: int = 8, change: float = -1.0) -> Effect:
+    estimate = Estimate(value=change, low=change - 0.5, high=change + 0.5)
+    return Effect(
+        condition=condition, normal=normal, pairs=3, failures_before=1.0, verdict="fewer failures",
+        failures_after=1 + change, failures=estimate, p99_ns=Estimate(value=-2e6),
+    )  # fmt: skip
+
+
+def with_effects(test: LoadTest, *effects: Effect) -> LoadTest:
+    return evolve(test, summary=evolve(test.summary, effects=effects))
+
+
+def test_effects_of_remedies_that_both_tried_are_beside_each_other() -> None:
+    a = with_effects(load_test("a", 1, **ONE), effect("pin"), effect("smt"))
+    b = with_effects(load_test("b", 2, **ONE), effect("pin", change=-0.25), effect("governor"))
+    result = compared(a, b)
+    (pin,) = result.remedies
+    assert (pin.condition, pin.normal) == ("pin", 8)
+    assert [each.failures.value for each in pin.effects if each] == [-1.0, -0.25]
+    page = render_comparison(result, [Summary(mode="load", rows=(), sets=())] * 2)
+    assert "Remedies on each side" in page and "-0.25 [-0.75, 0.25]" in page
+    assert "Load tests" in page and "SIMULATED" in page and "By ordinary threads" in page
+    (chart,) = [c for c in overlay_charts([a.summary, b.summary]) if "remedies" in c.name]
+    assert [curve.label for curve in chart.panels[0].curves] == ["a", "b"]
+    assert chart.panels[0].categories == ("pin",)
+
+
+def test_a_page_without_remedies_has_no_table_of_them() -> None:
+    result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
+    assert result.remedies == ()
+    page = render_comparison(result, [Summary(mode="load", rows=(), sets=())] * 2)
+    assert "Remedies on each side" not in page
+    assert "task sets" not in page.split("<script", 1)[0]
+
+
+def test_the_figures_have_a_curve_for_each_side() -> None:
+    tests = [load_test("a", 1, **ONE), load_test("b", 2, misses=0.2, **ONE)]
+    along, *responses = overlay_charts([test.summary for test in tests])
+    assert [curve.label for curve in along.panels[0].curves] == ["a", "b"]
+    assert [chart.option for chart in responses] == [
+        "8 ordinary threads", "4 ordinary threads", "0 ordinary threads",
+    ]  # fmt: skip
+    assert {len(chart.panels[0].curves) for chart in responses} == {2}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("runs")
+    for seed, name in enumerate(("a", "b")):
+        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--seconds", "500ms"]
+        words += ["--remedies", "pin,rt-bandwidth", "--name", name, "--seed", str(seed)]
+        assert main([*words, "--no-figures", "--no-trace", "--runs", str(runs)]) == 0
+    (runs / "campaign").mkdir()
+    (runs / "campaign" / CAMPAIGN_FILE).write_text("{}", encoding="utf-8")
+    shutil.copytree(runs / "b", runs / "half")
+    for path in sorted((runs / "half" / "runs").glob("*.0003.json")):
+        path.unlink()
+    return runs
+
+
+def test_the_command_compares_load_tests(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    options = ["--runs", str(folders), "--json", "--no-figures"]
+    assert main(["compare", "a", "b", *options]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert [m["metric"] for m in plain["comparisons"][0]["metrics"]] == list(LOAD_METRICS)
+    assert plain["parameters"]["settings"]["round"] == "10 ms"
+    assert plain["parameters"]["minimum_effect"] == 0.05
+    page = Path(plain.pop("report"))
+    assert (
+        json.loads((page.parent / "comparison.json").read_text())["remedies"] == plain["remedies"]
+    )
+    assert {row["condition"] for row in plain["remedies"]} == {"pin", "rt-bandwidth", "all"}
+    assert plain["remedies"][0]["effects"][1]["failures"].keys() == {"value", "low", "high"}
+    failing = ["--fail-on", "undecided", "--metric", "deadline_miss_ratio"]
+    assert main(["compare", "a", "b", *options, *failing]) == 1
+    assert "b against a is undecided" in capsys.readouterr().err
+
+
+def test_the_terminal_has_verdict_metrics_and_remedies(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    words = ["--runs", str(folders), "--no-figures", "--partial"]
+    assert main(["compare", "a", "half", *words]) == 0
+    told = capsys.readouterr().out
+    assert "PARTIAL: half unfinished" in told and "SIMULATED" in told
+    assert "work lost" in told and "rt-bandwidth" in told and "half: failures/s" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a"], "two load tests are needed"),
+        (["a", "a"], "named twice"),
+        (["a", "nix"], "there is no campaign nix"),
+        (["a", "campaign"], "campaign is a campaign, beside it a load test is named"),
+        (["campaign", "a"], "a is a load test, beside it a campaign is named"),
+        (["a", "half"], "half is unfinished: 7 of 21 runs are missing"),
+        (["a", "b", "--metric", "slowdown"], "is not a metric"),
+        (["a", "b", "--per-cpu"], "--per-cpu is of latency matrices"),
+        (["a", "b", "--aa", "campaign"], "they have nothing in common"),
+    ],
+)
+def test_a_wrong_command_is_one_line(
+    folders: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    capsys.readouterr()
+    assert main(["compare", *arguments, "--runs", str(folders)]) == 2
+    told = capsys.readouterr().err
+    assert words in told and len(told.splitlines()) == 1
+
+
+def test_every_difference_of_two_questions_is_listed(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--normal", "0", "--remedies", "none", "--repeats", "1", "--seconds", "1"]
+    words += ["--form", "periodic", "--priority", "50", "--no-figures", "--name", "other"]
+    assert main(["load", "--simulated", *words, "--runs", str(tmp_path)]) == 0
+    capsys.readouterr()
+    other = str(tmp_path / "other")
+    assert main(["compare", "a", other, "--runs", str(folders)]) == 2
+    told = capsys.readouterr().err
+    for name in ("form", "period", "deadline", "priority", "normal", "seconds"):
+        assert f"{name}: " in told
+    assert "a missed deadline depends on each of these" in told
+
+
+def test_plain_values_of_a_comparison_are_json() -> None:
+    result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
+    assert json.loads(json.dumps(attrs.asdict(result)))["parameters"]["of"] == "load"
