@@ -13,15 +13,16 @@ Poisson process, ``--stalls`` of them in a mean run, more in some sessions than 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 import numpy as np
-from pools import POOLS, compact, measure
+from pools import POOLS, compact, measure, share
 
-from deadbeat.analysis.aa import LOAD_POOL, Pool, pool_to_plain
+from deadbeat.analysis.aa import LOAD_POOL, Pool, draw, pool_to_plain, read_pool
+from deadbeat.analysis.compare_sides import compare_sides
 from deadbeat.analysis.load_compare import load_options, read_load, side_of_runs
 from deadbeat.analysis.sides import Side
 from deadbeat.loadtest.plan import ask_for, plan
@@ -118,6 +119,40 @@ def _stalled(rounds: Rounds, random: np.random.Generator, stalls: int) -> Rounds
     return attrs.evolve(rounds, finish_ns=finish)
 
 
+def measure_misses(path: Path, comparisons: int) -> None:
+    """Power where the other side misses more deadlines, in occasions of one to six rounds."""
+    pool, random = read_pool(path), np.random.default_rng(7)
+    for more in MORE:
+        for metrics in (("deadline_miss_ratio",), LOAD_METRICS):
+            options = load_options(metrics=metrics, ungated=True)
+            worse = 0
+            for _ in range(comparisons):
+                baseline, other, *again = draw(pool, random, sides=4)
+                missing = _missing(other, more, random)
+                found = compare_sides(baseline, missing, again, options=options)
+                worse += found.verdict == "worse"
+            share(
+                f"{path.stem}: power, {more:g} more occasions of failure a second, 2 --aa,"
+                f" {'all metrics' if metrics == LOAD_METRICS else 'misses alone'}",
+                "reported",
+                worse,
+                comparisons,
+            )
+
+
+def _missing(side: Side, more: float, random: np.random.Generator) -> Side:
+    rounds = _SPEC.seconds * 1e9 / _SPEC.round_ns
+
+    def failing(values: Mapping[str, float | None]) -> dict[str, float | None]:
+        occasions = int(random.poisson(more * _SPEC.seconds))
+        added = float(random.integers(1, 7, occasions).sum()) / rounds
+        before = values["deadline_miss_ratio"] or 0.0
+        return {**values, "deadline_miss_ratio": min(before + added, 1.0)}
+
+    runs = {key: attrs.evolve(run, values=failing(run.values)) for key, run in side.runs.items()}
+    return attrs.evolve(side, runs=runs)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--comparisons", type=int, default=400)
@@ -134,6 +169,7 @@ def main() -> None:
     else:
         for path in sorted(POOLS.glob(f"{LOAD_POOL}*.json")):
             measure(path, options.comparisons, options_of=load_options, what="response")
+            measure_misses(path, options.comparisons // 4)
 
 
 if __name__ == "__main__":
