@@ -23,7 +23,7 @@ from pools import POOLS, compact, measure, share
 
 from deadbeat.analysis.aa import LOAD_POOL, Pool, draw, pool_to_plain, read_pool
 from deadbeat.analysis.compare_sides import compare_sides
-from deadbeat.analysis.load_compare import load_options, read_load, side_of_runs
+from deadbeat.analysis.load_compare import blocks_of, load_options, read_load, side_of, side_of_runs
 from deadbeat.analysis.sides import Side
 from deadbeat.loadtest.plan import ask_for, plan
 from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
@@ -36,7 +36,7 @@ from deadbeat.store.files import FORMAT, atomic_write, tool_version
 MORE = (0.5, 1.0, 2.0)
 #: Of what is made up: sessions, and deviations of a session, a run, and a session's rate of stalls.
 _SESSIONS, _SESSION, _RUN, _RATE = 10, 0.03, 0.02, 0.3
-_SPEC = LoadSpec(normal=(0, 2, 4, 8), repeats=6, remedies=(), trace=False)
+_SPEC = LoadSpec(normal=(0, 2, 4, 8), repeats=6, remedy_repeats=6, remedies=(), trace=False)
 
 
 def record(file: Path, paths: Sequence[Path], note: str) -> None:
@@ -50,11 +50,7 @@ def record(file: Path, paths: Sequence[Path], note: str) -> None:
         "invalid": [sum(not run.valid for run in test.every) for test in tests],
         "note": note,
     }
-    sides = [
-        side_of_runs(test.name, test.every, deadline_ns=test.deadline_ns, period_ns=test.period_ns)
-        for test in tests
-    ]
-    write(file, sides, circumstances)
+    write(file, [side_of(test) for test in tests], circumstances)
 
 
 def write(file: Path, sides: Sequence[Side], circumstances: dict[str, object]) -> None:
@@ -72,12 +68,21 @@ def make_up(file: Path, *, stalls: float) -> None:
     sides = []
     for session in range(_SESSIONS):
         speed, rate = random.lognormal(0, _SESSION), stalls * random.lognormal(0, _RATE)
+        planned = plan(spec, {})
         runs = [
             _run(engine, attrs.evolve(spec, seed=session), key, random, (speed, rate))
-            for key in plan(spec, {})
+            for key in planned
         ]
         name = f"made-up-{session + 1:02d}"
-        sides.append(side_of_runs(name, runs, deadline_ns=spec.deadline, period_ns=None))
+        sides.append(
+            side_of_runs(
+                name,
+                runs,
+                blocks=blocks_of(spec, planned),
+                deadline_ns=spec.deadline,
+                period_ns=None,
+            )
+        )
     note = (
         f"simulated engine: a run's speed varies by {_RUN:.0%}, a session's by {_SESSION:.0%};"
         f" {stalls:g} stalls in a run, by {_RATE:.0%} more or fewer in a session"

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.analysis.load import summarise_load
-from deadbeat.analysis.load_compare import LoadTest, settings_of
+from deadbeat.analysis.load_compare import LoadTest, blocks_of, settings_of
 from deadbeat.analysis.load_scene import Machine
 from deadbeat.loadtest.plan import ask_for, plan
 from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
@@ -24,7 +24,8 @@ LATE_NS = 30_000_000
 def asked(*, normal: Sequence[int] = (0, 4, 8), repeats: int = 6, **changes: object) -> LoadSpec:
     """What a made-up load test asks, resolved."""
     given = {"normal": tuple(normal), "repeats": repeats, "seconds": 1.0, **changes}
-    spec = LoadSpec(**{"remedies": (), "trace": False, **given})  # type: ignore[arg-type]
+    given = {"remedies": (), "trace": False, "remedy_repeats": repeats, **given}
+    spec = LoadSpec(**given)  # type: ignore[arg-type]
     return resolve(spec, SimulatedLoad().cpus())
 
 
@@ -85,6 +86,7 @@ def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
         settings=settings_of(spec),
         platform=PLATFORM,
         planned=planned,
+        blocks=blocks_of(spec, planned),
         normal=spec.normal or (),
         deadline_ns=spec.deadline,
         period_ns=spec.period,

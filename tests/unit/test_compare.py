@@ -446,7 +446,7 @@ def test_json_keeps_its_shape(runs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert plain["verdict"] == "worse"
     assert set(plain) == {
         *("campaigns", "comparisons", "differences", "findings", "labels", "parameters"),
-        *("report", "verdict"),
+        *("remedies", "report", "verdict"),
     }
     (comparison,) = plain["comparisons"]
     assert set(comparison) == {

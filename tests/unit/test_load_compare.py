@@ -19,7 +19,7 @@ from deadbeat.analysis.sides import Cell
 from deadbeat.cli.main import main
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import Problem
+from deadbeat.model.latency import Problem, Replaced
 from deadbeat.model.load import REFERENCE, LoadRun
 from deadbeat.model.load_summary import Effect, Estimate
 from deadbeat.model.results import Summary
@@ -81,6 +81,19 @@ def test_a_run_has_its_own_figures_skipped_releases_are_missed_and_told() -> Non
     assert skipped > 0
     assert figure.values["deadline_miss_ratio"] == (late + skipped) / released
     assert figure.lost == skipped / released
+
+
+def test_blocks_are_those_of_the_plan_where_the_most_threads_have_twice_the_runs() -> None:
+    test = load_test("a", 1, repeats=2, remedy_repeats=4)
+    runs = side_of(test).runs
+    most = [runs[f"n008.plain.{repeat:04d}"] for repeat in range(1, 5)]
+    assert [run.block for run in most] == ["0001", "0001", "0002", "0002"]
+    assert {runs["n004.plain.0002"].block} == {"0002"}
+    known = {run.key.text: run for run in test.every}
+    work, without = (
+        sum(known[key].normal_units) for key in ("n008.plain.0004", f"n008.{REFERENCE}.0002")
+    )
+    assert most[3].values["work_lost"] == pytest.approx(1 - work / without)
 
 
 def test_cells_are_numbers_of_threads_in_their_order() -> None:
@@ -219,6 +232,15 @@ def test_other_work_in_a_round_and_other_cpus_are_told() -> None:
     assert "load-rounds-differ" not in {each.id for each in alike.findings}
 
 
+def test_runs_that_were_repeated_because_they_were_invalid_are_told() -> None:
+    a, b = load_test("a", 1, **ONE), load_test("b", 2, **ONE)
+    before = Replaced(started="2026-01-01T00:00:00Z", problems=INVALID)
+    again = evolve(b, every=(evolve(b.every[0], replaced=(before,)), *b.every[1:]))
+    assert "load-repeated-runs" not in {each.id for each in compared(a, b).findings}
+    (finding,) = [each for each in compared(a, again).findings if each.id == "load-repeated-runs"]
+    assert finding.message.startswith("1 of 5 runs of b")
+
+
 def effect(condition: str, normal: int = 8, change: float = -1.0) -> Effect:
     estimate = Estimate(value=change, low=change - 0.5, high=change + 0.5)
     return Effect(
@@ -317,7 +339,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(
         (["a", "nix"], "there is no campaign nix"),
         (["a", "campaign"], "campaign is a campaign, beside it a load test is named"),
         (["campaign", "a"], "a is a load test, beside it a campaign is named"),
-        (["a", "half"], "half is unfinished: 7 of 21 runs are missing"),
+        (["a", "half"], "half is unfinished: 7 of "),
         (["a", "b", "--metric", "slowdown"], "is not a metric"),
         (["a", "b", "--per-cpu"], "--per-cpu is of latency matrices"),
         (["a", "b", "--aa", "campaign"], "they have nothing in common"),

@@ -1,7 +1,8 @@
 """`deadbeat compare` of load tests: two kernels, two preemption models, two boards.
 
 The unit is the run, never the round: rounds of one run share what the machine did. A cell is a
-number of ordinary threads, without a remedy; runs of the same repeat are paired and share a block.
+number of ordinary threads, without a remedy; runs of one key are paired, and those of the plan's
+blocks were measured close together.
 docs/explanation/comparing-load-tests.md.
 """
 
@@ -23,9 +24,10 @@ from deadbeat.analysis.load_view import summary_of
 from deadbeat.analysis.sides import Cell, RunFigure, Side
 from deadbeat.analysis.vocabulary import LOADS
 from deadbeat.loadtest.place import planned_keys
+from deadbeat.loadtest.plan import block_of
 from deadbeat.loadtest.spec import LoadSpec, read_spec
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult, RemedyEffects
-from deadbeat.model.load import PLAIN, REFERENCE, LoadKey, LoadRun
+from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.model.results import Finding
 from deadbeat.store.load import LoadStore
@@ -48,6 +50,7 @@ class LoadTest:
         settings: What must agree, from its specification, in words.
         platform: Where it was measured, as JSON values.
         planned: Every run there should be.
+        blocks: Of each of them: which were measured close together.
         normal: Numbers of ordinary threads.
         deadline_ns, period_ns: Of its rounds; ``period_ns`` None back to back.
         additions: Of a round.
@@ -61,6 +64,7 @@ class LoadTest:
     settings: Mapping[str, Any]
     platform: Mapping[str, Any] = field(repr=False)
     planned: tuple[LoadKey, ...] = field(repr=False)
+    blocks: Mapping[LoadKey, int] = field(repr=False)
     normal: tuple[int, ...]
     deadline_ns: int
     period_ns: int | None
@@ -100,13 +104,15 @@ def read_load(path: Path) -> LoadTest:
     runs = tuple(store.runs())
     assert spec.deadline is not None
     assert spec.round is not None
+    planned = planned_keys(store)
     return LoadTest(
         name=path.resolve().name,
         path=str(path),
         every=runs,
         settings=settings_of(spec),
         platform=to_plain(store.platform),
-        planned=planned_keys(store),
+        planned=planned,
+        blocks=blocks_of(spec, planned),
         normal=spec.normal or (),
         deadline_ns=spec.deadline,
         period_ns=spec.period,
@@ -114,6 +120,11 @@ def read_load(path: Path) -> LoadTest:
         cpus=spec.cpus or (),
         summary=summary_of(store, runs),
     )
+
+
+def blocks_of(spec: LoadSpec, planned: Iterable[LoadKey]) -> dict[LoadKey, int]:
+    """Run -> its block; of all but the traced one, which stands in none."""
+    return {key: block_of(spec, key) for key in planned if key.condition != TRACED}
 
 
 def settings_of(spec: LoadSpec) -> dict[str, Any]:
@@ -164,7 +175,7 @@ def compare_load(
         repeats,
         way=way,
         options=options,
-        findings=[*_invalid(every), *_other_rounds(tests)],
+        findings=[*_of_tests(every), *_other_rounds(tests)],
         parameters={"additions": [test.additions for test in tests]},
     )
     return attrs.evolve(
@@ -180,12 +191,21 @@ def compare_load(
 def side_of(test: LoadTest) -> Side:
     """The runs without a remedy that count, as plain figures."""
     return side_of_runs(
-        test.name, test.every, deadline_ns=test.deadline_ns, period_ns=test.period_ns
+        test.name,
+        test.every,
+        blocks=test.blocks,
+        deadline_ns=test.deadline_ns,
+        period_ns=test.period_ns,
     )
 
 
 def side_of_runs(
-    name: str, runs: Iterable[LoadRun], *, deadline_ns: int, period_ns: int | None
+    name: str,
+    runs: Iterable[LoadRun],
+    *,
+    blocks: Mapping[LoadKey, int],
+    deadline_ns: int,
+    period_ns: int | None,
 ) -> Side:
     """The same of runs by themselves; those of `REFERENCE` say what work is lost."""
     figures = [
@@ -194,21 +214,21 @@ def side_of_runs(
         if run.valid and run.key.condition in (PLAIN, REFERENCE)
     ]
     without = {
-        (key.normal, key.repeat): each.work_per_s
+        (key.normal, blocks[key]): each.work_per_s
         for each in figures
         if (key := each.run.key).condition == REFERENCE
     }
     return Side(
         name=name,
         runs={
-            key.text: _figure(each, without.get((key.normal, key.repeat)))
+            key.text: _figure(each, blocks[key], without.get((key.normal, blocks[key])))
             for each in figures
             if (key := each.run.key).condition == PLAIN
         },
     )
 
 
-def _figure(figures: Figures, without: float | None) -> RunFigure:
+def _figure(figures: Figures, block: int, without: float | None) -> RunFigure:
     """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
     run, released = figures.run, figures.released
     responses = np.sort(figures.response_ns)
@@ -216,7 +236,7 @@ def _figure(figures: Figures, without: float | None) -> RunFigure:
     work = figures.work_per_s
     return RunFigure(
         cell=_cell(run.key.normal),
-        block=f"{run.key.repeat:04d}",
+        block=f"{block:04d}",
         values={
             "deadline_miss_ratio": figures.failures / released if released else None,
             "response_p50": _rank(responses, 50),
@@ -261,7 +281,7 @@ def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
             yield RemedyEffects(condition=condition, normal=normal, effects=(effect, *others))
 
 
-def _invalid(every: Sequence[LoadTest]) -> Iterator[Finding]:
+def _of_tests(every: Sequence[LoadTest]) -> Iterator[Finding]:
     for test in every:
         invalid = sum(not run.valid for run in test.every)
         if invalid:
@@ -270,6 +290,16 @@ def _invalid(every: Sequence[LoadTest]) -> Iterator[Finding]:
                 severity="warning",
                 message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
                 cure=f"deadbeat show {test.name} tells why",
+                where=test.name,
+            )
+        repeated = sum(bool(run.replaced) for run in test.every)
+        if repeated:
+            yield Finding(
+                id="load-repeated-runs",
+                severity="warning",
+                message=f"{repeated} of {len(test.every)} runs of {test.name} were invalid and"
+                " measured again: a selection that the other side may not have",
+                cure="compare load tests that were measured in one go (--fresh)",
                 where=test.name,
             )
 

@@ -184,8 +184,8 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable, tuple[Path,
     for name, (kind, _) in zip(names, places, strict=True):
         if kind is not first:
             raise UsageError(
-                f"{name} is a {kind.place.noun}, beside it a {first.place.noun} is named: they have nothing in"
-                " common",
+                f"{name} is a {kind.place.noun}, beside it a {first.place.noun} is named: they"
+                " have nothing in common",
                 "compare campaigns with campaigns (deadbeat profile, stress), matrices with"
                 " matrices (deadbeat latency), load tests with load tests (deadbeat load)",
             )

@@ -70,6 +70,16 @@ def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
     return range(first + 1, last + 1)
 
 
+def block_of(spec: LoadSpec, key: LoadKey) -> int:
+    """The block that a run of `plan` stands in: those of one were measured close together."""
+    found = Cell(key.normal, key.condition)
+    return next(
+        block
+        for block in range(1, spec.repeats + 1)
+        if key.repeat in _repeats_in(spec, found, block)
+    )
+
+
 def seconds_of(spec: LoadSpec, runs: int) -> float:
     """About how long so many runs take."""
     return runs * (spec.seconds + OVERHEAD_S)

@@ -135,12 +135,12 @@ class RemedyEffects:
 
     Attributes:
         condition: The remedy's name, or ``all``.
-        normal: Ordinary threads.
+        normal: Ordinary threads; None: every number of them together.
         effects: In the order of the results that are compared; None where one does not have it.
     """
 
     condition: str
-    normal: int
+    normal: int | None
     effects: tuple[Effect | None, ...]
 
 

@@ -532,6 +532,15 @@ DOUBTS: tuple[Doubt, ...] = (
         """See in which cells they are and why; repeat the test when the machine is quieter.""",
     ),
     _doubt(
+        "load-repeated-runs",
+        "Runs of a load test were invalid and measured again",
+        """Only bad runs were repeated, which is a selection, and they were repeated later than the
+        runs they are paired with. What made them invalid may be what one kernel does more often
+        than the other.""",
+        """Compare load tests that were measured in one go, with --fresh; see on the page what the
+        runs were invalid for.""",
+    ),
+    _doubt(
         "load-rounds-differ",
         "A round is not the same work in both load tests",
         """The work of a round is fixed once per test so that it takes the time asked for when

@@ -135,7 +135,7 @@ def _remedies(summaries: Sequence[LoadSummary]) -> list[Chart]:
 
 
 _SHORT = {ALL: "all"}
-_EFFECTS: tuple[tuple[str, str, Callable[[Effect], Estimate], float], ...] = (
+_EFFECTS: tuple[tuple[str, str, Callable[[Effect], Estimate | None], float], ...] = (
     ("Failures", "difference, per second", lambda effect: effect.failures, 1.0),
     ("99 % quantile of response times", "difference (ms)", lambda effect: effect.p99_ns, 1e-6),
 )
@@ -144,14 +144,18 @@ _EFFECTS: tuple[tuple[str, str, Callable[[Effect], Estimate], float], ...] = (
 def _effect_curves(
     sides: Mapping[str, Mapping[str, Effect]],
     names: Sequence[str],
-    value: Callable[[Effect], Estimate],
+    value: Callable[[Effect], Estimate | None],
     scale: float,
 ) -> Iterator[Curve]:
     step = 0.6 / len(sides)
     for look, (side, own) in enumerate(sides.items()):
         # Beside each other, so that no bar hides another.
         shift = step * (look - (len(sides) - 1) / 2)
-        here = [(place, value(own[name])) for place, name in enumerate(names) if name in own]
+        here = [
+            (place, estimate)
+            for place, name in enumerate(names)
+            if name in own and (estimate := value(own[name])) is not None
+        ]
         yield Curve(
             label=side,
             look=look,

@@ -205,7 +205,7 @@ def effects_beside(remedies: Sequence[RemedyEffects]) -> list[list[str]]:
     return [
         [
             condition_words(each.condition),
-            str(each.normal),
+            "any" if each.normal is None else str(each.normal),
             *(cell for effect in each.effects for cell in _effect_cells(effect)),
         ]
         for each in remedies
