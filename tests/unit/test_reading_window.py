@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from helpers.checks import Thread, case, window
 
@@ -72,6 +74,38 @@ def test_cpus_in_words_and_masks() -> None:
     assert mask_cpus("1,00000003") == [0, 1, 32]
     with pytest.raises(UnreadError):
         mask_cpus("x")
+
+
+#: A machine whose every look takes half a millisecond, and in which nothing runs for 40 ms after
+#: the look number AT; WAITED: how much of that the kernel says that the shell waited.
+MACHINE = """
+n=0
+read() {
+    n=$((n + 1)) late=0
+    [ $n -le $AT ] || late=4
+    case $1 in
+    up) up=$((10 + (n / 20 + late) / 100)).$(printf %02d $(((n / 20 + late) % 100))) ;;
+    run) wait=0; [ $late = 0 ] || wait=$WAITED ;;
+    esac
+}
+"""
+
+
+@pytest.mark.parametrize("at", range(100, 106))
+@pytest.mark.parametrize(("waited_ns", "from_below"), [(39_900_000, 0), (0, 1)])
+def test_whoever_waits_at_any_moment_is_not_taken_from_below(
+    at: int, waited_ns: int, from_below: int
+) -> None:
+    words = COMMANDS["gaps"].replace("/proc/uptime", "/dev/null")
+    words = words.replace("/proc/self/schedstat", "/dev/null")
+    done = subprocess.run(
+        ["sh", "-c", f"AT={at} WAITED={waited_ns}\n{MACHINE}\n{words}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    watched, found = gaps(facts_of({"gaps": done.stdout}))
+    assert watched >= 300
+    assert len(found) == 1
+    assert sum(gap.host_ms >= 15 for gap in found) == from_below
 
 
 def test_the_window_is_looked_at_alone_and_gaps_beside_what_is_read() -> None:
