@@ -80,7 +80,17 @@ CASES: Cases = {
     "hardening.kfence": {
         "pass": case({KFENCE: "0\n"}),
         "pass not built": booted(""),
-        "fail": case({KFENCE: "100\n"}, says="sample_interval is 100 ms"),
+        "fail": case({KFENCE: "100\n"}, says="which this kernel does not show"),
+        "fail static keys": case(
+            {KFENCE: "100\n"},
+            says="interrupts every CPU; expected: spikes",
+            outputs=config("KFENCE=y", "KFENCE_STATIC_KEYS=y"),
+        ),
+        "fail no static keys": case(
+            {KFENCE: "100\n"},
+            outputs=config("KFENCE=y"),
+            says="sample_interval is 100 ms | costs a timer; expected",
+        ),
         "unknown": case(outputs=config("KFENCE=y"), refused={KFENCE: DENIED}),
     },
     "hardening.iommu-strict": {
@@ -120,6 +130,13 @@ def test_an_option_reads_what_it_says_and_no_more(option) -> None:
     own = {p for p in seen if p not in general and not p.startswith(("/boot/", "/lib/"))}
     assert own == {*option.reads}
     assert {*option.reads} <= {*READS}
+
+
+def test_samples_are_grave_where_they_interrupt_every_cpu() -> None:
+    cases = CASES["hardening.kfence"]
+    names = ("fail static keys", "fail no static keys", "fail")
+    found = [outcome("hardening.kfence", cases[name]).severity for name in names]
+    assert found == ["medium", "info", "medium"]
 
 
 def test_the_cure_measures_before_it_switches_off() -> None:

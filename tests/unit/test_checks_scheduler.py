@@ -14,6 +14,7 @@ RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}
 ISOLATED = "/sys/devices/system/cpu/isolated"
+MIGRATION = "/proc/sys/kernel/timer_migration"
 FAIR = "/sys/kernel/debug/sched/fair_server/cpu1/runtime"
 FEATURES = "/sys/kernel/debug/sched/features"
 LOCKED = {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}
@@ -120,7 +121,14 @@ CASES: Cases = {
             "group-rt-runtime": "absent\n", **config("RT_GROUP_SCHED=y")}),
         "unknown": case(outputs={"group-rt-runtime": "none\n"}),
     },
-    "scheduler.timer-migration": sysctl("timer_migration", (0, 1)),
+    "scheduler.timer-migration": {
+        "pass": case({**OLD, MIGRATION: "0\n"}, says="= 0 | as wanted"),
+        "pass from 6.9 on": case({**NEW, MIGRATION: "0\n"}, says="other timers of idle CPUs"),
+        "fail": case({**OLD, MIGRATION: "1\n"}, says="= 1 | timers of other CPUs"),
+        "fail from 6.9 on": case({**NEW, MIGRATION: "1\n"}, says="= 1 | high-resolution timers"),
+        "unknown": case(NEW, refused={MIGRATION: "denied: Permission denied"}, says="denied"),
+        "unknown release": case({MIGRATION: "1\n"}),
+    },
     "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
     "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),
     "scheduler.rr-timeslice": sysctl("sched_rr_timeslice_ms", (100, 0)),
@@ -166,10 +174,20 @@ CASES: Cases = {
     },
     "scheduler.hrtick-deadline": {
         "pass": case({FEATURES: "NO_HRTICK HRTICK_DL\n"}),
-        "fail": case({FEATURES: "NO_HRTICK NO_HRTICK_DL\n"}),
+        "pass before 5.12": case({FEATURES: "HRTICK NO_DOUBLE_TICK\n"}, says="HRTICK |"),
+        "fail": case({FEATURES: "HRTICK NO_HRTICK_DL\n"}, says="NO_HRTICK_DL |"),
+        "fail before 5.12": case({FEATURES: "NO_HRTICK NO_DOUBLE_TICK\n"}, says="NO_HRTICK |"),
         "unknown": case(says="debugfs: root only"),
+        "unknown features": case({FEATURES: "NO_DOUBLE_TICK\n"}, says="name no HRTICK"),
     },
 }  # fmt: skip
+
+
+def test_the_feature_is_switched_on_by_the_name_that_this_kernel_has() -> None:
+    cases = CASES["scheduler.hrtick-deadline"]
+    names = ("fail", "fail before 5.12")
+    cures = [outcome("scheduler.hrtick-deadline", cases[name]).cure for name in names]
+    assert cures == [f"echo {word} > {FEATURES}" for word in ("HRTICK_DL", "HRTICK")]
 
 
 def test_the_fair_server_is_graver_for_who_never_sleeps() -> None:

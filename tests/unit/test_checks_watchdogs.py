@@ -31,14 +31,17 @@ def number(path: str, good: str, bad: str, *, built: bool = True) -> Mapping[str
     }
 
 
-def stalls(panic: int = 0, suppress: int = 0, timeout: int = 21, expedited: int = 0) -> Case:
+def stalls(
+    panic: int = 0, suppress: int = 0, timeout: int = 21, expedited: int | None = 0, says: str = ""
+) -> Case:
     values = {
         f"{KERNEL}/panic_on_rcu_stall": panic,
         f"{RCU}/rcu_cpu_stall_suppress": suppress,
         f"{RCU}/rcu_cpu_stall_timeout": timeout,
         f"{RCU}/rcu_exp_cpu_stall_timeout": expedited,
     }
-    return case({path: f"{value}\n" for path, value in values.items()})
+    there = {path: f"{value}\n" for path, value in values.items() if value is not None}
+    return case(there, says=says)
 
 
 def traced(tracer: str = "nop", events: str = "", folder: str = TRACING, **instances: str) -> Case:
@@ -76,8 +79,11 @@ CASES: Cases = {
     "watchdogs.rcu-stall": {
         "pass": stalls(),
         "pass suppressed": stalls(suppress=1, expedited=20),
+        "pass before 5.19": stalls(expedited=None, says="before Linux 5.19"),
+        "pass suppressed panic": stalls(panic=1, suppress=1),
         "fail": stalls(panic=1),
-        "fail short": stalls(expedited=20),
+        "fail before 5.19": stalls(panic=1, expedited=None, says="stops the machine"),
+        "fail short": stalls(expedited=20, says="expedited 20 ms"),
         "unknown": case(),
     },
     "watchdogs.tracing": {

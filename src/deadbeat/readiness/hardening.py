@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.model.readiness import Severity
 from deadbeat.readiness import sources
@@ -61,10 +61,14 @@ class State:
     Attributes:
         on: None: not known.
         words: What tells it: ``on: init_on_free=1``, ``off: CONFIG_... is not set``.
+        severity, lands, expected: In place of the option's own, where the kernel's build decides.
     """
 
     on: bool | None
     words: str
+    severity: Severity | None = None
+    lands: str = ""
+    expected: str = ""
 
 
 @frozen(kw_only=True)
@@ -236,10 +240,28 @@ def _kfence(sight: Sight) -> State:
     path = "/sys/module/kfence/parameters/sample_interval"
     text = stripped(sight.read, path)
     if text is not None:
-        return _told(text != "0", f"sample_interval is {text} ms")
+        return _sampling(sight.option("KFENCE_STATIC_KEYS"), text)
     if sight.option("KFENCE") == "n":
         return _told(False, "CONFIG_KFENCE is not set")
     return _unknown(f"{path} cannot be read")
+
+
+def _sampling(static_keys: str | None, interval: str) -> State:
+    """Only with static keys does a sample change code, for which every CPU is interrupted."""
+    state = _told(interval != "0", f"sample_interval is {interval} ms")
+    if static_keys == "n":
+        return evolve(state, severity="info", lands="a timer", expected="small: no CPU is stopped")
+    if static_keys is None:
+        return evolve(
+            state,
+            lands="a timer; where CONFIG_KFENCE_STATIC_KEYS is y, which this kernel does not show,"
+            " also a switch in the code that interrupts every CPU",
+        )
+    return evolve(
+        state,
+        lands="a timer, and a switch in the code that interrupts every CPU",
+        expected="spikes, once in each sample interval",
+    )
 
 
 def _iommu(sight: Sight) -> State:
@@ -478,9 +500,9 @@ OPTIONS: tuple[Hardening, ...] = (
         name="kfence",
         title="samples of kernel objects are guarded (KFENCE)",
         when="run time",
-        lands="a timer, and a switch in the code that interrupts every CPU",
-        expected="spikes, once in each sample interval",
-        source="Linux Documentation/dev-tools/kfence.rst",
+        lands="a timer; with KFENCE_STATIC_KEYS a switch in the code that interrupts every CPU",
+        expected="with KFENCE_STATIC_KEYS spikes, once in each sample interval; without it small",
+        source="Linux Documentation/dev-tools/kfence.rst; commit 4f612ed3f748 (Linux 5.16)",
         severity="medium",
         state=_kfence,
         reads=("/sys/module/kfence/parameters/sample_interval",),

@@ -22,7 +22,10 @@ def _made(option: Hardening) -> Check:
         if is_unknown(state.words):
             return unknown(state.words.removeprefix("unknown: "))
         if state.on:
-            return failed(state.words, f"costs {option.lands}; expected: {option.expected}")
+            lands, expected = state.lands or option.lands, state.expected or option.expected
+            return failed(
+                state.words, f"costs {lands}; expected: {expected}", severity=state.severity
+            )
         return passed(state.words)
 
     return check_of(

@@ -235,16 +235,22 @@ def _of_version_2(facts: Facts, told: str) -> Verdict:
     "scheduler.timer-migration",
     "timers that move to other CPUs",
     severity="medium",
-    source=f"{sources.TUNED_REALTIME}; {sources.UBUNTU_REALTIME}",
+    source=f"{sources.TUNED_REALTIME}; {sources.UBUNTU_REALTIME}; commit b2cf7507e186 (Linux 6.9)",
     wanted="kernel.timer_migration = 0",
-    reads=("/proc/sys/kernel/timer_migration",),
+    reads=("/proc/sys/kernel/timer_migration", VERSION),
     cure="sysctl -w kernel.timer_migration=0",
 )
 def timer_migration(facts: Facts) -> Verdict:
-    """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one."""
+    """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one. From
+    Linux 6.9 on it holds for high-resolution timers alone."""
+    path = "/proc/sys/kernel/timer_migration"
+    facts.integer(path)
+    alone = release(facts) >= (6, 9)
     return judged(
-        facts, "/proc/sys/kernel/timer_migration", lambda value: value == 0,
-        why="timers of other CPUs may expire on the real-time CPUs",
+        facts, path, lambda value: value == 0,
+        why=f"{'high-resolution ' * alone}timers of other CPUs may expire on the real-time CPUs",
+        well="of high-resolution timers; from Linux 6.9 on other timers of idle CPUs are pulled by"
+        " busy ones whatever it says" * alone,
     )  # fmt: skip
 
 
@@ -416,8 +422,8 @@ def rt_runtime_share(facts: Facts) -> Verdict:
     "scheduler.hrtick-deadline",
     "SCHED_DEADLINE ends its budget on time",
     severity="info",
-    source="kernel/sched/features.h (Linux 5.13)",
-    wanted="HRTICK_DL",
+    source="kernel/sched/features.h; commit e0ee463c93c4 (Linux 5.12)",
+    wanted="HRTICK_DL (before Linux 5.12: HRTICK)",
     reads=(FEATURES, LOCKDOWN, DMESG),
     cure="echo HRTICK_DL > /sys/kernel/debug/sched/features",
 )
@@ -426,9 +432,16 @@ def hrtick_deadline(facts: Facts) -> Verdict:
     words = _features(facts)
     if words is None:
         return shut(facts, FEATURES)
-    if "HRTICK_DL" in words:
-        return passed("HRTICK_DL")
-    return failed("NO_HRTICK_DL", "budgets of SCHED_DEADLINE are enforced at ticks only")
+    # Before Linux 5.12 one word stood for all classes.
+    for name in ("HRTICK_DL", "HRTICK"):
+        if name in words:
+            return passed(name)
+        if f"NO_{name}" in words:
+            return failed(
+                f"NO_{name}", "budgets of SCHED_DEADLINE are enforced at ticks only",
+                cure=f"echo {name} > {FEATURES}",
+            )  # fmt: skip
+    return unknown("the features of this kernel name no HRTICK")
 
 
 def _features(facts: Facts) -> set[str] | None:

@@ -10,7 +10,7 @@ from deadbeat.readiness.check import Verdict, check, failed, passed
 from deadbeat.readiness.facts import CONFIG, Facts, UnreadError
 from deadbeat.readiness.reading_cpus import CPUINFO, is_x86, meant
 from deadbeat.readiness.reading_options import lacking, numbers, without
-from deadbeat.readiness.reading_values import cpus_text, few, judged
+from deadbeat.readiness.reading_values import absent, cpus_text, few, judged
 from deadbeat.readiness.reading_window import WINDOW, tasks
 
 _KERNEL = "/proc/sys/kernel"
@@ -24,8 +24,8 @@ _STALLS = (
     f"{_KERNEL}/panic_on_rcu_stall",
     f"{_RCU}/rcu_cpu_stall_suppress",
     f"{_RCU}/rcu_cpu_stall_timeout",
-    f"{_RCU}/rcu_exp_cpu_stall_timeout",
 )
+_EXPEDITED = f"{_RCU}/rcu_exp_cpu_stall_timeout"
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _TRACERS = tuple(f"{folder}/current_tracer" for folder in _TRACEFS)
 _EVENTS = tuple(f"{folder}/set_event" for folder in _TRACEFS)
@@ -136,20 +136,24 @@ def stat_interval(facts: Facts) -> Verdict:
     severity="low",
     source="Linux Documentation/RCU/stallwarn.rst",
     wanted="no panic at a stall, expedited time-out of 1 s or more",
-    reads=_STALLS,
-    cure="sysctl -w kernel.panic_on_rcu_stall=0;"
-    f" echo 0 > {_RCU}/rcu_exp_cpu_stall_timeout",
-)  # fmt: skip
+    reads=(*_STALLS, _EXPEDITED),
+    cure=f"echo 0 > {_EXPEDITED}",
+)
 def rcu_stall(facts: Facts) -> Verdict:
     """A real-time task that keeps its CPU stalls RCU; the report of it is long and loud."""
-    panic, suppressed, timeout, expedited = (facts.integer(path) for path in _STALLS)
-    found = f"time-out {timeout} s, expedited {expedited} ms, panic {panic}"
+    panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
+    found = f"time-out {timeout} s, panic {panic}"
+    if suppressed:
+        return passed(f"{found}, suppressed", "a stall is neither told nor acted upon")
     if panic:
         return failed(
-            found, f"a task that keeps its CPU for {timeout} s stops the machine", severity="high"
-        )
-    if suppressed:
-        return passed(f"{found}, suppressed")
+            found, f"a task that keeps its CPU for {timeout} s stops the machine", severity="high",
+            cure="sysctl -w kernel.panic_on_rcu_stall=0",
+        )  # fmt: skip
+    if absent(facts, _EXPEDITED):
+        return passed(found, "before Linux 5.19 expedited stalls have the same time-out")
+    expedited = facts.integer(_EXPEDITED)
+    found = f"{found}, expedited {expedited} ms"
     if 0 < expedited < 1000:
         return failed(found, "traces of all CPUs are printed after a stall that short")
     return passed(found)

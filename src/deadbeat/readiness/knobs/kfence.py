@@ -21,8 +21,10 @@ def _settings(facts: Facts, _value: str) -> list[Setting]:
 KNOB = Knob(
     name="kfence",
     title="no sampling for memory errors",
-    why="each sample flips a static key, which interrupts every CPU, ten times a second by default",
-    source="Linux Documentation/dev-tools/kfence.rst",
+    why="ten times a second by default a timer makes the next allocation a guarded one; only a"
+    " kernel built with KFENCE_STATIC_KEYS (the default before Linux 5.16) changes its code for"
+    " that, which interrupts every CPU",
+    source="Linux Documentation/dev-tools/kfence.rst; commit 4f612ed3f748",
     cures=("hardening.kfence",),
     reads=(_PATH, VERSION),
     settings=_settings,
