@@ -24,6 +24,10 @@ def boot(words: str, **files: str) -> dict[str, str]:
     return {"/proc/cmdline": words, f"{CPU}/online": "0-3", f"{CPU}/isolated": "\n", **named}
 
 
+def sockets(count: int) -> str:
+    return FLAGS + "".join(f"physical id : {n}\n" for n in range(count))
+
+
 def words(
     good: str, *bad: str, says: str = "", rt_cpus: tuple[int, ...] = (2, 3)
 ) -> Mapping[str, Case]:
@@ -92,13 +96,11 @@ CASES: Cases = {
         "pass new": case({**boot(""), "/proc/cpuinfo": FLAGS, **NEW}),
         "pass arm": case({**boot(""), "/proc/cpuinfo": "Features : fp\n"}, says="x86"),
         "fail": case({**boot(""), "/proc/cpuinfo": "flags : tsc\n"}),
-        "fail large": case(
-            {
-                **boot(""),
-                "/proc/cpuinfo": FLAGS + "".join(f"physical id : {n}\n" for n in range(4)),
-                **NEW,
-            }
+        "pass four sockets": case({**boot(""), "/proc/cpuinfo": sockets(4), **NEW}),
+        "fail four sockets": case(
+            {**boot(""), "/proc/cpuinfo": sockets(4), "/proc/version": "Linux version 6.1.0"}
         ),
+        "fail large": case({**boot(""), "/proc/cpuinfo": sockets(5), **NEW}),
         "fail old": case(
             {**boot(""), "/proc/cpuinfo": FLAGS, "/proc/version": "Linux version 5.10.0"}
         ),

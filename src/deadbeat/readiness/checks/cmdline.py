@@ -220,7 +220,7 @@ def skew_tick(facts: Facts) -> Verdict:
     "cmdline.tsc",
     "the time stamp counter is trusted",
     severity="low",
-    source=f"{sources.TUNED_REALTIME} (tsc=reliable); commit b50db7095fe0",
+    source=f"{sources.TUNED_REALTIME} (tsc=reliable); commits b50db7095fe0, 233756a640be",
     wanted="tsc=reliable or nowatchdog, or a processor that needs no check",
     reads=(_CMDLINE, CPUINFO, VERSION),
     cure="boot with tsc=nowatchdog, if this machine's counters are known to agree",
@@ -233,11 +233,19 @@ def tsc(facts: Facts) -> Verdict:
     asked = {word for value in facts.arguments("tsc") for word in value.split(",")}
     if asked & {"reliable", "nowatchdog"}:
         return passed(_said(facts, "tsc"))
-    packages = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
-    trusted = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags and len(packages) <= 2
-    if trusted and release(facts) >= (5, 16):
+    steady = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags
+    if steady and _sockets(facts) <= _trusted_sockets(release(facts)):
         return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
     return failed(_said(facts, "tsc") or "no tsc=", "a timer checks it against another clock")
+
+
+def _sockets(facts: Facts) -> int:
+    return len(set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M)))
+
+
+def _trusted_sockets(kernel: tuple[int, int]) -> int:
+    """Up to how many sockets (by nodes of memory before Linux 6.12) the kernel checks nothing."""
+    return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
 @check(
