@@ -43,6 +43,21 @@ def grouped(path: str, *lines: str, says: str) -> Case:
     return case(files, outputs={"group-rt-runtime": told, **config("RT_GROUP_SCHED=y")}, says=says)
 
 
+def divided(
+    partitions: str = "",
+    *,
+    isolated: str = "",
+    runtime: int = 950_000,
+    rt_cpus: tuple[int, ...] = (2, 3),
+    says: str = "",
+    **files: str,
+) -> Case:
+    """Four CPUs, and what divides them; ``files``: path -> content."""
+    there = {**limits(runtime), **files, "/sys/devices/system/cpu/online": "0-3\n"}
+    return case({**there, ISOLATED: f"{isolated}\n"}, rt_cpus=rt_cpus, says=says,
+                outputs={"cpuset-partitions": partitions})  # fmt: skip
+
+
 def sysctl(name: str, values: tuple[int, int], option: str = "") -> dict[str, Case]:
     path = f"/proc/sys/kernel/{name}"
     cases = {
@@ -151,13 +166,22 @@ CASES: Cases = {
         "unknown hidden": case(limits(950_000), outputs=window(visible=False), says="hidepid"),
     },
     "scheduler.deadline-partition": {
-        "pass": case({**ONLINE, ISOLATED: "1\n"}, says="CPU 1"),
-        "pass partition": case({**ONLINE, ISOLATED: "\n", "/sys/fs/cgroup/cpuset.cpus.isolated":
-                                "1\n"}),
-        "fail": case({**ONLINE, ISOLATED: "\n"}, says="isolated: none"),
-        "unknown": case(ONLINE),
-        "unknown one CPU": case({"/sys/devices/system/cpu/online": "0\n", ISOLATED: "\n"},
-                                rt_cpus=(0,), says="none is left for the rest"),
+        "pass": divided(isolated="2-3", says="CPU 2-3 |"),
+        "pass isolated": divided(**{f"{V2}/cpuset.cpus.isolated": "2-3"}),
+        "pass isolated, old": divided("isolated 2\nisolated 3\n", says="CPU 2-3 |"),
+        "pass root": divided("root 2-3\n", says="CPU 2-3 |"),
+        "pass roots": divided("root 2\nroot 3\n", says="CPU 2; CPU 3 |"),
+        "pass one root": divided("root 2\nroot 3\n", rt_cpus=(2,), says="CPU 2 |"),
+        "pass admission off": divided(runtime=-1, says="no pinned task is refused"),
+        "fail": divided(says="domains: CPU 0-3 | sched_setattr refuses"),
+        "fail one of those isolated": divided(isolated="2-3", rt_cpus=(2,), says="CPU 2-3 |"),
+        "fail partitions isolated": divided("isolated 2\nisolated 3\n", rt_cpus=(2,)),
+        "fail one of a root": divided("root 2-3\n", rt_cpus=(3,)),
+        "fail v1": divided(**{f"{V2}/cpuset/cpuset.sched_load_balance": "1"}),
+        "unknown": case({**limits(950_000), ISOLATED: "\n"}),
+        "unknown container": divided(**{f"{V2}/cgroup.type": "domain"}, says="out of sight"),
+        "unknown v1": divided(**{f"{V2}/cpuset/cpuset.sched_load_balance": "0"}),
+        "unknown one CPU": divided(rt_cpus=(0, 1, 2, 3), says="none is left for the rest"),
     },
     "scheduler.rt-affinity": {
         "pass": case(ONLINE, outputs=window(RUNNER), says="control (fifo 80)"),

@@ -8,7 +8,8 @@ from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
 from deadbeat.readiness.facts import CONFIG, DMESG, Facts, UnreadError
 from deadbeat.readiness.procfs import cpu_cgroup
-from deadbeat.readiness.reading_cpus import cpu_set
+from deadbeat.readiness.reading_domains import COMMANDS as DOMAINS_COMMANDS
+from deadbeat.readiness.reading_domains import DOMAINS, root_domains
 from deadbeat.readiness.reading_values import (
     LOCKDOWN,
     ONLINE,
@@ -42,6 +43,7 @@ RESERVED = "command:deadline-tasks"
 
 COMMANDS = {
     **WINDOW_COMMANDS,
+    **DOMAINS_COMMANDS,
     # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
     # the mount may begin at the group itself. Without one: what `controlling_group` reads.
     "group-rt-runtime": r"""
@@ -348,24 +350,28 @@ def deadline_admission(facts: Facts) -> Verdict:
     "scheduler.deadline-partition",
     "CPUs that SCHED_DEADLINE can be confined to",
     severity="info",
-    source=f"Documentation/scheduler/sched-deadline.rst (5.1); {sources.CPU_ISOLATION}",
-    wanted="the real-time CPUs are a scheduling domain of their own",
-    reads=("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated", ONLINE),
-    cure="make a cpuset partition: echo root > cpuset.cpus.partition, or boot with isolcpus=LIST",
+    source=f"Documentation/scheduler/sched-deadline.rst (5.1); {sources.CPU_ISOLATION};"
+    " kernel/sched/syscalls.c (__sched_setscheduler); Documentation/admin-guide/cgroup-v2.rst",
+    wanted="the real-time CPUs are root domains of their own, or admission is off",
+    reads=(RUNTIME, *DOMAINS),
+    cure="make a cpuset partition: cd /sys/fs/cgroup && echo +cpuset > cgroup.subtree_control &&"
+    " mkdir rt && echo LIST > rt/cpuset.cpus && echo root > rt/cpuset.cpus.partition; one for each"
+    " CPU that tasks are pinned to alone",
 )
 def deadline_partition(facts: Facts) -> Verdict:
-    """A deadline task may not be pinned to fewer CPUs than its scheduling domain has (EPERM)."""
-    isolated = set(facts.cpu_list("/sys/devices/system/cpu/isolated"))
-    partition = facts.get("/sys/fs/cgroup/cpuset.cpus.isolated")
-    if partition:
-        isolated |= cpu_set(partition)
+    """A deadline task may not be pinned to fewer CPUs than its root domain has (EPERM)."""
+    if facts.integer(RUNTIME) < 0:
+        return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
     housekeeping(facts)
-    if set(facts.rt_cpus) <= isolated:
-        return passed(f"CPU {cpus_text(isolated)} is apart from the others")
+    meant = set(facts.rt_cpus)
+    here = [domain for domain in root_domains(facts) if domain & meant]
+    told = "; ".join(f"CPU {cpus_text(domain)}" for domain in here)
+    if all(domain <= meant for domain in here):
+        return passed(f"domains: {told}", "a task has to be allowed on every CPU of its domain")
     return failed(
-        f"isolated: {cpus_text(isolated)}",
-        "sched_setattr refuses SCHED_DEADLINE to a task that is pinned to the real-time CPUs;"
-        " SCHED_FIFO needs no such partition",
+        f"domains: {told}",
+        f"sched_setattr refuses SCHED_DEADLINE to a task pinned to CPU {cpus_text(meant)}, which"
+        " is a part of a domain; SCHED_FIFO needs no domain of its own",
     )
 
 
