@@ -10,6 +10,7 @@ RECEIVE = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
 SEND = "/sys/class/net/eth0/queues/tx-0/xps_cpus"
 DISK = "/sys/block/vda/queue/rq_affinity"
 UNHANDLED = "/sys/module/spurious/parameters/noirqdebug"
+BOOTED = {"dmesg": "[0.0] Linux version 6.1\n"}
 NONE = "failed: cat: No such file or directory"
 READ_ONLY = "-r--r--r-- 1 root root 0 Nov 22 /proc/irq/36/smp_affinity\n"
 BOTH = "-rw-r--r-- 1 root root 0 Nov 22 /proc/irq/41/smp_affinity\n"
@@ -176,8 +177,13 @@ CASES: Cases = {
         "unknown": case(outputs=window()),
     },
     "interrupts.unhandled": {
-        "pass": case({UNHANDLED: "Y\n"}),
-        "fail": case({UNHANDLED: "N\n"}),
-        "unknown": case(),
+        "pass": case({UNHANDLED: "N\n"}, outputs=BOOTED, says="noirqdebug = N | recorded"),
+        "pass switched off": case({UNHANDLED: "Y\n"}, outputs=BOOTED, says="noirqdebug = Y"),
+        "fail": case({UNHANDLED: "N\n"}, says="IRQ 19 off", outputs={
+            "dmesg": 'irq 19: nobody cared (try booting with the "irqpoll" option)\n'
+                     "Disabling IRQ #19\n"}),
+        "unknown": case(outputs=BOOTED),
+        "unknown log": case({UNHANDLED: "N\n"}),
+        "unknown wrapped": case({UNHANDLED: "N\n"}, outputs={"dmesg": "[9.0] fine\n"}),
     },
 }  # fmt: skip

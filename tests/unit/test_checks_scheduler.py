@@ -142,7 +142,7 @@ CASES: Cases = {
         "fail": case({**OLD, MIGRATION: "1\n"}, says="= 1 | timers of other CPUs"),
         "fail from 6.9 on": case({**NEW, MIGRATION: "1\n"}, says="= 1 | high-resolution timers"),
         "unknown": case(NEW, refused={MIGRATION: "denied: Permission denied"}, says="denied"),
-        "unknown release": case({MIGRATION: "1\n"}),
+        "fail release unknown": case({MIGRATION: "1\n"}, says="(from Linux 6.9 on only"),
     },
     "scheduler.numa-balancing": sysctl("numa_balancing", (0, 1), "NUMA_BALANCING"),
     "scheduler.autogroup": sysctl("sched_autogroup_enabled", (0, 1), "SCHED_AUTOGROUP"),

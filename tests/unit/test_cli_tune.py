@@ -97,6 +97,24 @@ def test_a_dry_run_changes_nothing_and_says_what_would_be(tune: Tool) -> None:
     assert held(tune.root) == before
 
 
+def test_interrupts_that_the_kernel_places_are_no_failure(tune: Tool) -> None:
+    lists = {f"/proc/irq/{n}/smp_affinity_list": "0-3\n" for n in (36, 37)}
+    rows = " CPU0 CPU1\n 36: 0 9 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\n"
+    grow(tune.root, {**lists, "/proc/interrupts": rows})
+    words = ("--knob=irq-affinity", "--rt-cpus=3")
+    status, out, err = tune("apply", *words, "--dry-run")
+    assert (status, err) == (0, "deadbeat: 1 left, 1 planned; nothing was changed\n")
+    assert "left: managed" in out
+    status, answer = tune.json("apply", *words, "--accept-irreversible")
+    assert status == 0
+    assert {c["path"]: (c["knob"], c["outcome"]) for c in answer["changes"]} == {
+        "/proc/irq/36/smp_affinity_list": ("irq-affinity", "left"),
+        "/proc/irq/37/smp_affinity_list": ("irq-affinity", "applied"),
+    }
+    assert (tune.root / "proc/irq/36/smp_affinity_list").read_text() == "0-3\n"
+    assert tune("revert")[0] == 0
+
+
 def test_words_for_the_boot_are_printed_and_never_applied(tune: Tool) -> None:
     before = held(tune.root)
     status, out, _ = tune("apply", "--knob=boot-isolation", "--knob=boot-nosmt", "--rt-cpus=3")

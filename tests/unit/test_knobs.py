@@ -383,6 +383,31 @@ def test_without_a_cpu_left_nothing_is_sent_to_the_others() -> None:
     assert all("none is left" in item.missing for item in planned.items)
 
 
+def test_managed_interrupts_are_told_and_left_alone() -> None:
+    rows = "     CPU0 CPU1 CPU2 CPU3\n 36: 0 0 0 9 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\n"
+    lists = {f"/proc/irq/{n}/smp_affinity_list": "0-3\n" for n in (36, 37, 41)}
+    listed = "-r--r--r-- 1 root root 0 Nov 22 12:18 /proc/irq/41/smp_affinity\n"
+    target = FakeTarget(
+        files={**ONLINE, **lists, "/proc/interrupts": rows}, outputs={"irq-modes": listed}
+    )
+    planned = plan(target, turns((), ["irq-affinity"]), rt_cpus=(2, 3))
+    assert [each.path for each in planned.settings] == ["/proc/irq/37/smp_affinity_list"]
+    assert [(each.path, each.outcome, each.old) for each in planned.left] == [
+        (f"/proc/irq/{n}/smp_affinity_list", "left", "0-3") for n in (36, 41)
+    ]
+    assert {planned.knob_of(path) for path in lists} == {"irq-affinity"}
+
+
+def test_a_knob_whose_files_are_all_the_kernels_own_is_not_possible() -> None:
+    rows = " CPU0 CPU1\n 36: 0 0 PCI-MSIX-0000:00:02.0 1-edge nvme0q1\n"
+    target = FakeTarget(
+        files={**ONLINE, "/proc/irq/36/smp_affinity_list": "0-3\n", "/proc/interrupts": rows}
+    )
+    (item,) = plan(target, turns((), ["irq-affinity"]), rt_cpus=(2, 3)).items
+    assert (item.settings, item.refused, len(item.left)) == ((), False, 1)
+    assert item.missing.startswith("none of 1 files: managed")
+
+
 def test_a_cpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no CPU 4 online"):
         plan(FakeTarget(files=ONLINE), turns(["ksm"]), rt_cpus=(3, 4))

@@ -66,7 +66,6 @@ BAD = {
     "/sys/devices/virtual/workqueue/writeback/cpumask": "f",
     f"{t.MODULE}/kfence/parameters/sample_interval": "100",
     f"{t.MODULE}/pcie_aspm/parameters/policy": "default performance [powersave]",
-    f"{t.MODULE}/spurious/parameters/noirqdebug": "N",
     f"{t.NET}/queues/rx-0/rps_cpus": "f",
     f"{t.NET}/queues/tx-0/xps_cpus": "f",
     f"{t.NET}/threaded": "0",

@@ -10,8 +10,9 @@ from attrs import field, frozen, validators
 #: How a file shows its value: as it was written; the chosen word of a line in brackets
 #: (``always [madvise] never``); a mask of CPUs with commas and leading zeros.
 Form = Literal["plain", "selected", "mask"]
-#: What became of a setting that was to be applied; ``planned``: nothing yet.
-Outcome = Literal["applied", "already", "skipped", "refused", "planned"]
+#: What became of a setting that was to be applied; ``left``: nothing, as the kernel lets nobody
+#: write it; ``planned``: nothing yet.
+Outcome = Literal["applied", "already", "skipped", "refused", "left", "planned"]
 #: How a journalled change stands: ``pending`` was journalled and perhaps applied, ``covered`` lies
 #: below a later change, ``back`` holds its old value, ``reset`` was undone by a restart,
 #: ``changed`` holds what somebody else wrote since.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.model.tuning import Form, Setting
 from deadbeat.readiness import knobs
@@ -88,6 +88,8 @@ class Knob:
         settings: Files and what they shall hold, in the order of writing. NotHereError or
             UnreadError where there is nothing to turn.
         boot: Words for the kernel's command line, in place of ``settings``.
+        fixed: Files of ``settings`` that the kernel lets nobody write, and why; told, left alone.
+        commands: Words of the commands in ``reads``, by name.
         enough: Whether a number that is there is as good as the one that is wanted; a profile
             leaves it alone then, ``--knob NAME=VALUE`` does not.
         irreversible: What cannot be put back, in words; then it is refused unless accepted.
@@ -106,6 +108,8 @@ class Knob:
     default: str = ""
     settings: Make | None = None
     boot: Words | None = None
+    fixed: Callable[[Facts], Mapping[str, str]] | None = None
+    commands: Mapping[str, str] = field(factory=dict)
     enough: Callable[[int, int], bool] | None = None
     irreversible: str = ""
     keep: tuple[str, ...] = ()

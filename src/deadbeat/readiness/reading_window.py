@@ -250,8 +250,8 @@ def _moment(text: str) -> Moment:
     return Moment(
         uptime_s=float(uptime[0]),
         tasks=_tasks(parts["tasks"]),
-        interrupts=_interrupts(parts["interrupts"]),
-        softirqs={name: row.counts for name, row in _interrupts(parts["softirqs"]).items()},
+        interrupts=interrupts_of(parts["interrupts"]),
+        softirqs={name: row.counts for name, row in interrupts_of(parts["softirqs"]).items()},
         steal=steal,
         ticks=ticks,
         smi=int(smi) if smi.isdigit() else None,
@@ -279,7 +279,8 @@ def _tasks(text: str) -> dict[int, TaskState]:
     return found
 
 
-def _interrupts(text: str) -> dict[str, Interrupt]:
+def interrupts_of(text: str) -> dict[str, Interrupt]:
+    """Label -> line of /proc/interrupts or /proc/softirqs; lines without counts are left out."""
     head, _, rest = text.partition("\n")
     cpus = [int(number) for number in re.findall(r"CPU(\d+)", head)]
     rows = {}

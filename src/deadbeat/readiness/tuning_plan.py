@@ -23,6 +23,7 @@ class Planned:
 
     Attributes:
         settings: What it would write, in order.
+        left: What it would write if the kernel let anybody.
         boot: Words for the kernel's command line.
         missing: Why there is nothing to turn; "" where there is.
         good: There is nothing to turn because what is there is as good.
@@ -31,6 +32,7 @@ class Planned:
     knob: Knob
     value: str
     settings: tuple[Setting, ...] = ()
+    left: tuple[Change, ...] = ()
     boot: tuple[str, ...] = ()
     missing: str = ""
     good: bool = False
@@ -62,6 +64,11 @@ class Plan:
         return tuple(dict.fromkeys(found))
 
     @property
+    def left(self) -> tuple[Change, ...]:
+        """What is left alone, as the kernel lets nobody write it."""
+        return tuple(change for item in self.items for change in item.left)
+
+    @property
     def refused(self) -> tuple[Planned, ...]:
         return tuple(item for item in self.items if item.refused)
 
@@ -73,10 +80,11 @@ class Plan:
 
     def knob_of(self, path: str) -> str:
         """Name of the knob that writes ``path``."""
-        return next(
-            (item.knob.name for item in self.items for each in item.settings if each.path == path),
-            "",
-        )
+        for item in self.items:
+            paths = {*(s.path for s in item.settings), *(change.path for change in item.left)}
+            if path in paths:
+                return item.knob.name
+        return ""
 
 
 def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | None = None) -> Plan:
@@ -90,7 +98,8 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
         TargetError: Nothing could be read.
     """
     reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
-    facts = gather(target, reads, rt_cpus=rt_cpus)
+    commands = {name: words for t in turned for name, words in t.knob.commands.items()}
+    facts = gather(target, reads, rt_cpus=rt_cpus, commands=commands)
     _check_cpus(facts)
     items = tuple(_planned(turn, facts) for turn in turned)
     _check_agreement(items)
@@ -120,6 +129,16 @@ def _planned(turn: Turn, facts: Facts) -> Planned:
         words = tuple(knob.boot(facts, value)) if knob.boot else ()
     except (NotHereError, UnreadError) as error:
         return Planned(knob=knob, value=value, missing=str(error))
+    fixed = knob.fixed(facts) if knob.fixed else {}
+    left = tuple(_left(each, facts, fixed[each.path]) for each in made if each.path in fixed)
+    made = tuple(each for each in made if each.path not in fixed)
+    if left and not made:
+        return Planned(
+            knob=knob,
+            value=value,
+            left=left,
+            missing=f"none of {len(left)} files: {left[0].reason}",
+        )
     if knob.enough is not None and not turn.exact:
         good = [each for each in made if _enough(knob, facts.get(each.path), each.value)]
         if good == list(made):
@@ -127,7 +146,12 @@ def _planned(turn: Turn, facts: Facts) -> Planned:
                 knob=knob, value=value, missing=f"{good[0].path} is as good already", good=True
             )
         made = tuple(each for each in made if each not in good)
-    return Planned(knob=knob, value=value, settings=made, boot=words)
+    return Planned(knob=knob, value=value, settings=made, left=left, boot=words)
+
+
+def _left(setting: Setting, facts: Facts, reason: str) -> Change:
+    old = " ".join((facts.get(setting.path) or "").split())
+    return Change(path=setting.path, outcome="left", old=old, wanted=setting.value, reason=reason)
 
 
 def _enough(knob: Knob, now: str | None, wanted: str) -> bool:

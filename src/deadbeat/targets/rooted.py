@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from deadbeat.targets.readings import Readings
+from deadbeat.targets.readings import Reading, Readings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class RootedTarget:
     """``target``, whose `read_text` and `read_many` find every path below ``root``.
 
-    Commands run as they do on ``target``; whoever writes files puts ``root`` before them. Closing
-    it leaves ``target`` open.
+    Programs run as they do on ``target``; whoever writes files puts ``root`` before them. What is
+    read by a command would be of ``target``, not of the tree: no command of `read_many` is there.
+    Closing it leaves ``target`` open.
     """
 
     def __init__(self, target: Target, root: str) -> None:
@@ -56,9 +57,12 @@ class RootedTarget:
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
         """Files below the root, by their paths without it; see the protocol."""
-        found = self._target.read_many([self._root + path for path in paths], commands)
+        found = self._target.read_many([self._root + path for path in paths])
         return evolve(
             found,
+            commands={
+                name: Reading(None, "a tree of files runs nothing") for name in commands or ()
+            },
             files={self._bare(path): reading for path, reading in found.files.items()},
             patterns={
                 self._bare(pattern): tuple(map(self._bare, matched))

@@ -73,6 +73,7 @@ def command(
             if dry_run
             else journal.apply(planned.settings, reason=_reason(profile, knobs), keep=planned.keep)
         )
+    done = _with_left(done, planned)
     status = _status(planned, done, named={word.partition("=")[0] for word in knobs})
     if as_json:
         print_json(_answer(planned, done, dry_run=dry_run))
@@ -82,7 +83,7 @@ def command(
     return status
 
 
-_OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "planned")
+_OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "left", "planned")
 
 
 def _status(planned: Plan, done: Applied, *, named: set[str]) -> int:
@@ -127,6 +128,12 @@ def _refuse(planned: Plan, *, accepted: bool) -> None:
             "nothing was changed; with --accept-irreversible it is done all the same",
             tuple(f"{each.knob.name}: {each.knob.irreversible}" for each in planned.refused),
         )
+
+
+def _with_left(done: Applied, planned: Plan) -> Applied:
+    from attrs import evolve  # noqa: PLC0415
+
+    return evolve(done, changes=(*done.changes, *planned.left))
 
 
 def _preview(target: Target, planned: Plan) -> Applied:

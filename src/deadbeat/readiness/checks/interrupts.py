@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from deadbeat.readiness import sources
 from deadbeat.readiness.check import Verdict, check, failed, passed, unknown
-from deadbeat.readiness.facts import Facts, UnreadError
+from deadbeat.readiness.facts import DMESG, Facts, UnreadError
 from deadbeat.readiness.reading_cpus import cpu_set
+from deadbeat.readiness.reading_interrupts import COMMANDS as IRQ_COMMANDS
+from deadbeat.readiness.reading_interrupts import MODES, managed_by_name, read_only
 from deadbeat.readiness.reading_values import (
     ONLINE,
     cpus_text,
@@ -29,7 +31,6 @@ from deadbeat.readiness.reading_window import (
 
 EFFECTIVE = "/proc/irq/*/effective_affinity_list"
 ASKED = "/proc/irq/*/smp_affinity_list"
-MODES = "command:irq-modes"
 BALANCER = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
 ISOLATED = "/sys/devices/system/cpu/isolated"
 WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
@@ -40,9 +41,7 @@ THREADED = "/sys/class/net/*/threaded"
 COMPLETION = "/sys/block/*/queue/rq_affinity"
 UNHANDLED = "/sys/module/spurious/parameters/noirqdebug"
 
-COMMANDS = {"irq-modes": "ls -l /proc/irq/*/smp_affinity"}
-#: Queues of drivers whose interrupts the kernel places by itself (irq_affinity of their driver).
-_MANAGED = re.compile(r"nvme\d+q[1-9]|virtio\d+-req\.\d|mpt\d|megasas|hpsa|hisi_sas|qla2xxx")
+COMMANDS = IRQ_COMMANDS
 #: Softirqs that go with a device's work; the others go with the tick.
 _DEVICE_SOFTIRQS = ("HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET")
 #: Interrupts between CPUs, by what /proc/interrupts calls them.
@@ -109,15 +108,10 @@ def placement(facts: Facts) -> Verdict:
 )
 def managed(facts: Facts) -> Verdict:
     """The kernel places the interrupts of a device's queues itself, and refuses any other place."""
-    modes = re.findall(r"^(\S+) .*?/proc/irq/(\d+)/smp_affinity$", facts.text(MODES), re.M)
-    if not modes:
+    closed = read_only(facts)
+    if closed is None:
         return unknown("ls shows no /proc/irq/N/smp_affinity")
-    known = window(facts).after.interrupts
-    fixed = {
-        number
-        for number, mode in ((number, mode) for mode, number in modes)
-        if "w" not in mode or (number in known and _MANAGED.search(known[number].about))
-    }
+    fixed = closed | managed_by_name(window(facts).after.interrupts)
     here = [name for number, name in _directed(facts) if number in fixed]
     if here:
         return failed(few(here), f"they stay on CPU {cpus_text(facts.rt_cpus)}")
@@ -456,19 +450,26 @@ def timer_tick(facts: Facts) -> Verdict:
 
 @check(
     "interrupts.unhandled",
-    "search for interrupts that nobody handles",
+    "interrupts that nobody handled",
     severity="info",
-    source=f"{sources.KERNEL_PARAMETERS} (noirqdebug)",
-    wanted="noirqdebug = Y",
-    reads=(UNHANDLED,),
-    cure=f"echo Y > {UNHANDLED}",
+    source="Linux Documentation/PCI/boot-interrupts.rst; kernel/irq/spurious.c;"
+    f" {sources.KERNEL_PARAMETERS} (noirqdebug)",
+    wanted="no line was switched off since the boot; noirqdebug is recorded",
+    reads=(UNHANDLED, DMESG),
+    cure="mend the driver of the line or what the firmware routes to it (lines before it in dmesg)",
 )
 def unhandled(facts: Facts) -> Verdict:
-    """The kernel counts unhandled interrupts and may shut a line off; both can be switched off."""
-    found = facts.text(UNHANDLED)
-    if found in ("Y", "1"):
-        return passed(f"noirqdebug = {found}")
-    return failed(f"noirqdebug = {found}", "a shared line may be shut off after false alarms")
+    """The kernel switches a line off after a hundred thousand interrupts that nobody handles, and
+    polls it; with noirqdebug it does not, and a line that is stuck takes its CPU for good."""
+    found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
+    off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
+    if off:
+        return failed(
+            f"{found}, IRQ {few(off)} off", "its devices wait for a poll, ten times a second"
+        )
+    if "Linux version " not in log:
+        return unknown("none in the log, whose beginning is gone", found)
+    return passed(found, "recorded; no line was switched off")
 
 
 def _kept_out(facts: Facts, cpus: Iterable[int]) -> Verdict:

@@ -245,15 +245,18 @@ def _of_version_2(facts: Facts, told: str) -> Verdict:
 def timer_migration(facts: Facts) -> Verdict:
     """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one. From
     Linux 6.9 on it holds for high-resolution timers alone."""
+    why = "timers of other CPUs may expire on the real-time CPUs"
+    well = ""
+    if facts.get(VERSION) is None:
+        why = f"{why} (from Linux 6.9 on only high-resolution ones by this setting)"
+    elif release(facts) >= (6, 9):
+        why = f"high-resolution {why}"
+        well = (
+            "it holds for high-resolution timers; from Linux 6.9 on other timers of idle CPUs are"
+            " pulled by busy ones whatever it says"
+        )
     path = "/proc/sys/kernel/timer_migration"
-    facts.integer(path)
-    alone = release(facts) >= (6, 9)
-    return judged(
-        facts, path, lambda value: value == 0,
-        why=f"{'high-resolution ' * alone}timers of other CPUs may expire on the real-time CPUs",
-        well="of high-resolution timers; from Linux 6.9 on other timers of idle CPUs are pulled by"
-        " busy ones whatever it says" * alone,
-    )  # fmt: skip
+    return judged(facts, path, lambda value: value == 0, why=why, well=well)
 
 
 @check(

@@ -6,9 +6,23 @@ from deadbeat.readiness import sources
 from deadbeat.readiness.facts import Facts, UnreadError
 from deadbeat.readiness.knob import ONLINE, Knob, NotHereError, Setting, present
 from deadbeat.readiness.procfs import parse_cpu_list
+from deadbeat.readiness.reading_interrupts import COMMANDS, MODES, managed_by_name, read_only
 from deadbeat.readiness.reading_values import cpus_text, housekeeping
+from deadbeat.readiness.reading_window import interrupts_of
 
 _LISTS = "/proc/irq/[0-9]*/smp_affinity_list"
+
+
+_MANAGED = (
+    "managed: the kernel places it and refuses any other place; isolcpus=managed_irq moves it"
+)
+
+
+def _fixed(facts: Facts) -> dict[str, str]:
+    numbers = managed_by_name(interrupts_of(facts.get("/proc/interrupts") or ""))
+    if facts.get(MODES) is not None:
+        numbers |= read_only(facts) or set()
+    return {f"/proc/irq/{number}/smp_affinity_list": _MANAGED for number in numbers}
 
 
 def _settings(facts: Facts, _value: str) -> list[Setting]:
@@ -32,11 +46,13 @@ KNOB = Knob(
     why="an interrupt of a device takes its time from whatever runs on its CPU",
     source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}; {sources.INTEL_ECI}",
     cures=("interrupts.placement",),
-    reads=(_LISTS, ONLINE),
+    reads=(_LISTS, ONLINE, MODES, "/proc/interrupts"),
+    commands=COMMANDS,
     settings=_settings,
+    fixed=_fixed,
     irreversible="the masks come back exactly, but an interrupt may stay on the CPU it moved to:"
     " that is chosen anew only when it is next delivered, or not at all",
     keep=("/proc/irq/*/effective_affinity_list",),
-    note="managed interrupts (of disks and network cards) refuse it; isolcpus=managed_irq"
-    " (boot-isolation) moves them; irqbalance, where it runs, undoes it",
+    note="managed interrupts (of disks and network cards) would refuse it and are left alone;"
+    " isolcpus=managed_irq (boot-isolation) moves them; irqbalance, where it runs, undoes it",
 )

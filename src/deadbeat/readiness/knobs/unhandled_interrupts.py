@@ -10,8 +10,7 @@ KNOB = file_knob(
     title="no count of interrupts that no driver claims",
     why="each interrupt pays for the count, and a line that seems stuck is switched off and polled",
     source="Linux Documentation/admin-guide/kernel-parameters.txt (noirqdebug)",
-    cures=("interrupts.unhandled",),
     values=one_of("Y", "N"),
     default="Y",
-    note="a line that really is stuck then takes its CPU for good",
+    note="no real-time source advises it: a line that really is stuck then takes its CPU for good",
 )
