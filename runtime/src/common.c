@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-int guard_bound = -1;
+struct port_bound guard_bound;
+int64_t guard_most_ns = INT64_MAX;
 
 void guard_allow(int64_t ns)
 {
-    port_bound_set(guard_bound, ns);
+    port_bound_set(&guard_bound, ns < guard_most_ns ? ns : guard_most_ns);
 }
 
 void fail_with(struct failure *failure, const char *what, const char *detail)

@@ -82,10 +82,10 @@ static int prepare_machine(struct options *o)
         say("error", error == EBUSY ? "busy" : "lock", error == EBUSY ? text : strerror(error));
         return EXIT_BUSY;
     }
-    /* above what it guards where it can be: nobody takes a CPU from an equal */
+    /* where no policy above all priorities is to be had: nobody takes a CPU from an equal */
     int priority = (int)o->priority < DB_PRIORITY_HIGHEST ? (int)o->priority + 1 : DB_PRIORITY_HIGHEST;
     priority = priority > DB_PRIORITY_GUARDIAN ? priority : DB_PRIORITY_GUARDIAN;
-    if (o->policy == DB_POLICY_FIFO && (error = port_set_policy(DB_POLICY_FIFO, priority)) != 0) {
+    if (o->policy == DB_POLICY_FIFO && (error = port_stand_above(0, priority)) != 0) {
         say("error", "realtime-refused", strerror(error));
         return EXIT_REFUSED;
     }
@@ -116,7 +116,7 @@ static int coordinate(const struct verb *verb, struct options *o)
 static int guard(int coordinator)
 {
     int status = 0;
-    int error = port_guard(coordinator, guard_bound, &status);
+    int error = port_guard(coordinator, &guard_bound, &status);
     if (error == 0)
         return status;
     port_kill_group(coordinator);
@@ -137,6 +137,7 @@ int main(int count, char **words)
         .warmup = 1,
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
+        .bound_ns = DB_LONGEST_NS,
         .rounds = {.real_time = true, .pin = -1, .unit_ps = 1000000, .gap_ns = DB_MILLISECOND / 10},
         .inject = {.delay_task = -1, .hog_core = -1, .move_task = -1, .fair_core = -1},
     };
@@ -152,6 +153,7 @@ int main(int count, char **words)
         return EXIT_USAGE;
     }
     port_die_with(port_parent());
+    guard_most_ns = o.bound_ns;
     int error = port_bound_open(&guard_bound);
     if (error) {
         say("error", "setup", strerror(error));

@@ -126,6 +126,7 @@ static const struct number {
     {"--seconds-ns", NUMBER, offsetof(struct options, seconds_ns), 0, DB_LONGEST_NS},
     {"--solo-ns", NUMBER, offsetof(struct options, solo_ns), 0, DB_LONGEST_NS},
     {"--wait-ns", NUMBER, offsetof(struct options, wait_ns), 0, DB_LONGEST_NS},
+    {"--bound-ns", NUMBER, offsetof(struct options, bound_ns), 1, DB_LONGEST_NS},
     {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns), 0, DB_LONGEST_NS},
     {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns), 0, MAX_DELAY_NS},
     {"--interval-ns", NUMBER, offsetof(struct options, interval_ns), MIN_INTERVAL_NS, MAX_INTERVAL_NS},

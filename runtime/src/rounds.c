@@ -147,7 +147,7 @@ static _Noreturn void watch_body(const struct rounds *run)
     if (o->lock_memory)
         port_lock_memory();
     if (o->policy == DB_POLICY_FIFO)
-        port_set_policy(DB_POLICY_FIFO, DB_PRIORITY_HIGHEST);
+        port_stand_above(0, DB_PRIORITY_HIGHEST);
     port_sleep_until_ns(end);
     port_kill_group(o->owner_pid);
     port_exit(1);

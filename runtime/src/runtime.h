@@ -49,6 +49,7 @@ struct options {
     bool private_ipc;   /* set by main once it has one */
     bool memory_locked; /* set by main */
     int64_t lock_wait_ns;
+    int64_t bound_ns;                /* the guardian ends what takes longer, whatever it asked for */
     int64_t seconds_ns;              /* all together, per set */
     int64_t solo_ns;                 /* all solo windows of a set together */
     uint32_t windows;                /* the together time is cut into so many */
@@ -84,7 +85,9 @@ struct options {
 };
 
 /* What the guardian enforces; moved on by whoever starts bounded work. ns < 0: no bound. */
-extern int guard_bound;
+extern struct port_bound guard_bound;
+/* It allows no longer than this: --bound-ns. */
+extern int64_t guard_most_ns;
 void guard_allow(int64_t ns);
 
 /* --- failure: the first reason wins, from any process ---------------------------------------- */

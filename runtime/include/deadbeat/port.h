@@ -131,13 +131,22 @@ int port_limit_realtime(int64_t ns);
 /* The calling process is killed `ns` from now, with no thread of ours needed for it. A backstop: the
  * system may need the CPU of the process for it (PREEMPT_RT, whose soft interrupts are threads). */
 int port_die_after(int64_t ns);
+/* Puts the process `pid` (0: the caller) above whatever it may have to end: above every fixed priority
+ * where the system has such a policy and allows it, else to `priority` of DB_POLICY_FIFO. What it starts
+ * from then on is ordinary. Sleeps of the caller end without any thread of the system's. */
+int port_stand_above(int pid, int priority);
 /* A bound that processes forked later share: any of them may move it, one waits for it. */
-int port_bound_open(int *bound);
-/* The bound lies `ns` from now; ns < 0: there is none. */
-void port_bound_set(int bound, int64_t ns);
-/* Waits for a child to end or the bound to pass, without waking up in between.
+struct port_bound {
+    int told, tell;   /* ends of a pipe for moments */
+    int64_t until_ns; /* the last of them, of whoever waits; INT64_MAX: none */
+};
+int port_bound_open(struct port_bound *bound);
+/* The bound lies `ns` from now; ns < 0: there is none. Wakes whoever waits for it: not while measuring. */
+void port_bound_set(const struct port_bound *bound, int64_t ns);
+/* Waits for a child to end or the bound to pass, waking up only where the bound is moved. The caller
+ * stands above the child, or may not get a CPU from it when the bound has passed.
  * Returns 0 with *status as port_reap(), or ETIMEDOUT. */
-int port_guard(int pid, int bound, int *status);
+int port_guard(int pid, struct port_bound *bound, int *status);
 /* The caller is killed when its parent dies, or at once when the parent is not `parent` any more. */
 void port_die_with(int parent);
 int port_parent(void);

@@ -6,10 +6,11 @@
  */
 #include "deadbeat/port.h"
 
+#include "linux.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -26,6 +27,8 @@
 
 /* Between being asked to end and being ended. */
 #define GRACE_NS INT64_C(2000000000)
+/* Real-time threads that do not sleep end so long after the bound without the guard, too. */
+#define BACKSTOP_NS INT64_C(3000000000)
 /* What still lives after so long cannot be ended: it sleeps in the kernel, or is not ours. */
 #define SWEEP_NS INT64_C(10000000000)
 #define SWEEP_PAUSE_NS 1000000
@@ -107,16 +110,18 @@ static int sweep(void)
 
 /* --- the keeper ------------------------------------------------------------------------------------ */
 
-static _Noreturn void become(char **argv, bool no_input, int keeper)
+static _Noreturn void become(const struct port_foreign *foreign, int keeper)
 {
+    char **argv = foreign->argv;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     port_die_with(keeper);
-    int null = no_input ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    int null = foreign->until_input_ends ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (null >= 0)
         dup2(null, STDIN_FILENO);
+    (void)port_limit_realtime(foreign->bound_ns + BACKSTOP_NS);
     execvp(argv[0], argv);
     int error = errno;
     dprintf(STDERR_FILENO, "deadbeat guard: %s cannot be started: %s\n", argv[0], strerror(error));
@@ -188,7 +193,7 @@ static _Noreturn void keeper_main(const struct port_foreign *foreign, bool names
         _exit(NOT_EXECUTABLE);
     int keeper = getpid(), program = fork();
     if (program == 0)
-        become(foreign->argv, foreign->until_input_ends, keeper);
+        become(foreign, keeper);
     int status = program < 0 ? NOT_EXECUTABLE : keep(program, &heard);
     if (!namespaced)
         sweep();
@@ -197,7 +202,7 @@ static _Noreturn void keeper_main(const struct port_foreign *foreign, bool names
 
 /* --- the caller ------------------------------------------------------------------------------------ */
 
-enum watched { KEEPER, BOUND, SIGNALS, INPUT, WATCHED };
+enum watched { KEEPER, SIGNALS, INPUT, WATCHED };
 
 static void discard(int fd)
 {
@@ -216,14 +221,14 @@ static bool input_ended(const struct pollfd *input)
 }
 
 /* Until the keeper ends, or the bound or the grace after being asked to end passes: ETIMEDOUT. */
-static int watch(struct pollfd *watched, int keeper, bool *asked)
+static int watch(struct pollfd *watched, int keeper, int64_t until, bool *asked)
 {
     for (;;) {
-        if (poll(watched, WATCHED, -1) < 0)
+        if (await_any(watched, WATCHED, until) < 0)
             continue;
         if (watched[KEEPER].revents)
             return 0;
-        if (watched[BOUND].revents)
+        if (port_now_ns() >= until)
             return ETIMEDOUT;
         bool now = watched[SIGNALS].revents != 0 || input_ended(&watched[INPUT]);
         if (watched[SIGNALS].revents)
@@ -231,7 +236,7 @@ static int watch(struct pollfd *watched, int keeper, bool *asked)
         if (now && !*asked) {
             *asked = true;
             watched[INPUT].fd = -1;
-            port_bound_set(watched[BOUND].fd, GRACE_NS);
+            until = port_now_ns() + GRACE_NS;
             kill(keeper, SIGTERM);
         }
     }
@@ -248,43 +253,44 @@ static int signals_open(void)
     return signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Above what it watches, where that is allowed; what it starts is ordinary again. */
-static void watch_from_above(void)
+/* Ends the keeper, and with it or by hand whatever it kept. In a namespace the keeper itself has to run
+ * for that, and what it ends may have taken every CPU from an ordinary process. */
+static void end_keeper(int keeper)
 {
-    struct sched_param highest = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
-    (void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &highest);
+    siginfo_t info;
+    (void)port_stand_above(keeper, DB_PRIORITY_HIGHEST);
+    kill(keeper, SIGKILL);
+    while (waitid(P_PID, (id_t)keeper, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
 }
 
 int port_run_foreign(const struct port_foreign *foreign, int *status)
 {
     bool asked = false, namespaced = namespaces_allowed();
     struct ties ties;
-    int bound;
     struct pollfd watched[WATCHED] = {
         [SIGNALS] = {.fd = signals_open(), .events = POLLIN},
         [INPUT] = {.fd = foreign->until_input_ends ? STDIN_FILENO : -1, .events = POLLIN},
     };
-    int error = port_bound_open(&bound);
-    error = error ? error : tie(&ties);
+    int error = tie(&ties);
     if (error || watched[SIGNALS].fd < 0)
         return error ? error : errno;
-    watch_from_above();
+    (void)port_stand_above(0, DB_PRIORITY_HIGHEST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (namespaced && unshare(CLONE_NEWPID | CLONE_NEWIPC) != 0)
         return errno;
+    int64_t until = port_now_ns() + foreign->bound_ns;
     int keeper = fork();
     if (keeper == 0)
         keeper_main(foreign, namespaced, &ties);
     if (keeper < 0)
         return errno;
-    port_bound_set(bound, foreign->bound_ns);
-    watched[BOUND] = (struct pollfd){.fd = bound, .events = POLLIN};
     close(ties.keeper[1]);
     watched[KEEPER] = (struct pollfd){.fd = ties.keeper[0], .events = POLLIN};
-    error = watch(watched, keeper, &asked);
+    error = watch(watched, keeper, until, &asked);
     if (error)
-        kill(keeper, SIGKILL);
-    int result = port_reap(keeper);
+        end_keeper(keeper);
+    int result = error ? 256 + SIGKILL : port_reap(keeper);
     *status = result >= 256 ? 128 + result - 256 : result;
     int left = sweep();
     if (error == ETIMEDOUT && asked)

@@ -1,10 +1,11 @@
 /* Memory, waiting and processes on Linux. */
 #include "deadbeat/port.h"
 
+#include "linux.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -13,11 +14,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -79,14 +78,17 @@ void port_kill(int pid)
  * closes a file of the child, from ever running on this CPU: seen to last for seconds. */
 int port_reap(int pid)
 {
-    struct sched_param realtime, ordinary = {0};
-    int status = 0, result, policy = sched_getscheduler(0);
-    sched_getparam(0, &realtime);
-    sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    struct policy own = {0}, ordinary = {.size = sizeof ordinary, .policy = SCHED_OTHER};
+    int status = 0, result;
+    bool lowered = policy_get(0, &own) == 0 && own.policy != SCHED_OTHER;
+    ordinary.flags = own.flags & RESET_ON_FORK; /* not everybody may drop that */
+    if (lowered)
+        (void)policy_set(0, &ordinary);
     do
         result = waitpid(pid, &status, 0);
     while (result < 0 && errno == EINTR);
-    sched_setscheduler(0, policy, &realtime);
+    if (lowered)
+        (void)policy_set(0, &own);
     if (result < 0)
         return -1;
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -198,52 +200,6 @@ int port_die_after(int64_t ns)
     struct itimerval at = {.it_value = {.tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000}};
     signal(SIGALRM, SIG_DFL);
     return setitimer(ITIMER_REAL, &at, NULL) == 0 ? 0 : errno;
-}
-
-int port_bound_open(int *bound)
-{
-    *bound = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    return *bound < 0 ? errno : 0;
-}
-
-void port_bound_set(int bound, int64_t ns)
-{
-    struct itimerspec at = {.it_value = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}};
-    if (ns < 0)
-        memset(&at, 0, sizeof at); /* disarms it */
-    timerfd_settime(bound, 0, &at, NULL);
-}
-
-/* It may have been reaped already where whoever started us ignores the ends of children. */
-static int has_ended(int pid)
-{
-    siginfo_t info = {0};
-    int result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    return (result < 0 && errno == ECHILD) || info.si_pid == pid;
-}
-
-/* By its signal: a pidfd needs Linux 5.3. */
-int port_guard(int pid, int bound, int *status)
-{
-    struct signalfd_siginfo told;
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    struct pollfd watched[2] = {{.fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN},
-                                {.fd = bound, .events = POLLIN}};
-    if (watched[0].fd < 0)
-        return errno;
-    while (!has_ended(pid) && !(watched[1].revents & POLLIN))
-        if (poll(watched, 2, -1) > 0 && watched[0].revents)
-            while (read(watched[0].fd, &told, sizeof told) > 0)
-                ;
-    close(watched[0].fd);
-    if (!has_ended(pid))
-        return ETIMEDOUT;
-    *status = port_reap(pid);
-    return 0;
 }
 
 void port_die_with(int parent)

@@ -266,20 +266,27 @@ int port_die_after(int64_t ns)
     return ENOSYS;
 }
 
-int port_bound_open(int *bound)
+int port_stand_above(int pid, int priority)
+{
+    (void)pid;
+    (void)priority;
+    return ENOSYS;
+}
+
+int port_bound_open(struct port_bound *bound)
 {
     (void)bound;
     return ENOSYS;
 }
 
-void port_bound_set(int bound, int64_t ns)
+void port_bound_set(const struct port_bound *bound, int64_t ns)
 {
     (void)bound;
     (void)ns;
     abort();
 }
 
-int port_guard(int pid, int bound, int *status)
+int port_guard(int pid, struct port_bound *bound, int *status)
 {
     (void)pid;
     (void)bound;
