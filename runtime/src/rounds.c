@@ -2,10 +2,9 @@
  * Rounds of one real-time thread among ordinary, computing ones: how long each took, and who had the
  * CPU meanwhile. Every thread is a process of its own. The real-time one may have any priority up to
  * the highest and never suspend itself, so nothing that needs its CPU may be needed to end it. It looks
- * at the clock every 20 us and leaves by itself, also within a round; a watch of the highest priority,
- * which sleeps on whatever CPU is free to it (its timer expires in hard interrupt context on any kernel,
- * as clock_nanosleep's of a real-time thread does), kills all; the death of its parent kills it. Below
- * these lie RLIMIT_RTTIME, which counts with the tick (once a second on a nohz_full CPU), and a timer
+ * at the clock every 20 us and leaves by itself, also within a round; a watch that stands above it as the
+ * guardian does, and needs neither guardian nor coordinator, kills all; the death of its parent kills it.
+ * Below these lie RLIMIT_RTTIME, which counts with the tick (once a second on a nohz_full CPU), and a timer
  * whose signal PREEMPT_RT sends from a soft interrupt, so perhaps never on this very CPU.
  */
 #include "runtime.h"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -25,6 +26,7 @@ POOLS = Path(__file__).parents[1] / "pools" / "runtime"
 MS = 1_000_000
 #: Real-time runs of tests wait for one another, however many test processes there are.
 LOCK_WAIT = 300.0
+_DEADLINE = 6  # SCHED_DEADLINE, which Python has no name for
 
 
 def settings(**changes: object) -> RunSettings:
@@ -130,6 +132,12 @@ def processes_of(folder: str) -> list[int]:
             if program.startswith(folder):
                 found.append(int(entry.name))
     return found
+
+
+def stands_above(process: int) -> bool:
+    """Whether nothing of a fixed priority has a CPU before it, except perhaps its equals."""
+    policy = os.sched_getscheduler(process) & ~os.SCHED_RESET_ON_FORK
+    return policy == _DEADLINE or os.sched_getparam(process).sched_priority == 99
 
 
 def measured(wanted: TaskSet, how: RunSettings) -> JobTable:

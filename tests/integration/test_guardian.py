@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.hardware import LOCK_WAIT, MS, POOLS, processes_of, task, task_set
+from helpers.hardware import LOCK_WAIT, MS, POOLS, processes_of, stands_above, task, task_set
 from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
@@ -27,7 +27,6 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 BOUND_S = 0.3
 RUNAWAY_S = 20
 KILLED = 6  # exit status of the program when its guardian had to end what it ran
-DEADLINE = 6  # SCHED_DEADLINE, which Python has no name for
 GUARD_SAYS = "deadbeat guard: the bound of 300 ms has passed; all was ended"
 HOUR = 3600 * 1000 * MS
 #: A sleep that is refused takes at least so long, with what is counted after it.
@@ -153,8 +152,7 @@ def test_the_guardian_stands_above_and_sleeps_while_others_measure(
     with target.start(argv) as process:
         line = process.read_line(LOCK_WAIT)
         assert line is not None and line.startswith("threads 0 "), process.stderr()
-        above = (os.sched_getscheduler(process.pid) & ~os.SCHED_RESET_ON_FORK) == DEADLINE
-        assert above or os.sched_getparam(process.pid).sched_priority == 99
+        assert stands_above(process.pid)
         # of those: a timer that PREEMPT_RT would leave to a thread that may never run
         held = [str(each.readlink()) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
         assert not [each for each in held if "timer" in each]

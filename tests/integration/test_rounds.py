@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.hardware import LOCK_WAIT, MS, processes_of
+from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.loadtest.engine import REASON, Ask, Seen
@@ -195,7 +195,7 @@ def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(
             pid for pid in others if _name(pid).startswith(tuple("db-" + s for s in sleepers))
         ]
         watch = next(pid for pid in others if _name(pid) == "db-watch0")
-        assert os.sched_getparam(watch).sched_priority == 99
+        assert stands_above(watch)
         # the watch kills who is stopped too, all but the guardian; the threads end by themselves
         workers = [pid for pid in others if watch not in stopped or pid not in stopped]
         assert workers

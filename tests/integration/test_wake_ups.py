@@ -85,14 +85,16 @@ def test_every_period_of_every_cpu_is_accounted_for() -> None:
         assert 0 < cpu.clock_cost_ps < 10**7
 
 
-@pytest.mark.parametrize("seconds", [4, 12])  # as many stretches as periods, or a third of them
+@pytest.mark.parametrize("periods", [4000, 12000])  # as many as stretches, or three times that
 def test_what_a_stopped_process_missed_is_counted_as_a_thread_released_then_would_see_it(
-    seconds: int,
+    periods: int,
 ) -> None:
-    stall = 60 * MS
-    long = str(seconds * 1000 * MS)
-    with executor() as machine, measuring(machine, seconds_ns=long, until_eof="1") as process:
-        time.sleep(0.05)
+    # so long that nothing ends by itself while it is stopped, however slow the machine is
+    step = 5 * MS
+    stall = 60 * step
+    how = {"interval_ns": str(step), "seconds_ns": str(periods * step), "until_eof": "1"}
+    with executor() as machine, measuring(machine, **how) as process:
+        time.sleep(0.1)
         for number in processes_of(machine.folder):
             os.kill(number, signal.SIGSTOP)
         time.sleep(stall / 1e9)
@@ -104,15 +106,15 @@ def test_what_a_stopped_process_missed_is_counted_as_a_thread_released_then_woul
     for cpu in cpus:
         check_counts(cpu)
         worst = cpu.worst[0]
-        assert worst.latency_ns > stall - 2 * MS
-        assert worst.missed == worst.latency_ns // MS
-        assert cpu.missed >= worst.missed >= stall // MS - 2
-        # of a row of latencies 1 ms apart, as many lie above half of it as periods passed then
+        assert worst.latency_ns > stall - 2 * step
+        assert worst.missed == worst.latency_ns // step
+        assert cpu.missed >= worst.missed >= stall // step - 2
+        # of a row of latencies a step apart, as many lie above half of it as periods passed then
         assert cpu.corrected is not None
         assert cpu.corrected.above(worst.latency_ns // 2) >= worst.missed // 2
         place = worst.due_ns // cpu.block_ns
         assert cpu.block_maxima[place] == worst.latency_ns
-        for later in range(place + 1, (worst.due_ns // MS + worst.missed) * MS // cpu.block_ns):
+        for later in range(place + 1, (worst.due_ns // step + worst.missed) * step // cpu.block_ns):
             after_ns = later * cpu.block_ns - worst.due_ns
             assert cpu.block_maxima[later] == worst.latency_ns - after_ns
         assert 0 not in cpu.block_maxima
@@ -205,7 +207,7 @@ def test_a_late_wake_up_is_told_at_once_and_stops_the_trace() -> None:
     assert (int(due) - first) % MS == 0
 
 
-def test_a_week_takes_no_more_memory_than_a_second() -> None:
+def test_a_week_takes_no_more_memory_than_a_minute() -> None:
     def bytes_of_processes(seconds: int) -> list[str]:
         with executor() as machine:
             how = {"seconds_ns": str(seconds * 1000 * MS), "until_eof": "1"}
@@ -218,7 +220,7 @@ def test_a_week_takes_no_more_memory_than_a_second() -> None:
         lines = [line for text in texts for line in text.splitlines()]
         return sorted(line for line in lines if line.startswith("VmSize"))
 
-    assert bytes_of_processes(1) == bytes_of_processes(7 * 86_400)
+    assert bytes_of_processes(60) == bytes_of_processes(7 * 86_400)
 
 
 def test_threads_of_one_process_measure_too() -> None:
