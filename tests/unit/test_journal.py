@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -233,23 +234,43 @@ def test_a_block_whose_settings_somebody_changed_says_so(machine: Machine) -> No
 
 
 class Interrupted(LocalTarget):
-    """Somebody presses Ctrl-C whenever it runs something."""
+    """Somebody presses Ctrl-C whenever it runs something; a thread of ours is told."""
+
+    def __init__(self, *, another: bool) -> None:
+        super().__init__()
+        self._another = another
+        self.finished = 0
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
-        os.kill(os.getpid(), signal.SIGINT)
-        return super().run(argv, timeout=timeout)
+        if self._another:
+            told = threading.Thread(target=_interrupt_here)
+            told.start()
+            told.join()
+        else:
+            signal.raise_signal(signal.SIGINT)
+        done = super().run(argv, timeout=timeout)
+        self.finished += 1
+        return done
 
 
-def test_an_interrupt_waits_until_everything_is_back(machine: Machine) -> None:
-    with Interrupted() as target:
+def _interrupt_here() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_an_interrupt_waits_until_everything_is_back(machine: Machine, another: bool) -> None:
+    with Interrupted(another=another) as target:
         book = Journal(target, folder=str(machine.state), root=str(machine.root))
         with (
             pytest.raises(KeyboardInterrupt),
             applied(target, WANTED, reason="test", journal=book),
         ):
             pytest.fail("it went on")
+    assert target.finished == 2  # there and back
     assert held(machine.root) == machine.before
     assert machine.stands() == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("bad", ["relative", "/a\nb", ""])

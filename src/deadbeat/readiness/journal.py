@@ -12,7 +12,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from typing import cast
 
@@ -36,6 +36,7 @@ STATE_FOLDER = "/var/lib/deadbeat/tune"
 _SEPARATOR = "\037"
 #: A file of the kernel answers at once; a driver that hangs must not hang deadbeat.
 _PATIENCE_S = 120.0
+_WAITING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Journal:
@@ -168,12 +169,27 @@ def _standing(fields: list[str]) -> Standing:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Keeps SIGINT and SIGTERM waiting, here and in what is started meanwhile."""
+    """Keeps SIGINT and SIGTERM waiting, here and in what is started meanwhile.
+
+    The kernel gives a signal that this thread blocks to another, where there is one (numpy's, say),
+    and Python handles it here all the same: so its handlers wait, too.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
+    came: list[int] = []
+    with ExitStack() as then:
+        then.callback(_raise_all, came)
+        for number in _WAITING:
+            handler = signal.getsignal(number)
+            if handler not in (None, signal.SIG_IGN):
+                then.callback(signal.signal, number, handler)
+                signal.signal(number, lambda number, _: came.append(number))
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITING)
+        then.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _raise_all(numbers: Sequence[int]) -> None:
+    for number in numbers:
+        signal.raise_signal(number)
