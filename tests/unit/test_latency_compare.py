@@ -15,7 +15,7 @@ from deadbeat.cli.main import main
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import LatencyRun, Problem, Replaced
+from deadbeat.model.latency import CpuLatency, LatencyRun, Problem, Replaced
 from deadbeat.model.results import Summary
 from deadbeat.report.comparison import render_comparison
 from deadbeat.store.campaign import CAMPAIGN_FILE
@@ -108,6 +108,40 @@ def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
     assert gated.comparisons[0].metrics[0].gate_basis.endswith("18 runs each")
     ungated = compare_latency([a, b], options=latency_options(ungated=True, resamples=999))
     assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
+
+
+def late_and_invalid(one: Matrix, *, scale: int) -> Matrix:
+    """With two of three repeats invalid, and all that was measured in them so much later."""
+
+    def later(cpu: CpuLatency) -> CpuLatency:
+        values = Histogram.of([int(low) * scale for low in cpu.raw.lows_ns()])
+        return evolve(cpu, raw=values, corrected=values)
+
+    runs = [
+        evolve(run, problems=INVALID, cpus=tuple(map(later, run.cpus)))
+        if run.key.repeat % 3
+        else run
+        for run in one.runs
+    ]
+    return of_runs(one.name, runs)
+
+
+def test_a_verdict_that_rests_on_leaving_runs_out_says_so() -> None:
+    a, b = matrix("a", 1, repeats=12), matrix("b", 2, repeats=12)
+    result = compared(late_and_invalid(a, scale=1), late_and_invalid(b, scale=30))
+    (found,) = [f for f in result.findings if f.id == "verdict-by-validity"]
+    assert result.verdict != "worse"
+    assert f"worse instead of {result.verdict}" in found.message
+    assert found.severity == "warning" and found.where == "b"
+    assert "p99 worse instead of" in found.message
+
+
+def test_invalid_runs_like_the_others_change_no_verdict() -> None:
+    a, b = matrix("a", 1, repeats=12), matrix("b", 2, repeats=12, scale=1.5)
+    runs = [evolve(run, problems=INVALID) if run.key.repeat == 1 else run for run in b.runs]
+    result = compared(a, of_runs("b", runs))
+    assert result.verdict == "worse"
+    assert "verdict-by-validity" not in {finding.id for finding in result.findings}
 
 
 def with_settings(one: Matrix, **changes: object) -> Matrix:

@@ -139,6 +139,7 @@ def compare_latency(
         side=functools.partial(side_of, per_cpu=per_cpu, corrected=corrected),
         planned=functools.partial(_planned, per_cpu=per_cpu),
         place=_without_cpu,
+        counting=functools.partial(side_of, per_cpu=per_cpu, corrected=corrected, invalid=True),
     )
     alone = (found for matrix in matrices[1:] for found in _of_cells(baseline, matrix))
     return compare_repeated(
@@ -157,17 +158,20 @@ def compare_latency(
 # -- from a matrix to a side
 
 
-def side_of(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) -> Side:
+def side_of(
+    matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True, invalid: bool = False
+) -> Side:
     """The runs that count, as plain figures.
 
     Args:
         per_cpu: A figure for each CPU of a run.
+        invalid: Also those that do not count.
         corrected: Of latencies corrected for missed periods; else raw ones, and then a run is
             told to have lost its missed periods.
     """
     runs: dict[str, RunFigure] = {}
     for run in matrix.runs:
-        if run.valid:
+        if run.valid or (invalid and run.cpus):
             runs |= dict(_figures(run, per_cpu=per_cpu, corrected=corrected))
     return Side(name=matrix.name, runs=runs)
 

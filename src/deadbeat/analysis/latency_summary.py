@@ -16,12 +16,13 @@ from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.evt import extrapolations
 from deadbeat.analysis.latency_figures import distribution, pool
 from deadbeat.analysis.latency_findings import findings_of
-from deadbeat.analysis.tail import Part, tail_statements
+from deadbeat.analysis.tail import Part, statements_at, tail_statements
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     BLOCKS_MAX,
     PATH_PARTS,
     PROFILES,
+    QUANTILES_PPM,
     CpuLatency,
     LatencyKey,
     LatencyRun,
@@ -32,11 +33,13 @@ from deadbeat.model.latency_summary import (
     LATENCY_COLUMNS,
     QUANTITIES,
     CellSummary,
+    CountingInvalid,
     Distribution,
     InvalidRun,
     LatencyRow,
     LatencySummary,
     RepeatedRun,
+    TailStatement,
     WorstWakeUp,
 )
 
@@ -134,24 +137,15 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
     first = runs[0].key
     valid = [run for run in runs if run.valid]
     numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
-    each = [
-        [
-            Part(run=run, cpus=tuple(cpu for cpu in run.cpus if cpu.cpu == number))
-            for run in valid
-            if any(cpu.cpu == number for cpu in run.cpus)
-        ]
-        for number in numbers
-    ]
-    whole = [Part(run=run, cpus=run.cpus) for run in valid if run.cpus]
     shares = [share for run in valid for share in achieved_shares(run)]
     place = (first.load.text, first.engine)
     return CellSummary(
         load=first.load,
         engine=first.engine,
-        whole=_row(whole, None, deadlines_ns, seed=seed_of(seed, *place)),
+        whole=_row(runs, None, deadlines_ns, seed=seed_of(seed, *place)),
         cpus=tuple(
-            _row(parts, number, deadlines_ns, seed=seed_of(seed, *place, number))
-            for number, parts in zip(numbers, each, strict=True)
+            _row(runs, number, deadlines_ns, seed=seed_of(seed, *place, number))
+            for number in numbers
         ),
         invalid=tuple(
             InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
@@ -178,9 +172,20 @@ def achieved_shares(run: LatencyRun) -> list[float]:
     ]
 
 
+def _parts(runs: Iterable[LatencyRun], cpu: int | None) -> list[Part]:
+    """What each of the runs has of a CPU, or of all; those that have something."""
+    found = (
+        Part(run=run, cpus=tuple(each for each in run.cpus if cpu is None or each.cpu == cpu))
+        for run in runs
+    )
+    return [part for part in found if part.cpus]
+
+
 def _row(
-    parts: Sequence[Part], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
+    runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
 ) -> LatencyRow:
+    parts = _parts((run for run in runs if run.valid), cpu)
+    tail = tuple(tail_statements(parts, deadlines_ns))
     cpus = [each for part in parts for each in part.cpus]
     worst = worst_wake_ups(parts)
     top_cpu, top_run = _where_largest(parts)
@@ -195,9 +200,35 @@ def _row(
         corrected=_corrected(parts),
         max_cpu=top_cpu,
         max_run=top_run,
-        tail=tuple(tail_statements(parts, deadlines_ns)),
+        tail=tail,
         extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
         worst=tuple(worst[:WORST]),
+        counting_invalid=_counting_invalid(_parts(runs, cpu), tail, deadlines_ns),
+    )
+
+
+def _counting_invalid(
+    parts: Sequence[Part], tail: Sequence[TailStatement], deadlines_ns: Sequence[int]
+) -> CountingInvalid | None:
+    """Of valid and invalid runs, with the limits that ``tail`` has of the valid ones.
+
+    At its own maximum a larger number of runs would always look the safer.
+    """
+    runs = sum(not part.run.valid and part.wake_ups > 0 for part in parts)
+    if not runs:
+        return None
+    top_cpu, top_run = _where_largest(parts)
+    latencies = pool([histogram for part in parts for histogram in part.honest])
+    limits = [(statement.limit_ns, statement.kind) for statement in tail]
+    found = statements_at(parts, limits) if limits else tail_statements(parts, deadlines_ns)
+    maxima = (each.raw.max_ns for part in parts for each in part.cpus)
+    return CountingInvalid(
+        runs=runs,
+        max_ns=max((value for value in maxima if value is not None), default=None),
+        max_cpu=top_cpu,
+        max_run=top_run,
+        p999_ns=latencies.quantile(QUANTILES_PPM["p99.9"]),
+        tail=tuple(found),
     )
 
 
@@ -295,14 +326,24 @@ def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
             "cpu": "all" if row.cpu is None else row.cpu,
             "statements": [asdict(statement) for statement in row.tail],
             "extrapolations": [asdict(each) for each in row.extrapolations],
+            "counting_invalid": _plain_counting(row.counting_invalid),
         }
         for cell in summary.cells
         for row in (cell.whole, *cell.cpus)
     ]
 
 
+def _plain_counting(counting: CountingInvalid | None) -> dict[str, Any] | None:
+    if counting is None:
+        return None
+    run = counting.max_run
+    return {**asdict(counting), "max_run": run.text if run else None}
+
+
 def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
     tail = row.tail[0] if row.tail else None
+    counting = row.counting_invalid
+    would = counting.tail[0] if counting and counting.tail else None
     found: dict[str, Any] = {
         "load": cell.load.text,
         "profile": cell.load.profile,
@@ -321,9 +362,14 @@ def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
         "tail_limit_ns": tail.limit_ns if tail else None,
         "tail_bound": tail.bound if tail else None,
         "tail_run_bound": tail.run_bound if tail else None,
+        "tail_condition": tail.condition if tail else None,
         "effective_wake_ups": tail.effective if tail else None,
         "hours_for_tenth": tail.hours_for_tenth if tail else None,
         "achieved": cell.achieved,
+        "counting_invalid_max_ns": counting.max_ns if counting else None,
+        "counting_invalid_p99.9_ns": counting.p999_ns if counting else None,
+        "counting_invalid_tail_bound": would.bound if would else None,
+        "counting_invalid_tail_condition": would.condition if would else None,
         **_plain_quantities("raw", row.raw),
         **_plain_quantities("corrected", row.corrected),
     }

@@ -32,7 +32,14 @@ from deadbeat.analysis.load_scene import Machine
 from deadbeat.analysis.permutation import holm
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
-from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary, Lost
+from deadbeat.model.load_summary import (
+    CountingInvalid,
+    Effect,
+    Estimate,
+    LoadCell,
+    LoadSummary,
+    Lost,
+)
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05
@@ -199,6 +206,7 @@ def _cell(
         invalid=len(groups[key]) - len(valid),
         seconds=sum(each.run.window_s for each in valid),
         repeated=sum(bool(each.run.replaced) for each in groups[key]),
+        counting_invalid=None if condition == REFERENCE else _counting_invalid(groups[key]),
     )
     if not valid:
         return bare
@@ -208,6 +216,20 @@ def _cell(
         given |= _realtime(valid, alone_ns)
         given["work_lost"] = _work_lost(valid, groups.get((REFERENCE, normal), ()))
     return evolve(bare, **given)
+
+
+def _counting_invalid(figures: Sequence[Figures]) -> CountingInvalid | None:
+    """Of the runs that count and those that do not."""
+    known = [each for each in figures if each.released and each.run.window_s > 0]
+    runs = sum(not each.run.valid for each in known)
+    if not runs:
+        return None
+    longest = [int(each.response_ns.max()) for each in known if len(each.response_ns)]
+    return CountingInvalid(
+        runs=runs,
+        failures_per_s=rate_of([each.counted_failures for each in known]),
+        response_max_ns=max(longest, default=None),
+    )
 
 
 def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:

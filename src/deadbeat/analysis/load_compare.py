@@ -8,6 +8,7 @@ docs/explanation/comparing-load-tests.md.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -169,7 +170,13 @@ def compare_load(
     """
     require_comparable(tests, repeats, words=LOADS, allow_mixed=allow_mixed, partial=partial)
     every = [*tests, *repeats]
-    way = Way(of="load", words=LOADS, side=side_of, planned=_planned)
+    way = Way(
+        of="load",
+        words=LOADS,
+        side=side_of,
+        planned=_planned,
+        counting=functools.partial(side_of, invalid=True),
+    )
     found = compare_repeated(
         tests,
         repeats,
@@ -188,14 +195,15 @@ def compare_load(
 # -- from a load test to a side
 
 
-def side_of(test: LoadTest) -> Side:
-    """The runs without a remedy that count, as plain figures."""
+def side_of(test: LoadTest, *, invalid: bool = False) -> Side:
+    """The runs without a remedy that count, as plain figures; ``invalid``: also the others."""
     return side_of_runs(
         test.name,
         test.every,
         blocks=test.blocks,
         deadline_ns=test.deadline_ns,
         period_ns=test.period_ns,
+        invalid=invalid,
     )
 
 
@@ -206,12 +214,13 @@ def side_of_runs(
     blocks: Mapping[LoadKey, int],
     deadline_ns: int,
     period_ns: int | None,
+    invalid: bool = False,
 ) -> Side:
     """The same of runs by themselves; those of `REFERENCE` say what work is lost."""
     figures = [
         figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns)
         for run in runs
-        if run.valid and run.key.condition in (PLAIN, REFERENCE)
+        if (run.valid or invalid) and run.key.condition in (PLAIN, REFERENCE)
     ]
     without = {
         (key.normal, blocks[key]): each.work_per_s

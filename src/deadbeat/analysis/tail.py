@@ -10,7 +10,7 @@ they are like these is a condition which every statement names, beside the bound
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -119,8 +119,13 @@ def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[
     maximum = largest(parts)
     if maximum is None:
         return []
-    found = [_statement(parts, maximum, "maximum")]
-    return found + [_statement(parts, limit, "deadline") for limit in deadlines_ns]
+    limits = [(maximum, "maximum"), *((limit, "deadline") for limit in deadlines_ns)]
+    return statements_at(parts, limits)
+
+
+def statements_at(parts: Sequence[Part], limits: Iterable[tuple[int, str]]) -> list[TailStatement]:
+    """Of each limit in ns, with its kind. ``parts`` hold a wake-up."""
+    return [_statement(parts, limit, kind) for limit, kind in limits]
 
 
 def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement:

@@ -11,22 +11,17 @@ import click
 
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.compare_words import (
-    bound_text,
     cell_text,
-    count_text,
-    effect_text,
-    ends_text,
     metric_text,
-    verdict_text,
     words_list,
 )
 from deadbeat.cli._compare_kinds import Answer, Ask, all_found, found
+from deadbeat.cli._compare_table import interval_text, p_text, print_metrics
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.model.comparison import (
     CellComparison,
     Comparison,
     ComparisonResult,
-    MetricComparison,
 )
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
@@ -241,21 +236,7 @@ def _mark(label: str) -> str:
 
 
 def _tell_comparison(comparison: Comparison) -> None:
-    print_table(
-        [
-            "metric",
-            "verdict",
-            "effect % [95 %]",
-            "p (Holm)",
-            "minimum",
-            "gate",
-            "could have shown",
-            "cells",
-        ],
-        ([*_metric_row(metric)] for metric in comparison.metrics),
-        title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
-        numeric=["effect % [95 %]", "p (Holm)", "minimum", "gate", "could have shown"],
-    )
+    print_metrics(comparison)
     cells = [cell for metric in comparison.metrics for cell in metric.cells]
     several = len({cell.deadline_factor for cell in cells}) > 1
     decisive = [cell for cell in cells if cell.verdict in ("worse", "better")]
@@ -270,35 +251,9 @@ def _tell_comparison(comparison: Comparison) -> None:
         click.echo(f"to decide {line}")
 
 
-def _metric_row(metric: MetricComparison) -> list[str]:
-    return [
-        metric_text(metric.metric),
-        verdict_text(metric),
-        _interval(metric.metric, metric.effect, metric.low, metric.high),
-        _p(metric.p_holm),
-        *(
-            bound_text(metric.metric, value)
-            for value in (metric.minimum, metric.gate, metric.smallest_effect)
-        ),
-        count_text(metric),
-    ]
-
-
-def _interval(metric: str, effect: float | None, low: float | None, high: float | None) -> str:
-    if effect is None:
-        return "undecided"
-    return f"{effect_text(metric, effect)} {ends_text(metric, low, high)}"
-
-
 def _cell_line(cell: CellComparison, *, factor: bool) -> str:
     return (
         f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {metric_text(cell.metric)}"
-        f" {_interval(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} pairs,"
-        f" p (Holm) {_p(cell.p_holm)}"
+        f" {interval_text(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} pairs,"
+        f" p (Holm) {p_text(cell.p_holm)}"
     )
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2g}" if value >= 1e-6 else "< 1e-06"

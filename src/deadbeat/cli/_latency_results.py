@@ -24,6 +24,8 @@ from deadbeat.store.place import REPORT_FILE
 _SEVERITIES = ("serious", "warning", "info")
 #: Invalid runs, and runs without a result, that are named; the folder has all of them.
 _TOLD = 5
+#: Cells of which it is told what their invalid runs would change.
+_CELLS_TOLD = 12
 
 
 #: Columns of the page's table that a terminal has no room for; ``--json`` has them.
@@ -54,6 +56,8 @@ def print_matrix(summary: LatencySummary) -> None:
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)
+    for line in words.counting_lines(summary)[:_CELLS_TOLD]:
+        click.echo(line)
     print_causes(summary.cells)
     invalid = [run for cell in summary.cells for run in cell.invalid]
     for one in invalid[:_TOLD]:

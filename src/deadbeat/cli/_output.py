@@ -67,7 +67,9 @@ def print_table(
             justify="right" if column in numeric else "left",
             overflow="fold",
             no_wrap=column in whole,
-            min_width=max((row[number].cell_len for row in cells), default=0)
+            min_width=max(
+                (line.cell_len for row in cells for line in row[number].split("\n")), default=0
+            )
             if column in whole
             else None,
         )

@@ -399,7 +399,19 @@ DOUBTS: tuple[Doubt, ...] = (
         "Some runs do not count",
         """What was asked for did not happen in them. If it is the load itself that makes runs
         invalid (heat, a hypervisor), those that are left are the mild ones.""",
-        """See in which cells they are. Many in one cell mean that its maximum is too small.""",
+        """See in which cells they are, and what their figures would be with these runs: the table
+        of the terminal and the page's part on validity have both. Where the two are far apart, the
+        answer is about the machine as it should have been.""",
+    ),
+    _doubt(
+        "verdict-by-validity",
+        "The verdict rests on leaving invalid runs out",
+        """Runs that are not what they say they are do not count, on either side. With them some
+        verdict would be another: then the answer depends on what was left out. If the kernel or
+        the setting that is compared makes runs invalid itself (a load that it does not let run, a
+        thread that it throttles), leaving them out hides just what was asked.""",
+        """See why they are invalid, on which side, and beside which load (deadbeat show). Where the
+        cause has nothing to do with what is compared, measure again without it.""",
     ),
     _doubt(
         "latency-repeated-runs",

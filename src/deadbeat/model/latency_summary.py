@@ -188,6 +188,28 @@ class WorstWakeUp:
 
 
 @frozen(kw_only=True)
+class CountingInvalid:
+    """Figures of a row if the runs that do not count were counted too: what validity decides.
+
+    Attributes:
+        runs: How many invalid runs hold wake-ups.
+        max_ns: The latest wake-up of all these runs; None of nothing.
+        max_cpu, max_run: Where it was.
+        p999_ns: The 99.9 % quantile, corrected where every engine tells, else raw; None where it
+            overflowed.
+        tail: Statements on the same limits as those of the row. A row without a valid run has
+            none: there the first is of ``max_ns``.
+    """
+
+    runs: int
+    max_ns: int | None
+    max_cpu: int | None
+    max_run: LatencyKey | None
+    p999_ns: float | None
+    tail: tuple[TailStatement, ...] = ()
+
+
+@frozen(kw_only=True)
 class LatencyRow:
     """One CPU of a cell, or all of them.
 
@@ -202,6 +224,7 @@ class LatencyRow:
         tail: Statements on the tail: of the observed maximum first, then of the deadlines.
         extrapolations: Extreme-value models, or why there are none; of all CPUs only.
         worst: The latest wake-ups, the latest first.
+        counting_invalid: The same with the invalid runs; None where none of them holds a wake-up.
     """
 
     cpu: int | None
@@ -217,6 +240,7 @@ class LatencyRow:
     tail: tuple[TailStatement, ...] = ()
     extrapolations: tuple[Extrapolation, ...] = ()
     worst: tuple[WorstWakeUp, ...] = ()
+    counting_invalid: CountingInvalid | None = None
 
     @property
     def unaccounted(self) -> int:
@@ -349,7 +373,12 @@ LATENCY_COLUMNS: tuple[str, ...] = (
     "tail_limit_ns",
     "tail_bound",
     "tail_run_bound",
+    "tail_condition",
     "effective_wake_ups",
     "hours_for_tenth",
     "achieved",
+    "counting_invalid_max_ns",
+    "counting_invalid_p99.9_ns",
+    "counting_invalid_tail_bound",
+    "counting_invalid_tail_condition",
 )

@@ -37,6 +37,21 @@ class Lost:
 
 
 @frozen(kw_only=True)
+class CountingInvalid:
+    """Figures of a cell if the runs that do not count were counted too.
+
+    Attributes:
+        runs: How many invalid runs have rounds.
+        failures_per_s: As of the cell.
+        response_max_ns: Of all these runs; None of no round.
+    """
+
+    runs: int
+    failures_per_s: Estimate
+    response_max_ns: int | None
+
+
+@frozen(kw_only=True)
 class LoadCell:
     """All valid runs of one number of ordinary threads and one condition.
 
@@ -55,6 +70,7 @@ class LoadCell:
         work_lost: Share of what they do without the real-time thread, of pairs of one repeat.
         cpu_share: CPU time of the real-time thread per second of window.
         lost: Where its time went; None of ``reference``, and where it was never alone.
+        counting_invalid: With the invalid runs; None of ``reference``, and where none has rounds.
     """
 
     normal: int
@@ -74,6 +90,7 @@ class LoadCell:
     work_lost: Estimate | None = None
     cpu_share: float | None = None
     lost: Lost | None = None
+    counting_invalid: CountingInvalid | None = None
 
 
 @frozen(kw_only=True)

@@ -130,10 +130,21 @@ def _tail(summary: LatencySummary) -> str:
 
 def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     invalid, warnings = words.invalid_rows(summary), words.warning_rows(runs)
-    made = (
-        f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
-        f"{' The figures of the others are used nowhere.' if summary.invalid_runs else ''}</p>"
-    )
+    others = " The figures of the others are used nowhere but here." if summary.invalid_runs else ""
+    made = f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count.{others}</p>"
+    counting = words.counting_rows(summary)
+    if counting:
+        table = parts.cell_table(
+            words.COUNTING_COLUMNS, counting, id="counting-table", kind="dense heads"
+        )
+        made += (
+            "<h3>What the answer owes to leaving runs out</h3>"
+            '<p class="hint">Runs do not count where something else than was asked for happened.'
+            " If the load itself, or the machine under it, makes runs invalid, those that are left"
+            " are the mild ones: beside each figure stands what it would be with the invalid runs."
+            " The share is that of wake-ups later than the limit, the latest of the valid runs.</p>"
+            f"{parts.scrolled(table, 'Counting the invalid runs too')}"
+        )
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")
         made += f"<h3>Runs that do not count</h3>{parts.scrolled(table, 'Invalid runs')}"

@@ -10,10 +10,12 @@ from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import (
     FEW,
     CellSummary,
+    CountingInvalid,
     Distribution,
     Extrapolation,
     LatencyRow,
     LatencySummary,
+    TailStatement,
 )
 from deadbeat.report.facts import UNKNOWN, percent
 from deadbeat.report.latency_data import (
@@ -45,6 +47,11 @@ REPEATED_COLUMNS = ("run", "measured before", "problem", "what was seen")
 SELECTION = (
     "Only bad runs were repeated: that is a selection, and what came with that which made them bad"
     " is missing from these figures. They were also measured later than the rest of their block."
+)
+COUNTING_COLUMNS = (
+    *("load", "engine", "CPU", "valid runs", "invalid runs"),
+    *("maximum", "counting these too", "99.9 %", "counting these too"),
+    *("limit", "share later at most", "counting these too"),
 )
 
 
@@ -101,7 +108,7 @@ def _reservations(summary: LatencySummary, cells: int) -> tuple[str, ...]:
     if summary.invalid_runs:
         found.append(
             f"{summary.invalid_runs} of {summary.runs} runs do not count, and what was late in them"
-            " is not in it"
+            " is in no bound but those that say so"
         )
     if summary.repeated:
         found.append(
@@ -116,7 +123,18 @@ def _said(cell: CellSummary, place: int) -> str:
     tail = cell.whole.tail[place]
     # From the value itself: what was rounded once must not be rounded again.
     text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
-    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
+    would = cell.whole.counting_invalid
+    too = ""
+    if would is not None and would.tail[place].bound is not None:
+        too = f"; {_counting(would.runs)} the share would be < {would.tail[place].bound:.2g}"
+    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}{too}."
+
+
+def _counting(runs: int) -> str:
+    """``counting the 3 invalid runs too``."""
+    return (
+        f"counting the {'' if runs == 1 else f'{runs} '}invalid run{'' if runs == 1 else 's'} too,"
+    )
 
 
 def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
@@ -131,7 +149,7 @@ def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
 def _answer(cell: CellSummary, *, named: bool) -> str:
     who = f"{cell.engine}: " if named else ""
     if not cell.whole.runs:
-        return f"{who}no valid run ({len(cell.invalid)} invalid)."
+        return f"{who}no valid run ({len(cell.invalid)} invalid){_would(cell)}."
     shown = cell.whole.honest
     count = cell.whole.missed
     missed = f", {count:,} period{'' if count == 1 else 's'} missed" if count else ""
@@ -143,8 +161,66 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     median = time_text(shown["p50"].value_ns)
     return (
         f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
-        f"{tail} median {median}{missed}."
+        f"{tail} median {median}{missed}{_would(cell)}."
     )
+
+
+def _would(cell: CellSummary) -> str:
+    """``; counting the 3 invalid runs too, the maximum would be 5.2 ms and 99.9 % within 1.1 ms``.
+
+    "" where no run was left out.
+    """
+    would = cell.whole.counting_invalid
+    if would is None:
+        return ""
+    return (
+        f"; {_counting(would.runs)} the maximum would be {time_text(would.max_ns)} and 99.9 %"
+        f" within {time_text(would.p999_ns)}"
+    )
+
+
+def counting_lines(summary: LatencySummary) -> list[str]:
+    """A line for every cell with invalid runs: what its figures would be with these."""
+    made = []
+    for cell in ordered(summary.cells):
+        would, row = cell.whole.counting_invalid, cell.whole
+        if would is not None:
+            known = f"maximum {time_text(row.raw['max'].value_ns)}" if row.runs else "no valid run"
+            made.append(f"{load_words(cell.load)}, {cell.engine}: {known}{_would(cell)}")
+    return made
+
+
+def counting_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
+    """Of every cell with invalid runs, and its CPUs, the figures without and with these."""
+    return [
+        _counting_row(cell, row, row.counting_invalid)
+        for cell in ordered(summary.cells)
+        for row in (cell.whole, *cell.cpus)
+        if row.counting_invalid is not None
+    ]
+
+
+def _counting_row(cell: CellSummary, row: LatencyRow, would: CountingInvalid) -> tuple[str, ...]:
+    tail, other = (each[0] if each else None for each in (row.tail, would.tail))
+    limit = tail or other
+    return (
+        load_words(cell.load),
+        cell.engine,
+        "all" if row.cpu is None else str(row.cpu),
+        str(len(row.runs)),
+        str(would.runs),
+        time_text(row.raw["max"].value_ns),
+        time_text(would.max_ns),
+        time_text(row.honest["p99.9"].value_ns),
+        time_text(would.p999_ns),
+        "–" if limit is None else time_text(limit.limit_ns),
+        _bound(tail),
+        _bound(other),
+    )
+
+
+def _bound(tail: TailStatement | None) -> str:
+    return "–" if tail is None or tail.bound is None else f"{tail.bound:.2g}"
 
 
 def head_facts(
@@ -265,7 +341,7 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
             f"{item.wake_ups:,}",
             f"{item.exceeded:,}",
             f"{item.effective:,.0f}",
-            "–" if item.bound is None else f"{item.bound:.2g}",
+            _bound(item),
             item.condition,
             "–" if item.episodes_per_hour is None else _few(item.episodes_per_hour),
             f"{item.runs_exceeded} of {item.runs}",

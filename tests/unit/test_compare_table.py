@@ -1,0 +1,77 @@
+"""The table of a comparison in a terminal of 80 columns: the widest texts there can be."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from attrs import evolve
+
+from deadbeat.cli._compare_table import print_metrics
+from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
+
+
+def cell(metric: str, verdict: str) -> CellComparison:
+    return CellComparison(
+        metric=metric, cores=-1, sync_share=None, contended_ratio=None, deadline_factor=0.0,
+        group="idle prober", pairs=8, baseline=1.0, other=1.0, effect=0.0, low=None, high=None,
+        p=None, p_holm=None, smallest_effect=None, verdict=verdict,
+    )  # fmt: skip
+
+
+def row(name: str, *, verdict: str = "undecided") -> MetricComparison:
+    return MetricComparison(
+        metric=name,
+        effect=-0.123,
+        low=-0.4567,
+        high=0.2345,
+        p=0.00001234,
+        p_holm=0.00001234,
+        verdict=verdict,
+        minimum=0.1,
+        gate=0.456,
+        gate_basis="",
+        smallest_effect=0.789,
+        cells=tuple(cell(name, verdict) for verdict in ("worse", "undecided", "equal")),
+    )
+
+
+ROWS = (
+    row("p50"),
+    evolve(row("p99.9", verdict="worse"), effect=12.0, low=1.5, high=None, gate=1.4, p_holm=0.0012),
+    evolve(row("missed_ratio"), told=False, effect=0.0, low=-0.1, high=0.153, minimum=0.001),
+    evolve(row("max", verdict="equal"), smallest_effect=None, p_holm=1e-9),
+    evolve(row("deadline_miss_ratio"), no_worse=True, smallest_effect=0.2, gate=0.1234),
+    evolve(row("mean"), effect=3.0, low=1.5, high=20.0, gate=20.0, p_holm=None),
+)
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in {"COLUMNS": "80", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    print_metrics(Comparison(baseline="a", other="b", metrics=ROWS, verdict="undecided", reason=""))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_eighty_columns_are_enough_and_no_number_is_broken(lines: list[str]) -> None:
+    table = [line for line in lines if line[:1] in "┏┃┡│└"]
+    assert {len(line) for line in table} <= set(range(60, 81))
+    columns = zip(*([text.strip() for text in line[1:-1].split("│")] for line in table if
+                    line[0] == "│"), strict=True)  # fmt: skip
+    metric, verdict, effect, p, gate, least, cells = (set(column) for column in columns)
+    assert {"p50", "p99.9", "missed", "periods", "miss", "ratio"} <= metric
+    assert {"undecided", "too rare", "no worse", "worse"} <= verdict
+    assert {"-12.3 %", "[-45.67, +23.45]", "> 10 times", "[2.5 times,", "open]"} <= effect
+    assert {"1e-05", "1e-03", "<1e-6", "-"} <= p
+    assert {"45.6 %", "2.4", "times", "12.34", "points"} <= gate
+    assert {"78.9 %", "?"} <= least
+    assert {"1 worse", "1 equal", "undecided"} <= cells
+
+
+def test_what_the_columns_are_stands_below(lines: list[str]) -> None:
+    told = " ".join(lines)
+    assert "least: the smallest effect that could have been shown" in told
+    assert "minimum effect: 10.0 % of p50, p99.9, max and mean" in told
+    assert "0.10 points of missed periods" in told
