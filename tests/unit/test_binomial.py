@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from math import comb
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.binomial import at_most, quantile_ranks, upper_bound, values_for
+from deadbeat.analysis.binomial import (
+    at_most,
+    beta_share,
+    compound_upper,
+    poisson_upper,
+    quantile_ranks,
+    upper_bound,
+    values_for,
+)
 
 
 def slow_at_most(successes: int, values: int, share: float) -> float:
@@ -75,3 +84,45 @@ def test_ranks_err_rarely_enough_on_either_side_and_are_the_narrowest() -> None:
 )
 def test_known_ranks(values: int, share: float, ranks: tuple[int | None, int | None]) -> None:
     assert quantile_ranks(values, share) == ranks
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.001, 0.999))
+def test_a_beta_variable_is_an_order_statistic(one: int, two: int, value: float) -> None:
+    """The a-th of a + b - 1 uniform values lies below x iff a of them do."""
+    below = 1 - slow_at_most(one - 1, one + two - 1, value)
+    assert beta_share(one, two, value) == pytest.approx(below, abs=1e-11)
+
+
+def test_a_sum_of_few_sizes_is_bounded_by_a_ratio_of_gammas() -> None:
+    """Of shapes 2 and 1 by hand: P(ratio <= r) = (r / (1 + r))**2."""
+    assert compound_upper([7.0]) == pytest.approx(7 / (0.95**-0.5 - 1))
+    # Of many the number alone is not known, and their mean as well as exponential ones tell it.
+    assert 1 < compound_upper([2.0] * 10_000) / 20_000 < 1.03
+    assert compound_upper([2.0] * 100) > poisson_upper(100) * 2
+    # Those that tell less are bounded less.
+    calm, wild = compound_upper([5.0] * 10), compound_upper([1.0] * 9 + [41.0])
+    assert calm < wild and calm < compound_upper([5.0] * 10, dispersion=2)
+    assert compound_upper([5.0], dispersion=100) == float("inf")
+
+
+def sums_held(samples: int, *, expected: float) -> float:
+    """Of sums of geometric sizes, where there was one at all."""
+    random = np.random.default_rng(3)
+    held = 0
+    for _ in range(samples):
+        many = 0
+        while not many:
+            many = int(random.poisson(expected))
+        held += compound_upper(random.geometric(0.05, many).tolist()) >= 20 * expected
+    return held / samples
+
+
+def test_a_sum_of_random_sizes_is_bounded_by_what_was_seen() -> None:
+    """A representative: fewer than 107 of 120 would be seen once in 200 at 95 %."""
+    assert sums_held(120, expected=3) >= 107 / 120
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("expected", [0.5, 2, 10, 50])
+def test_sums_are_bounded_however_many_sizes_there_are(expected: float) -> None:
+    assert sums_held(1_000, expected=expected) >= 0.94

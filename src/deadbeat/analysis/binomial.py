@@ -7,6 +7,7 @@ negligible: no special function, and exact to rounding for any number of values.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +145,72 @@ def poisson_upper(seen: float, *, alpha: float = ALPHA) -> float:
         seen: The number; between whole ones the bound is between theirs.
     """
     return _gamma_quantile(seen + 1, 1 - alpha)
+
+
+def compound_upper(sizes: Sequence[float], *, dispersion: float = 1.0) -> float:
+    """Upper 95 % bound of the expectation of a sum of a Poisson number of independent values.
+
+    Both are unknown, their number and their mean. The number is taken as Garwood takes it, the mean
+    as that of exponential values is known: their sum over the mean is a gamma variable. The bound
+    is the quantile of the ratio of the two (S. Weerahandi, JASA 88, 1993: a generalised interval).
+    Values that vary more than exponential ones count correspondingly fewer; what vary less are
+    bounded too generously, because few values do not tell how much they vary.
+
+    Args:
+        sizes: What was seen; at least one, all positive.
+        dispersion: So many of them tell as much as one.
+    """
+    many, total = len(sizes), math.fsum(sizes)
+    mean = total / many
+    spread = math.fsum((size - mean) ** 2 for size in sizes) / (many - 1) if many > 1 else 0.0
+    number = many / dispersion
+    tells = number / max(1.0, spread / mean**2)
+    return total / number * tells * _beta_prime_quantile(number + 1, tells, 1 - ALPHA)
+
+
+def _beta_prime_quantile(above: float, below: float, share: float) -> float:
+    """Of the ratio of two gamma variables of these shapes; infinite beyond 1e12."""
+    low, high = 1e-12, 1e12
+    if beta_share(above, below, high / (1 + high)) < share:
+        return math.inf
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        under = beta_share(above, below, middle / (1 + middle)) < share
+        low, high = (middle, high) if under else (low, middle)
+    return high
+
+
+def beta_share(one: float, two: float, value: float) -> float:
+    """Probability that a beta variable of these shapes is at most ``value``.
+
+    The continued fraction of M. Abramowitz and I. A. Stegun, 26.5.8, on the side where it converges
+    fast, by the method of W. J. Lentz (Applied Optics 15, 1976).
+    """
+    if not 0 < value < 1:
+        return float(value >= 1)
+    if value > (one + 1) / (one + two + 2):
+        return 1 - beta_share(two, one, 1 - value)
+    front = math.exp(
+        math.lgamma(one + two)
+        - math.lgamma(one)
+        - math.lgamma(two)
+        + one * math.log(value)
+        + two * math.log1p(-value)
+    )
+    c, d = 1.0, 1 / (1 - (one + two) * value / (one + 1) or 1e-300)
+    fraction = d
+    for number in range(1, 10_000):
+        place = one + 2 * number
+        for step in (
+            number * (two - number) * value / ((place - 1) * place),
+            -(one + number) * (one + two + number) * value / (place * (place + 1)),
+        ):
+            d = 1 / (1 + step * d or 1e-300)
+            c = 1 + step / c or 1e-300
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return front * fraction / one
 
 
 def chi_squared_p(value: float, freedom: int) -> float:

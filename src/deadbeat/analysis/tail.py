@@ -4,12 +4,14 @@ If n independent wake-ups stayed below D, fewer than about 3 / n of all do not, 
 holds of the largest value seen, which the data chose themselves: its true exceedance probability is
 distributed as the smallest of n uniform values (S. S. Wilks, Annals of Mathematical Statistics 12,
 1941). Late wake-ups come in episodes, whose number is what chance decides (Poisson), and some runs
-have more of them than others: so fewer than n count. What further runs are like no run tells; that
-they are like these is a condition which every statement names, beside the bound by runs alone.
+have more of them than others: so fewer than n count. How many wake-ups an episode makes late is
+known from few of them only, which the bound allows for. What further runs are like no run tells;
+that they are like these is a condition which every statement names, beside the bound by runs alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -20,6 +22,7 @@ from deadbeat.analysis.binomial import (
     ALPHA,
     chi_squared_low,
     chi_squared_p,
+    compound_upper,
     poisson_upper,
     upper_bound,
 )
@@ -28,8 +31,11 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
 
-#: Periods without a late wake-up that end an episode.
-EPISODE_GAP = 10
+#: Periods without a late wake-up that end an episode: at least, and where late ones are rare.
+EPISODE_GAP, EPISODE_GAP_MOST = 10, 100
+#: The gap between is this share of the mean distance of late wake-ups: few of them are merged only
+#: because there are many.
+_GAP_SHARE = 0.25
 #: Late wake-ups a run, on average, from which runs are told apart.
 _LATE_A_RUN = 10
 
@@ -88,16 +94,31 @@ class Dependence:
         factor: One effective wake-up is so many; at least 1; None: the engines do not tell when
             wake-ups were late, and runs do not differ visibly.
         between: The part of it by which runs differ more than chance explains.
+        sizes: Wake-ups of each episode above the limit; empty: none, or not known.
         episodes: Above the limit; None: the rings do not hold them all.
+        episodes_most: As many there can have been: each wake-up that no ring holds by itself.
         condition: What the statement rests on beside what was measured.
+        rate_condition: The same of how often there is an episode, however long.
         text: One line: how it was found.
     """
 
     factor: float | None
     between: float
+    sizes: tuple[float, ...]
     episodes: int | None
+    episodes_most: int
     condition: str
+    rate_condition: str
     text: str
+
+    def most(self, late: int) -> float:
+        """Upper 95 % bound of the expected number of late wake-ups, where so many were seen."""
+        if late and self.sizes:
+            # Missed periods that only may have been late are in no episode.
+            more = max(1.0, late / sum(self.sizes))
+            return more * compound_upper(self.sizes, dispersion=self.between)
+        factor = self.factor or 1.0
+        return poisson_upper(late / factor) * factor
 
 
 def largest(parts: Sequence[Part]) -> int | None:
@@ -133,56 +154,71 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
     wake_ups, exceeded = sum(part.wake_ups for part in parts), sum(each)
     runs_exceeded = sum(count > 0 for count in each)
     how = dependence(parts, limit_ns)
-    factor = how.factor or 1.0
-    effective = wake_ups / factor
-    at_most = poisson_upper(exceeded / factor)
-    bound = min(1.0, at_most / effective)
+    bound = min(1.0, how.most(exceeded) / wake_ups)
     hours = sum(part.run.seconds for part in parts) / 3600
     found = TailStatement(
         limit_ns=limit_ns,
         kind=kind,
         wake_ups=wake_ups,
         exceeded=exceeded,
-        effective=effective,
+        effective=wake_ups / (how.factor or 1.0),
         dependence=how.text,
         condition=how.condition,
         bound=bound,
         episodes=how.episodes,
-        episodes_per_hour=_per_hour(how, hours),
+        episodes_per_hour=_per_hour(how, parts),
+        rate_condition=how.rate_condition,
         runs=len(parts),
         runs_exceeded=runs_exceeded,
         run_bound=upper_bound(runs_exceeded, len(parts)),
         hours=hours,
         # The bound of a number that does not grow falls as one over the time.
-        hours_for_tenth=hours * (at_most / (bound / 10) / effective - 1),
+        hours_for_tenth=9 * hours if bound < 1 else None,
         text="",
     )
     return evolve(found, text=_text(found))
 
 
-def _per_hour(how: Dependence, hours: float) -> float | None:
-    if how.episodes is None or not hours:
+def _per_hour(how: Dependence, parts: Sequence[Part]) -> float | None:
+    """None where it would be more than there are periods."""
+    hours = sum(part.run.seconds for part in parts) / 3600
+    if not hours:
         return None
-    return poisson_upper(how.episodes / how.between) * how.between / hours
+    rate = poisson_upper(how.episodes_most / how.between) * how.between / hours
+    return rate if rate < min(3.6e12 / part.run.interval_ns for part in parts) else None
 
 
 def _text(tail: TailStatement) -> str:
     limit = f"{tail.limit_ns / 1000:.1f} us"
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
     together = f", in {_plural(tail.episodes, 'episode')}" if tail.episodes else ""
-    seen = f"{many} of {tail.wake_ups:,} wake-ups exceeded the deadline{together}"
-    if tail.kind == "maximum":
-        seen = f"that is the latest of {tail.wake_ups:,} wake-ups"
-    rate = tail.episodes_per_hour
-    often = "" if rate is None else f" fewer than {_few(rate)} times an hour, however long each;"
-    runs = "the run" if tail.runs == 1 else f"{tail.runs_exceeded} of {tail.runs} runs"
+    what = "it" if tail.kind == "maximum" else "the deadline"
+    seen = f"{many} of {_plural(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
+    if tail.kind == "maximum" and not tail.exceeded:
+        seen = f"that is the latest of {_plural(tail.wake_ups, 'wake-up')}"
+    if tail.hours_for_tenth is None:
+        told = [f"P(latency > {limit}): nothing is shown, {seen}"]
+    else:
+        told = [
+            f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
+            f"{duration(tail.hours_for_tenth)} more without one would make that ten times less",
+        ]
+    if tail.episodes_per_hour is not None:
+        often = _few(tail.episodes_per_hour)
+        told.append(
+            f"later ones come fewer than {often} times an hour, however many each time,"
+            f" {tail.rate_condition}"
+        )
+    return "; ".join([*told, _runs_text(tail)])
+
+
+def _runs_text(tail: TailStatement) -> str:
+    one = tail.runs == 1
+    if tail.runs_exceeded == tail.runs:
+        return f"{'the run' if one else f'all {tail.runs} runs'} exceeded it"
+    runs = "the run did not" if one else f"{tail.runs_exceeded} of {tail.runs} runs did"
     bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
-    did = "did not" if tail.runs == 1 and not tail.runs_exceeded else "did"
-    return (
-        f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen};"
-        f" {duration(tail.hours_for_tenth)} more without one would make that ten times less;{often}"
-        f" if runs differ, {bad} of such runs exceed it ({runs} {did})"
-    )
+    return f"if runs differ, {bad} of such runs exceed it ({runs})"
 
 
 def _few(value: float) -> str:
@@ -209,8 +245,8 @@ def duration(hours: float) -> str:
 
 def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     """How many late wake-ups an episode has, times how much more runs differ than by chance."""
-    sizes, exact = _sizes(parts, limit_ns)
-    episodes = len(sizes) if exact else None
+    sizes, rest = _sizes(parts, limit_ns)
+    exact = rest == 0
     assumed = exact and not sizes
     seen = _latest_size(parts) if assumed else _size(sizes)
     known, size = seen is not None, seen or 1.0
@@ -222,20 +258,25 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
         if assumed
         else f"episodes of {_few(size)} wake-ups"
     )
+    runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
+    alone = "" if known else "wake-ups are independent and "
+    # Not rounded down: what is said must not be less than what is counted with.
+    longer = f" and an episode beyond it has {_up(size)} wake-ups on average at most"
     return Dependence(
         factor=size * between if known or between > 1 else None,
         between=between,
-        episodes=episodes,
-        condition=_condition(known=known, assumed=assumed, between=between),
+        sizes=tuple(sizes),
+        episodes=len(sizes) if exact else None,
+        episodes_most=len(sizes) + rest,
+        condition=f"if {alone}{runs}{longer if known and assumed else ''}",
+        rate_condition=f"if {runs}",
         text=f"{together}; {told}",
     )
 
 
-def _condition(*, known: bool, assumed: bool, between: float) -> str:
-    runs = "differ no more than these" if between > 1 else "are like these"
-    alone = "" if known else "wake-ups are independent and "
-    longer = " and no stall is longer" if assumed else ""
-    return f"if {alone}all runs {runs}{longer}"
+def _up(size: float) -> str:
+    """Two digits behind the point, rounded up."""
+    return f"{math.ceil(size * 100) / 100:,.10g}"
 
 
 def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
@@ -273,11 +314,12 @@ class Episode:
     size: int
 
 
-def episodes_above(part: Part, limit_ns: int, *, gap: int = EPISODE_GAP) -> list[Episode]:
+def episodes_above(part: Part, limit_ns: int, *, gap: float | None = None) -> list[Episode]:
     """Of the wake-ups that the rings kept above ``limit_ns``, in order.
 
     Args:
-        gap: Periods without one that end an episode.
+        gap: Periods without one that end an episode; None: a share of their mean distance, between
+            EPISODE_GAP and EPISODE_GAP_MOST.
     """
     interval = part.run.interval_ns
     stalls = []
@@ -288,6 +330,9 @@ def episodes_above(part: Part, limit_ns: int, *, gap: int = EPISODE_GAP) -> list
                 behind = min(late.missed, (late.latency_ns - above - 1) // interval)
                 end_ns = late.due_ns + behind * interval
                 stalls.append(Episode(start_ns=late.due_ns, end_ns=end_ns, size=behind + 1))
+    if gap is None:
+        apart = _GAP_SHARE * part.run.seconds * 1e9 / interval / max(len(stalls), 1)
+        gap = min(max(apart, EPISODE_GAP), EPISODE_GAP_MOST)
     found: list[Episode] = []
     for stall in sorted(stalls, key=lambda one: one.start_ns):
         if found and stall.start_ns <= found[-1].end_ns + gap * interval:
@@ -309,34 +354,42 @@ def complete_above(part: Part) -> int | None:
     return max(levels)
 
 
-def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], bool]:
-    """Wake-ups of each episode above the limit, and whether that is all of them.
+def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], int]:
+    """Wake-ups of each episode above the limit, and how many wake-ups above it no ring holds.
 
     Where a ring begins above the limit its episodes share all wake-ups above it: they are at least
     so many.
     """
     sizes: list[float] = []
-    exact = True
+    rest = 0
     for part in parts:
         level, above = complete_above(part), part.exceeding(limit_ns)
         if level is None:
-            return [], False
+            return [], sum(each.exceeding(limit_ns) for each in parts)
         found = [float(each.size) for each in episodes_above(part, max(level - 1, limit_ns))]
         if level > limit_ns and above > sum(found):
-            exact = False
-            found = [above / max(len(found), 1)] * max(len(found), 1)
+            many = max(len(found), 1)
+            rest += above - int(sum(found)) if found else above - 1
+            found = [above / many] * many
         sizes += found
-    return sizes, exact
+    return sizes, rest
 
 
 def _latest_size(parts: Sequence[Part]) -> float | None:
     """Wake-ups of an episode of the latest: of each run, or above where all rings are complete.
 
-    The larger: runs without a stall must not hide how long one is. None without any.
+    The larger: runs without a stall must not hide how long one is. None without any. The least gap
+    ends them: what comes by itself beyond the latest is too rare to be taken together.
     """
     levels = [complete_above(part) or 0 for part in parts]
     found = [
-        _size([each.size for part, level in pairs for each in episodes_above(part, level - 1)])
+        _size(
+            [
+                each.size
+                for part, level in pairs
+                for each in episodes_above(part, level - 1, gap=EPISODE_GAP)
+            ]
+        )
         for pairs in (
             list(zip(parts, levels, strict=True)),
             [(part, max(levels)) for part in parts],

@@ -97,14 +97,16 @@ class TailStatement:
             like these ...``).
         bound: Upper 95 % bound of the share of wake-ups above the limit; None of nothing.
         episodes: Times that one or more wake-ups together exceeded it; None: not known.
-        episodes_per_hour: Upper 95 % bound of their rate, however many wake-ups each has.
+        episodes_per_hour: Upper 95 % bound of their rate, however many wake-ups each has; None: not
+            known, or more than there are periods.
+        rate_condition: What ``episodes_per_hour`` rests on, as a clause.
         runs: Valid runs.
         runs_exceeded: Those with an exceedance.
         run_bound: Upper 95 % bound of the share of such runs with an exceedance; it holds however
             wake-ups depend on each other within a run.
         hours: Measured so far.
         hours_for_tenth: How many hours more, without a further exceedance, make ``bound`` ten times
-            less.
+            less; None where ``bound`` is 1: nothing is shown.
         text: The statement in a sentence.
     """
 
@@ -118,11 +120,12 @@ class TailStatement:
     bound: float | None
     episodes: int | None
     episodes_per_hour: float | None
+    rate_condition: str
     runs: int
     runs_exceeded: int
     run_bound: float | None
     hours: float
-    hours_for_tenth: float
+    hours_for_tenth: float | None
     text: str
 
 

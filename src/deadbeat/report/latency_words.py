@@ -126,8 +126,14 @@ def _said(cell: CellSummary, place: int) -> str:
     would = cell.whole.counting_invalid
     too = ""
     if would is not None and would.tail[place].bound is not None:
-        too = f"; {_counting(would.runs)} the share would be < {would.tail[place].bound:.2g}"
+        too = f"; {_counting(would.runs)} {_would_be(would.tail[place])}"
     return f"Beside {load_words(cell.load)}: {text.rstrip('.')}{too}."
+
+
+def _would_be(tail: TailStatement) -> str:
+    if tail.bound is None or tail.bound >= 1:
+        return "nothing would be shown"
+    return f"the share would be < {tail.bound:.2g}, {tail.condition}"
 
 
 def _counting(runs: int) -> str:
@@ -220,7 +226,9 @@ def _counting_row(cell: CellSummary, row: LatencyRow, would: CountingInvalid) ->
 
 
 def _bound(tail: TailStatement | None) -> str:
-    return "–" if tail is None or tail.bound is None else f"{tail.bound:.2g}"
+    if tail is None or tail.bound is None:
+        return "–"
+    return "nothing is shown" if tail.bound >= 1 else f"{tail.bound:.2g}"
 
 
 def head_facts(
@@ -343,14 +351,20 @@ def tail_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
             f"{item.effective:,.0f}",
             _bound(item),
             item.condition,
-            "–" if item.episodes_per_hour is None else _few(item.episodes_per_hour),
+            _often(item),
             f"{item.runs_exceeded} of {item.runs}",
             "–" if item.run_bound is None else percent(item.run_bound),
-            f"{item.hours_for_tenth:.3g}",
+            "–" if item.hours_for_tenth is None else f"{item.hours_for_tenth:.3g}",
         )
         for cell in ordered(summary.cells)
         for item in cell.whole.tail
     ]
+
+
+def _often(item: TailStatement) -> str:
+    if item.episodes_per_hour is None:
+        return "–"
+    return f"{_few(item.episodes_per_hour)}, {item.rate_condition}"
 
 
 def _few(value: float) -> str:
