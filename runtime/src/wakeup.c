@@ -198,7 +198,6 @@ static void *prober_main(void *argument)
     struct db_usage before, after;
     int usage;
     name_thread("probe", p->place);
-    port_minimal_timer_slack();
     p->thread = port_thread_number();
     p->clock_ps = clock_cost_ps();
     p->error = port_usage_open(&usage);

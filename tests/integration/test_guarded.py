@@ -51,6 +51,15 @@ def sleepers(mark: str) -> list[str]:
     return [number for number in found if number.endswith(mark)]
 
 
+def test_a_guarded_program_has_the_timer_slack_of_any_other(program: str) -> None:
+    # the guard is real-time, has none, and its children would inherit that
+    read = ("cat", "/proc/self/timerslack_ns")
+    with LocalTarget() as target:
+        alone, kept = target.run(read), target.run(guarded(program, read, bound_s=60))
+    assert int(alone.stdout) > 0
+    assert kept.stdout == alone.stdout
+
+
 def awaited(mark: str, count: int, *, seconds: float = 10.0) -> bool:
     """Whether as many sleep before long."""
     until = time.monotonic() + seconds

@@ -110,6 +110,10 @@ static int sweep(void)
 
 /* --- the keeper ------------------------------------------------------------------------------------ */
 
+/* Of whoever started the guard. A real-time task has none, and from Linux 6.14 on its children would
+ * inherit that: ordinary programs would sleep more exactly than anywhere else. */
+static unsigned long timer_slack;
+
 static _Noreturn void become(const struct port_foreign *foreign, int keeper)
 {
     char **argv = foreign->argv;
@@ -118,6 +122,7 @@ static _Noreturn void become(const struct port_foreign *foreign, int keeper)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     port_die_with(keeper);
+    prctl(PR_SET_TIMERSLACK, timer_slack, 0UL, 0UL, 0UL);
     int null = foreign->until_input_ends ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (null >= 0)
         dup2(null, STDIN_FILENO);
@@ -275,6 +280,7 @@ int port_run_foreign(const struct port_foreign *foreign, int *status)
     int error = tie(&ties);
     if (error || watched[SIGNALS].fd < 0)
         return error ? error : errno;
+    timer_slack = (unsigned long)prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
     (void)port_stand_above(0, DB_PRIORITY_HIGHEST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (namespaced && unshare(CLONE_NEWPID | CLONE_NEWIPC) != 0)
