@@ -14,9 +14,11 @@ import pytest
 from attrs import evolve
 from helpers.load_tests import asked, load_test, of_runs
 
+from deadbeat.analysis.compare_sides import compare_sides
 from deadbeat.analysis.load_compare import LoadTest, compare_load, load_options, side_of
 from deadbeat.analysis.sides import Cell
 from deadbeat.cli.main import main
+from deadbeat.loadtest.plan import block_of, plan
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import Problem, Replaced
@@ -67,6 +69,7 @@ def test_a_run_has_its_own_figures_skipped_releases_are_missed_and_told() -> Non
     counted = (run.rounds.release_ns >= low) & (run.rounds.release_ns <= last)
     responses = np.sort(run.rounds.response_ns[counted])
     assert figure.values["response_max"] == responses[-1]
+    assert figure.values["response_p99"] == responses[-(-len(responses) * 99 // 100) - 1]
     assert figure.values["response_p50"] == responses[-(-len(responses) // 2) - 1]
     assert figure.values["work_lost"] == pytest.approx(
         1 - sum(run.normal_units) / sum(without.normal_units)
@@ -96,6 +99,17 @@ def test_blocks_are_those_of_the_plan_where_the_most_threads_have_twice_the_runs
     assert most[3].values["work_lost"] == pytest.approx(1 - work / without)
 
 
+@pytest.mark.parametrize("many", [3, 4, 5, 8])
+def test_a_block_of_the_plan_has_every_cell(many: int) -> None:
+    spec = asked(repeats=3, remedy_repeats=many)
+    keys = plan(spec, {})
+    blocks = [block_of(spec, key) for key in keys]
+    assert blocks == sorted(blocks) and set(blocks) == {1, 2, 3}
+    for block in (1, 2, 3):
+        own = {(k.normal, k.condition) for k, b in zip(keys, blocks, strict=True) if b == block}
+        assert own == {(key.normal, key.condition) for key in keys}
+
+
 def test_cells_are_numbers_of_threads_in_their_order() -> None:
     tests = [load_test(name, n, normal=(1, 2, 10), repeats=1) for n, name in enumerate("ab")]
     metrics = compared(*tests).comparisons[0].metrics
@@ -110,6 +124,23 @@ def test_nothing_can_be_lost_by_no_thread() -> None:
     assert [cell.group for cell in work.cells] == ["4 ordinary threads", "8 ordinary threads"]
     assert work.effect is not None and work.low is not None and work.high is not None
     assert work.low <= work.effect <= work.high
+
+
+def test_threads_may_do_more_beside_it_and_the_interval_still_holds_the_effect() -> None:
+    """Measured twice, work scatters: a share that is lost may come out below 0."""
+    one, two = (side_of(load_test(name, n)) for n, name in enumerate("ab"))
+    gained = [
+        evolve(side, runs={
+            key: evolve(run, values={"work_lost": -0.05 + 0.01 * change * (n % 3)})
+            for n, (key, run) in enumerate(sorted(side.runs.items()))
+        })
+        for side, change in ((one, 1), (two, -1))
+    ]  # fmt: skip
+    options = load_options(metrics=("work_lost",), ungated=True)
+    (metric,) = compare_sides(*gained, options=options).metrics
+    assert metric.effect == pytest.approx(-0.02)
+    assert metric.low is not None and metric.high is not None
+    assert metric.low < -0.02 < metric.high < 0
 
 
 def test_measured_load_tests_decide_nothing_without_a_repeat() -> None:
