@@ -269,7 +269,8 @@ def _require_distinct(every: Sequence[Repeated], words: Vocabulary) -> None:
         if not any(run.valid for run in each.runs):
             raise UsageError(
                 f"{each.name} has no run that counts: there is nothing to compare",
-                "deadbeat show tells why; repeat the command that began it",
+                "deadbeat show tells why; the command that began it measures them again with"
+                " --retry-invalid",
             )
 
 

@@ -64,7 +64,7 @@ def gate_of(
     if simulated:
         size = _Z95 * _noise(pair_up(baseline, other, metric))
         return Gate(size=size, basis="simulated: there is no host that could drift")
-    gate = gate_from_within(pair_up(baseline, other, metric))
+    gate = gate_from_within(pair_up(baseline, other, metric), words=words)
     shift = log_yardstick_shift(baseline, other) if same_machine else None
     if metric != "delay_ratio" or gate.size is None or not shift:
         return gate
@@ -136,8 +136,8 @@ def _level(pairs: Pairs, cell: Cell) -> float:
     return float(pairs.difference[pairs.cell == pairs.cells.index(cell)].mean())
 
 
-def gate_from_within(pairs: Pairs) -> Gate:
-    """From stretches of time within the two campaigns: what they differ beyond single runs."""
+def gate_from_within(pairs: Pairs, *, words: Vocabulary = CAMPAIGNS) -> Gate:
+    """From stretches of time within the two results: what they differ beyond single runs."""
     several = np.bincount(pairs.cell, minlength=len(pairs.cells))[pairs.cell] > 1
     if not several.any():
         return Gate(size=None, basis="not known: one program a cell, and no A/A repeat (--aa)")
@@ -155,8 +155,8 @@ def gate_from_within(pairs: Pairs) -> Gate:
     size = math.hypot(t_quantile(0.975, count - 1) * math.sqrt(drift), _Z95 * _noise(pairs))
     return Gate(
         size=size,
-        basis=f"guessed from {count} stretches of time within the two campaigns: no A/A repeat was"
-        " given (--aa), so what differs from one session to the next is not in it",
+        basis=f"guessed from {count} stretches of time within the two {words.results}: no A/A"
+        " repeat was given (--aa), so what differs from one session to the next is not in it",
     )
 
 
