@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -124,3 +125,16 @@ def test_changelog_licence_and_locks():
         )
         == []
     )
+
+
+def test_pages_that_messages_name_are_there():
+    """A hint that sends somebody to a page that does not exist was found by a newcomer."""
+    files = tracked()
+    named = {
+        (path, page)
+        for path, text in files.items()
+        if path.startswith(("src/", "runtime/", "tools/"))
+        for page in re.findall(r"docs/[a-z0-9/-]+\.md", text)
+    }
+    assert named
+    assert [(path, page) for path, page in named if page not in files] == []

@@ -312,3 +312,21 @@ def test_what_a_killed_measurement_left_is_put_back(tune: Tool) -> None:
 
 def test_a_change_that_is_meant_to_last_has_no_owner() -> None:
     assert owner_of("deadbeat tune apply realtime") == Owner(reason="deadbeat tune apply realtime")
+
+
+def test_a_knob_given_twice_is_refused(tune: Tool) -> None:
+    status, out, err = tune("apply", "--knob=swappiness=10", "--knob=swappiness=20", "--dry-run")
+    assert (status, out) == (2, "")
+    assert "swappiness is given twice" in err
+
+
+def test_a_tree_that_tells_nothing_is_told_nothing_of(tune: Tool) -> None:
+    for path in ("/proc/cmdline", "/sys/devices/system/cpu/online"):
+        (tune.root / path[1:]).unlink()
+    status, out, _ = tune("apply", "--knob=boot-skew-tick", "--knob=swappiness", "--dry-run")
+    assert status == 0
+    assert "whole line" not in out
+    assert "could not be read (/proc/cmdline)" in out
+    _, out, _ = tune("apply", "--knob=workqueues", "--dry-run")
+    assert "CPUs for real-time tasks: not known: which are online could not be read" in out
+    assert tune.json("apply", "--knob=boot-skew-tick", "--dry-run")[1]["boot"]["whole"] is None

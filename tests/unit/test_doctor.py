@@ -167,6 +167,7 @@ def test_the_command_prints_lines_or_json(capsys) -> None:
     status, out, _ = run(capsys, "--only", "scheduler", "--all", "--rt-cpus", "0")
     assert status == 0
     assert "real-time CPUs:  0\n" in out
+    assert re.search(r"^result: +\d+ checks: \d+ fail", out, re.MULTILINE)
     assert "scheduler.timer-migration" in out and "\x1b" not in out
 
 

@@ -127,6 +127,9 @@ def hold(machine: dict[str, str], settings: Sequence[Setting]) -> dict[str, str]
             )
         else:
             after[each.path] = each.value
+            # kernel/watchdog.c: kernel.watchdog reads as either of the two
+            both = (after[f"{KERNEL}/soft_watchdog"], after[f"{KERNEL}/nmi_watchdog"])
+            after[f"{KERNEL}/watchdog"] = str(int(both != ("0", "0")))
         if offline := re.fullmatch(rf"{CPU}/cpu(\d+)/online", each.path):
             rest = [c for c in CPUS if c != int(offline[1])]
             after[f"{CPU}/online"] = ",".join(map(str, rest))

@@ -84,10 +84,24 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
     assert (foreign.engine, foreign.host, foreign.kernel) == ("cyclictest", "board", "6.1 #1")
     assert (foreign.interval_ns, foreign.priority, foreign.policy) == (500_000, 80, "fifo")
     assert (foreign.seconds, foreign.started) == (60.0, "2026-11-22T09:23:43+00:00")
-    run = as_run(foreign, IDLE, 2, name="f", told=Missing(priority=1))
+    run = as_run(foreign, IDLE, 2, name="f", told=Missing(priority=80))
     assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
     assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
     assert [problem.name for problem in run.problems] == ["imported"] and run.valid
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (Missing(priority=90), "--priority 90: f says 80"),
+        (Missing(interval_ns=1_000_000), "--interval 1ms: f says 500us"),
+    ],
+)
+def test_what_a_file_says_is_not_said_otherwise(told: Missing, message: str) -> None:
+    foreign = read_foreign(JSON, "f")
+    with pytest.raises(UsageError) as caught:
+        as_run(foreign, IDLE, 0, name="f", told=told)
+    assert caught.value.message == message
 
 
 def test_text_of_cyclictest() -> None:

@@ -30,3 +30,15 @@ def test_a_missing_archiver_is_named_with_its_package(
     assert caught.value.message == "no archiver: ar was not found on PATH"
     assert "apt-get install binutils" in caught.value.hint
     assert caught.value.details == ()
+
+
+def test_a_cache_that_cannot_be_reached_is_named_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # too long a name fails already where a file is looked for, as a folder without permission does
+    folder = tmp_path / ("x" * 300)
+    monkeypatch.setenv("DEADBEAT_CACHE", str(folder))
+    with pytest.raises(BuildError) as caught:
+        runtime_library(Toolchain("cc"))
+    assert f"to the compile cache {folder}: File name too long" in caught.value.message
+    assert "set DEADBEAT_CACHE to a writable folder" in caught.value.hint

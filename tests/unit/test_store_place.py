@@ -20,6 +20,7 @@ from deadbeat.store.place import (
     Kind,
     Place,
     State,
+    beheaded,
     choose_place,
     stage,
 )
@@ -138,3 +139,13 @@ def test_differences_are_told_in_words_and_units() -> None:
         'n ("" there, m now)',
         "trace (yes there, no now)",
     ]
+
+
+def test_runs_without_the_file_that_says_whose_are_damaged(tmp_path: Path) -> None:
+    make(tmp_path, "whole", LOAD_TEST)
+    for name in ("x", "empty"):
+        (tmp_path / name / "runs").mkdir(parents=True)
+    (tmp_path / "x" / "runs" / "0004.plain.0001.json").write_text("{}")
+    (found,) = beheaded(tmp_path)
+    assert (found.name, found.state) == ("x", "damaged")
+    assert "holds runs, but none of campaign.json, latency.json, load.json" in found.problem

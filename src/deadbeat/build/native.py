@@ -167,9 +167,9 @@ def _call(argv: Sequence[str], what: str) -> None:
 
 def _made(path: Path, argv: Sequence[str], what: str) -> Path:
     """Runs ``argv`` + a temporary output name unless ``path`` exists, then renames into place."""
-    if path.exists():
-        return path
     try:
+        if path.exists():
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             temporary = Path(folder) / path.name
@@ -205,9 +205,9 @@ def _objects(toolchain: Toolchain, sources: Sequence[Path], flags: Sequence[str]
 
 def _text_source(text: str, stem: str) -> Path:
     path = cache_root() / "sources" / f"{stem}-{_key(text)}.c"
-    if path.exists():
-        return path
     try:
+        if path.exists():
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}.part")
         temporary.write_text(text)
@@ -219,7 +219,7 @@ def _text_source(text: str, stem: str) -> Path:
 
 def _unwritable(path: Path, error: OSError) -> BuildError:
     return BuildError(
-        f"cannot write {path.name} to the compile cache: {error.strerror or error}",
+        f"cannot write {path.name} to the compile cache {cache_root()}: {error.strerror or error}",
         "free some space or set DEADBEAT_CACHE to a writable folder",
     )
 
@@ -238,15 +238,22 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     objects = _objects(toolchain, sources, (*toolchain.flags, *code))
     path = cache_root() / "libraries" / f"libdeadbeat-{_key(*[o.name for o in objects])}.a"
     if not path.exists():
-        if not shutil.which("ar"):
-            hint = "install it (Debian: apt-get install binutils)"
-            raise BuildError("no archiver: ar was not found on PATH", hint)
+        _archive(path, objects)
+    return path
+
+
+def _archive(path: Path, objects: Sequence[Path]) -> None:
+    if not shutil.which("ar"):
+        hint = "install it (Debian: apt-get install binutils)"
+        raise BuildError("no archiver: ar was not found on PATH", hint)
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             temporary = Path(folder) / path.name
             _call(["ar", "rcsD", str(temporary), *map(str, objects)], path.name)
             temporary.replace(path)
-    return path
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def link_program(toolchain: Toolchain, tables: str, *, fragments_root: Path | None = None) -> Path:

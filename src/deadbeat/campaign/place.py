@@ -165,8 +165,13 @@ def find_campaign(runs: Path, text: str) -> Path:
         for path in sorted(entries(runs))
         if any(kind.holds(path) for kind in (CAMPAIGN, *others))
     ]
+    message = f"there is no campaign {text}, nor a latency matrix or load test"
+    if (runs / text).is_dir():
+        files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
+        message = f"{runs / text} is no campaign, latency matrix or load test: no {files} is in it"
+        raise UsageError(message, f"put a good copy back where it was one; {LIST_HINT}")
     if not known:
-        raise UsageError(f"there is no campaign {text}", f"{runs} holds none: deadbeat profile")
+        raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
     near = get_close_matches(text, known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else LIST_HINT
-    raise UsageError(f"there is no campaign {text}", hint)
+    raise UsageError(message, hint)

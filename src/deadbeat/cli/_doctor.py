@@ -21,6 +21,7 @@ from deadbeat.readiness import doctor_words as words
 from deadbeat.readiness.doctor import Diagnosis, examine, families, of_families
 from deadbeat.readiness.facts import gather
 from deadbeat.readiness.reading_values import ONLINE, cpus_text
+from deadbeat.store.campaign import free_bytes
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 
@@ -38,6 +39,7 @@ def doctor(options: Mapping[str, Any]) -> int:
     least = _severity(options["fail_on"])
     only = _families(options["only"])
     asked = rt_cpus(options["rt_cpus"])
+    _require_folder(options["out"])
     with LocalTarget() as target:
         _require_online(target, asked)
         checks = of_families(only) if only else None
@@ -67,6 +69,15 @@ def _families(names: Sequence[str]) -> tuple[str, ...]:
             f"--only: there is no family {', '.join(map(shown, wrong))}", nearest(wrong[0], known)
         )
     return tuple(names)
+
+
+def _require_folder(out: Path | None) -> None:
+    """The last folder of a page is made, but not a whole path that may be mistyped."""
+    if out is None:
+        return
+    if not out.absolute().parent.parent.is_dir():
+        raise UsageError(f"--out: there is no folder {out.parent.parent}", "name one that is there")
+    free_bytes(out.parent, option="--out")
 
 
 def _require_online(target: Target, asked: Sequence[int] | None) -> None:

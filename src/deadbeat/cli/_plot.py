@@ -18,6 +18,7 @@ from deadbeat.report.canvas import FORMATS
 from deadbeat.report.latency_sides import Side
 from deadbeat.report.plot import Plot, read_side, write_plot
 from deadbeat.report.presets import Preset, preset_of, presets
+from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import entries
 from deadbeat.store.latency import LATENCY_FILE
 
@@ -43,6 +44,7 @@ def plot(options: Mapping[str, Any]) -> None:
     formats = _formats(options["formats"])
     load = _load(options["load"]) if options["load"] else None
     out = options["out"] or options["runs"] / f"plot-{preset.name}"
+    free_bytes(out, option="--out" if options["out"] else "--runs")
     made = write_plot(
         preset,
         _sides(options),

@@ -25,7 +25,7 @@ def command(runs: Path, as_json: bool) -> None:
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
     from deadbeat.latency import place as latency  # noqa: PLC0415  heavy
     from deadbeat.loadtest import place as load  # noqa: PLC0415  heavy
-    from deadbeat.store.place import LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
+    from deadbeat.store.place import LOAD_TEST, MATRIX, beheaded  # noqa: PLC0415  heavy
 
     latest = (runs / LATEST).resolve().name
     rows: list[tuple[dict[str, Any], str, str]] = [
@@ -36,7 +36,7 @@ def command(runs: Path, as_json: bool) -> None:
                 "rejected": state.rejected,
             },
             state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
-            str(state.rejected),
+            str(state.rejected) if state.state != "damaged" else "",
         )
         for state in survey(runs)
     ]
@@ -50,6 +50,7 @@ def command(runs: Path, as_json: bool) -> None:
         )
         for kind, state in others
     ]
+    rows += [({**_plain("unknown", state, latest)}, "", "") for state in beheaded(runs)]
     if as_json:
         print_json([plain for plain, _, _ in rows])
     elif not rows:
@@ -74,11 +75,12 @@ def _plain(kind: str, state: State, latest: str) -> dict[str, Any]:
 
 
 def _row(plain: dict[str, Any], preset: str, left_out: str) -> list[str]:
+    damaged = plain["state"] == "damaged"  # of such a one nobody knows how much there is
     return [
         plain["name"] + (" (latest)" if plain["latest"] else ""),
         plain["state"] + (f": {plain['problem']}" if plain["problem"] else ""),
         preset,
-        f"{plain['done']} of {plain['planned']}",
-        str(plain["failed"]),
+        "" if damaged else f"{plain['done']} of {plain['planned']}",
+        "" if damaged else str(plain["failed"]),
         left_out,
     ]

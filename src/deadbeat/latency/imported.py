@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from math import isclose
 
 from attrs import frozen
 
@@ -14,6 +15,7 @@ from deadbeat.latency import importers
 from deadbeat.latency.cyclictest_json import expecting
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, Problem
+from deadbeat.model.rules import duration_text
 
 _INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
 _NOT_RECORDED = (
@@ -110,9 +112,11 @@ def as_run(
     """A run of what a file says; ``told`` serves where it says nothing.
 
     Raises:
-        UsageError: The interval, or the priority, is nowhere.
+        UsageError: The interval, or the priority, is nowhere, or is told otherwise than the file
+            says it.
         DataError: What the file says cannot be.
     """
+    _refuse_other(foreign, told, name)
     interval = foreign.interval_ns or told.interval_ns
     if interval is not None and not 0 < interval <= _INTERVAL_MAX_NS:
         raise DataError(f"{name}: an interval of {interval} ns", "is the file damaged?")
@@ -139,6 +143,24 @@ def as_run(
         problems=(Problem(name="imported", seriousness="warning", text=_NOT_RECORDED),),
         engine_version=foreign.version,
     )
+
+
+def _refuse_other(foreign: Foreign, told: Missing, name: str) -> None:
+    """What a file says is not said otherwise: nobody knows which of the two is right."""
+
+    def refuse(option: str, asked: str, said: str) -> UsageError:
+        return UsageError(
+            f"{option} {asked}: {name} says {said}", f"leave {option} out, or say the same"
+        )
+
+    if None not in (told.priority, foreign.priority) and told.priority != foreign.priority:
+        raise refuse("--priority", str(told.priority), str(foreign.priority))
+    asked, said = told.interval_ns, foreign.interval_ns
+    if asked is not None and said is not None and asked != said:
+        raise refuse("--interval", duration_text(asked), duration_text(said))
+    seconds, said_s = told.seconds, foreign.seconds
+    if seconds is not None and said_s is not None and not isclose(seconds, said_s, rel_tol=0.01):
+        raise refuse("--duration", f"{seconds:g} s", f"{said_s:g} s")
 
 
 def _cpu(cpu: CpuLatency, skips: bool, seconds: float | None, interval_ns: int) -> CpuLatency:

@@ -20,7 +20,7 @@ from deadbeat.latency.circumstances import Snapshot, compare, take
 from deadbeat.latency.engine import Engine, Measured, Request
 from deadbeat.latency.judge import Evidence, judge
 from deadbeat.latency.load import Loads, RunningLoad
-from deadbeat.latency.plan import Visit, keys, seed_of, visits
+from deadbeat.latency.plan import Visit, estimate, keys, seed_of, visits
 from deadbeat.latency.spec import LatencySpec
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
@@ -193,7 +193,8 @@ class _Session:
 
     def begin(self, todo: int) -> None:
         self._todo = self._left = todo
-        self._tell(Progress(done=self.total - todo, total=self.total, eta_s=0.0))
+        ahead = estimate(self._spec, runs=todo).seconds
+        self._tell(Progress(done=self.total - todo, total=self.total, eta_s=ahead))
 
     def visit(self, visit: Visit) -> None:
         """All runs beside one load; after a load has died it is started anew for the rest."""

@@ -113,9 +113,14 @@ class Engines:
         if value is None or value == "auto":
             return None
         known = tuple(dict.fromkeys((*engine_names(), SIMULATED, *foreign_engines())))
-        names = rules.each(
-            rules.items(value, "a list of engines", "prober,cyclictest"), rules.Choice(known).parse
-        )
+
+        def one(name: Any) -> str:
+            if name in known:
+                return str(name)
+            # those that only results name would measure nothing
+            raise refuse(f"{shown(name)} is not a choice", nearest(str(name), engine_names()))
+
+        names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
         if len(set(names)) != len(names):
             raise refuse(f"{shown(value)} names an engine twice", "list each once")
         return tuple(names)

@@ -105,6 +105,8 @@ class Remedies:
         for word in listed:
             if word not in known:
                 raise refuse(f"{shown(word)} is no remedy", nearest(str(word), known))
+        if len(set(listed)) != len(listed):
+            raise refuse(f"{shown(value)} names a remedy twice", "name each once")
         return tuple(name for name in known if name in listed)
 
 

@@ -364,7 +364,7 @@ class Cpus:
 
 _COUNT = Whole(1, 1024)
 _CPU = Whole(0, 65535)
-_RANGE = re.compile(r"\s*(\d{1,5})\s*(?:\.\.|-)\s*(\d{1,5})\s*")
+_RANGE = re.compile(r"\s*(\d{1,20})\s*(\.\.|-)\s*(\d{1,20})\s*")
 
 
 def items(value: Any, what: str, example: str) -> list[Any]:
@@ -385,9 +385,12 @@ def _expand(part: str) -> list[Any]:
     match = _RANGE.fullmatch(part)
     if match is None:
         return [part]
-    low, high = int(match[1]), int(match[2])
-    if not low <= high < low + _LIST_LIMIT:
-        raise refuse(f"{shown(part)} is not an ascending range", "write it like 1..4")
+    low, high = int(match[1]), int(match[3])
+    if low > high:
+        hint = f"write it like {high}{match[2]}{low}"
+        raise refuse(f"{shown(part)} is not an ascending range", hint)
+    if high - low >= _LIST_LIMIT:
+        raise refuse(f"{shown(part)} is too long a range", f"at most {_LIST_LIMIT} numbers")
     return list(range(low, high + 1))
 
 

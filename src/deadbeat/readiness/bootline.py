@@ -18,22 +18,23 @@ class BootLine:
         add: Words that are not there yet.
         replaced: Words that are there now and go, because one of ``add`` says something else.
         already: Words that are asked for and there.
-        whole: The whole line afterwards, without what the boot loader adds by itself.
+        whole: The whole line afterwards, without what the boot loader adds by itself; None: the
+            present one is not known.
     """
 
     add: tuple[str, ...]
     replaced: tuple[str, ...]
     already: tuple[str, ...]
-    whole: str
+    whole: str | None
 
 
-def merged(present: str, words: Sequence[str]) -> BootLine:
-    """The command line ``present`` with ``words``.
+def merged(present: str | None, words: Sequence[str]) -> BootLine:
+    """The command line ``present`` (None: it could not be read) with ``words``.
 
     Of a name that ``words`` have, only that word stays; dashes and underscores of names are alike,
     as to the kernel. What follows ``--`` is for the first process and stays at the end.
     """
-    kernel, dashes, rest = _split(present)
+    kernel, dashes, rest = _split(present or "")
     wanted = list(dict.fromkeys(words))
     names = {_name(word) for word in wanted}
     kept = [word for word in kernel if word in wanted or _name(word) not in names]
@@ -42,7 +43,7 @@ def merged(present: str, words: Sequence[str]) -> BootLine:
         add=tuple(add),
         replaced=tuple(word for word in kernel if word not in kept),
         already=tuple(word for word in wanted if word in kernel),
-        whole=" ".join([*kept, *add, *dashes, *rest]),
+        whole=None if present is None else " ".join([*kept, *add, *dashes, *rest]),
     )
 
 

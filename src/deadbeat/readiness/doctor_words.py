@@ -116,7 +116,7 @@ def facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         ("kernel", patient.kernel),
         ("workload", patient.workload),
         ("real-time CPUs", f"{cpus_text(patient.rt_cpus)}{assumed}"),
-        ("checks", counts(diagnosis)),
+        ("result", counts(diagnosis)),
     ]
 
 

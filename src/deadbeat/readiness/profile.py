@@ -87,7 +87,7 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         text = " ".join(f"{path}: not TOML: {error}".split())
-        raise UsageError(text, "docs/reference/tune.md shows one") from None
+        raise UsageError(text, "docs/howto/tune-a-machine.md shows one") from None
 
 
 def _profile(name: str, table: Mapping[str, Any]) -> Profile:
@@ -110,7 +110,7 @@ def _profile(name: str, table: Mapping[str, Any]) -> Profile:
 
 
 def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
-    """Knobs and values of ``NAME`` and ``NAME=VALUE``; the last of one knob counts.
+    """Knobs and values of ``NAME`` and ``NAME=VALUE``; a person's word comes before a profile's.
 
     Args:
         words: Of a profile.
@@ -120,6 +120,8 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
         UsageError: All that cannot be understood.
     """
     faults = [each for word in (*words, *exact) for each in _faults(word)]
+    names = [word.partition("=")[0] for word in exact]
+    faults += [f"{name} is given twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if faults:
         raise UsageError(
             f"--knob: {_count(faults)}", "deadbeat tune list names them", tuple(faults)

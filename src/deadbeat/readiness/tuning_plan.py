@@ -104,7 +104,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     items = tuple(_planned(turn, facts) for turn in turned)
     _check_agreement(items)
     words = [word for item in items for word in item.boot]
-    present = facts.get("/proc/cmdline") or ""
+    present = facts.get("/proc/cmdline")
     return Plan(
         items=items,
         rt_cpus=facts.rt_cpus,

@@ -19,10 +19,11 @@ def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
     """Writes the page to ``path`` and returns it.
 
     Raises:
-        DeadbeatError: The folder or file cannot be written.
+        DeadbeatError: The folder, of which all but the last must be there, or file cannot be
+            written.
     """
     with storing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
     atomic_write(path, render_doctor(diagnosis).encode("utf-8", "xmlcharrefreplace"))
     return path
 

@@ -502,8 +502,11 @@ def estimate_bytes(
     return runs * one
 
 
-def free_bytes(path: Path) -> int:
+def free_bytes(path: Path, *, option: str = "--runs") -> int:
     """Free space where ``path`` is or will be.
+
+    Args:
+        option: What the path is chosen with.
 
     Raises:
         DeadbeatError: Nothing can be written there.
@@ -512,7 +515,7 @@ def free_bytes(path: Path) -> int:
     while not existing.exists():
         existing = existing.parent
     usage = shutil.disk_usage(existing)
-    hint = "choose another --runs"
+    hint = f"choose another {option}"
     if not usage.total:  # procfs and its like
         raise DeadbeatError(f"{path} cannot be written: {existing} holds no files", hint)
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):

@@ -88,6 +88,24 @@ class State:
     cure: str = ""
 
 
+def beheaded(runs: Path) -> list[State]:
+    """Folders under ``runs`` that hold runs, but not the file that says whose."""
+    files = ", ".join(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST))
+    return [
+        State(
+            name=path.name,
+            path=path,
+            state="damaged",
+            problem=f"{path} holds runs, but none of {files}",
+            cure="put a good copy of it back",
+        )
+        for path in sorted(entries(runs))
+        if not any(kind.holds(path) for kind in _KINDS)
+        and (path / "runs").is_dir()
+        and any((path / "runs").iterdir())
+    ]
+
+
 S = TypeVar("S", bound=State)
 
 

@@ -52,10 +52,12 @@ def opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
         yield RootedTarget(target, tree), Journal(target, folder=folder, root=tree)
 
 
-def boot_lines(add: tuple[str, ...], replaced: tuple[str, ...], whole: str) -> list[str]:
+def boot_lines(add: tuple[str, ...], replaced: tuple[str, ...], whole: str | None) -> list[str]:
     """What to do by hand at the boot loader."""
     lines = ["", "Only a boot sets these; add them to the kernel's command line yourself:"]
     lines.append(f"  {' '.join(add)}")
     if replaced:
         lines.append(f"in place of\n  {' '.join(replaced)}")
+    if whole is None:
+        return [*lines, "to what is there now, which could not be read (/proc/cmdline)"]
     return [*lines, "which makes the whole line", f"  {whole}"]

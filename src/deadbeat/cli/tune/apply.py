@@ -186,7 +186,8 @@ def _print(planned: Plan, done: Applied) -> None:
     if any("cpu" in each.lower() for item in planned.items for each in item.knob.reads):
         cpus = ", ".join(map(str, planned.rt_cpus))
         guessed = "" if planned.asked else " (assumed; --rt-cpus names them)"
-        click.echo(f"CPUs for real-time tasks: {cpus}{guessed}")
+        known = f"{cpus}{guessed}" if cpus else "not known: which are online could not be read"
+        click.echo(f"CPUs for real-time tasks: {known}")
     boot = planned.boot
     if boot is not None and boot.add:
         click.echo("\n".join(boot_lines(boot.add, boot.replaced, boot.whole)))

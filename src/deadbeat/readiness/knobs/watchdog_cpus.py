@@ -17,7 +17,7 @@ KNOB = Knob(
     title="only the other CPUs are watched",
     why="the watchdog runs a thread of the highest priority on each CPU that it watches",
     source="Linux Documentation/admin-guide/lockup-watchdogs.rst",
-    cures=("watchdogs.soft-lockup",),
+    cures=("kernel.lockup-detector", "watchdogs.soft-lockup"),
     reads=(_PATH, ONLINE),
     settings=_settings,
 )

@@ -79,10 +79,13 @@ def _sentences(asked: Question) -> tuple[str, ...]:
                 else f"beside {', '.join(map(load_words, own))}"
             )  # fmt: skip
             sure = sum(_below_all(asked, side, load) for load in own)
+            shown = {0: "is not shown", len(own): "is shown"}.get(
+                sure, f"is shown beside {sure} of these {len(own)} loads"
+            )
             found.append(
-                f"{side.name} has the lowest maximum of one run {where}; beside {sure} of"
-                f" {len(own)} it is lower than that of each other by more than chance between"
-                f" these sessions (95 % each). {SESSIONS}"
+                f"{side.name} has the lowest maximum of one run {where}; that it is lower than that"
+                f" of every other by more than chance between these sessions {shown} (95 % each)."
+                f" {SESSIONS}"
             )
     worst = max(
         (cell for side in asked.sides for cell in asked.cells(side)),

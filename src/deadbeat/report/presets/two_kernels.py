@@ -80,10 +80,11 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
     if not low:
         return ("No wake-up was measured on one side: nothing can be compared.",)
     found = ratio(asked, over, under, load, "max_of_a_run")
+    values = {over.name: high, under.name: low}
+    told = " and ".join(f"{time_text(values[s.name])} on {s.name}" for s in asked.sides)
     first = (
-        f"The latest wake-up was {time_text(high)} on {over.name} and {time_text(low)} on"
-        f" {under.name}: {high / low:.3g} times as late. That is one sample of each: it has no"
-        " interval, and grows with the time measured."
+        f"The latest wake-up was {told}: {high / low:.3g} times as late on {over.name}. That is one"
+        " sample of each: it has no interval, and grows with the time measured."
     )
     if found.low is None:
         why = (
@@ -102,22 +103,23 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
 
 
 def _table(asked: Question, load: LoadPoint) -> Table:
-    (_, over), (_, under) = _tops(asked, load)
+    """In the order in which they are given, the second over the first."""
+    base, other = asked.sides
     rows = []
     for quantity, name in (
         ("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum"),
         ("max_of_a_run", "maximum of one run"),
     ):  # fmt: skip
-        cells = [side.cell(load, asked.engine) for side in (over, under)]
+        cells = [side.cell(load, asked.engine) for side in asked.sides]
         one, two = (of_a_run(c, quantity) for c in cells)
         if quantity == "max":
-            text = f"{one / two:.3g} (one sample of each)" if one and two else "–"
+            text = f"{two / one:.3g} (one sample of each)" if one and two else "–"
         else:
-            text = ratio_text(ratio(asked, over, under, load, quantity))
+            text = ratio_text(ratio(asked, other, base, load, quantity))
         rows.append((name, time_text(one), time_text(two), text))
     return Table(
-        title=f"{over.name} against {under.name}",
-        columns=(f"latency ({FIGURES})", over.name, under.name, TIMES),
+        title=f"{other.name} against {base.name}",
+        columns=(f"latency ({FIGURES})", base.name, other.name, TIMES),
         rows=tuple(rows),
     )
 
