@@ -11,8 +11,9 @@ from deadbeat.analysis.standing import Standing, standing_of
 from deadbeat.analysis.view import CampaignView
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Finding, RunKey
+from deadbeat.readiness.standing import TUNED
 
-_KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
+_KEYS_SHOWN, _PARAMETERS_SHOWN, _TUNED_SHOWN = 3, 8, 12
 #: Parameters that say how a campaign was carried out, not what it measured.
 _OWN = ("name", "preset", "cpus", "calibration", "quiet")
 #: Settings under which the same program is another measurement.
@@ -294,7 +295,26 @@ def differing_platforms(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
     rows.append(("flags", one.get("flags"), two.get("flags")))
     rows.append(("cpus", one.get("cpus"), two.get("cpus")))
-    return [f"{key}: {_short(a)} | {_short(b)}" for key, a, b in rows if a != b]
+    found = [f"{key}: {_short(a)} | {_short(b)}" for key, a, b in rows if a != b]
+    return found + _tuned_differently(*(side.get(TUNED) for side in details))
+
+
+def _tuned_differently(one: Any, two: Any) -> list[str]:
+    """The same of settings that were tuned on purpose, where both sides know theirs."""
+    if not isinstance(one, list) or not isinstance(two, list):
+        return []
+    sides = [dict(str(each).split(" = ", 1) for each in side) for side in (one, two)]
+    paths = [
+        path
+        for path in sorted(sides[0].keys() | sides[1].keys())
+        if sides[0].get(path) != sides[1].get(path)
+    ]
+    lines = [
+        f"{path}: {' | '.join(_short(side.get(path), 'not tuned') for side in sides)}"
+        for path in paths[:_TUNED_SHOWN]
+    ]
+    more = len(paths) - len(lines)
+    return [*lines, f"tuned: and {more} more settings"] if more else lines
 
 
 def _short(value: Any, nothing: str = "not known") -> str:
