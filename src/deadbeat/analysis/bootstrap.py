@@ -155,6 +155,7 @@ def arm_factor(sets: int, tail: float) -> float:
 
 
 @functools.cache
+@functools.lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees: int) -> float:
     """Quantile of Student's t for ``probability`` in (0.5, 1), by bisection of `t_cdf`.
 

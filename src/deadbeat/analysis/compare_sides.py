@@ -20,10 +20,11 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import seed_of
+from deadbeat.analysis.bootstrap import seed_of, t_quantile
 from deadbeat.analysis.compare_words import needs, overall
 from deadbeat.analysis.gate import Gate, gate_of
 from deadbeat.analysis.permutation import (
+    POWER,
     SIGN_FLIP,
     Estimate,
     Spread,
@@ -34,7 +35,6 @@ from deadbeat.analysis.permutation import (
     holm,
     resolution,
     sign_flip,
-    smallest_effect,
     student,
     student_of_units,
 )
@@ -60,6 +60,12 @@ from deadbeat.model.comparison import (
 #: Chance of any false ``better`` or ``worse`` in a comparison without a difference: half of it for
 #: the metrics over all cells, half for single cells.
 FALSE_ALARMS = 0.05
+#: Levels of the gates over all cells and of single cells. Together they exceed FALSE_ALARMS, since
+#: a session that moves a cell moves their mean: simulated for 3 to 24 cells and 1 to 3 repeats,
+#: sessions alone exceed one of them in 3.1 to 4.9 % of comparisons at the worst.
+GATE_LEVEL, CELL_GATE_LEVEL = 0.04, 0.02
+#: Of an equality, which is shown for each metric and cell by itself.
+_EQUAL_LEVEL = 0.05
 #: A bound that is so many times a value, or so small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
 
@@ -151,10 +157,7 @@ def compare_sides(
         for metric in options.metrics
     ]
     corrected = holm([part.estimate.p if part.estimate else 1.0 for part in parts])
-    metrics = tuple(
-        _with_empty(_metric(part, p, options), empty)
-        for part, p in zip(parts, corrected, strict=True)
-    )
+    metrics = tuple(_with_empty(metric, empty) for metric in _metrics(parts, corrected, options))
     found = overall(
         metrics,
         harm=[line for part in parts for line in part.hidden.worse],
@@ -289,9 +292,42 @@ def _cell_estimate(
     return sign_flip(own, np.ones(len(own)), unit, resamples=options.resamples, seed=seed), method
 
 
-def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
-    pairs, gate, whole = part.pairs, part.gate, part.estimate
+def _metrics(
+    parts: Sequence[_Part], p_holm: Sequence[float], options: Options
+) -> list[MetricComparison]:
+    """With gates that hold for all metrics together.
+
+    Sessions move metrics alike, or each by itself. Y. Hochberg's step-up (Biometrika 75, 1988): if
+    all of k metrics exceed their gates at the level asked for, they differ; if all but one do at
+    half of it; and so on to one at the k-th part of it. Metrics that cannot be told have no part.
+    """
+    many = max(1, sum(_is_told(part) for part in parts))
+    found: list[MetricComparison] = []
+    for step in range(1, many + 1):
+        found = [_metric(part, p, options, step) for part, p in zip(parts, p_holm, strict=True)]
+        if sum(_differs(metric) for metric in found) > many - step:
+            break
+    return found
+
+
+def _is_told(part: _Part) -> bool:
+    """Whether enough programs differ at all to say anything."""
+    pairs = part.pairs
+    if part.estimate is None:
+        return False
+    return not pairs.may_be_rare or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
+
+
+def _differs(metric: MetricComparison) -> bool:
+    verdicts = {metric.verdict, *(cell.verdict for cell in metric.cells)}
+    return not verdicts.isdisjoint(("worse", "better"))
+
+
+def _metric(part: _Part, p_holm: float, options: Options, step: int) -> MetricComparison:
+    """``step``: what the level of the gates is divided by."""
+    pairs, whole, gate = part.pairs, part.estimate, part.gate
     minimum = options.minimum(pairs.metric)
+    size = gate.at(GATE_LEVEL / step)
     empty = MetricComparison(
         metric=pairs.metric,
         effect=None,
@@ -300,7 +336,7 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         p=None,
         verdict="undecided",
         minimum=minimum,
-        gate=None if gate.size is None else _known(pairs, gate.size),
+        gate=None if size is None else _known(pairs, size),
         gate_basis=gate.basis,
         cells=(),
         told=False,
@@ -309,23 +345,18 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
     )
     if whole is None:
         return empty
-    size = 0.0 if options.gate_off or (gate.size is None and options.ungated) else gate.size
-    judge = _Judge(margin=options.margin(pairs.metric), gate=size, hidden=part.hidden)
-    told = not pairs.may_be_rare or int(np.count_nonzero(pairs.difference)) >= DIFFERING_MIN
+    judge = _judge(part, options, step)
+    told = _is_told(part)
     if not told:
         whole = _rare(whole, pairs.difference)
-    of_cell = size if options.gate_off or size is None or gate.cell is None else gate.cell
-    wider = None if size is None or of_cell is None else max(size, of_cell)
-    cells = _cells(part, evolve(judge, gate=wider), options)
+    cells = _cells(part, options, step)
     verdict = judge.verdict(
         whole, p_holm, level=FALSE_ALARMS / 2, many=len(options.metrics), told=told
     )
     if verdict == "equal" and any(cell.verdict in ("worse", "better") for cell in cells):
         verdict = "undecided"  # on average only
-    effects = smallest_effect(
-        whole.error, whole.degrees, level=FALSE_ALARMS / 2 / len(options.metrics)
-    )
     low, high = _ends(pairs, whole, float((pairs.weights * pairs.before).sum()))
+    smallest = judge.smallest(whole, level=FALSE_ALARMS / 2 / len(options.metrics))
     return evolve(
         empty,
         effect=_shown(pairs, whole.mean),
@@ -334,11 +365,42 @@ def _metric(part: _Part, p_holm: float, options: Options) -> MetricComparison:
         p=whole.p,
         p_holm=p_holm,
         verdict=verdict,
-        smallest_effect=_known(pairs, judge.bar(effects) + whole.hidden) if told else None,
+        smallest_effect=_known(pairs, smallest) if told else None,
         no_worse=told and judge.no_worse(whole),
         told=told,
         vote=told or _matters(part, minimum),
         cells=cells,
+    )
+
+
+def _judge(part: _Part, options: Options, step: int) -> _Judge:
+    """Of all cells together."""
+    gate, off = part.gate, options.gate_off or (part.gate.size is None and options.ungated)
+    return _Judge(
+        margin=options.margin(part.pairs.metric),
+        gate=0.0 if off else gate.at(GATE_LEVEL / step),
+        alone=0.0 if off else gate.at(_EQUAL_LEVEL),
+        drift=0.0 if off else gate.error,
+        drift_degrees=gate.degrees,
+        hidden=part.hidden,
+    )
+
+
+def _judge_of_cell(part: _Part, place: Cell, options: Options, step: int) -> _Judge:
+    """Of one cell: where cells have gates of their own, of that; without one nothing is told."""
+    judge = evolve(_judge(part, options, step), hidden=part.hidden_in(place, options))
+    if part.gate.cells is None or options.gate_off:
+        return judge
+    drift = part.gate.cells.get(place)
+    if drift is None:
+        unknown = 0.0 if options.ungated else None
+        return evolve(judge, gate=unknown, alone=unknown, drift=0.0)
+    return evolve(
+        judge,
+        gate=drift.at(CELL_GATE_LEVEL / step),
+        alone=drift.alone(_EQUAL_LEVEL),
+        drift=drift.own,
+        drift_degrees=drift.degrees,
     )
 
 
@@ -348,10 +410,17 @@ def _matters(part: _Part, minimum: float) -> bool:
     return one_sided or float(np.abs(part.pairs.difference).max()) > minimum
 
 
-def _cells(part: _Part, judge: _Judge, options: Options) -> tuple[CellComparison, ...]:
+def _cells(part: _Part, options: Options, step: int) -> tuple[CellComparison, ...]:
     corrected = holm([estimate.p for estimate in part.cells])
     return tuple(
-        _cell(part, index, p_holm, judge, options) for index, p_holm in enumerate(corrected)
+        _cell(
+            part,
+            index,
+            p_holm,
+            _judge_of_cell(part, part.pairs.cells[index], options, step),
+            options,
+        )
+        for index, p_holm in enumerate(corrected)
     )
 
 
@@ -360,7 +429,6 @@ def _cell(
 ) -> CellComparison:
     pairs, estimate = part.pairs, part.cells[index]
     place, mine = pairs.cells[index], pairs.cell == index
-    judge = evolve(judge, hidden=part.hidden_in(place, options))
     values = pairs.difference[mine]
     told = not pairs.may_be_rare or int(np.count_nonzero(values)) >= DIFFERING_MIN
     if not told:
@@ -393,16 +461,24 @@ def _smallest_of_cell(part: _Part, index: int, judge: _Judge, options: Options) 
     units = estimate.degrees + 1
     if part.methods[index] == SIGN_FLIP and resolution(units, resamples=options.resamples) > level:
         return None
-    found = smallest_effect(estimate.error, estimate.degrees, level=level)
-    return _known(pairs, judge.bar(found) + estimate.hidden)
+    return _known(pairs, judge.smallest(estimate, level=level))
 
 
 @frozen(kw_only=True)
 class _Judge:
-    """Turns an estimate into a verdict; everything in the scale of the differences."""
+    """Turns an estimate into a verdict; everything in the scale of the differences.
+
+    Attributes:
+        gate: What a difference must exceed; None: not known.
+        alone: The same where nothing else is asked at once: of an equality.
+        drift, drift_degrees: Standard deviation of the difference of two sessions.
+    """
 
     margin: float
     gate: float | None
+    alone: float | None
+    drift: float
+    drift_degrees: int
     hidden: Hidden
 
     def bar(self, chance: float) -> float:
@@ -410,6 +486,18 @@ class _Judge:
         ``chance``, which is as independent of it as the hour is of the single run. Without a gate
         nothing does."""
         return math.inf if self.gate is None else max(self.margin, math.hypot(self.gate, chance))
+
+    def smallest(self, estimate: Estimate, *, level: float) -> float:
+        """Effect that is found with probability POWER: the bar, and what the sessions and the runs
+        of the next comparison may take off; may be inf."""
+        chance = critical(estimate.error, estimate.degrees, level=level)
+        bar = self.bar(chance) + estimate.hidden
+        if not math.isfinite(bar):
+            return math.inf
+        return bar + max(
+            t_quantile(POWER, estimate.degrees) * estimate.error,
+            t_quantile(POWER, self.drift_degrees) * self.drift,
+        )
 
     def verdict(
         self, estimate: Estimate, p_holm: float, *, level: float, many: int, told: bool
@@ -426,20 +514,20 @@ class _Judge:
         chance = critical(estimate.error, estimate.degrees, level=level / many)
         if p_holm <= level and abs(estimate.mean) > self.bar(chance) + estimate.hidden:
             return "worse" if estimate.mean > 0 else "better"
-        if self.gate is not None:
+        if self.alone is not None:
             low, high = self._widened(estimate)
             if -self.margin < low and high < self.margin:
                 return "equal"
         return "undecided"
 
     def no_worse(self, estimate: Estimate) -> bool:
-        if self.gate is None or self.hidden.worse:
+        if self.alone is None or self.hidden.worse:
             return False
         return self._widened(estimate)[1] < self.margin
 
     def _widened(self, estimate: Estimate) -> tuple[float, float]:
         """The 90 % interval with the gate as an independent further error."""
-        gate = self.gate or 0.0
+        gate = self.alone or 0.0
         return (
             estimate.mean - math.hypot(estimate.mean - estimate.low90, gate),
             estimate.mean + math.hypot(estimate.high90 - estimate.mean, gate),
