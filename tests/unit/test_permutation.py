@@ -21,7 +21,6 @@ from deadbeat.analysis.permutation import (
     holm,
     resolution,
     sign_flip,
-    smallest_effect,
     student,
     units_needed,
 )
@@ -184,16 +183,6 @@ def test_few_pairs_go_to_student() -> None:
     assert cell_method(30, 4, level=0.0083, resamples=9999) == SIGN_FLIP
     # However many pairs: 9,999 patterns cannot resolve what Holm asks of 2,000 cells.
     assert cell_method(30, 2000, level=0.0083, resamples=9999) == STUDENT
-
-
-def test_smallest_effect_is_found_as_often_as_it_says() -> None:
-    random = np.random.default_rng(5)
-    effect = smallest_effect(0.1 / math.sqrt(12), 11, level=0.05)
-    drawn = random.normal(effect, 0.1, (2000, 12))
-    error = drawn.std(axis=1, ddof=1) / math.sqrt(12)
-    power = float(np.mean(np.abs(drawn.mean(axis=1)) / error > 2.201))
-    assert 0.76 < power < 0.86
-    assert smallest_effect(0.1, 0, level=0.05) == math.inf
 
 
 def test_units_needed_by_hand() -> None:

@@ -148,6 +148,7 @@ def pool_to_plain(pool: Pool) -> dict[str, Any]:
                     # To the microsecond: only the order matters.
                     None if run.at_ns is None else run.at_ns // 1000,
                     run.yardstick_ps,
+                    *_hidden(run, pool.metrics),
                 ]
                 for key, run in sorted(side.runs.items())
             }
@@ -158,6 +159,12 @@ def pool_to_plain(pool: Pool) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.7g}")
+
+
+def _hidden(run: RunFigure, metrics: Sequence[str]) -> list[list[float]]:
+    """One list more, of runs whose values are cut off."""
+    found = [float(f"{run.hidden.get(metric, 0.0):.4g}") for metric in metrics]
+    return [found] if any(found) else []
 
 
 def read_pool(path: Path) -> Pool:
@@ -186,7 +193,9 @@ def _runs(
     rows: Mapping[str, Sequence[Any]], places: Mapping[str, Any], metrics: Sequence[str]
 ) -> dict[str, RunFigure]:
     found = {}
-    for key, (*values, at_us, yardstick_ps) in rows.items():
+    count = len(metrics)
+    for key, row in rows.items():
+        values, (at_us, yardstick_ps, *cut) = row[:count], row[count:]
         *place, block = places[key]
         found[key] = RunFigure(
             cell=Cell(*place),
@@ -194,5 +203,7 @@ def _runs(
             values=dict(zip(metrics, values, strict=True)),
             at_ns=None if at_us is None else at_us * 1000,
             yardstick_ps=yardstick_ps,
+            # Pools of campaigns, and of before this was kept, have none.
+            hidden=dict(zip(metrics, cut[0], strict=True)) if cut else {},
         )
     return found

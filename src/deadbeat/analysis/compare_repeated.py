@@ -26,6 +26,7 @@ from deadbeat.model.results import Finding
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
 #: What a repeat of the baseline must share with it beside its settings.
 _PLACE = ("fingerprint", "kernel", "preemption")
+_CELLS_NAMED = 3
 
 
 class Run(Protocol):
@@ -138,6 +139,7 @@ def compare_repeated(
         found = attrs.evolve(found, reason=found.reason + _left_out(baseline, result))
         comparisons.append(found)
         told += _of_comparison(baseline, found, own, repeats)
+        told += _of_repeats(baseline, result, repeats)
     verdicts = {comparison.verdict for comparison in comparisons}
     return ComparisonResult(
         campaigns=tuple(map(_facts, results)),
@@ -396,4 +398,22 @@ def _of_comparison(
                 f" effect of {size_text(metric.metric, metric.minimum)}",
                 cure="a quieter machine, more --repeats, or more repeats of the baseline (--aa)",
                 where=where,
+            )
+
+
+def _of_repeats(baseline: Repeated, result: Repeated, repeats: Sequence[R]) -> Iterator[Finding]:
+    """Cells compared that a repeat of the baseline never measured."""
+    compared = baseline.cells & result.cells
+    for repeat in repeats:
+        lacking = sorted(compared - repeat.cells)
+        if lacking:
+            more = ", ..." if len(lacking) > _CELLS_NAMED else ""
+            yield Finding(
+                id="aa-lacks-cells",
+                severity="warning",
+                message=f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
+                f" ({', '.join(lacking[:_CELLS_NAMED])}{more}): it says nothing on how sessions"
+                " move these, nor all cells together",
+                cure=f"repeat the whole command of {baseline.name}, not a part of it",
+                where=repeat.name,
             )

@@ -312,7 +312,7 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
 def _narrower_gate(metric: MetricComparison, words: Vocabulary) -> str:
     if metric.gate_basis.startswith("A/A: 1 repeat"):
         return (
-            "a second repeat of the baseline (--aa): from one alone the bound is 12.7 times the"
-            " difference that was seen"
+            "a second repeat of the baseline (--aa): from one alone the bound is 16 and more times"
+            " the difference that was seen"
         )
     return f"a quieter machine, more {words.more}, or repeats of the baseline (--aa)"

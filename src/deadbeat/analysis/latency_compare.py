@@ -210,15 +210,17 @@ def _values(latencies: Histogram) -> dict[str, float | None]:
 
 
 def _hidden(latencies: Histogram) -> dict[str, float]:
-    """How much larger quantiles and the maximum may be, as logarithms.
+    """How much larger each may be, as logarithms.
 
-    The mean is moved by half a step on either side alike.
+    The mean too, by a whole step: what is cut off is half a step only where values spread over
+    many steps. Buckets do not move it, since the sum of the values is exact.
     """
     found = {}
     for name, value in _values(latencies).items():
-        if value and name != "mean":
+        if value:
             bucket = bucket_of(int(value))
-            wide = 0 if name == "max" else bucket_high(bucket) - bucket_low(bucket)
+            exact = name in ("mean", "max")
+            wide = 0 if exact else bucket_high(bucket) - bucket_low(bucket)
             found[name] = math.log1p(max(latencies.resolution_ns - 1, wide) / value)
     return found
 

@@ -336,13 +336,6 @@ def critical(error: float, degrees: int, *, level: float) -> float:
     return t_quantile(1 - level / 2, degrees) * error
 
 
-def smallest_effect(error: float, degrees: int, *, level: float) -> float:
-    """Difference that a two-sided test at ``level`` finds with probability POWER; may be inf."""
-    if degrees < 1 or not math.isfinite(error):
-        return math.inf
-    return (t_quantile(1 - level / 2, degrees) + t_quantile(POWER, degrees)) * error
-
-
 def units_needed(error: float, units: int, *, level: float, effect: float) -> int:
     """Units with which ``effect`` would be found with probability POWER (normal approximation)."""
     normal = NormalDist()

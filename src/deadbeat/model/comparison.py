@@ -38,8 +38,9 @@ class CellComparison:
             ratio, other - baseline for the miss ratio; None where it is not defined.
         low, high: Interval of ``effect``, 95 % for this cell alone.
         p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric.
-        smallest_effect: What this cell could have shown (80 % power), given its pairs;
-            None: nothing, or too few programs differ to know.
+        smallest_effect: Effect that such a comparison finds in this cell with a probability of
+            80 %, given its pairs and what sessions differ by; None: no effect at all, or too few
+            programs differ to know.
         test: ``sign-flip`` or ``student``: what ``p`` and the interval rest on.
         verdict: One of VERDICTS.
     """
@@ -70,8 +71,9 @@ class MetricComparison:
     Attributes:
         effect, low, high, p, verdict: Over all cells, each counted once.
         p_holm: ``p`` after Holm over the metrics.
-        smallest_effect: What all cells together could have shown (80 % power); None where that is
-            not known, as it is where ``told`` is false.
+        smallest_effect: Effect, the same in all cells, that such a comparison finds over all of
+            them with a probability of 80 %; None where that is not known, as it is where ``told``
+            is false.
         no_worse: Whether it is shown that the other is not worse by ``minimum`` or more.
         told: False where too few programs differ at all for the metric to say anything (no
             deadline missed on either side): then it is undecided.
@@ -80,8 +82,9 @@ class MetricComparison:
         capped: Why the pairs do not show how the sides compare (runs, tasks or jobs lost on one
             side; no A/A repeats), a line each; verdicts that this puts in doubt are undecided.
         minimum: Effect below which a difference is not called one (asked for).
-        gate: Smallest effect this machine can show for the metric, from runs that differ in
-            nothing (A/A); None where it is not known.
+        gate: What an effect over all cells must exceed on this machine, from runs that differ in
+            nothing (A/A), so that all metrics together are rarely called different; None where it
+            is not known.
         gate_basis: One line: what the gate rests on.
     """
 

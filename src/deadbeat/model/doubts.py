@@ -529,6 +529,14 @@ DOUBTS: tuple[Doubt, ...] = (
         hold to see what idle states contribute.""",
     ),
     _doubt(
+        "aa-lacks-cells",
+        "A repeat of the baseline lacks cells that are compared",
+        """Sessions move each load by an amount of its own. A repeat that did not measure a load
+        says nothing on how far: without any that did, nothing is decided there, and over all loads
+        together only repeats with all of them count.""",
+        """Repeat the whole command of the baseline, not some of its loads.""",
+    ),
+    _doubt(
         "latency-cells-alone",
         "Some loads were measured on one side of a comparison only",
         """What is not measured on both sides is not compared, and the verdict does not speak of
