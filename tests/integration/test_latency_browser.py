@@ -90,3 +90,8 @@ def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
     assert "SIMULATED" in browser.find_element(By.ID, "labels").text
     assert "times as late" in browser.find_element(By.CSS_SELECTOR, "#answer .sentence").text
     assert_sound(browser, made.page)
+    # A heading was cut off on a wide page.
+    made = write_plot(preset_of("bsp"), sides, tmp_path / "bsp", formats=())
+    opened(browser, made.page, width=1250, scheme="light")
+    cut = "[...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
+    assert set(browser.execute_script(f"return {cut};")) == {0}
