@@ -94,7 +94,7 @@ def test_blocks_are_those_of_the_plan_where_the_most_threads_have_twice_the_runs
     assert {runs["n004.plain.0002"].block} == {"0002"}
     known = {run.key.text: run for run in test.every}
     work, without = (
-        sum(known[key].normal_units) for key in ("n008.plain.0004", f"n008.{REFERENCE}.0002")
+        sum(known[key].normal_units) for key in ("n008.plain.0004", f"n008.{REFERENCE}.0004")
     )
     assert most[3].values["work_lost"] == pytest.approx(1 - work / without)
 

@@ -133,14 +133,14 @@ def test_a_single_possible_remedy_is_not_measured_twice_under_two_names() -> Non
 
 def test_every_block_visits_every_cell_in_an_order_of_its_own() -> None:
     keys = plan(SPEC, TWO)
-    # 10 cells; the four with most ordinary threads (plain, all, pin, smt) twice
-    blocks = [keys[place : place + 14] for place in range(0, 42, 14)]
+    # 10 cells; the five with most ordinary threads (plain, all, pin, smt, reference) twice
+    blocks = [keys[place : place + 15] for place in range(0, 45, 15)]
     orders = [[(key.normal, key.condition) for key in block] for block in blocks]
     assert all(sorted(order) == sorted(orders[0]) for order in orders)
     assert orders[0] != orders[1]
-    assert len(set(keys)) == len(keys) == 42
+    assert len(set(keys)) == len(keys) == 45
     assert plan(SPEC, TWO) == keys
-    told_apart = [key for key in keys if key.normal == 4 and key.condition != "reference"]
+    told_apart = [key for key in keys if key.normal == 4]
     assert sorted(key.repeat for key in told_apart if key.condition == "pin") == [1, 2, 3, 4, 5, 6]
     assert {key.repeat for key in keys if key not in told_apart} == {1, 2, 3}
 
@@ -153,6 +153,12 @@ def test_remedies_are_told_apart_by_as_many_repeats_as_asked(
     keys = plan(attrs.evolve(SPEC, remedy_repeats=remedy_repeats), TWO)
     found = [key.repeat for key in keys if (key.normal, key.condition) == (4, "smt")]
     assert sorted(found) == list(range(1, runs + 1))
+
+
+def test_nothing_is_repeated_for_remedies_that_nobody_asked_for() -> None:
+    bare = resolve(specify({"normal": "0,4", "repeats": "3", "remedies": "none"}), (0, 1))
+    assert bare.remedy_repeats == 3
+    assert resolve(specify({"repeats": "3"}), (0, 1)).remedy_repeats == 6
 
 
 def test_fewer_repeats_of_remedies_than_of_cells_are_refused() -> None:

@@ -223,14 +223,14 @@ def side_of_runs(
         if (run.valid or invalid) and run.key.condition in (PLAIN, REFERENCE)
     ]
     without = {
-        (key.normal, blocks[key]): each.work_per_s
+        (key.normal, key.repeat): each.work_per_s
         for each in figures
         if (key := each.run.key).condition == REFERENCE
     }
     return Side(
         name=name,
         runs={
-            key.text: _figure(each, blocks[key], without.get((key.normal, blocks[key])))
+            key.text: _figure(each, blocks[key], without.get((key.normal, key.repeat)))
             for each in figures
             if (key := each.run.key).condition == PLAIN
         },

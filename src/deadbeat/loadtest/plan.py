@@ -63,7 +63,7 @@ def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
 def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
     """Repeats of a cell in a block, of 1 to the number of repeats."""
     counts = spec.normal or ()
-    if cell.condition == REFERENCE or cell.normal != max(counts):
+    if cell.normal != max(counts):
         return range(block, block + 1)
     all_of_them = spec.remedy_repeats or spec.repeats
     first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))
@@ -72,7 +72,7 @@ def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
 
 def block_of(spec: LoadSpec, key: LoadKey) -> int:
     """The block that a run of `plan` stands in: those of one were measured close together."""
-    if key.condition == REFERENCE or key.normal != max(spec.normal or ()):
+    if key.normal != max(spec.normal or ()):
         return key.repeat
     return -(-key.repeat * spec.repeats // (spec.remedy_repeats or spec.repeats))
 

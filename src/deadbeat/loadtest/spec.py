@@ -131,7 +131,7 @@ class LoadSpec:
         remedies: Names; each alone at the highest number of ordinary threads, and all at every.
         repeats: Runs of every cell.
         remedy_repeats: Runs of those at the highest number of ordinary threads, where remedies are
-            told apart: at least as many; twice the repeats.
+            told apart: at least as many; twice the repeats, where a remedy is asked for.
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
@@ -305,5 +305,5 @@ def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
         round=round_ns,
         period=period,
         deadline=spec.deadline or period or round_ns * 3 // 2,
-        remedy_repeats=spec.remedy_repeats or 2 * spec.repeats,
+        remedy_repeats=spec.remedy_repeats or spec.repeats * (2 if spec.remedies else 1),
     )
