@@ -340,6 +340,8 @@ def test_the_page_is_never_written_over(
     assert stored["verdict"] == "equal"
     assert answer(runs, "a", "again", "--out", str(out)) == 2
     assert "is not an empty folder" in capsys.readouterr().err
+    assert answer(runs, "a", "again", "--out", "/proc/x") == 1
+    assert "/proc holds no files (choose another --out)" in capsys.readouterr().err
     for folder in ("compare-a-better", "compare-a-better-2"):
         assert answer(runs, "a", "better") == 0
         assert f"report: {runs / folder / 'compare.html'}" in capsys.readouterr().out

@@ -26,6 +26,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.load_words import effects_beside, effects_beside_columns
+from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
 from deadbeat.store.place import LOAD_TEST, MATRIX
@@ -185,6 +186,7 @@ def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"--out: {out} is not an empty folder", "name a new one")
+        free_bytes(out, option="--out")
         return out
     name = "-".join(["compare", *names])[:_NAME_MAX]
     number = 1

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def command(runs: Path, as_json: bool) -> None:
     """List campaigns, latency matrices and load tests.
 
-    Each is finished, measured (report missing), unfinished (resumable) or damaged.
+    Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
+    holds runs, but not the file that says whose, is damaged too.
     """
     from deadbeat.campaign.place import LATEST, survey  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
