@@ -86,6 +86,21 @@ def test_a_pool_survives_being_written(made: Pool, tmp_path: Path) -> None:
             assert after.runs[key].values == pytest.approx(run.values, rel=1e-6)
 
 
+def test_a_pool_keeps_how_far_values_are_cut_off(made: Pool, tmp_path: Path) -> None:
+    """Else false alarms and power are of another test than that of real comparisons."""
+    side = made.sides[0]
+    key, other, *_ = side.runs
+    runs = {**side.runs, key: evolve(side.runs[key], hidden={"slowdown": 0.0123456789})}
+    pool = evolve(made, sides=(evolve(side, runs=runs),))
+    write_json(tmp_path / "pool.json", pool_to_plain(pool))
+    read = read_pool(tmp_path / "pool.json").sides[0].runs
+    assert read[key].hidden["slowdown"] == pytest.approx(0.01234568, rel=1e-3)
+    assert read[other].hidden == {} and read[key].values == pytest.approx(runs[key].values)
+    for path in sorted((Path(__file__).parents[1] / "pools/aa").glob(f"{LATENCY_POOL}*.json")):
+        for each in read_pool(path).sides:
+            assert all(run.hidden["p99"] > 0 for run in each.runs.values())
+
+
 def test_a_damaged_pool_is_one_line(made: Pool, tmp_path: Path) -> None:
     plain = pool_to_plain(made)
     plain["sides"]["aa-1"] = [1, 2]

@@ -11,8 +11,9 @@ from attrs import evolve
 
 from deadbeat.analysis.compare_sides import compare_sides
 from deadbeat.analysis.compare_words import bound_text, effect_text, ends_text, verdict_text
-from deadbeat.analysis.latency_compare import latency_options
+from deadbeat.analysis.latency_compare import _hidden, _values, latency_options
 from deadbeat.analysis.sides import Cell, RunFigure, Side
+from deadbeat.model.histogram import Histogram
 
 OPTIONS = latency_options(resamples=999)
 LATENCIES = ("p50", "mean", "p99", "p99.9", "max")
@@ -94,6 +95,42 @@ def test_a_step_of_the_engine_is_no_difference() -> None:
     far = compare_sides(steps("a", 2_000), steps("b", 9_000), [steps("r", 2_000)], options=options)
     assert far.verdict == "worse"
     assert far.metrics[0].p > 0
+
+
+def in_steps(name: str, median: float, *, seed: int) -> Side:
+    """Latencies that spread by 2 % around ``median``, in whole microseconds."""
+    random = np.random.default_rng(seed)
+    runs = {}
+    for number in range(3):
+        for repeat in range(5):
+            waits = np.floor(median * np.exp(0.02 * random.normal(size=200)) / 1000) * 1000
+            latencies = Histogram.of(waits.astype(int).tolist(), resolution_ns=1000)
+            runs[f"{number}.{repeat}"] = RunFigure(
+                cell=cell(number),
+                block=f"{repeat}",
+                values=_values(latencies),
+                hidden=_hidden(latencies),
+            )
+    return Side(name=name, runs=runs)
+
+
+def test_a_mean_of_steps_may_be_a_whole_step_larger() -> None:
+    """2.9 us are told as 2 and 3.07 us as 3: an effect of 6 % was told as 40 %, and worse."""
+    options = evolve(OPTIONS, metrics=("mean",))
+    a, b, *rest = (
+        in_steps(name, median, seed=seed)
+        for seed, (name, median) in enumerate(
+            [("a", 2900), ("b", 2900 * 1.06), ("r1", 2900), ("r2", 2900)]
+        )
+    )
+    found = compare_sides(a, b, rest, options=options)
+    (metric,) = found.metrics
+    assert metric.effect is not None and metric.effect > 0.3
+    assert metric.low is not None and metric.low < 0.06
+    assert found.verdict == "undecided"
+    late = in_steps("late", 29_000, seed=9)
+    assert compare_sides(a, late, rest, options=options).verdict == "worse"
+    assert "mean" not in _hidden(Histogram.of([])) and _hidden(Histogram.of([2000]))["mean"] == 0
 
 
 def test_bounds_beyond_all_ratios_are_none() -> None:

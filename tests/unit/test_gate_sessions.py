@@ -1,0 +1,227 @@
+"""Truth: sessions that move cells by different amounts, metrics each by itself, and repeats of the
+baseline that lack cells; and effects as large as a comparison says it would find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.analysis.gate import Drift, Gate, gate_from_repeats
+from deadbeat.analysis.latency_compare import latency_options
+from deadbeat.analysis.sides import Cell, RunFigure, Side
+from deadbeat.analysis.vocabulary import LATENCIES
+from deadbeat.model.comparison import Comparison
+
+METRICS = ("p50", "mean", "p99", "p99.9", "max")
+ALL = latency_options(resamples=999, metrics=METRICS)
+MEDIAN = latency_options(resamples=999, metrics=("p50",))
+#: Deviations of the sessions of five cells, and of nine.
+ONE_OF_FIVE, ONE_OF_NINE = (0.3, 0.02, 0.02, 0.02, 0.02), (0.2, *[0.03] * 8)
+LOUDER = (0.03, 0.06, 0.1, 0.15, 0.2)
+ALIKE = (0.1,) * 5
+
+
+def place(number: int) -> Cell:
+    return Cell(f"load{number} prober", -1, -1.0, -1.0, 0.0)
+
+
+def session(
+    name: str,
+    random: np.random.Generator,
+    own: Sequence[float],
+    *,
+    common: float = 0.0,
+    by_metric: float = 0.0,
+    by_both: float = 0.0,
+    only: Collection[int] | None = None,
+    factor: float = 1.0,
+) -> Side:
+    """Five runs of each cell that scatter by 2 %.
+
+    Args:
+        own: Deviation of a session's shift of each cell.
+        common, by_metric, by_both: Of its shift of everything, of each metric in all cells, and of
+            each metric in each cell.
+        only: Cells that were measured.
+    """
+    whole = random.normal(0, common) + math.log(factor)
+    metric = random.normal(0, 1, len(METRICS)) * by_metric
+    runs = {}
+    for number, deviation in enumerate(own):
+        shift = whole + metric + random.normal() * deviation
+        shift = shift + random.normal(0, 1, len(METRICS)) * by_both
+        for repeat in range(5):
+            levels = 20_000 * np.exp(shift + random.normal(0, 0.02) + random.normal(0, 0.01, 5))
+            values: dict[str, float | None] = {
+                name: float(level) for name, level in zip(METRICS, levels, strict=True)
+            }
+            if only is None or number in only:
+                runs[f"{number}.{repeat}"] = RunFigure(
+                    cell=place(number), block=f"{repeat}", values=values
+                )
+    return Side(name=name, runs=runs)
+
+
+def alarms(
+    comparisons: int,
+    repeats: int,
+    own: Sequence[float],
+    *,
+    options: Options = ALL,
+    seed: int = 23,
+    by_metric: float = 0.0,
+    by_both: float = 0.0,
+    measured: Collection[int] | None = None,
+) -> int:
+    random = np.random.default_rng(seed)
+    shifts = {"by_metric": by_metric, "by_both": by_both}
+    found = 0
+    for _ in range(comparisons):
+        a, b = (session(name, random, own, **shifts) for name in "ab")
+        again = [session(f"r{n}", random, own, **shifts, only=measured) for n in range(repeats)]
+        found += compare_sides(a, b, again, options=options).verdict in ("worse", "better")
+    return found
+
+
+def test_a_cell_that_drifts_more_than_the_others_is_no_difference() -> None:
+    """Judged by a deviation pooled over cells 20 to 30 % were called one; 80 at 5 % exceed 9 once
+    in a hundred."""
+    assert alarms(80, 3, ONE_OF_FIVE, options=MEDIAN) <= 9
+
+
+def test_a_cell_that_no_repeat_has_is_undecided() -> None:
+    """Judged by the repeats of another cell it was called different in most comparisons."""
+    own = (0.02, 0.15, 0.15, 0.15, 0.15)
+    assert alarms(25, 2, own, options=MEDIAN, measured={0}) <= 4
+    found = twice_as_late(measured={0})
+    (metric,) = found.metrics
+    assert metric.verdict == "undecided" and metric.gate is None
+    assert metric.gate_basis == (
+        "not known over all cells: r0 lacks 4 of 5 cells (load1 prober, load2 prober, ...);"
+        " r1 lacks 4 of 5 cells (load1 prober, load2 prober, ...)"
+    )
+    assert [cell.verdict for cell in metric.cells] == ["worse", *["undecided"] * 4]
+    assert all(cell.smallest_effect is None for cell in metric.cells[1:])
+
+
+def test_repeats_with_every_cell_make_the_gate_where_others_lack_some() -> None:
+    random = np.random.default_rng(5)
+    a, b, one, two = (session(name, random, (0.02,) * 5) for name in ("a", "b", "r0", "r1"))
+    part = session("part", random, (0.02,) * 5, only={0, 1})
+    cells = tuple(place(number) for number in range(5))
+    whole = gate_from_repeats(a, [one, two], "p50", cells=cells, words=LATENCIES)
+    some = gate_from_repeats(a, [one, two, part], "p50", cells=cells, words=LATENCIES)
+    assert (some.error, some.degrees) == (whole.error, 2)
+    assert some.basis.endswith("part lacks 3 of 5 cells (load2 prober, load3 prober, ...)")
+    assert some.cells is not None
+    assert [some.cells[cell].degrees for cell in cells] == [3, 3, 2, 2, 2]
+    assert compare_sides(a, b, [one, two, part], options=MEDIAN).metrics[0].gate is not None
+
+
+def test_one_repeat_says_how_little_it_tells_of_a_cell() -> None:
+    random = np.random.default_rng(6)
+    a, b, again = (session(name, random, (0.02,) * 5) for name in "abr")
+    (metric,) = compare_sides(a, b, [again], options=MEDIAN).metrics
+    assert metric.gate_basis.endswith("one repeat hardly tells the scatter of a single cell")
+
+
+def test_bounds_by_hand() -> None:
+    # t(0.975, 2) = 4.30265, t(0.99, 2) = 6.96456, t(0.998, 8) = 3.9910 (0.02 / 5 / 2 left).
+    assert Gate(basis="", error=0.1, degrees=2).size == pytest.approx(0.430265, rel=1e-5)
+    drift = Drift(own=0.1, degrees=2, pooled=0.0, pooled_degrees=1, cells=5, least=0.0)
+    assert drift.at(0.02) == pytest.approx(0.696456, rel=1e-5)
+    assert drift.alone(0.05) == pytest.approx(0.430265, rel=1e-5)
+    alike = evolve(drift, own=0.0, pooled=0.1, pooled_degrees=8)
+    assert alike.at(0.02) == pytest.approx(0.39910, rel=1e-3)
+    # 16 cells: two of them may drift more than the pool says. t(0.995, 2) = 9.92484
+    assert evolve(drift, cells=16).at(0.02) == pytest.approx(0.992484, rel=1e-5)
+    assert evolve(drift, least=2.0).at(0.02) == 2.0
+
+
+def twice_as_late(
+    *, measured: Collection[int] | None = None, metrics: Sequence[str] = ("p50",)
+) -> Comparison:
+    random = np.random.default_rng(8)
+    own = (0.01,) * 5
+    a, b = session("a", random, own), session("b", random, own, factor=2.0)
+    again = [session(f"r{n}", random, own, only=measured) for n in range(2)]
+    return compare_sides(a, b, again, options=evolve(ALL, metrics=tuple(metrics)))
+
+
+def test_metrics_that_all_differ_need_not_share_the_level() -> None:
+    """Hochberg: the fifth part of the level is for a metric that differs alone."""
+    (alone,) = twice_as_late().metrics
+    together = twice_as_late(metrics=METRICS).metrics[0]
+    assert together.verdict == alone.verdict == "worse"
+    assert together.gate == alone.gate
+    random = np.random.default_rng(9)
+    a, b, *rest = (session(name, random, (0.01,) * 5) for name in "abcd")
+    one = {key: 2.0 * (run.values["p50"] or 0) for key, run in b.runs.items()}
+    later = evolve(
+        b,
+        runs={
+            key: evolve(run, values={**run.values, "p50": one[key]}) for key, run in b.runs.items()
+        },
+    )
+    shared = compare_sides(a, later, rest, options=ALL).metrics[0]
+    single = compare_sides(a, later, rest, options=MEDIAN).metrics[0]
+    assert shared.gate is not None and single.gate is not None
+    assert shared.gate > 2 * single.gate
+
+
+def found_at_the_told_size(comparisons: int, repeats: int, *, common: float, seed: int) -> float:
+    random = np.random.default_rng(seed)
+    own, shares = (0.0,) * 3, []
+    while len(shares) < comparisons:
+        a, b, *rest = (session(f"s{n}", random, own, common=common) for n in range(2 + repeats))
+        told = compare_sides(a, b, rest, options=MEDIAN).metrics[0].smallest_effect
+        if told is None:
+            continue
+        later = session("later", random, own, common=common, factor=1 + told)
+        shares.append(compare_sides(a, later, rest, options=MEDIAN).metrics[0].verdict == "worse")
+    return float(np.mean(shares))
+
+
+def test_the_smallest_effect_is_found_as_often_as_it_says() -> None:
+    """Told as the bound itself it was found in half of the comparisons; 60 at 80 %: 48 +- 3.1."""
+    assert 0.65 <= found_at_the_told_size(60, 3, common=0.1, seed=3) <= 0.95
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("repeats", [2, 3])
+@pytest.mark.parametrize("common", [0.0, 0.03, 0.1])
+def test_smallest_effects_are_found_in_four_of_five(common: float, repeats: int) -> None:
+    """75 to 90 % and three deviations of 300 draws (2.3 %) to either side."""
+    assert 0.68 <= found_at_the_told_size(300, repeats, common=common, seed=4) <= 0.95
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize("own", [ALIKE, ONE_OF_FIVE, ONE_OF_NINE, LOUDER])
+def test_unequal_cells_are_rarely_called_different(own: Sequence[float], repeats: int) -> None:
+    """Alarms at 5 % would exceed 16 of 200 once in forty."""
+    assert alarms(200, repeats, own) <= 16
+    assert alarms(200, repeats, own, options=MEDIAN, seed=24) <= 16
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize(("by_metric", "by_both"), [(0.1, 0.0), (0.0, 0.1)])
+def test_metrics_moved_apart_are_rarely_called_different(
+    by_metric: float, by_both: float, repeats: int
+) -> None:
+    assert alarms(200, repeats, (0.0,) * 5, by_metric=by_metric, by_both=by_both) <= 16
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize("own", [ALIKE, (0.02, 0.15, 0.15, 0.15, 0.15)])
+def test_cells_that_no_repeat_has_are_rarely_called_different(
+    own: Sequence[float], repeats: int
+) -> None:
+    assert alarms(200, repeats, own, measured={0}) <= 16
