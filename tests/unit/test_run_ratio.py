@@ -51,6 +51,17 @@ def test_what_the_engine_cut_off_is_in_the_interval():
     assert not run_ratio([3_000.0] * 3, [3_000.0] * 3, steps_ns=(1_000, 1)).differs
 
 
+def test_values_far_apart_overflow_nothing():
+    found = run_ratio([1e300, 1.1e300, 1e300], [1e-300, 1e-300, 1.2e-300])
+    assert found.value is not None and math.isfinite(found.value) and found.differs
+    assert run_ratio([1e300] * 3, [1e-300] * 3).low is None
+
+
+def test_what_is_no_number_is_no_value():
+    found = run_ratio([math.nan, math.inf, 3.0], [3.0, -1.0])
+    assert (found.runs, found.left_out) == ((1, 1), 3)
+
+
 def test_runs_without_a_value_are_told():
     assert run_ratio([None, 0.0, 3.0], [3.0, 3.0]).left_out == 2
 

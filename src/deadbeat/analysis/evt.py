@@ -543,7 +543,8 @@ def levels_of(sample: Sample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]
             hours=sample.hours * multiple,
             value_ns=float(value) + sample.threshold,
             low_ns=float(min(low, value)) + sample.threshold,
-            high_ns=float(max(high, value, top)) + sample.threshold,
+            # What was taken off and put on again may have been rounded down.
+            high_ns=math.nextafter(float(max(high, value, top)) + sample.threshold, math.inf),
         )
 
 

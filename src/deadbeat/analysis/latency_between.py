@@ -7,8 +7,9 @@ interval (R. S. Woodruff, "Confidence intervals for medians and other position m
 1952): it lies within what was seen, and ends of deeper percentiles never lie below those of others.
 Upwards runs also scatter beyond the largest of them: there the interval reaches at least as far as
 Student's of the logarithms of the runs' own percentiles. An end that would lie above the latest
-wake-up of all is not one that was measured: it is open. docs/reference/latency-summary.md has what
-this covers.
+wake-up of all is not one that was measured: it is open. Runs that differ in length count as fewer,
+and values that an engine cut off may have been a step larger. docs/reference/latency-summary.md has
+what this covers.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ OPEN: Interval = (None, None)
 #: Runs that must carry a tail, from this percentile on, before it is bounded from above: which runs
 #: are the late ones is chance where fewer do. Only where runs differ more than chance would make.
 CARRYING_MIN, TAIL_PPM = 5.0, 900_000
+#: Means differ by late wake-ups where less than this of their variance stays without the latest
+#: tenth; whether few runs carry them is told by the latest hundredth.
+OF_BODY, LATE_PPM = 0.25, 990_000
 #: Of a test for runs that differ.
 _Z95 = 1.6448536269514722
 
@@ -85,12 +89,25 @@ class Between:
         many = len(self.runs)
         residuals = (sums - centre * totals) / totals.mean()
         error = math.sqrt(float((residuals**2).sum()) / (many * (many - 1)))
-        arm = t_quantile(1 - TAIL, many - 1) * error / centre
+        if error <= 1e-12 * centre:
+            return OPEN  # runs without scatter say nothing of it
+        arm = student(totals) * error / centre
         low = centre * math.exp(-min(arm, 700.0))
+        high = centre * math.exp(min(arm, 700.0)) + self.whole.resolution_ns - 1
         return (
             max(low, float(self.whole.min_ns or 0)),
-            within(centre * math.exp(min(arm, 700.0)), self.whole),
+            None if self._mean_is_of_few() else within(high, self.whole),
         )
+
+    def _mean_is_of_few(self) -> bool:
+        """Whether late wake-ups, which few runs carry, decide how means differ."""
+        late = self.whole.quantile(LATE_PPM)
+        cut = self.whole.quantile(TAIL_PPM)
+        if late is None or cut is None or not self._carried_by_few(late):
+            return False
+        means = [run.mean_ns or 0.0 for run in self.runs]
+        body = [_mean_below(run, cut) for run in self.runs]
+        return float(np.var(body)) < OF_BODY * float(np.var(means))
 
     def _arm(self, values: Sequence[float | None]) -> float:
         """Of Student's interval of the mean logarithm; infinite where one is not known."""
@@ -98,7 +115,8 @@ class Between:
             return math.inf if None in values else 0.0
         spread = float(np.std(np.log([float(v) for v in values if v]), ddof=1))
         many = len(self.runs)
-        return min(t_quantile(1 - TAIL, many - 1) * spread / math.sqrt(many), 700.0)
+        totals = np.array([run.total for run in self.runs], dtype=np.float64)
+        return min(student(totals) * spread / math.sqrt(many), 700.0)
 
     def _carried_by_few(self, value: int) -> bool:
         """Whether runs differ, and so few of them have nearly all that is later than ``value``."""
@@ -116,11 +134,25 @@ class Between:
         return differ and float(counts.sum() ** 2 / (counts**2).sum()) < CARRYING_MIN
 
 
+def student(lengths: Floats) -> float:
+    """The 97.5 % point of Student's t of so many runs; infinite where fewer than two count.
+
+    A ratio of sums is mostly that of the longest runs (L. Kish, Survey Sampling, 1965).
+    """
+    freedom = math.floor(float(lengths.sum() ** 2 / (lengths**2).sum()) + 1e-9) - 1
+    return t_quantile(1 - TAIL, freedom) if freedom >= 1 else math.inf
+
+
 def within(end_ns: float, whole: Histogram) -> float | None:
     """``end_ns``, or None where it lies above the latest wake-up: nothing there was measured."""
     if whole.max_ns is None or end_ns > whole.max_ns + whole.resolution_ns - 1:
         return None
     return end_ns
+
+
+def _mean_below(run: Histogram, cut_ns: int) -> float:
+    """Mean of the values, those above ``cut_ns`` taken for it."""
+    return float((np.minimum(run.lows_ns(), cut_ns) * run.counts).sum()) / float(run.counts.sum())
 
 
 def _from_bucket(run: Histogram, bucket: int) -> int:
@@ -155,7 +187,10 @@ def _shares(runs: Sequence[Histogram], whole: Histogram) -> tuple[Floats, Floats
     error = np.sqrt(np.maximum(squares, 0.0) / (many * (many - 1))) / totals.mean()
     inside = (share > 0) & (share < 1)
     odds = np.where(inside, share, 0.5)
-    arm = t_quantile(1 - TAIL, many - 1) * error / (odds * (1 - odds))
+    quantile = student(totals)
+    if math.isinf(quantile):
+        return np.zeros(size), np.ones(size)
+    arm = quantile * error / (odds * (1 - odds))
     logit = np.log(odds / (1 - odds))
     with np.errstate(over="ignore"):
         low, high = 1 / (1 + np.exp(arm - logit)), 1 / (1 + np.exp(-arm - logit))

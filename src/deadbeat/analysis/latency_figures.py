@@ -148,21 +148,25 @@ def _low_at(histogram: Histogram, rank: int) -> int | None:
 def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
     """Geometric mean of the maxima of runs with Student's interval of their logarithms.
 
-    A run's latest wake-up is not below the least latency of all: neither is the interval.
+    A run's latest wake-up is not below the least latency of all: neither is the interval. What the
+    engine cut off is in its upper end. Runs without scatter have none: they say nothing of it.
     """
     maxima = tuple(run.max_ns for run in runs)
     logs = np.log([float(value) for value in maxima if value])
     if not len(logs):
         return Quantity(name="max_of_a_run", value_ns=None, runs_ns=maxima)
     middle = float(logs.mean())
+    known = [value for value in maxima if value]
+    # Rounding must not put it beyond all of them.
+    value = min(max(math.exp(middle), float(min(known))), float(max(known)))
     low = high = None
-    if len(logs) >= _MAXIMA_MIN:
+    if len(logs) >= _MAXIMA_MIN and len(set(known)) > 1:
         half = t_quantile(1 - TAIL, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
-        low = max(math.exp(middle - half), float(whole.min_ns or 0))
-        high = math.exp(min(middle + half, 700.0))
+        low = min(max(math.exp(middle - half), float(whole.min_ns or 0)), value)
+        high = max(math.exp(min(middle + half, 700.0)), value) + whole.resolution_ns - 1
     return Quantity(
         name="max_of_a_run",
-        value_ns=math.exp(middle),
+        value_ns=value,
         low_ns=low,
         high_ns=high,
         runs_ns=maxima,

@@ -56,7 +56,7 @@ def run_ratio(
     level: float = 0.95,
     steps_ns: tuple[int, int] = (1, 1),
 ) -> Ratio:
-    """The ratio ``over`` / ``under``, a value for each run; None and 0 are no values.
+    """The ratio ``over`` / ``under``, a value for each run; None, 0, NaN and infinity are none.
 
     Args:
         steps_ns: Of the engine on either side: a value may be up to one step less one larger.
@@ -67,7 +67,7 @@ def run_ratio(
     if not all(runs):
         return Ratio(value=None, low=None, high=None, runs=runs, left_out=left_out)
     difference = _mean(one) - _mean(two)
-    found = Ratio(value=math.exp(difference), low=None, high=None, runs=runs, left_out=left_out)
+    found = Ratio(value=_exp(difference), low=None, high=None, runs=runs, left_out=left_out)
     if min(runs) < RUNS_MIN:
         return found
     first, second = _variance(one) / len(one), _variance(two) / len(two)
@@ -84,9 +84,13 @@ def run_ratio(
         half = t_quantile((1 + level) / 2, max(1, math.floor(degrees))) * math.sqrt(both)
     return evolve(
         found,
-        low=math.exp(max(difference - half - hidden[1], -_FAR)),
-        high=math.exp(min(difference + half + hidden[0], _FAR)),
+        low=_exp(difference - half - hidden[1]),
+        high=_exp(difference + half + hidden[0]),
     )
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(max(value, -_FAR), _FAR))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -94,7 +98,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _logs(values: Sequence[float | None], more: int = 0) -> list[float]:
-    return [math.log(value + more) for value in values if value]
+    return [math.log(value + more) for value in values if value and 0 < value < math.inf]
 
 
 def _variance(values: Sequence[float]) -> float:
