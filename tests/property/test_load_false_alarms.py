@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.loads import MS, SECOND, back_to_back, run_of
 
 from deadbeat.analysis.load_estimates import Counted, difference_of
+from deadbeat.analysis.load_scene import Machine, Scene
 from deadbeat.analysis.permutation import holm
+from deadbeat.model.load import LoadRun
+from deadbeat.model.load_summary import Lost
 
 WINDOW_S = 2.0
 
@@ -73,3 +77,40 @@ def test_a_real_difference_is_found() -> None:
     found = difference_of(before, after)
     assert found.p < 0.05 / 6
     assert found.estimate.value < 0
+
+
+# --- causes --------------------------------------------------------------------------------------
+
+
+def same_runs(draw: np.random.Generator, repeats: int) -> list[LoadRun]:
+    """Of every condition runs of one law: rounds of about 10 ms, and about 50 ms of waiting."""
+    runs = []
+    for condition in ("plain", "rt-bandwidth", "all", "smt", "pin", "governor"):
+        for repeat in range(1, repeats + 1):
+            length, wait = draw.normal(10 * MS, 0.2 * MS), draw.normal(50 * MS, 10 * MS)
+            rounds = back_to_back([round(length)] * 20, waits_ns={10: round(wait)})
+            runs.append(
+                run_of(rounds, condition=condition, repeat=repeat, window_ns=(0, 2 * SECOND))
+            )
+    return runs
+
+
+@pytest.mark.parametrize("repeats", [3, 5, 6])
+@pytest.mark.parametrize("times", [60, pytest.param(600, marks=pytest.mark.statistical)])
+def test_without_an_effect_few_tests_show_a_cause(repeats: int, times: int) -> None:
+    draw = np.random.default_rng(repeats)
+    shown = 0
+    for _ in range(times):
+        scene = Scene(
+            lost=Lost(waiting=0.025, stopped=0.0, slower=0.0),
+            here=(),
+            runs=same_runs(draw, repeats),
+            machine=Machine(),
+            traced=None,
+            compared=True,
+            alone_ns=9 * MS,
+        ).judged()
+        # what is left under a remedy is there in truth; what differs is not
+        shown += any(before for before, _, _ in scene.proven or ())
+    # 5 % and three standard errors
+    assert shown <= 0.05 * times + 3 * (0.05 * 0.95 * times) ** 0.5

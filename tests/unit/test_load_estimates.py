@@ -11,6 +11,7 @@ from deadbeat.analysis.load_estimates import (
     difference_of,
     mean_of,
     occasions,
+    occasions_bound,
     p99_difference,
     p99_of,
     poisson_interval,
@@ -57,23 +58,30 @@ def test_no_failure_is_bounded_by_the_rule_of_three() -> None:
 
 
 def test_runs_that_are_all_alike_are_no_certainty() -> None:
-    # 4 failures in 8 s, one a run: the exact limits of a count of 4 over 8 s
+    # 4 failures in 8 s, one a run: below the exact limit of a count of 4; above that of 4 / 1.3, as
+    # sizes of a mean of 5 / 4 scatter by 1 - 4 / 5, and 1 + 2 / 4 times that
     found = rate_of(runs(*[(1,)] * 4, seconds=2.0))
     assert found.value == 0.5
-    assert (found.low, found.high) == pytest.approx((1.090 / 8, 10.242 / 8), rel=1e-3)
+    most = poisson_interval(4 / 1.3)[1] * 1.3
+    assert (found.low, found.high) == pytest.approx((1.090 / 8, most / 8), rel=1e-3)
 
 
 def test_a_burst_is_no_more_certain_than_one_occasion() -> None:
-    # 20 failures on two occasions of ten: two occasions' limits (0.242, 7.225), ten times
+    # 2 occasions of 10 failures: below, of 2 / 1.9 (sizes scatter by 1 - 2 / 20); above, of
+    # 2 / (1 + 2 * (1 - 2 / 21)) by 1 + 2 / 2 times that; of almost no round in all
     found = rate_of(runs((10,), (10,)))
     assert found.value == 10.0
-    assert (found.low, found.high) == pytest.approx((2.42 / 2, 72.25 / 2), rel=1e-2)
+    few, fewer = 2 / 1.9, 2 / (1 + 2 * 19 / 21)
+    least, most = poisson_interval(few)[0] / few, poisson_interval(fewer)[1] / fewer
+    assert (found.low, found.high) == pytest.approx((10 * least, 10 * most), rel=1e-3)
+    assert 20 * most > 72.25  # two occasions of one certain size
 
 
 def test_where_all_rounds_fail_only_runs_differ() -> None:
     found = rate_of(runs((99,), (100,), (101,), released=100))
-    # mean 100, s = 1, t(0.975; 2) = 4.302653
-    assert found.high == pytest.approx(100 + 4.302653 / 3**0.5, rel=1e-3)
+    # mean 100, s = 1, t(0.975; 2) = 4.302653; and no more fail than there are
+    assert found.low == pytest.approx(100 - 4.302653 / 3**0.5, rel=1e-3)
+    assert found.high == 100
     before, after = runs((99,), (100,), (101,), released=101), runs((), (), ())
     assert difference_of(before, after).p < 0.001
 
@@ -115,7 +123,22 @@ def test_bursts_are_not_taken_for_many_failures() -> None:
 def test_no_failures_anywhere_is_no_difference() -> None:
     found = difference_of(runs((), ()), runs((), ()))
     estimate = found.estimate
-    assert (estimate.value, estimate.low, estimate.high, found.p) == (0.0, -1.5, 1.5, 1.0)
+    # how many failures an occasion brings nobody has seen; of occasions 3 in 2 s at most
+    assert (estimate.value, estimate.low, estimate.high, found.p) == (0.0, None, None, 1.0)
+    assert occasions_bound(runs((), ()), runs((), ())) == 1.5
+
+
+def test_a_side_without_a_failure_may_have_occasions_of_the_other_sides_size() -> None:
+    found = difference_of(runs((10,), (), ()), runs((), (), ()))
+    assert found.estimate.high is not None
+    # 10 / 3 fewer seen; of none at most 3.689 occasions of about 10 failures in 3 s
+    assert found.estimate.high > 3.689 * 9.9 / 3 - 10 / 3
+
+
+def test_a_failing_side_and_a_free_one_differ_for_sure() -> None:
+    found = difference_of(runs(*[(100,)] * 3, released=100), runs((), (), (), released=100))
+    assert found.estimate.high is not None
+    assert found.estimate.high < -90
 
 
 def test_p99_lies_between_ranks() -> None:
@@ -140,12 +163,80 @@ def test_p99_of_runs_that_are_alike_is_no_certainty() -> None:
     assert found.high > 2
 
 
+# --- how often intervals hold --------------------------------------------------------------------
+
+
+def made_up(
+    draw: np.random.Generator, occasions_a_run: float, size: float, count: int, scatter: float = 0.0
+) -> list[Counted]:
+    """Runs of 2 s: occasions of geometric size, whose rate differs between runs."""
+    rates = occasions_a_run * (
+        draw.gamma(1 / scatter, scatter, count) if scatter else np.ones(count)
+    )
+    sizes = [draw.geometric(1 / size, number).tolist() for number in draw.poisson(rates)]
+    return runs(*map(tuple, sizes), seconds=2.0, released=2000)
+
+
+def rates_hold(occasions_a_run: float, size: float, count: int, times: int, **more: float) -> float:
+    """Share of rates whose interval holds the truth: where no failure was seen, of occasions."""
+    draw = np.random.default_rng(round(100 * occasions_a_run + 10 * size + count))
+    held = 0
+    for _ in range(times):
+        found = rate_of(made_up(draw, occasions_a_run, size, count, **more))
+        truth = occasions_a_run / 2 * (size if found.value else 1)
+        held += (found.low or 0.0) <= truth <= (found.high or 0.0)
+    return held / times
+
+
 def test_the_interval_of_a_rate_holds_it_also_for_bursts() -> None:
-    draw = np.random.default_rng(4)
-    missed = 0
-    for _ in range(100):
-        # six occasions of ten failures expected in all, over four runs of 2 s: 7.5 per second
-        some = [(10,) * number for number in draw.poisson(1.5, 4)]
-        found = rate_of(runs(*some, seconds=2.0))
-        missed += not (found.low or 0.0) <= 7.5 <= (found.high or 0.0) and any(some)
-    assert missed <= 5
+    assert rates_hold(0.5, 10, 5, 100) >= 0.9
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [2, 3, 5, 10, 20])
+@pytest.mark.parametrize(
+    ("occasions_a_run", "size"),
+    [(0.2, 1), (2, 1), (0.5, 3), (1, 3), (0.1, 10), (0.5, 10), (0.5, 50), (2, 20), (10, 20)],
+)
+def test_intervals_of_rates_hold_for_bursts_of_any_size(
+    occasions_a_run: float, size: float, count: int
+) -> None:
+    # 95 % of 1000, less three standard errors
+    assert rates_hold(occasions_a_run, size, count, 1000) >= 0.93 - 0.01
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("count", "least"), [(2, 0.80), (3, 0.86), (5, 0.90), (10, 0.90)])
+def test_where_runs_differ_intervals_of_rates_hold_as_often_as_the_documentation_says(
+    count: int, least: float
+) -> None:
+    assert rates_hold(2, 20, count, 1000, scatter=1.0) >= least
+
+
+def differences_hold(before: float, after: float, size: float, count: int, times: int) -> float:
+    """Share of differences with an interval whose interval holds the truth."""
+    draw = np.random.default_rng(round(100 * before + size + count))
+    held = known = 0
+    for _ in range(times):
+        sides = (made_up(draw, rate, size, count) for rate in (before, after))
+        found = difference_of(*sides).estimate
+        if found.low is None or found.high is None:
+            continue
+        known += 1
+        held += found.low <= (after - before) * size / 2 <= found.high
+    return held / known
+
+
+def test_the_interval_of_a_difference_holds_it_with_few_occasions() -> None:
+    assert differences_hold(0.5, 0.15, 10, 5, 100) >= 0.89
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+@pytest.mark.parametrize(
+    ("before", "after", "size"), [(0.2, 0.06, 10), (0.5, 0.15, 10), (0.5, 0.0, 10), (3, 0, 1)]
+)
+def test_intervals_of_differences_hold_for_bursts(
+    before: float, after: float, size: float, count: int
+) -> None:
+    assert differences_hold(before, after, size, count, 600) >= 0.92

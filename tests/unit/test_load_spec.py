@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.loadtest.plan import Cell, ask_for, cells, plan
+from deadbeat.loadtest.plan import Cell, ask_for, cells, plan, seconds_of
 from deadbeat.loadtest.remedy import Change
 from deadbeat.loadtest.spec import LoadSpec, preset, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DataError, UsageError
@@ -82,6 +82,8 @@ def test_the_papers_own_round_and_limit() -> None:
     assert (spec.additions, spec.deadline) == (900_000_000, 2000 * MS)
     ask = ask_for(spec, LoadKey(0, "plain", 1), None, unit_ps=270_000)
     assert (ask.units, ask.unit_ps) == (900_000, 270_000)
+    assert (spec.repeats, spec.remedy_repeats) == (3, 8)
+    assert specify(preset("paper", {"repeats": "10"})).remedy_repeats is None
     timed = resolve(specify(preset("paper", {"round": "1s"})), (0, 1))
     assert (timed.additions, timed.round, timed.deadline) == (None, 1000 * MS, 2000 * MS)
     with pytest.raises(UsageError, match=r"--preset: .*use quick, paper"):
@@ -175,3 +177,10 @@ def test_a_key_is_its_text(text: str) -> None:
 def test_other_texts_are_no_key(text: str) -> None:
     with pytest.raises(UsageError):
         LoadKey.parse(text)
+
+
+def test_the_papers_experiment_takes_about_a_quarter_of_an_hour_on_two_cpus() -> None:
+    spec = resolve(specify(preset("paper", {})), (0, 1))
+    for remedies in (("pin", "rt-bandwidth"), ("pin", "preemption", "rt-bandwidth")):
+        runs = plan(spec, {name: Change(words="") for name in remedies})
+        assert seconds_of(spec, len(runs)) <= 15 * 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from deadbeat.report.latency_data import loads_of
 from deadbeat.report.latency_sides import Side, question
 from deadbeat.report.plot import labels_of, read_inventory, render_plot
 from deadbeat.report.presets import preset_of, presets
-from deadbeat.report.presets._ratios import of_a_run
+from deadbeat.report.presets._ratios import effect_sentences, of_a_run
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
@@ -156,6 +157,57 @@ def test_hardening_that_costs_nothing_is_not_called_a_cost(fast):
     assert "no difference" in average or "beside 1 of 3" in average
     costly = preset_of("hardening-average").draw(question([fast, side("hard", scale=1.5)]))
     assert "hard is larger beside 3 of 3 loads" in words(costly)
+
+
+def made_up(draw: np.random.Generator, runs: int) -> SimpleNamespace:
+    """A side whose figures of a run are of one law beside nine loads."""
+    values = {
+        (load, name): list(20_000 * np.exp(0.05 * draw.normal(size=runs)))
+        for load in NINE
+        for name in ("max_of_a_run", "mean")
+    }
+
+    def cell(load: LoadPoint, _engine: str) -> SimpleNamespace:
+        honest = HonestOf({n: SimpleNamespace(runs_ns=values[load, n]) for _, n in values})
+        honest.histogram = SimpleNamespace(resolution_ns=1)
+        return SimpleNamespace(whole=SimpleNamespace(honest=honest))
+
+    summary = SimpleNamespace(meta={"seconds": 60})
+    return SimpleNamespace(name="twin", cell=cell, summary=summary)
+
+
+class HonestOf(dict):
+    histogram: SimpleNamespace
+
+
+NINE = tuple(LoadPoint("cpu", percent) for percent in range(10, 100, 10))
+BOTH = (("max_of_a_run", "Maximum of one run"), ("mean", "Mean"))
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+@pytest.mark.parametrize("times", [40, pytest.param(400, marks=pytest.mark.statistical)])
+def test_of_nine_loads_without_a_difference_none_is_called_larger_or_smaller(runs, times):
+    draw = np.random.default_rng(runs)
+    called = 0
+    for _ in range(times):
+        asked = SimpleNamespace(
+            sides=(made_up(draw, runs), made_up(draw, runs)), loads=NINE, engine="made-up"
+        )
+        sentences = effect_sentences(asked, BOTH)
+        assert all("between these two sessions" in each for each in sentences)
+        called += any(" is larger" in each or " is smaller" in each for each in sentences)
+    # 5 % and three standard errors
+    assert called <= 0.05 * times + 3 * (0.05 * 0.95 * times) ** 0.5
+
+
+def test_runs_that_are_all_alike_are_not_called_few(fast):
+    alike = made_up(np.random.default_rng(1), 5)
+    for load in NINE:
+        for values in alike.cell(load, "").whole.honest.values():
+            values.runs_ns[:] = [20_000.0] * 5
+    asked = SimpleNamespace(sides=(alike, alike), loads=NINE, engine="made-up")
+    (sentence,) = effect_sentences(asked, BOTH[:1])
+    assert "is not known: runs are all alike" in sentence
 
 
 def hardened(given: Side, name: str, **states: str) -> Side:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.analysis.run_ratio import run_ratio
+from deadbeat.analysis.run_ratio import FEW_RUNS, NO_SCATTER, run_ratio
 
 
 def test_it_is_the_ratio_of_the_geometric_means():
@@ -60,6 +60,20 @@ def test_values_far_apart_overflow_nothing():
 def test_what_is_no_number_is_no_value():
     found = run_ratio([math.nan, math.inf, 3.0], [3.0, -1.0])
     assert (found.runs, found.left_out) == ((1, 1), 3)
+
+
+def test_why_there_is_no_interval_is_told():
+    assert run_ratio([4.0] * 5, [2.0] * 5).why == NO_SCATTER
+    assert run_ratio([4.0], [2.0] * 5).why == FEW_RUNS
+    assert run_ratio([4.0, 5.0, 6.0], [2.0, 3.0, 4.0]).why == ""
+
+
+def test_p_and_the_interval_agree():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        over, under = (list(np.exp(rng.normal(shift, 0.3, 4)) * 100) for shift in (0.5, 0.0))
+        found = run_ratio(over, under, steps_ns=(10, 10))
+        assert (found.p < 0.05) == found.differs
 
 
 def test_runs_without_a_value_are_told():

@@ -23,11 +23,13 @@ from deadbeat.analysis.load_estimates import (
     count_of,
     difference_of,
     occasions,
+    occasions_bound,
     p99_difference,
     rate_of,
     share_of,
 )
 from deadbeat.analysis.load_lost import PAIRS_MIN, lost_of
+from deadbeat.analysis.load_power import could_show
 from deadbeat.analysis.load_scene import Machine
 from deadbeat.analysis.permutation import holm
 from deadbeat.model.histogram import Histogram
@@ -43,6 +45,7 @@ from deadbeat.model.load_summary import (
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05
+_FEWER, _MORE, _NOTHING = "fewer failures", "more failures", "no difference shown"
 
 
 @frozen(kw_only=True)
@@ -76,6 +79,10 @@ class Figures:
         """Sum of a column of the rounds that count, per second of window."""
         values = self.run.rounds.columns()[column][self.counted]
         return float(values.sum()) / self.run.window_s
+
+
+#: Runs of one repeat without a remedy and with it.
+_Pairs = Sequence[tuple[Figures, Figures]]
 
 
 def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Figures:
@@ -280,7 +287,7 @@ def _work_lost(valid: Sequence[Figures], references: Sequence[Figures]) -> Estim
 def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effect, ...]:
     """Of every remedy one that is judged: at the one number of ordinary threads it was tried at, or
     at all of them together; then it at each."""
-    judged: list[tuple[Effect, float]] = []
+    judged: list[tuple[Effect, float, Mapping[int, _Pairs]]] = []
     shown: list[Effect] = []
     for condition in dict.fromkeys(name for name, _ in sorted(groups, key=_place)):
         if condition in (PLAIN, REFERENCE):
@@ -292,21 +299,37 @@ def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effec
         }
         if len(pairs) > 1:
             every = [pair for both in pairs.values() for pair in both]
-            judged.append(_effect(condition, None, every))
+            judged.append((*_effect(condition, None, every), pairs))
             shown += [_effect(condition, normal, both)[0] for normal, both in pairs.items()]
         elif pairs:
-            judged += [_effect(condition, normal, both) for normal, both in pairs.items()]
-    chances = holm([p for _, p in judged])
+            judged += [(*_effect(condition, n, both), pairs) for n, both in pairs.items()]
+    chances = holm([p for _, p, _ in judged])
     known = [
-        evolve(effect, verdict=_verdict(effect, p))
-        for (effect, _), p in zip(judged, chances, strict=True)
+        (evolve(effect, verdict=_verdict(effect, p)), pairs)
+        for (effect, _, pairs), p in zip(judged, chances, strict=True)
     ]
-    return (*known, *shown)
+    # Holm's procedure asks the more of each the fewer of the others are shown
+    left = sum(effect.verdict not in (_FEWER, _MORE) for effect, _ in known)
+    return (*(_with_power(effect, pairs, _LEVEL / max(left, 1)) for effect, pairs in known), *shown)
+
+
+def _with_power(effect: Effect, pairs: Mapping[int, _Pairs], level: float) -> Effect:
+    """What it could have shown, where it shows nothing."""
+    if effect.verdict != _NOTHING or not effect.failures_before:
+        return effect
+    before = {n: [one.counted_failures for one, _ in both] for n, both in pairs.items()}
+    found = could_show(before, level=level, seed=seed_of(effect.condition, "power"))
+    share = found.share
+    return evolve(
+        effect,
+        could_show=None if share is None else share * effect.failures_before,
+        removal_found=found.removal,
+    )
 
 
 def _pairs(
     groups: Mapping[tuple[str, int], Sequence[Figures]], condition: str, normal: int
-) -> list[tuple[Figures, Figures]]:
+) -> _Pairs:
     """Runs of one repeat without the remedy and with it, both valid."""
     before, after = (
         {each.run.key.repeat: each for each in _valid(groups.get((name, normal), ()))}
@@ -315,9 +338,7 @@ def _pairs(
     return [(before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys())]
 
 
-def _effect(
-    condition: str, normal: int | None, pairs: Sequence[tuple[Figures, Figures]]
-) -> tuple[Effect, float]:
+def _effect(condition: str, normal: int | None, pairs: _Pairs) -> tuple[Effect, float]:
     """Without its verdict; the chance of such a difference where there is none."""
     before, after = ([pair[side] for pair in pairs] for side in (0, 1))
     first, last = ([each.counted_failures for each in side] for side in (before, after))
@@ -340,18 +361,25 @@ def _effect(
         failures=found.estimate,
         p99_ns=p99,
         verdict="",
+        occasions_high=None if _any(first, last) else occasions_bound(first, last),
     )
     return effect, found.p
 
 
+def _any(*sides: Sequence[Counted]) -> bool:
+    return any(each.failures for side in sides for each in side)
+
+
 def _verdict(effect: Effect, p: float) -> str:
-    if not effect.failures_before and not effect.failures_after:
+    """No verdict contradicts its interval."""
+    if effect.occasions_high is not None:
         return "no failures either way"
     if effect.pairs < PAIRS_MIN:
         return "too few repeats"
-    if p > _LEVEL:
-        return "no difference shown"
-    return "fewer failures" if effect.failures.value < 0 else "more failures"
+    low, high = effect.failures.low, effect.failures.high
+    if p > _LEVEL or low is None or high is None or low <= 0 <= high:
+        return _NOTHING
+    return _FEWER if high < 0 else _MORE
 
 
 def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ ready, it had the CPU and nothing moved, it ran slower. Who did it is inferred:
 * slower: an SMT sibling, a frequency, a host. Named where the machine has one and a remedy against
   it helps; unknown otherwise.
 
-Shown is only what differs between pairs of runs by more than they differ by anyway, or what the
-kernel's events say.
+Shown is only what differs between pairs of runs by more than they differ by anyway, allowing for
+the number of such comparisons, or what the kernel's events say.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.analysis.load_execution import moves, slower, stopped
-from deadbeat.analysis.load_lost import PAIRS_MIN, Difference, difference_of, lost_of
-from deadbeat.analysis.load_scene import LEAST_SHARE, NAMED, Machine, Scene
+from deadbeat.analysis.load_lost import PAIRS_MIN, Difference
+from deadbeat.analysis.load_scene import LEAST_SHARE, NAMED, WAITING, Machine, Scene, waiting_share
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
 from deadbeat.readiness.realtime import limit_holds
@@ -76,7 +76,7 @@ def causes_of(
         traced=traced,
         compared=min(cell.normal for cell in plain) < worst.normal,
         alone_ns=alone_ns,
-    )
+    ).judged()
     found = [*_waiting(scene), *stopped(scene), *slower(scene), *moves(scene, worst)]
     told = [cause for cause in found if cause.share is None or cause.share >= _LEAST_PART / 10]
     return tuple(sorted(told, key=lambda cause: -(cause.share or 0.0)))
@@ -262,7 +262,7 @@ def _called(condition: str) -> str:
 def _freed(scene: Scene) -> list[_Freed]:
     """Every condition that takes the limit off and leaves the fair server as it is, measured long
     enough, with the one it differs from by that most nearly."""
-    bound = next((name for name in ("smt", "pin") if scene.of(name)), None)
+    bound = scene.bound()
     found = []
     for after, before in (("rt-bandwidth", PLAIN), (ALL, bound or PLAIN)):
         runs = scene.of(after)
@@ -274,9 +274,8 @@ def _freed(scene: Scene) -> list[_Freed]:
             continue
         if after == ALL and bound is None and any(run.cpu not in (None, -1) for run in runs):
             continue  # bound to a CPU, and nothing bound with the limit to compare it with
-        goes = scene.less(before, after, _waiting_share)
-        stays = difference_of([_waiting_share(run) for run in runs])
-        whole = [_waiting_share(run) for run in scene.of(before)]
+        goes, stays = scene.less(before, after, WAITING), scene.left(after, WAITING)
+        whole = [waiting_share(run) for run in scene.of(before)]
         if goes is None or stays is None or goes.pairs < PAIRS_MIN:
             continue
         with_it = float(np.mean(whole))
@@ -337,7 +336,7 @@ def _agree(freed: Sequence[_Freed]) -> bool:
 
 def _either(scene: Scene, share: float, shape: str) -> Cause:
     """Where nothing tells the two apart."""
-    less = scene.less(PLAIN, "rt-bandwidth", _waiting_share)
+    less = scene.less(PLAIN, "rt-bandwidth", WAITING)
     if less is None:
         told = "the remedy rt-bandwidth, in runs of 2 s and repeated, tells the two apart"
     else:
@@ -372,8 +371,3 @@ def _only(share: float, shape: str, bandwidth: float | None, freed: Sequence[_Fr
         certainty="likely",
         evidence=f"{shape}; RT bandwidth control is off",
     )
-
-
-def _waiting_share(run: LoadRun) -> float:
-    """Share of the window in which the thread was ready and did not run."""
-    return lost_of(run, None).waiting

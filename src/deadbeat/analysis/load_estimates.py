@@ -7,6 +7,11 @@ occasions come as a Poisson process. Where a share s of all rounds fails, the va
 number is (1 - s)^2 sum m^2 over occasions of m failures: exact for occasions and pauses of
 exponential length (an alternating renewal process), the compound Poisson's where failures are rare,
 and nothing where all rounds fail.
+
+Few occasions say little of how much they differ in size, and the large ones are those not seen yet:
+limits take sizes to scatter at least as geometric ones do (a squared coefficient of variation of 1
+- 1 / mean; above, with one failure more than was seen and by 1 + 2 / number of occasions, which
+makes up for a mean of few). What this covers stands in docs/reference/load.md.
 """
 
 from __future__ import annotations
@@ -98,46 +103,93 @@ def within(estimate: Estimate, least: float, most: float) -> Estimate:
 
 def _variance(runs: Sequence[Counted]) -> float:
     """Of the number of failures of all runs, by chance within them."""
+    return _free(runs) ** 2 * sum(size * size for run in runs for size in run.occasions)
+
+
+def _free(runs: Sequence[Counted]) -> float:
+    """Share of all rounds that do not fail."""
     failures = sum(run.failures for run in runs)
-    share = failures / max(sum(run.released for run in runs), failures, 1)
-    return (1 - share) ** 2 * sum(size * size for run in runs for size in run.occasions)
+    return 1 - failures / max(sum(run.released for run in runs), failures, 1)
 
 
 def rate_of(runs: Sequence[Counted]) -> Estimate:
-    """Failures per second; where none was seen the upper end is that of occasions."""
+    """Failures per second; where none was seen the upper end is that of occasions. At most as many
+    fail as rounds are released."""
     seconds = sum(run.seconds for run in runs)
     failures = sum(run.failures for run in runs)
     if not failures:
         return Estimate(value=0.0, low=0.0, high=_NONE_SEEN / seconds)
-    found = count_of([run.per_s for run in runs])
+    rates = np.array([run.per_s for run in runs])
+    found = count_of(rates.tolist())
     if found.low is None or found.high is None:
         return found
-    size = _variance(runs) / failures
-    if size <= 0:
-        return found
-    low, high = poisson_interval(failures / size)
-    scale = size / seconds
-    return evolve(found, low=min(found.low, low * scale), high=max(found.high, high * scale))
+    least, most = _within_runs(runs)
+    spread = float(rates.var(ddof=1)) * len(rates)
+    if spread > 0:
+        # a sum of few is skewed: above, further than Student's interval reaches
+        worth = failures**2 / (spread * (seconds / len(rates)) ** 2)
+        most = max(most, poisson_interval(worth)[1] / worth)
+    value = failures / seconds
+    high = max(found.high, most * value)
+    fastest = max(sum(run.released for run in runs) / seconds, found.value)
+    return evolve(found, low=min(found.low, least * value), high=min(high, fastest))
+
+
+def _within_runs(runs: Sequence[Counted]) -> tuple[float, float]:
+    """Limits of the number of failures by chance within runs, as multiples of what was seen."""
+    sizes = np.array([size for run in runs for size in run.occasions], np.float64)
+    count, failures = len(sizes), float(sizes.sum())
+    free = _free(runs)
+    if not free:
+        return 1.0, 1.0
+    seen = float((sizes**2).sum()) * count / failures**2 - 1
+    below = free**2 * (1 + max(seen, 1 - count / failures))
+    above = free**2 * (1 + max(seen, 1 - count / (failures + 1)) * (1 + 2 / count))
+    fewest, most = count / below, count / above
+    return poisson_interval(fewest)[0] / fewest, poisson_interval(most)[1] / most
 
 
 def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Difference:
-    """Failures per second of pairs in their order."""
-    seconds = sum(run.seconds for run in (*before, *after)) / 2
-    pairs = zip(before, after, strict=True)
-    values = np.array([b.per_s - a.per_s for a, b in pairs])
+    """Failures per second of pairs in their order.
+
+    Its interval is the wider of two at each end: Student's over pairs, and by chance within runs
+    that of both sides joined by their squares (R. G. Newcombe, Statistics in Medicine 17, 1998). A
+    side without a failure may have as many occasions as one with none, of the other side's size.
+    Without any failure there is none: see `occasions_bound`.
+    """
+    values = np.array([b.per_s - a.per_s for a, b in zip(before, after, strict=True)])
     mean = float(values.mean())
-    if len(values) < 2:
-        return Difference(estimate=Estimate(value=mean), p=1.0)
     first, last = (sum(run.failures for run in side) for side in (before, after))
+    if len(values) < 2 or not first + last:
+        return Difference(estimate=Estimate(value=mean), p=1.0)
+    seconds = sum(run.seconds for run in (*before, *after)) / 2
     variance = _variance(before) + _variance(after)
     floor = math.sqrt(variance) / seconds
-    half = max(student_half_width(values), _Z * floor)
-    if not first + last:
-        half = _NONE_SEEN / seconds
-    size = max(variance / (first + last), 1.0) if first + last else 1.0
+    size = max(variance / (first + last), 1.0)
     chances = [_student_p(values), _normal_p(mean, floor), _sides_p(first, last, size)]
-    estimate = Estimate(value=mean, low=mean - half, high=mean + half)
+    half = student_half_width(values)
+    one, other = _arms(before, after), _arms(after, before)
+    down, up = math.hypot(one[1], other[0]), math.hypot(one[0], other[1])
+    estimate = Estimate(value=mean, low=mean - max(half, down), high=mean + max(half, up))
     return Difference(estimate=estimate, p=max(chances))
+
+
+def _arms(runs: Sequence[Counted], others: Sequence[Counted]) -> tuple[float, float]:
+    """How far failures per second may be below and above, by chance within runs."""
+    seconds = sum(run.seconds for run in runs)
+    failures = sum(run.failures for run in runs)
+    if failures:
+        least, most = _within_runs(runs)
+        return failures * (1 - least) / seconds, failures * (most - 1) / seconds
+    sizes = [size for run in others for size in run.occasions]
+    size = max(_free(others) * sum(sizes) / len(sizes), 1.0)
+    return 0.0, poisson_interval(0.0)[1] * size / seconds
+
+
+def occasions_bound(before: Sequence[Counted], after: Sequence[Counted]) -> float:
+    """Occasions of failure per second that either side has fewer of (95 %) where neither has any:
+    how many failures one would bring nobody has seen."""
+    return _NONE_SEEN / min(sum(run.seconds for run in side) for side in (before, after))
 
 
 def _student_p(values: NDArray[np.float64]) -> float:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from attrs import frozen
 
-from deadbeat.analysis.load_lost import Difference, inside_window, stopped_ns
-from deadbeat.analysis.load_scene import LEAST_SHARE, NAMED, Scene
+from deadbeat.analysis.load_lost import Difference, stopped_ns
+from deadbeat.analysis.load_scene import EXECUTION, LEAST_SHARE, NAMED, SLOWER, Scene
 from deadbeat.model.load import PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
 
@@ -140,13 +139,13 @@ def slower(scene: Scene) -> list[Cause]:
     }
     found, left, notes = [], lost, ""
     for each in _SLOWING:
-        less = scene.less(each.against, each.remedy, scene.slower_share)
+        less = scene.less(each.against, each.remedy, SLOWER)
         if not there[each.name] or less is None:
             continue
         told = f"the remedy {each.remedy} takes {less.text(1000)} ms of every second back"
         told += "" if each.against == PLAIN else f", against {each.against}"
         if not less.above:
-            notes += f"; {told}: not shown"
+            notes += f"; {told}: not shown{_among(less)}"
             continue
         part = min(less.mean, left)
         left -= part
@@ -210,7 +209,7 @@ def moves(scene: Scene, cell: LoadCell) -> list[Cause]:
     measure of it: a long round has more chances to be moved."""
     if cell.moves_per_s is None or cell.moves_per_s.value <= 0:
         return []
-    less = scene.less(PLAIN, "pin", _execution_ns)
+    less = scene.less(PLAIN, "pin", EXECUTION)
     stayed = all(_moved(run) == 0 for run in scene.of("pin"))
     shape = f"{cell.moves_per_s.value:.2f} moves per second"
     return [
@@ -230,13 +229,12 @@ def _price(less: Difference | None, *, stayed: bool) -> str:
     text = f"bound to one CPU a round takes {less.text(1e-3)} us of CPU time less"
     if not stayed:
         return f"{text}, but it was moved there too"
-    return text if less.above else f"{text}: a cost is not shown"
+    return text if less.above else f"{text}: a cost is not shown{_among(less)}"
 
 
-def _execution_ns(run: LoadRun) -> float:
-    """CPU time of a round, mean over those in the window."""
-    own = run.rounds.cpu_ns[inside_window(run)]
-    return float(np.mean(own)) if len(own) else 0.0
+def _among(less: Difference) -> str:
+    """Why an interval off zero shows nothing."""
+    return " among all comparisons of the test" if less.low > 0 and not less.above else ""
 
 
 def _moved(run: LoadRun) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import student_half_width
+from deadbeat.analysis.bootstrap import student_half_width, t_cdf
 from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import Lost
 
@@ -74,17 +74,19 @@ def stopped_ns(run: LoadRun) -> tuple[float, float]:
 @frozen(kw_only=True)
 class Difference:
     """Of pairs of runs of one repeat: their mean with its 95 % interval, both infinite where there
-    are too few of them."""
+    are too few of them.
+
+    Attributes:
+        p: Chance of as much where there is none or less (one-sided).
+        above: Whether it is above 0 among all comparisons of its test (`load_scene`).
+    """
 
     mean: float
     low: float
     high: float
     pairs: int
-
-    @property
-    def above(self) -> bool:
-        """Whether the interval lies above 0."""
-        return self.low > 0
+    p: float = 1.0
+    above: bool = False
 
     def text(self, scale: float = 1.0, digits: int = 1) -> str:
         """``3.1 [2.0, 4.2]``."""
@@ -100,5 +102,17 @@ def difference_of(values: Sequence[float]) -> Difference | None:
     if not len(array):
         return None
     mean = float(array.mean())
-    half = student_half_width(array) if len(array) >= PAIRS_MIN else math.inf
-    return Difference(mean=mean, low=mean - half, high=mean + half, pairs=len(array))
+    if len(array) < PAIRS_MIN:
+        return Difference(mean=mean, low=-math.inf, high=math.inf, pairs=len(array))
+    half = student_half_width(array)
+    return Difference(
+        mean=mean, low=mean - half, high=mean + half, pairs=len(array), p=_above_p(array)
+    )
+
+
+def _above_p(values: NDArray[np.float64]) -> float:
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    if error <= abs(mean) * 1e-12:
+        return 0.0 if mean > 0 else 1.0
+    below = t_cdf(abs(mean) / error, len(values) - 1)
+    return max(1 - below, 0.0) if mean > 0 else below

@@ -1,19 +1,32 @@
-"""What causes of lost time are inferred from; pure."""
+"""What causes of lost time are inferred from; pure.
+
+What is compared of runs is judged together (S. Holm, 1979): in at most one test of twenty without
+any effect one comparison or more is called shown.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import field, frozen
+import numpy as np
+from attrs import evolve, field, frozen
 
-from deadbeat.analysis.load_lost import Difference, difference_of, lost_of
-from deadbeat.model.load import LoadRun
+from deadbeat.analysis.load_lost import PAIRS_MIN, Difference, difference_of, inside_window, lost_of
+from deadbeat.analysis.permutation import holm
+from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Lost
 
 #: Lost time below this share of the window is not worth a cause.
 LEAST_SHARE = 0.0005
 #: Who had the CPU instead: as many are named.
 NAMED = 4
+#: What all comparisons of a test may err together.
+_LEVEL = 0.05
+
+#: Parts of a run that are compared.
+WAITING, SLOWER, EXECUTION = "waiting", "slower", "execution"
+#: Condition before ("": nothing, the part itself), condition after, part.
+_Asked = tuple[str, str, str]
 
 
 @frozen(kw_only=True)
@@ -48,6 +61,7 @@ class Scene:
         traced: The run with the kernel's events.
         compared: Whether what a round takes alone is of fewer ordinary threads.
         alone_ns: CPU time that a round takes alone.
+        proven: Comparisons that stand among all of them; None: not judged yet (`judged`).
     """
 
     lost: Lost
@@ -57,6 +71,7 @@ class Scene:
     traced: LoadRun | None
     compared: bool
     alone_ns: int | None
+    proven: frozenset[_Asked] | None = None
 
     def share(self, part: float) -> float:
         """Of all lost time."""
@@ -67,13 +82,65 @@ class Scene:
         """The runs of a condition."""
         return [run for run in self.runs if run.key.condition == condition]
 
-    def less(self, before: str, after: str, part: Callable[[LoadRun], float]) -> Difference | None:
+    def bound(self) -> str | None:
+        """The remedy that was measured and does no more than bind the thread, as `ALL` does."""
+        return next((name for name in ("smt", "pin") if self.of(name)), None)
+
+    def judged(self) -> Scene:
+        """The same, with what is shown among all comparisons that any cause may ask for."""
+        asked: list[_Asked] = [
+            (PLAIN, "rt-bandwidth", WAITING),
+            ("", "rt-bandwidth", WAITING),
+            (self.bound() or PLAIN, ALL, WAITING),
+            ("", ALL, WAITING),
+            ("pin", "smt", SLOWER),
+            (PLAIN, "governor", SLOWER),
+            (PLAIN, "pin", EXECUTION),
+        ]
+        found = [(each, self._compared(*each)) for each in asked]
+        known = [(each, one) for each, one in found if one and one.pairs >= PAIRS_MIN]
+        chances = holm([one.p for _, one in known])
+        return evolve(
+            self,
+            proven=frozenset(
+                each
+                for (each, one), p in zip(known, chances, strict=True)
+                if p <= _LEVEL and one.low > 0
+            ),
+        )
+
+    def less(self, before: str, after: str, part: str) -> Difference | None:
         """How much less of ``part`` there is under ``after`` than under ``before``, of pairs of
         runs of one repeat; None: there is no pair."""
-        first = {run.key.repeat: part(run) for run in self.of(before)}
-        last = {run.key.repeat: part(run) for run in self.of(after)}
+        found = self._compared(before, after, part)
+        assert self.proven is not None
+        return found and evolve(found, above=(before, after, part) in self.proven)
+
+    def left(self, condition: str, part: str) -> Difference | None:
+        """How much of ``part`` there is under ``condition``; None: there is no run."""
+        return self.less("", condition, part)
+
+    def _compared(self, before: str, after: str, part: str) -> Difference | None:
+        of = self._part(part)
+        last = {run.key.repeat: of(run) for run in self.of(after)}
+        if not before:
+            return difference_of(list(last.values()))
+        first = {run.key.repeat: of(run) for run in self.of(before)}
         both = sorted(first.keys() & last.keys())
         return difference_of([first[repeat] - last[repeat] for repeat in both])
 
-    def slower_share(self, run: LoadRun) -> float:
-        return lost_of(run, self.alone_ns).slower
+    def _part(self, name: str) -> Callable[[LoadRun], float]:
+        if name == SLOWER:
+            return lambda run: lost_of(run, self.alone_ns).slower
+        return {WAITING: waiting_share, EXECUTION: _execution_ns}[name]
+
+
+def waiting_share(run: LoadRun) -> float:
+    """Share of the window in which the thread was ready and did not run."""
+    return lost_of(run, None).waiting
+
+
+def _execution_ns(run: LoadRun) -> float:
+    """CPU time of a round, mean over those in the window."""
+    own = run.rounds.cpu_ns[inside_window(run)]
+    return float(np.mean(own)) if len(own) else 0.0

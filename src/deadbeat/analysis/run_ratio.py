@@ -17,10 +17,13 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from deadbeat.analysis.bootstrap import t_quantile
+from deadbeat.analysis.bootstrap import t_cdf, t_quantile
 
 #: Below, a spread is a guess.
 RUNS_MIN = 3
+#: Why there is no interval.
+FEW_RUNS = f"fewer than {RUNS_MIN} runs a side"
+NO_SCATTER = "runs are all alike, which says nothing of how much others differ"
 #: Logarithms beyond this are none that a float has.
 _FAR = 700.0
 
@@ -32,9 +35,11 @@ class Ratio:
     Attributes:
         value: None where a side has no run.
         low, high: 95 % interval between these sessions; None: fewer than RUNS_MIN runs on a side,
-            or runs without any scatter, which say nothing of it.
+            or runs without any scatter, which say nothing of it (``why``).
         runs: Of either side, with a value.
         left_out: Runs without one, of both sides.
+        p: Chance of a ratio as far from 1 where there is none; 1 without an interval.
+        why: There is no interval, in words; "" of one.
     """
 
     value: float | None
@@ -42,6 +47,8 @@ class Ratio:
     high: float | None
     runs: tuple[int, int]
     left_out: int = 0
+    p: float = 1.0
+    why: str = ""
 
     @property
     def differs(self) -> bool:
@@ -65,9 +72,11 @@ def run_ratio(
     runs = (len(one), len(two))
     left_out = len(over) + len(under) - sum(runs)
     if not all(runs):
-        return Ratio(value=None, low=None, high=None, runs=runs, left_out=left_out)
+        return Ratio(value=None, low=None, high=None, runs=runs, left_out=left_out, why=FEW_RUNS)
     difference = _mean(one) - _mean(two)
-    found = Ratio(value=_exp(difference), low=None, high=None, runs=runs, left_out=left_out)
+    found = Ratio(
+        value=_exp(difference), low=None, high=None, runs=runs, left_out=left_out, why=FEW_RUNS
+    )
     if min(runs) < RUNS_MIN:
         return found
     first, second = _variance(one) / len(one), _variance(two) / len(two)
@@ -77,16 +86,16 @@ def run_ratio(
         for values, step in zip((over, under), steps_ns, strict=True)
     ]
     if both <= 0 and not any(hidden):
-        return found
-    half = 0.0
+        return evolve(found, why=NO_SCATTER)
+    half, surely = 0.0, max(difference - hidden[1], -difference - hidden[0], 0.0)
+    p = float(surely <= 0)
     if both > 0:
-        degrees = both**2 / (first**2 / (len(one) - 1) + second**2 / (len(two) - 1))
-        half = t_quantile((1 + level) / 2, max(1, math.floor(degrees))) * math.sqrt(both)
-    return evolve(
-        found,
-        low=_exp(difference - half - hidden[1]),
-        high=_exp(difference + half + hidden[0]),
-    )
+        share = first**2 / (len(one) - 1) + second**2 / (len(two) - 1)
+        degrees = max(1, math.floor(both**2 / share))
+        half = t_quantile((1 + level) / 2, degrees) * math.sqrt(both)
+        p = max(2 * (1 - t_cdf(surely / math.sqrt(both), degrees)), 0.0)
+    low, high = difference - half - hidden[1], difference + half + hidden[0]
+    return evolve(found, low=_exp(low), high=_exp(high), p=p, why="")
 
 
 def _exp(value: float) -> float:

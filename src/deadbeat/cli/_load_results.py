@@ -16,6 +16,7 @@ from deadbeat.report.load_words import (
     SHORT_COLUMNS,
     SHORT_EFFECTS,
     label_of,
+    power_lines,
     sentences,
     short_effects,
     short_rows,
@@ -60,6 +61,8 @@ def print_load(summary: LoadSummary) -> None:
             numeric=SHORT_EFFECTS[1:-1],
             whole=SHORT_EFFECTS[:1],
         )
+        for line in power_lines(summary):
+            click.echo(line)
     for line in sentences(summary):
         click.echo(line)
 

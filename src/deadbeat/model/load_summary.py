@@ -102,11 +102,18 @@ class Effect:
         normal: None: the pairs of every number together; percentiles are then not compared.
         pairs: That have both.
         failures_before, failures_after: Per second, means.
-        failures: Difference per second, after - before.
+        failures: Difference per second, after - before; without an interval where neither side has
+            a failure.
         p99_ns: Difference of the 99 % quantiles of the response times of all rounds of these runs.
         verdict: ``fewer failures``, ``more failures`` (5 % for all verdicts of the test together),
             ``no difference shown``, ``no failures either way``, ``too few repeats``; "" at one of
             several numbers, which are judged together.
+        could_show: Of ``no difference shown``: the smallest reduction, failures per second, that
+            would have been found in 80 % of such tests; None: not even the end of all failures.
+        removal_found: In which share of such tests the end of all failures would have been found;
+            None: there is another verdict, or no failure before.
+        occasions_high: Where neither side has a failure: either has fewer occasions of failure per
+            second (95 %).
     """
 
     condition: str
@@ -117,6 +124,9 @@ class Effect:
     failures: Estimate
     p99_ns: Estimate | None
     verdict: str
+    could_show: float | None = None
+    removal_found: float | None = None
+    occasions_high: float | None = None
 
 
 @frozen(kw_only=True)

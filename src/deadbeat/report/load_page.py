@@ -118,6 +118,15 @@ def _cause(cause: Cause) -> str:
     )
 
 
+_EFFECTS_NOTE = (
+    "Verdicts err in 5 % of tests, all of a test together. No difference shown is not: no"
+    " difference. Found with 80 %: the smallest change of failures per second that so many pairs"
+    " would have shown in four tests of five; not even: the end of all failures would not."
+    " Occasions: where neither side has a failure, either has fewer occasions of them per second"
+    " (95 %); how many failures one brings is not known."
+)
+
+
 def _effects(summary: LoadSummary) -> str:
     if not summary.effects:
         return "<p>No remedy was tried.</p>"
@@ -125,5 +134,6 @@ def _effects(summary: LoadSummary) -> str:
     done = parts.pairs_table(sorted(summary.changes.items()))
     return (
         f'<div class="scroll" role="region" aria-label="Remedies" tabindex="0">{table}</div>'
+        f"<p>{escape(_EFFECTS_NOTE)}</p>"
         f"<h3>What each did</h3>{done}"
     )

@@ -24,7 +24,7 @@ SHORT_EFFECTS = (
 )  # fmt: skip
 EFFECT_COLUMNS = (
     "remedy", "verdict", "ordinary", "failures/s before", "after", "difference/s",
-    "p99 difference ms", "pairs",
+    "found with 80 %", "p99 difference ms", "pairs",
 )  # fmt: skip
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
 
@@ -169,7 +169,8 @@ def effect_rows(summary: LoadSummary) -> list[list[str]]:
             "any" if effect.normal is None else str(effect.normal),
             f"{effect.failures_before:.2f}",
             f"{effect.failures_after:.2f}",
-            ranged(effect.failures),
+            _difference(effect),
+            _could_show(effect),
             ranged(effect.p99_ns, 3, scale=1e-6),
             str(effect.pairs),
         ]
@@ -185,7 +186,7 @@ def short_effects(summary: LoadSummary) -> list[list[str]]:
             "any" if effect.normal is None else str(effect.normal),
             f"{effect.failures_before:.2f}",
             f"{effect.failures_after:.2f}",
-            ranged(effect.failures),
+            _difference(effect),
             ranged(effect.p99_ns, 2, scale=1e-6),
             effect.verdict,
         ]
@@ -215,7 +216,43 @@ def effects_beside(remedies: Sequence[RemedyEffects]) -> list[list[str]]:
 def _effect_cells(effect: Effect | None) -> tuple[str, str]:
     if effect is None:
         return "-", "-"
-    return ranged(effect.failures), ranged(effect.p99_ns, 3, scale=1e-6)
+    return _difference(effect), ranged(effect.p99_ns, 3, scale=1e-6)
+
+
+def _difference(effect: Effect) -> str:
+    """Failures per second; where neither side has any, of occasions: what one would bring is not
+    known."""
+    if effect.occasions_high is None:
+        return ranged(effect.failures)
+    return f"< {effect.occasions_high:.2f} occasions"
+
+
+def _could_show(effect: Effect) -> str:
+    if effect.removal_found is None:
+        return "-"
+    if effect.could_show is None:
+        return f"not even -{effect.failures_before:.2f}"
+    return f"-{effect.could_show:.2f}"
+
+
+def power_lines(summary: LoadSummary) -> list[str]:
+    """What each remedy of which nothing is shown could have shown, a line each."""
+    lines = []
+    for effect in summary.effects:
+        if effect.removal_found is None:
+            continue
+        first = f"{condition_words(effect.condition)}: no difference shown; "
+        if effect.could_show is None:
+            lines.append(
+                f"{first}an end of all failures would be found with"
+                f" {100 * effect.removal_found:.0f} %: too few runs"
+            )
+        else:
+            lines.append(
+                f"{first}{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less"
+                " would be found with 80 %"
+            )
+    return lines
 
 
 def headline(summary: LoadSummary) -> str:

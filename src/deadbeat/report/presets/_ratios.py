@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from attrs import evolve
 
-from deadbeat.analysis.run_ratio import RUNS_MIN, Ratio, run_ratio
+from deadbeat.analysis.permutation import holm
+from deadbeat.analysis.run_ratio import Ratio, run_ratio
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.latency_data import load_words
@@ -19,11 +21,22 @@ SESSIONS = (
     " (--aa)."
 )
 TIMES = "times as large [95 %, between these sessions]"
+LENGTHS = "runs of different lengths have maxima that cannot be compared"
+#: What all that one picture calls larger or smaller may err together, without a drift.
+LEVEL = 0.05
 #: A maximum of a run grows with its length: lengths must be alike to this.
 _ALIKE = 1.02
 
 
-def ratio(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str) -> Ratio:
+def ratio(
+    asked: Question,
+    over: Side,
+    under: Side,
+    load: LoadPoint,
+    quantity: str,
+    *,
+    level: float = 1 - LEVEL,
+) -> Ratio:
     """Of a quantity of a run, beside one load; without an interval where runs differ in length."""
     one, two = over.cell(load, asked.engine), under.cell(load, asked.engine)
     if one is None or two is None:
@@ -32,10 +45,11 @@ def ratio(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: s
     found = run_ratio(
         shown[0][quantity].runs_ns,
         shown[1][quantity].runs_ns,
+        level=level,
         steps_ns=(shown[0].histogram.resolution_ns, shown[1].histogram.resolution_ns),
     )
     if quantity.startswith("max") and not same_length(over, under):
-        return evolve(found, low=None, high=None)
+        return evolve(found, low=None, high=None, p=1.0, why=LENGTHS)
     return found
 
 
@@ -101,26 +115,47 @@ def _of(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str
     return ratio_text(ratio(asked, over, under, load, quantity))
 
 
-def effect_sentence(asked: Question, quantity: str, name: str) -> str:
-    """Beside how many loads the second side is larger or smaller, and how much at most."""
+def effect_sentences(asked: Question, quantities: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Of each quantity (and what it is called): beside how many loads the second side is larger or
+    smaller, allowing for the number of loads and of quantities (S. Holm, 1979), and how much at
+    most, beside all loads at once (Bonferroni)."""
     base, other = asked.sides
-    found = [(load, ratio(asked, other, base, load, quantity)) for load in asked.loads]
-    sure = [(load, r) for load, r in found if r.low is not None and r.high is not None]
-    if not sure:
-        why = (
-            "runs of different lengths have maxima that cannot be compared"
-            if quantity.startswith("max") and not same_length(other, base)
-            else f"fewer than {RUNS_MIN} runs a side beside a load"
+    every = [(quantity, load) for quantity, _ in quantities for load in asked.loads]
+    level = 1 - LEVEL / len(every)
+    found = {
+        (quantity, load): ratio(asked, other, base, load, quantity, level=level)
+        for quantity, load in every
+    }
+    known = [key for key in every if found[key].low is not None]
+    chances = holm([found[key].p for key in known])
+    sure = {key for key, p in zip(known, chances, strict=True) if p <= LEVEL}
+    return tuple(
+        _effect_sentence(
+            asked,
+            name,
+            [(load, found[quantity, load], (quantity, load) in sure) for load in asked.loads],
         )
+        for quantity, name in quantities
+    )
+
+
+def _effect_sentence(
+    asked: Question, name: str, found: Sequence[tuple[LoadPoint, Ratio, bool]]
+) -> str:
+    """Of each load its ratio and whether it differs."""
+    base, other = asked.sides
+    known = [each for each in found if each[1].high is not None]
+    if not known:
+        why = "; ".join(dict.fromkeys(each.why for _, each, _ in found))
         return f"{name}: whether {other.name} differs from {base.name} is not known: {why}."
-    larger = [load for load, r in sure if r.differs and (r.value or 0) > 1]
-    smaller = [load for load, r in sure if r.differs and (r.value or 0) < 1]
-    where, worst = max(sure, key=lambda item: item[1].high or 0)
-    of = f"of {len(sure)} {'load' if len(sure) == 1 else 'loads'}"
+    larger = sum(differs and (each.value or 0) > 1 for _, each, differs in known)
+    smaller = sum(differs and (each.value or 0) < 1 for _, each, differs in known)
+    where, worst, _ = max(known, key=lambda item: item[1].high or 0)
+    of = f"of {len(known)} {'load' if len(known) == 1 else 'loads'}"
     told = [
-        f"{word} beside {len(loads)} {of}"
-        for word, loads in (("larger", larger), ("smaller", smaller))
-        if loads
+        f"{word} beside {count} {of}"
+        for word, count in (("larger", larger), ("smaller", smaller))
+        if count
     ]
     first = (
         f"{other.name} is {' and '.join(told)} than {base.name}"
@@ -128,7 +163,6 @@ def effect_sentence(asked: Question, quantity: str, name: str) -> str:
         else f"no difference of {other.name} from {base.name} shows beside any {of}"
     )
     return (
-        f"{name}, between these two sessions: {first} (95 % each, not allowing for their number)."
-        f" It may be {worst.high:.3g} times as large at most ({load_words(where)})."
-        f" {SESSIONS}"
+        f"{name}, between these two sessions: {first} (5 % for all that is said here together). It"
+        f" may be {worst.high:.3g} times as large at most ({load_words(where)}). {SESSIONS}"
     )

@@ -14,7 +14,7 @@ from deadbeat.report.latency_sides import (
 )
 from deadbeat.report.presets import Preset
 from deadbeat.report.presets._platforms import differences_table
-from deadbeat.report.presets._ratios import effect_sentence, ratio_table
+from deadbeat.report.presets._ratios import effect_sentences, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 
 _QUANTITIES = (("max", "maximum"), ("max_of_a_run", "maximum of one run"), ("mean", "mean"))
@@ -41,9 +41,8 @@ def draw(asked: Question) -> Drawn:
     )
     return Drawn(
         charts=(chart,),
-        sentences=(
-            effect_sentence(asked, "max_of_a_run", "Maximum of one run"),
-            effect_sentence(asked, "mean", "Mean"),
+        sentences=effect_sentences(
+            asked, (("max_of_a_run", "Maximum of one run"), ("mean", "Mean"))
         ),
         tables=(
             inventory_table(asked),

@@ -17,7 +17,7 @@ from deadbeat.report.presets._platforms import (
     hardening_caveats,
     hardening_table,
 )
-from deadbeat.report.presets._ratios import effect_sentence, ratio_table
+from deadbeat.report.presets._ratios import effect_sentences, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 
 
@@ -36,7 +36,7 @@ def draw(asked: Question) -> Drawn:
     )
     return Drawn(
         charts=(chart,),
-        sentences=(effect_sentence(asked, "max_of_a_run", "Maximum of one run"),),
+        sentences=effect_sentences(asked, (("max_of_a_run", "Maximum of one run"),)),
         tables=(
             ratio_table(asked, (("max", "maximum"), ("max_of_a_run", "maximum of one run"))),
             hardening_table(asked),

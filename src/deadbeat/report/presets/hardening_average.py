@@ -17,7 +17,7 @@ from deadbeat.report.presets._platforms import (
     hardening_caveats,
     hardening_table,
 )
-from deadbeat.report.presets._ratios import effect_sentence, ratio_table
+from deadbeat.report.presets._ratios import effect_sentences, ratio_table
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 from deadbeat.report.times import seconds_text
 
@@ -40,9 +40,8 @@ def draw(asked: Question) -> Drawn:
     )
     return Drawn(
         charts=(chart,),
-        sentences=(
-            effect_sentence(asked, "max_of_a_run", "Maximum of one run"),
-            effect_sentence(asked, "mean", "Average"),
+        sentences=effect_sentences(
+            asked, (("max_of_a_run", "Maximum of one run"), ("mean", "Average"))
         ),
         tables=(
             ratio_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from deadbeat.analysis.permutation import holm
 from deadbeat.model.latency import LoadPoint
 from deadbeat.report.charts import Chart
 from deadbeat.report.latency_data import interval_text, load_words
@@ -18,7 +19,7 @@ from deadbeat.report.latency_sides import (
     systems_table,
 )
 from deadbeat.report.presets import Preset
-from deadbeat.report.presets._ratios import SESSIONS, ratio
+from deadbeat.report.presets._ratios import LEVEL, SESSIONS, ratio
 from deadbeat.report.presets._sources import SAVOIR_FAIRE
 from deadbeat.report.times import time_text
 
@@ -71,6 +72,8 @@ def _sentences(asked: Question) -> tuple[str, ...]:
     best = {
         load: min(asked.sides, key=lambda side: _value(asked, side, load)) for load in asked.loads
     }
+    chances = holm([_below_all(asked, best[load], load) for load in asked.loads])
+    certain = {load for load, p in zip(asked.loads, chances, strict=True) if p <= LEVEL}
     for side in asked.sides:
         own = [load for load, least in best.items() if least is side]
         if own:
@@ -78,14 +81,14 @@ def _sentences(asked: Question) -> tuple[str, ...]:
                 "beside every load" if len(own) == len(asked.loads)
                 else f"beside {', '.join(map(load_words, own))}"
             )  # fmt: skip
-            sure = sum(_below_all(asked, side, load) for load in own)
+            sure = sum(load in certain for load in own)
             shown = {0: "is not shown", len(own): "is shown"}.get(
                 sure, f"is shown beside {sure} of these {len(own)} loads"
             )
             found.append(
                 f"{side.name} has the lowest maximum of one run {where}; that it is lower than that"
-                f" of every other by more than chance between these sessions {shown} (95 % each)."
-                f" {SESSIONS}"
+                f" of every other by more than chance between these sessions {shown} (5 %"
+                f" for all loads together). {SESSIONS}"
             )
     worst = max(
         (cell for side in asked.sides for cell in asked.cells(side)),
@@ -105,14 +108,14 @@ def _value(asked: Question, side: Side, load: LoadPoint) -> float:
     return math.inf if value is None else value
 
 
-def _below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
-    """Whether the intervals of its ratios to all others end below 1."""
+def _below_all(asked: Question, side: Side, load: LoadPoint) -> float:
+    """Chance of it being as far below all others where it is not."""
     found = [
         ratio(asked, side, other, load, "max_of_a_run")
         for other in asked.sides
         if other is not side
     ]
-    return all(each.high is not None and each.high < 1 for each in found)
+    return max(each.p if each.high is not None and (each.value or 2) < 1 else 1.0 for each in found)
 
 
 PRESET = Preset(

@@ -24,7 +24,6 @@ from deadbeat.report.presets._ratios import (
     of_a_run,
     ratio,
     ratio_text,
-    same_length,
 )
 from deadbeat.report.presets._sources import HEDERA
 from deadbeat.report.times import time_text
@@ -87,12 +86,7 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
         " sample of each: it has no interval, and grows with the time measured."
     )
     if found.low is None:
-        why = (
-            "too few runs on a side"
-            if same_length(over, under)
-            else "runs of different lengths have maxima that cannot be compared"
-        )
-        return (first, f"How sure that is cannot be said: {why}.")
+        return (first, f"How sure that is cannot be said: {found.why}.")
     return (
         first,
         f"The maximum of one run is {ratio_text(found)} times as large on {over.name} (geometric"
