@@ -84,6 +84,7 @@ def test_the_papers_own_round_and_limit() -> None:
     assert (ask.units, ask.unit_ps) == (900_000, 270_000)
     assert (spec.repeats, spec.remedy_repeats) == (3, 8)
     assert specify(preset("paper", {"repeats": "10"})).remedy_repeats is None
+    assert specify(preset("paper", {"remedies": "none"})).remedy_repeats is None
     timed = resolve(specify(preset("paper", {"round": "1s"})), (0, 1))
     assert (timed.additions, timed.round, timed.deadline) == (None, 1000 * MS, 2000 * MS)
     with pytest.raises(UsageError, match=r"--preset: .*use quick, paper"):

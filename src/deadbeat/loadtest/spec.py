@@ -242,7 +242,8 @@ def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     found = {**PRESETS[name], **layer}
     if "round" in layer:
         found.pop("additions", None)
-    if "repeats" in layer and "remedy_repeats" not in layer:
+    told_apart = "repeats" not in layer and layer.get("remedies") != "none"
+    if not told_apart and "remedy_repeats" not in layer:
         found.pop("remedy_repeats", None)
     return found
 
