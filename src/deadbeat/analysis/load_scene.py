@@ -1,6 +1,6 @@
 """What causes of lost time are inferred from; pure.
 
-What is compared of runs is judged together (S. Holm, 1979): in at most one test of twenty without
+What is compared of runs is judged together (S. Holm, 1979): in less than one test of twenty without
 any effect one comparison or more is called shown.
 """
 
@@ -20,8 +20,9 @@ from deadbeat.model.load_summary import Lost
 LEAST_SHARE = 0.0005
 #: Who had the CPU instead: as many are named.
 NAMED = 4
-#: What all comparisons of a test may err together.
-_LEVEL = 0.05
+#: What all comparisons of a test may err together, on the side that is looked at: a single one is
+#: then shown where its 95 % interval lies above 0.
+_LEVEL = 0.025
 
 #: Parts of a run that are compared.
 WAITING, SLOWER, EXECUTION = "waiting", "slower", "execution"
@@ -103,9 +104,7 @@ class Scene:
         return evolve(
             self,
             proven=frozenset(
-                each
-                for (each, one), p in zip(known, chances, strict=True)
-                if p <= _LEVEL and one.low > 0
+                each for (each, _), p in zip(known, chances, strict=True) if p <= _LEVEL
             ),
         )
 
