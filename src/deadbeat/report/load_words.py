@@ -171,7 +171,7 @@ def effect_rows(summary: LoadSummary) -> list[list[str]]:
             f"{effect.failures_after:.2f}",
             _difference(effect),
             _could_show(effect),
-            ranged(effect.p99_ns, 3, scale=1e-6),
+            ranged(effect.p99_ns, 2, scale=1e-6),
             str(effect.pairs),
         ]
         for effect in summary.effects
