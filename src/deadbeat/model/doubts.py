@@ -515,7 +515,8 @@ DOUBTS: tuple[Doubt, ...] = (
         "Late wake-ups come together",
         """A stall makes several wake-ups late at once, a busy minute makes whole runs late.
         Formulas for independent values would then claim too much: the tail statements count
-        clusters, not wake-ups, and intervals resample runs.""",
+        episodes, not wake-ups, and allow for how little few of them tell of how long others are;
+        intervals are between runs.""",
         """Nothing to put right; longer measurements, at different hours, tell more than faster
         ones.""",
     ),
@@ -583,7 +584,8 @@ DOUBTS: tuple[Doubt, ...] = (
         "Late wake-ups keep a beat",
         """Something periodic stops the CPU: a host that enforces a quota every 100 ms, bandwidth
         control every second, a watchdog. The figures then depend on how the measurement's own
-        period falls on it, and the machine's part is not the kernel's.""",
+        period falls on it, and the machine's part is not the kernel's. Groups of stalls at random
+        moments are none: each cycle of the beat has one phase.""",
         """The worst wake-ups carry their times; a traced run tells who had the CPU.""",
     ),
 )
