@@ -1,7 +1,9 @@
 """Our prober beside cyclictest: the same core, turns about (ABBA), and what each wake-up costs.
 
 ``bench_latency.py [BLOCKS [SECONDS]]``: a block is cyclictest, prober, prober, cyclictest; its two
-runs of cyclictest are also compared with one another, which is the band. Every run is SCHED_FIFO
+runs of cyclictest are also compared with one another, which is the band. Between the probers stands
+cyclictest with its main thread on another CPU: otherwise that wakes 100 times a second on the CPU
+that is measured, and keeps it warmer than the prober's own thread does. Every run is SCHED_FIFO
 90, 1000 us, memory locked, /dev/cpu_dma_latency held at 0, times in nanoseconds.
 """
 
@@ -47,18 +49,22 @@ def main() -> None:
     """Measures, and prints a line per figure."""
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else SECONDS
-    cpu = max(os.sched_getaffinity(0))
+    cpu, other = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
     with LocalTarget() as target:
         program = put_runtime(target)
         ways: dict[str, Callable[[], Run]] = {
             "cyclictest": lambda: _cyclictest(target, program, cpu, seconds),
             "prober": lambda: _prober(target, cpu, seconds),
+            "apart": lambda: _cyclictest(target, program, cpu, seconds, main=other),
         }
-        order = ("cyclictest", "prober", "prober", "cyclictest")
-        runs = [[ways[name]() for name in order] for _ in range(blocks)]
+        order = ("cyclictest", "prober", *(("apart",) if other != cpu else ()), "prober")
+        found = [[ways[name]() for name in (*order, "cyclictest")] for _ in range(blocks)]
+        runs = [[*block[:2], *block[-2:]] for block in found]
     extra = {"blocks": blocks, "seconds_per_run": seconds, "cpu": cpu, "load": os.getloadavg()[0]}
     for name in QUANTILES:
         _compare(name, runs, extra)
+    if other != cpu:
+        _compare_apart(found)
     cost = {
         name: median(run.cpu_ns for block in runs for run in (block[i], block[j]))
         for name, (i, j) in {"cyclictest": (0, 3), "prober": (1, 2)}.items()
@@ -82,10 +88,13 @@ def _prober(target: LocalTarget, cpu: int, seconds: float) -> Run:
     return Run(quantiles, watch.cpu_ns(), lost)
 
 
-def _cyclictest(target: LocalTarget, program: str, cpu: int, seconds: float) -> Run:
+def _cyclictest(
+    target: LocalTarget, program: str, cpu: int, seconds: float, *, main: int | None = None
+) -> Run:
     out = f"{target.folder}/cyclictest.json"
     words = ["cyclictest", "-q", "-m", "-N", "-p90", f"-i{INTERVAL_NS // 1000}", "-t1", f"-a{cpu}"]
     words += [f"-l{round(seconds * 1e9) // INTERVAL_NS}", f"-h{CYCLICTEST_MAX_NS}", f"--json={out}"]
+    words += [] if main is None else [f"--mainaffinity={main}"]
     watch = _Watch("cyclictest", seconds)
     argv = guarded(program, words, bound_s=seconds + 60, lock=True, lock_wait_s=600)
     error = failure_of(target.run(argv), "cyclictest", package="rt-tests")
@@ -168,6 +177,20 @@ def _compare(name: str, runs: Sequence[Sequence[Run]], extra: Mapping[str, objec
             **extra,
         },
     )
+
+
+def _compare_apart(blocks: Sequence[Sequence[Run]]) -> None:
+    """The prober's p50 over that of cyclictest whose main thread is elsewhere."""
+    found = [[run.quantiles["p50"] for run in block[1:4]] for block in blocks]
+    whole = [[math.log(v) for v in block if v] for block in found if all(block)]
+    if whole:
+        report(
+            "prober over cyclictest with its main thread on another CPU, p50",
+            "reported",
+            math.exp(fmean((a + c) / 2 - b for a, b, c in whole)),
+            "ratio",
+            {"cyclictest_ns": _middle(found, (1,)), "prober_ns": _middle(found, (0, 2))},
+        )
 
 
 def _middle(found: Sequence[Sequence[int | None]], places: tuple[int, int]) -> int:

@@ -294,7 +294,7 @@ def matrix_rows(summary: LatencySummary, *, cpus: bool) -> list[tuple[str, ...]]
 
 
 def _row(cell: CellSummary, row: LatencyRow, shown: Distribution, note: str) -> tuple[str, ...]:
-    invalid = f" + {len(cell.invalid)} invalid" if cell.invalid else ""
+    all_runs = f" of {len(row.runs) + len(cell.invalid)}" if cell.invalid else ""
     run = f", repeat {row.max_run.repeat}" if row.max_run else ""
     return (
         load_words(cell.load) + note,
@@ -304,7 +304,7 @@ def _row(cell: CellSummary, row: LatencyRow, shown: Distribution, note: str) -> 
         missed_text(row),
         *(_figure(shown, name, corrected=bool(note)) for name in _TABLE),
         "–" if row.max_cpu is None else f"CPU {row.max_cpu}{run}",
-        f"{len(row.runs)}{invalid}",
+        f"{len(row.runs)}{all_runs}",
         achieved_text(cell),
     )
 
