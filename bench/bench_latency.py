@@ -180,7 +180,17 @@ def _compare(name: str, runs: Sequence[Sequence[Run]], extra: Mapping[str, objec
 
 
 def _compare_apart(blocks: Sequence[Sequence[Run]]) -> None:
-    """The prober's p50 over that of cyclictest whose main thread is elsewhere."""
+    """The prober's p50 and cost over those of cyclictest whose main thread is elsewhere."""
+    costs = [
+        median(block[i].cpu_ns for block in blocks for i in places) for places in ((2,), (1, 3))
+    ]
+    report(
+        "CPU time of a wake-up, prober over cyclictest with its main thread on another CPU",
+        "reported",
+        costs[1] / costs[0],
+        "ratio",
+        {"cyclictest_ns": round(costs[0]), "prober_ns": round(costs[1])},
+    )
     found = [[run.quantiles["p50"] for run in block[1:4]] for block in blocks]
     whole = [[math.log(v) for v in block if v] for block in found if all(block)]
     if whole:
