@@ -8,12 +8,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from deadbeat.analysis.compare_findings import lost_and_gated, no_repeat
 from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
 from deadbeat.analysis.compare_words import (
-    NO_REPEATS,
     effect_text,
-    metric_text,
-    size_text,
     words_list,
 )
 from deadbeat.analysis.identity import (
@@ -29,6 +27,7 @@ from deadbeat.analysis.sides import Cell, RunFigure, Side, log_yardstick_shift
 from deadbeat.analysis.standing import standing_of
 from deadbeat.analysis.summarise import factor_at
 from deadbeat.analysis.view import CampaignView
+from deadbeat.analysis.vocabulary import CAMPAIGNS
 from deadbeat.campaign.plan import group_of
 from deadbeat.campaign.spec import read_spec
 from deadbeat.model import jobs as j
@@ -331,19 +330,7 @@ def _of_comparison(
     """``again``: the command that makes a repeat of the baseline; "": there is one."""
     where = comparison.other
     if again and not options.simulated:
-        effect = (
-            "is guessed from within the campaigns (--ungated)"
-            if options.ungated
-            else "is not known, and nothing is decided"
-        )
-        yield Finding(
-            id="no-aa-repeat",
-            severity="serious" if options.ungated else "warning",
-            message="no repeat of the baseline was given: how far two sessions differ here without"
-            f" a reason {effect}",
-            cure=f"{again}, then --aa NAME",
-            where=where,
-        )
+        yield no_repeat(options, where=where, cure=f"{again}, then --aa NAME")
     shift = log_yardstick_shift(side, other)
     if shift is not None and abs(shift) > _SHIFT_TOLD and options.same_machine:
         yield Finding(
@@ -354,29 +341,7 @@ def _of_comparison(
             cure="repeat both close together in time, or rely on the slowdown",
             where=where,
         )
-    lost = dict.fromkeys(
-        line for metric in comparison.metrics for line in metric.capped if line != NO_REPEATS
-    )
-    if lost:
-        yield Finding(
-            id="survivors-differ",
-            severity="warning",
-            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
-            " the campaigns compare",
-            cure="see what failed or never finished and why; --retry-failed repeats failed runs",
-            where=where,
-        )
-    for metric in comparison.metrics:
-        if metric.gate is not None and metric.gate > metric.minimum:
-            yield Finding(
-                id="gate-above-minimum",
-                severity="warning",
-                message=f"{metric_text(metric.metric)}: campaigns that differ in nothing may differ"
-                f" by {size_text(metric.metric, metric.gate)} here, more than the minimum effect of"
-                f" {size_text(metric.metric, metric.minimum)}",
-                cure="a quieter machine, more task sets, or more repeats of the baseline (--aa)",
-                where=where,
-            )
+    yield from lost_and_gated(comparison, CAMPAIGNS, more="task sets")
 
 
 def _with_weight(findings: Sequence[Finding]) -> Iterator[Finding]:

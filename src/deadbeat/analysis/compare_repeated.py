@@ -14,8 +14,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 from attrs import frozen
 
+from deadbeat.analysis.compare_findings import lost_and_gated, no_repeat
 from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
-from deadbeat.analysis.compare_words import metric_text, size_text
+from deadbeat.analysis.compare_words import metric_text
 from deadbeat.analysis.identity import differing_platforms
 from deadbeat.analysis.sides import Cell, Side
 from deadbeat.analysis.vocabulary import Vocabulary
@@ -361,44 +362,10 @@ def _of_validity(found: Comparison, counting: Comparison) -> Iterator[Finding]:
 def _of_comparison(
     baseline: Repeated, comparison: Comparison, options: Options, repeats: Sequence[Repeated]
 ) -> Iterator[Finding]:
-    where, words = comparison.other, options.words
     if not repeats and not options.simulated:
-        effect = (
-            f"is guessed from within the {words.results} (--ungated)"
-            if options.ungated
-            else "is not known, and nothing is decided"
-        )
-        yield Finding(
-            id="no-aa-repeat",
-            severity="serious" if options.ungated else "warning",
-            message="no repeat of the baseline was given: how far two sessions differ here without"
-            f" a reason {effect}",
-            cure=f"repeat the command of {baseline.name} under another --name, then --aa NAME",
-            where=where,
-        )
-    lost = dict.fromkeys(
-        line for metric in comparison.metrics for line in metric.capped if line != words.no_repeats
-    )
-    if lost:
-        yield Finding(
-            id="survivors-differ",
-            severity="warning",
-            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
-            f" the {words.results} compare",
-            cure=words.find_lost,
-            where=where,
-        )
-    for metric in comparison.metrics:
-        if metric.gate is not None and metric.gate > metric.minimum:
-            yield Finding(
-                id="gate-above-minimum",
-                severity="warning",
-                message=f"{metric_text(metric.metric)}: {words.results} that differ in nothing may"
-                f" differ by {size_text(metric.metric, metric.gate)} here, more than the minimum"
-                f" effect of {size_text(metric.metric, metric.minimum)}",
-                cure="a quieter machine, more --repeats, or more repeats of the baseline (--aa)",
-                where=where,
-            )
+        cure = f"repeat the command of {baseline.name} under another --name, then --aa NAME"
+        yield no_repeat(options, where=comparison.other, cure=cure)
+    yield from lost_and_gated(comparison, options.words, more="--repeats")
 
 
 def _of_repeats(baseline: Repeated, result: Repeated, repeats: Sequence[R]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.analysis.compare_findings import left_out
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.latency_figures import pool
@@ -279,25 +280,13 @@ def _require_as_many_cpus(baseline: Matrix, every: Sequence[Matrix]) -> None:
 
 def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
     for matrix in every:
-        invalid = sum(not run.valid for run in matrix.runs)
-        if invalid:
-            yield Finding(
-                id="latency-invalid-runs",
-                severity="warning",
-                message=f"{invalid} of {len(matrix.runs)} runs of {matrix.name} do not count",
-                cure="the page of the matrix tells why",
-                where=matrix.name,
-            )
-        repeated = sum(bool(run.replaced) for run in matrix.runs)
-        if repeated:
-            yield Finding(
-                id="latency-repeated-runs",
-                severity="warning",
-                message=f"{repeated} of {len(matrix.runs)} runs of {matrix.name} were invalid and"
-                " measured again: a selection that the other side may not have",
-                cure="compare matrices that were measured in one go (--fresh)",
-                where=matrix.name,
-            )
+        yield from left_out(
+            matrix.name,
+            matrix.runs,
+            kind="latency",
+            words=LATENCIES,
+            cure="the page of the matrix tells why",
+        )
 
 
 def _of_cells(one: Matrix, two: Matrix) -> Iterator[Finding]:

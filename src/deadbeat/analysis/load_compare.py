@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
+from deadbeat.analysis.compare_findings import left_out
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.load import Figures, figures_of
@@ -292,25 +293,13 @@ def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
 
 def _of_tests(every: Sequence[LoadTest]) -> Iterator[Finding]:
     for test in every:
-        invalid = sum(not run.valid for run in test.every)
-        if invalid:
-            yield Finding(
-                id="load-invalid-runs",
-                severity="warning",
-                message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
-                cure=f"deadbeat show {test.name} tells why",
-                where=test.name,
-            )
-        repeated = sum(bool(run.replaced) for run in test.every)
-        if repeated:
-            yield Finding(
-                id="load-repeated-runs",
-                severity="warning",
-                message=f"{repeated} of {len(test.every)} runs of {test.name} were invalid and"
-                " measured again: a selection that the other side may not have",
-                cure="compare load tests that were measured in one go (--fresh)",
-                where=test.name,
-            )
+        yield from left_out(
+            test.name,
+            test.every,
+            kind="load",
+            words=LOADS,
+            cure=f"deadbeat show {test.name} tells why",
+        )
 
 
 def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:

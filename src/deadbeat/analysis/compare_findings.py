@@ -1,0 +1,100 @@
+"""What the reader of any comparison must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from deadbeat.analysis.compare_sides import Options
+from deadbeat.analysis.compare_words import metric_text, size_text
+from deadbeat.analysis.vocabulary import Vocabulary
+from deadbeat.model.comparison import Comparison
+from deadbeat.model.results import Finding
+
+
+class Judged(Protocol):
+    """A run that may count nowhere, and may stand in the place of one that did not."""
+
+    @property
+    def valid(self) -> bool: ...
+
+    @property
+    def replaced(self) -> Sequence[object]: ...
+
+
+def no_repeat(options: Options, *, where: str, cure: str) -> Finding:
+    """No repeat of the baseline was given."""
+    effect = (
+        f"is guessed from within the {options.words.results} (--ungated)"
+        if options.ungated
+        else "is not known, and nothing is decided"
+    )
+    return Finding(
+        id="no-aa-repeat",
+        severity="serious" if options.ungated else "warning",
+        message="no repeat of the baseline was given: how far two sessions differ here without"
+        f" a reason {effect}",
+        cure=cure,
+        where=where,
+    )
+
+
+def lost_and_gated(comparison: Comparison, words: Vocabulary, *, more: str) -> Iterator[Finding]:
+    """More was lost on one side; what differs in nothing differs by more than what matters.
+
+    Args:
+        more: What to have more of, in the words of the command.
+    """
+    lost = dict.fromkeys(
+        line for metric in comparison.metrics for line in metric.capped if line != words.no_repeats
+    )
+    if lost:
+        yield Finding(
+            id="survivors-differ",
+            severity="warning",
+            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
+            f" the {words.results} compare",
+            cure=words.find_lost,
+            where=comparison.other,
+        )
+    for metric in comparison.metrics:
+        if metric.gate is not None and metric.gate > metric.minimum:
+            yield Finding(
+                id="gate-above-minimum",
+                severity="warning",
+                message=f"{metric_text(metric.metric)}: {words.results} that differ in nothing may"
+                f" differ by {size_text(metric.metric, metric.gate)} here, more than the minimum"
+                f" effect of {size_text(metric.metric, metric.minimum)}",
+                cure=f"a quieter machine, more {more}, or more repeats of the baseline (--aa)",
+                where=comparison.other,
+            )
+
+
+def left_out(
+    name: str, runs: Sequence[Judged], *, kind: str, words: Vocabulary, cure: str
+) -> Iterator[Finding]:
+    """Runs that count nowhere, and such as were measured again.
+
+    Args:
+        kind: Begins the findings' ids.
+        cure: Where it says why runs do not count.
+    """
+    invalid = sum(not run.valid for run in runs)
+    if invalid:
+        yield Finding(
+            id=f"{kind}-invalid-runs",
+            severity="warning",
+            message=f"{invalid} of {len(runs)} runs of {name} do not count",
+            cure=cure,
+            where=name,
+        )
+    repeated = sum(bool(run.replaced) for run in runs)
+    if repeated:
+        yield Finding(
+            id=f"{kind}-repeated-runs",
+            severity="warning",
+            message=f"{repeated} of {len(runs)} runs of {name} were invalid and measured again: a"
+            " selection that the other side may not have",
+            cure=f"compare {words.results} that were measured in one go (--fresh)",
+            where=name,
+        )
