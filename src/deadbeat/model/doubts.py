@@ -363,11 +363,11 @@ DOUBTS: tuple[Doubt, ...] = (
     ),
     _doubt(
         "gate-above-minimum",
-        "Campaigns that differ in nothing differ by more than the minimum effect",
-        """On this machine, with so many task sets, an effect as small as the one asked for cannot
-        be told from nothing: neither a small difference nor equality can be shown.""",
-        """Use a quieter machine or more task sets, add repeats of the baseline (--aa), or ask for a
-        larger --minimum-effect.""",
+        "Results that differ in nothing differ by more than the minimum effect",
+        """On this machine, with so many task sets or runs, an effect as small as the one asked for
+        cannot be told from nothing: neither a small difference nor equality can be shown.""",
+        """Use a quieter machine, more task sets or --repeats, add repeats of the baseline (--aa),
+        or ask for a larger --minimum-effect.""",
     ),
     _doubt(
         "campaign-doubtful",

@@ -244,7 +244,8 @@ def _gates(result: ComparisonResult) -> str:
             for other, metrics in own.items()
         )
         which = f" ({of})" if len(found) > 1 else ""
-        lines.append(f'<p class="hint">A/A gate{escape(which)}: {parts.prose(text)}.</p>')
+        said = parts.prose(text.removeprefix("A/A: "))
+        lines.append(f'<p class="hint">A/A gate{escape(which)}: {said}.</p>')
     return "".join(lines)
 
 
