@@ -70,31 +70,18 @@ def lost_and_gated(comparison: Comparison, words: Vocabulary, *, more: str) -> I
             )
 
 
-def left_out(
-    name: str, runs: Sequence[Judged], *, kind: str, words: Vocabulary, cure: str
-) -> Iterator[Finding]:
-    """Runs that count nowhere, and such as were measured again.
-
-    Args:
-        kind: Begins the findings' ids.
-        cure: Where it says why runs do not count.
-    """
+def not_counted(name: str, runs: Sequence[Judged]) -> str:
+    """How many runs count nowhere, in words; "" where all count."""
     invalid = sum(not run.valid for run in runs)
-    if invalid:
-        yield Finding(
-            id=f"{kind}-invalid-runs",
-            severity="warning",
-            message=f"{invalid} of {len(runs)} runs of {name} do not count",
-            cure=cure,
-            where=name,
-        )
+    return f"{invalid} of {len(runs)} runs of {name} do not count" if invalid else ""
+
+
+def measured_again(name: str, runs: Sequence[Judged]) -> str:
+    """How many runs stand in the place of invalid ones, in words; "" where none does."""
     repeated = sum(bool(run.replaced) for run in runs)
-    if repeated:
-        yield Finding(
-            id=f"{kind}-repeated-runs",
-            severity="warning",
-            message=f"{repeated} of {len(runs)} runs of {name} were invalid and measured again: a"
-            " selection that the other side may not have",
-            cure=f"compare {words.results} that were measured in one go (--fresh)",
-            where=name,
-        )
+    if not repeated:
+        return ""
+    return (
+        f"{repeated} of {len(runs)} runs of {name} were invalid and measured again: a selection"
+        " that the other side may not have"
+    )

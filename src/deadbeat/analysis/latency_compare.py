@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.analysis.compare_findings import left_out
+from deadbeat.analysis.compare_findings import measured_again, not_counted
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.latency_figures import pool
@@ -280,13 +280,22 @@ def _require_as_many_cpus(baseline: Matrix, every: Sequence[Matrix]) -> None:
 
 def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
     for matrix in every:
-        yield from left_out(
-            matrix.name,
-            matrix.runs,
-            kind="latency",
-            words=LATENCIES,
-            cure="the page of the matrix tells why",
-        )
+        if message := not_counted(matrix.name, matrix.runs):
+            yield Finding(
+                id="latency-invalid-runs",
+                severity="warning",
+                message=message,
+                cure="the page of the matrix tells why",
+                where=matrix.name,
+            )
+        if message := measured_again(matrix.name, matrix.runs):
+            yield Finding(
+                id="latency-repeated-runs",
+                severity="warning",
+                message=message,
+                cure="compare matrices that were measured in one go (--fresh)",
+                where=matrix.name,
+            )
 
 
 def _of_cells(one: Matrix, two: Matrix) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What makes a latency matrix doubtful; each identifier has its paragraph in model/doubts.py."""
+"""What makes a latency matrix doubtful; each identifier has its paragraph in model/doubts*.py."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
-from deadbeat.analysis.compare_findings import left_out
+from deadbeat.analysis.compare_findings import measured_again, not_counted
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.load import Figures, figures_of
@@ -293,13 +293,22 @@ def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
 
 def _of_tests(every: Sequence[LoadTest]) -> Iterator[Finding]:
     for test in every:
-        yield from left_out(
-            test.name,
-            test.every,
-            kind="load",
-            words=LOADS,
-            cure=f"deadbeat show {test.name} tells why",
-        )
+        if message := not_counted(test.name, test.every):
+            yield Finding(
+                id="load-invalid-runs",
+                severity="warning",
+                message=message,
+                cure=f"deadbeat show {test.name} tells why",
+                where=test.name,
+            )
+        if message := measured_again(test.name, test.every):
+            yield Finding(
+                id="load-repeated-runs",
+                severity="warning",
+                message=message,
+                cure="compare load tests that were measured in one go (--fresh)",
+                where=test.name,
+            )
 
 
 def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:
