@@ -11,7 +11,7 @@ import pytest
 from helpers.sides import made_up
 
 from deadbeat.analysis.compare_sides import Options, compare_sides
-from deadbeat.analysis.compare_words import NO_REPEATS, cell_text, effect_text
+from deadbeat.analysis.compare_words import cell_text, effect_text
 from deadbeat.analysis.gate import gate_from_repeats, gate_from_within, gate_of
 from deadbeat.analysis.sides import (
     Cell,
@@ -20,6 +20,7 @@ from deadbeat.analysis.sides import (
     log_yardstick_shift,
     pair_up,
 )
+from deadbeat.analysis.vocabulary import CAMPAIGNS
 from deadbeat.model.comparison import METRICS, Comparison
 
 OPTIONS = Options(resamples=1999, ungated=True)
@@ -237,7 +238,7 @@ def test_measured_campaigns_without_repeats_are_undecided() -> None:
     for effect in (0.5, -0.5, 0.0):
         one, two = made_up(210), made_up(211, effect=lambda cell, e=effect: e)
         found = compare_sides(one, two, options=measured)
-        assert found.verdict == "undecided" and found.reason == NO_REPEATS
+        assert found.verdict == "undecided" and found.reason == CAMPAIGNS.no_repeats
         cells = [cell for metric in found.metrics for cell in metric.cells]
         assert {cell.verdict for cell in cells} == {"undecided"}
         assert not any(metric.no_worse for metric in found.metrics)

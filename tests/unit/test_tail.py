@@ -195,7 +195,7 @@ def test_every_number_has_its_condition_beside_it() -> None:
     values[[100, 101, 900]] = 50_000, 60_000, 40_000
     maximum, found = tail_statements([part_of(cpu_of(values, ring=3))], [45_000])
     assert maximum.condition == (
-        "if all runs are like these and an episode beyond it has 1.67 wake-ups on average at most"
+        "if all runs are like these and an episode beyond it has 1.66 wake-ups on average at most"
     )
     assert found.condition == found.rate_condition == "if all runs are like these"
     for each in (maximum, found):

@@ -16,7 +16,6 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 
-NO_REPEATS = CAMPAIGNS.no_repeats
 _METRIC_TEXT = {
     "slowdown": "slowdown",
     "delay_ratio": "delay ratio",

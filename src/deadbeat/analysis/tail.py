@@ -260,8 +260,8 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     )
     runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
     alone = "" if known else "wake-ups are independent and "
-    # Not rounded down: what is said must not be less than what is counted with.
-    longer = f" and an episode beyond it has {_up(size)} wake-ups on average at most"
+    # Not rounded up: the bound is not said of longer episodes than it was counted with.
+    longer = f" and an episode beyond it has {_down(size)} wake-ups on average at most"
     return Dependence(
         factor=size * between if known or between > 1 else None,
         between=between,
@@ -274,9 +274,10 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     )
 
 
-def _up(size: float) -> str:
-    """Two digits behind the point, rounded up."""
-    return f"{math.ceil(size * 100) / 100:,.10g}"
+def _down(size: float) -> str:
+    """Two digits behind the point, whole from ten on; rounded down."""
+    step = 1 if size >= 10 else 100
+    return f"{math.floor(size * step) / step:,.10g}"
 
 
 def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
