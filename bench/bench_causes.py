@@ -50,7 +50,7 @@ def main() -> None:
 
 def _reading() -> None:
     """CPU time for the trace of jobs that took a lock all the time: 50,000 times in 0.2 s."""
-    windows = np.zeros(1, j.WINDOW_DTYPE)
+    slots = np.zeros(1, j.SLOT_DTYPE)
     tasks, jobs = np.zeros(2, j.TASK_DTYPE), np.zeros(2, j.JOB_DTYPE)
     tasks["cpu"] = jobs["task"] = (0, 1)
     tasks["deadline_ns"] = tasks["period_ns"] = 1_000_000
@@ -59,7 +59,7 @@ def _reading() -> None:
     table = JobTable(
         header=new_header(set_id="0" * 64, flags=j.RUN_REALTIME),
         tasks=tasks,
-        windows=windows,
+        slots=slots,
         probes=np.zeros(0, j.PROBE_DTYPE),
         jobs=jobs,
     )

@@ -51,7 +51,7 @@ def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> Non
     requests = requests_of(
         calibration, cores=len(executor.cpus), shares=["0", "1/2"], count=SETS // 2
     )
-    settings = RunSettings(seconds=1.0, solo_seconds=0.5, windows=2, warmup_jobs=1)
+    settings = RunSettings(seconds=1.0, solo_seconds=0.5, slots=2, warmup_jobs=1)
     measured_ns, setups = 0, []
     with (
         TemporaryDirectory() as folder,
@@ -71,7 +71,7 @@ def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> Non
             setups.append(int(table.header["setup_ns"]))
         wall = perf_counter() - began
     report(
-        "seconds measuring (solo windows included) / wall seconds, 100 sets of 1 s",
+        "seconds measuring (solo slots included) / wall seconds, 100 sets of 1 s",
         ">= 0.97",
         round(measured_ns / 1e9 / wall, 4),
         "ratio",
@@ -80,7 +80,7 @@ def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> Non
 
 
 def _figures(file: Path, calibration: Calibration) -> tuple[dict[str, float] | None, float]:
-    """Median span / C and slowdown of the quiet windows, and the share of windows that were not."""
+    """Median span / C and slowdown of the quiet slots, and the share of slots that were not."""
     table = read_job_table(file)
     off = float(np.mean(~window_states(table, calibration, TOLERANCE).quiet))
     if not is_quiet(table, calibration, TOLERANCE).quiet:
@@ -98,11 +98,11 @@ def _figures(file: Path, calibration: Calibration) -> tuple[dict[str, float] | N
 
 
 def accuracy(executor: HardwareExecutor, calibration: Calibration) -> None:
-    """M = 1: median span / C at rho = 0, 0.5, 1 and slowdown, over quiet windows only."""
+    """M = 1: median span / C at rho = 0, 0.5, 1 and slowdown, over quiet slots only."""
     shares = ["0", "1/2", "1"]
     requests = requests_of(calibration, cores=1, shares=shares, count=MOST_SETS)
     settings = RunSettings(
-        seconds=0.4, solo_seconds=0.2, windows=2, warmup_jobs=1, quiet_ps=calibration.yardstick_ps,
+        seconds=0.4, solo_seconds=0.2, slots=2, warmup_jobs=1, quiet_ps=calibration.yardstick_ps,
         tolerance=TOLERANCE, extra_windows=3, wait_seconds=1.0,
     )  # fmt: skip
     seen: dict[int, list[dict[str, float]]] = {index: [] for index in range(len(shares))}
@@ -130,7 +130,7 @@ def accuracy(executor: HardwareExecutor, calibration: Calibration) -> None:
     for text, value in zip(shares, medians, strict=True):
         spread = np.percentile([f["ratio"] for f in seen[shares.index(text)]], [5, 25, 75, 95])
         report(
-            f"M = 1, quiet windows: median span / C at rho = {text}",
+            f"M = 1, quiet slots: median span / C at rho = {text}",
             "1.00 +- 0.02",
             round(value, 4),
             "ratio",

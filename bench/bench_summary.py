@@ -85,10 +85,10 @@ def make_table(records: int, seed: int) -> JobTable:
     tasks["wcet_ns"], tasks["period_ns"], tasks["deadline_ns"] = WCET_NS, PERIOD_NS, PERIOD_NS
     tasks["job_count"] = per_task
     tasks["first_job"] = np.arange(TASKS) * per_task
-    windows = np.zeros(1 + TASKS, j.WINDOW_DTYPE)
-    windows["window"] = np.arange(1 + TASKS)
-    windows["kind"][1:], windows["task"][1:] = j.WINDOW_SOLO, np.arange(TASKS)
-    windows["end_ns"] = 1 << 50
+    slots = np.zeros(1 + TASKS, j.SLOT_DTYPE)
+    slots["slot"] = np.arange(1 + TASKS)
+    slots["kind"][1:], slots["task"][1:] = j.SLOT_SOLO, np.arange(TASKS)
+    slots["end_ns"] = 1 << 50
     number = np.tile(np.arange(per_task), TASKS)
     owner = np.repeat(np.arange(TASKS), per_task)
     is_solo = number >= per_task - solo
@@ -98,13 +98,13 @@ def make_table(records: int, seed: int) -> JobTable:
     jobs["start_ns"] = jobs["release_ns"] + random.integers(2_000, 20_000, len(number))
     jobs["finish_ns"] = jobs["start_ns"] + random.integers(WCET_NS, 2 * WCET_NS, len(number))
     jobs["start_ns"][skipped] = jobs["finish_ns"][skipped] = j.NEVER
-    jobs["task"], jobs["window"] = owner, np.where(is_solo, 1 + owner, 0)
+    jobs["task"], jobs["slot"] = owner, np.where(is_solo, 1 + owner, 0)
     ran = j.JOB_COUNTED | j.JOB_STARTED | j.JOB_FINISHED
     jobs["flags"] = np.where(skipped, j.JOB_COUNTED | j.JOB_SKIPPED, ran)
     jobs["flags"] |= np.where(is_solo, j.JOB_SOLO, 0).astype(np.uint32)
     header = new_header(set_id=f"{seed:064x}", flags=j.RUN_REALTIME)
     probes = np.zeros(0, j.PROBE_DTYPE)
-    return JobTable(header=header, tasks=tasks, windows=windows, probes=probes, jobs=jobs)
+    return JobTable(header=header, tasks=tasks, slots=slots, probes=probes, jobs=jobs)
 
 
 def make_campaign(path: Path, *, points: int, replicas: int, records: int) -> None:

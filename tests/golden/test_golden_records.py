@@ -84,9 +84,9 @@ def test_every_field_has_the_value_that_c_gave_it(version: int) -> None:
         (0, 10, 20, 1, 60, 300000, 3000000, 2900000, 1000, 0, 2),
         (1, 11, 21, 1, 61, 300001, 3000001, 2900001, 1001, 2, 1),
     ]
-    assert table.windows.tolist() == [
-        (0, j.WINDOW_TOGETHER, 65535, 3, 100, 20000000),
-        (1, j.WINDOW_SOLO, 1, 4, 20000100, 40000000),
+    assert table.slots.tolist() == [
+        (0, j.SLOT_TOGETHER, 65535, 3, 100, 20000000),
+        (1, j.SLOT_SOLO, 1, 4, 20000100, 40000000),
     ]
     assert table.probes.tolist() == [
         (0, j.PROBE_YARDSTICK, 0, 65535, -5, 61000000),

@@ -39,40 +39,40 @@ class Job:
     release: int
     start: int | None
     finish: int | None
-    window: int = 0
+    slot: int = 0
     counted: bool = True
     skipped: bool = False
 
 
-def ran(release: int, start: int, finish: int, *, window: int = 0, counted: bool = True) -> Job:
-    return Job(release=release, start=start, finish=finish, window=window, counted=counted)
+def ran(release: int, start: int, finish: int, *, slot: int = 0, counted: bool = True) -> Job:
+    return Job(release=release, start=start, finish=finish, slot=slot, counted=counted)
 
 
-def skip(release: int, *, window: int = 0, counted: bool = True) -> Job:
-    return Job(
-        release=release, start=None, finish=None, window=window, counted=counted, skipped=True
-    )
+def skip(release: int, *, slot: int = 0, counted: bool = True) -> Job:
+    return Job(release=release, start=None, finish=None, slot=slot, counted=counted, skipped=True)
 
 
 @frozen(kw_only=True)
-class Window:
-    """A window; ``solo`` is the task that runs alone in it."""
+class Slot:
+    """A slot; ``solo`` is the task that runs alone in it. ``begin`` None: without a warm-up."""
 
     solo: int | None = None
     start: int = 0
     end: int = 1_000_000
+    round: int = 0
+    begin: int | None = None
 
 
 def job_table(
     tasks: Sequence[RunTask],
     jobs: Sequence[Sequence[Job]],
     *,
-    windows: Sequence[Window] = (Window(),),
+    slots: Sequence[Slot] = (Slot(),),
     probes: Sequence[tuple[int, int, int, int, int]] = (),
     flags: int = j.RUN_REALTIME,
     set_id: str = SET_ID,
 ) -> JobTable:
-    """A table of ``jobs`` per task; a probe is (boundary, kind, core a, core b, ps)."""
+    """A table of ``jobs`` per task; a probe is (slot, kind, core a, core b, ps)."""
     task_rows = np.zeros(len(tasks), j.TASK_DTYPE)
     first = 0
     for index, (task, own) in enumerate(zip(tasks, jobs, strict=True)):
@@ -82,38 +82,39 @@ def job_table(
         row["wcet_ns"], row["period_ns"] = task.wcet_ns, task.period_ns
         row["deadline_ns"], row["first_job"], row["job_count"] = task.deadline_ns, first, len(own)
         first += len(own)
-    window_rows = np.zeros(len(windows), j.WINDOW_DTYPE)
-    for index, window in enumerate(windows):
-        kind = j.WINDOW_TOGETHER if window.solo is None else j.WINDOW_SOLO
-        task = 0xFFFF if window.solo is None else window.solo
-        window_rows[index] = (index, kind, task, 0, window.start, window.end)
+    slot_rows = np.zeros(len(slots), j.SLOT_DTYPE)
+    for index, slot in enumerate(slots):
+        kind = j.SLOT_TOGETHER if slot.solo is None else j.SLOT_SOLO
+        task = 0xFFFF if slot.solo is None else slot.solo
+        begin = slot.start if slot.begin is None else slot.begin
+        slot_rows[index] = (index, kind, task, slot.round, begin, slot.start, slot.end)
     probe_rows = np.zeros(len(probes), j.PROBE_DTYPE)
-    for index, (boundary, kind, core_a, core_b, value_ps) in enumerate(probes):
-        probe_rows[index] = (boundary, kind, core_a, core_b, 0, value_ps)
+    for index, (slot, kind, core_a, core_b, value_ps) in enumerate(probes):
+        probe_rows[index] = (slot, kind, core_a, core_b, 0, value_ps)
     job_rows = np.zeros(first, j.JOB_DTYPE)
     flat = [(index, job) for index, own in enumerate(jobs) for job in own]
     for index, (task_index, job) in enumerate(flat):
-        job_rows[index : index + 1] = _job_row(task_index, job, windows[job.window])
+        job_rows[index : index + 1] = _job_row(task_index, job, slots[job.slot])
     return JobTable(
         header=new_header(set_id=set_id, flags=flags),
         tasks=task_rows,
-        windows=window_rows,
+        slots=slot_rows,
         probes=probe_rows,
         jobs=job_rows,
     )
 
 
-def _job_row(task: int, job: Job, window: Window) -> np.ndarray:
+def _job_row(task: int, job: Job, slot: Slot) -> np.ndarray:
     row = np.zeros(1, j.JOB_DTYPE)
     bits = j.JOB_COUNTED if job.counted else 0
-    bits |= j.JOB_SOLO if window.solo is not None else 0
+    bits |= j.JOB_SOLO if slot.solo is not None else 0
     bits |= j.JOB_SKIPPED if job.skipped else 0
     bits |= j.JOB_STARTED if job.start is not None else 0
     bits |= j.JOB_FINISHED if job.finish is not None else 0
-    row["release_ns"], row["task"], row["window"], row["flags"] = (
+    row["release_ns"], row["task"], row["slot"], row["flags"] = (
         job.release,
         task,
-        job.window,
+        job.slot,
         bits,
     )
     row["start_ns"] = j.NEVER if job.start is None else job.start

@@ -55,7 +55,7 @@ def _episodes(together: list[dict[str, Any]], tasks: list[dict[str, Any]]) -> in
     episodes, before = 0, None
     for job in together:
         missed = _missed(job, tasks)
-        place = (job["task"], job["window"])
+        place = (job["task"], job["slot"])
         if missed and before != (*place, True):
             episodes += 1
         before = (*place, missed)
@@ -69,7 +69,7 @@ def _overrun(job: dict[str, Any], jobs: list[dict[str, Any]]) -> bool:
     if place == 0:
         return False
     before = jobs[place - 1]
-    if (before["task"], before["window"]) != (job["task"], job["window"]):
+    if (before["task"], before["slot"]) != (job["task"], job["slot"]):
         return False
     if before["flags"] & j.JOB_SKIPPED:
         return False

@@ -43,7 +43,7 @@ from deadbeat.model.jobs import (
     RUN_ONE_PROCESS,
     RUN_PRIVATE_IPC,
     RUN_REALTIME,
-    WINDOW_SOLO,
+    SLOT_SOLO,
     JobTable,
 )
 from deadbeat.targets.base import Process
@@ -57,7 +57,7 @@ TWO_CORES = pytest.mark.skipif(
 
 
 def releases(table: JobTable, number: int, window: int) -> np.ndarray:
-    jobs = table.jobs[(table.jobs["task"] == number) & (table.jobs["window"] == window)]
+    jobs = table.jobs[(table.jobs["task"] == number) & (table.jobs["slot"] == window)]
     return np.sort(jobs["release_ns"])
 
 
@@ -72,10 +72,10 @@ def test_a_task_has_the_policy_priority_and_core_it_was_given() -> None:
 
 
 def test_every_release_of_every_window_leaves_one_record_a_period_apart() -> None:
-    table = measured(task_set(task("busy", 100)), settings(windows=3))
-    assert len(table.windows) == 5  # together, solo, together, solo, together
-    for window in table.windows:
-        at = releases(table, 0, int(window["window"]))
+    table = measured(task_set(task("busy", 100)), settings(slots=3))
+    assert len(table.slots) == 5  # together, solo, together, solo, together
+    for window in table.slots:
+        at = releases(table, 0, int(window["slot"]))
         assert (np.diff(at) == MS).all()
         # every release before the end of the window is there, and none at or after it
         assert window["end_ns"] - MS <= at[-1] < window["end_ns"]
@@ -86,12 +86,12 @@ def test_every_release_of_every_window_leaves_one_record_a_period_apart() -> Non
 def test_counted_jobs_are_those_released_and_due_inside_the_window() -> None:
     table = measured(task_set(task("busy", 100)), settings())
     for job in table.jobs:
-        window = table.windows[job["window"]]
+        window = table.slots[job["slot"]]
         inside = (
             job["release_ns"] >= window["start_ns"] and job["release_ns"] + MS <= window["end_ns"]
         )
         assert bool(job["flags"] & JOB_COUNTED) == inside
-        assert bool(job["flags"] & JOB_SOLO) == (window["kind"] == WINDOW_SOLO)
+        assert bool(job["flags"] & JOB_SOLO) == (window["kind"] == SLOT_SOLO)
 
 
 def test_no_job_starts_before_its_release_or_finishes_before_its_work() -> None:
@@ -105,14 +105,14 @@ def test_no_job_starts_before_its_release_or_finishes_before_its_work() -> None:
 def test_skip_records_each_release_that_passed_while_its_predecessor_ran() -> None:
     overloaded = task_set(task("busy", 5000))  # 5 ms of work every millisecond
     table = measured(overloaded, settings(overrun="skip"))
-    for window in table.windows:
-        at = releases(table, 0, int(window["window"]))
+    for window in table.slots:
+        at = releases(table, 0, int(window["slot"]))
         assert (np.diff(at) == MS).all()
     flags = table.jobs["flags"]
     ran, skipped = (flags & JOB_STARTED) != 0, (flags & JOB_SKIPPED) != 0
     assert (ran ^ skipped).all()
     # a job of at least 5 ms passes at least four releases; the last of a window may pass fewer
-    assert skipped.sum() >= 4 * (ran.sum() - len(table.windows))
+    assert skipped.sum() >= 4 * (ran.sum() - len(table.slots))
     assert (table.jobs["start_ns"][skipped] == NEVER).all()
 
 
@@ -120,8 +120,8 @@ def test_late_starts_every_release_until_the_longest_deadline_after_the_window()
     overloaded = task_set(task("busy", 5000))
     table = measured(overloaded, settings(overrun="late"))
     assert ((table.jobs["flags"] & JOB_SKIPPED) == 0).all()
-    for window in table.windows:
-        jobs = table.jobs[table.jobs["window"] == window["window"]]
+    for window in table.slots:
+        jobs = table.jobs[table.jobs["slot"] == window["slot"]]
         assert (np.diff(np.sort(jobs["release_ns"])) == MS).all()
         started = (jobs["flags"] & JOB_STARTED) != 0
         # 25 releases of 5 ms each do not fit into 25 ms and a deadline: the rest is given up
@@ -133,9 +133,9 @@ def test_late_starts_every_release_until_the_longest_deadline_after_the_window()
 def test_solo_windows_hold_one_task_and_together_windows_all() -> None:
     both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
     table = measured(both, settings())
-    for window in table.windows:
-        present = set(table.jobs["task"][table.jobs["window"] == window["window"]].tolist())
-        assert present == ({int(window["task"])} if window["kind"] == WINDOW_SOLO else {0, 1})
+    for window in table.slots:
+        present = set(table.jobs["task"][table.jobs["slot"] == window["slot"]].tolist())
+        assert present == ({int(window["task"])} if window["kind"] == SLOT_SOLO else {0, 1})
     assert len(set(table.tasks["cpu"].tolist())) == 2
 
 
@@ -146,7 +146,7 @@ def test_one_address_space_is_labelled_and_runs_the_same_windows() -> None:
     assert int(table.header["flags"]) & RUN_ONE_PROCESS
     assert int(measured(both, settings()).header["flags"]) & RUN_ONE_PROCESS == 0
     assert len(set(table.tasks["cpu"].tolist())) == 2
-    assert len(table.windows) == 4
+    assert len(table.slots) == 4
     done = (table.jobs["flags"] & JOB_FINISHED) != 0
     assert set(table.jobs["task"][done].tolist()) == {0, 1}
 
@@ -155,15 +155,15 @@ def test_one_address_space_is_labelled_and_runs_the_same_windows() -> None:
 def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
     both = task_set(task("busy", 100), task("busy", 100, core=1))
     table = measured(both, settings())
-    starts, ends = table.windows["start_ns"], table.windows["end_ns"]
+    starts, ends = table.slots["start_ns"], table.slots["end_ns"]
     assert (starts[1:] > ends[:-1]).all()
-    for boundary in range(len(table.windows) + 1):
+    for boundary in range(len(table.slots) + 1):
         probes = table.probes[table.probes["boundary"] == boundary]
         probes = probes[probes["kind"] != PROBE_WITNESS]
         assert sorted(probes["kind"].tolist()) == [PROBE_YARDSTICK] * 2 + [PROBE_CACHE_LINE]
         # a cache-line probe is 0 when the other core did not answer in time
         assert (probes["value_ps"][probes["kind"] == PROBE_YARDSTICK] > 0).all()
-        if boundary < len(table.windows):
+        if boundary < len(table.slots):
             assert (probes["at_ns"] < starts[boundary]).all()
         if boundary:
             assert (probes["at_ns"] > ends[boundary - 1] - MS).all()
@@ -172,7 +172,7 @@ def test_windows_never_overlap_and_are_bracketed_by_probes() -> None:
 def test_every_window_has_a_witness_of_each_task_that_ran_in_it() -> None:
     table = measured(task_set(task("busy", 100)), settings())
     witnesses = table.probes[table.probes["kind"] == PROBE_WITNESS]
-    assert sorted(witnesses["boundary"].tolist()) == list(range(len(table.windows)))
+    assert sorted(witnesses["boundary"].tolist()) == list(range(len(table.slots)))
     yardsticks = table.probes[table.probes["kind"] == PROBE_YARDSTICK]["value_ps"]
     # a sixteenth of a yardstick and a clock read; a host that is busy makes either longer
     assert (witnesses["value_ps"] > yardsticks.min() / 16 * 0.9).all()
@@ -344,7 +344,7 @@ def test_a_set_for_more_cores_than_given_is_a_usage_error() -> None:
         [],
         ["serve"],
         ["serve", "--cpus", "0,x"],
-        ["serve", "--cpus", "0", "--windows", "0"],
+        ["serve", "--cpus", "0", "--slots", "0"],
         ["serve", "--cpus", "0", "--policy", "fifa"],
         ["serve", "--cpus", "0", "--seconds-ns", "-5"],
         ["serve", "--cpus", "0", "--seconds-ns"],

@@ -56,7 +56,7 @@ def with_causes(wanted: TaskSet, inject: Injection | None = None, **changes: obj
 
 
 def ran(table: JobTable, number: int, *, solo: bool = False) -> np.ndarray:
-    """Indices of a task's finished jobs in windows of one kind."""
+    """Indices of a task's finished jobs in slots of one kind."""
     flags = table.jobs["flags"]
     wanted = j.JOB_FINISHED | (j.JOB_SOLO if solo else 0)
     kept = (flags & (j.JOB_FINISHED | j.JOB_SOLO)) == wanted
@@ -116,7 +116,7 @@ def test_waiting_for_a_lock_is_no_stall_and_the_worst_use_synchronises() -> None
     holder = task_of(use("hold_plain", 5000, 0), core=1, period_ns=10 * MS, priority=65)
     table = with_causes(task_set(waiter, holder, resources=lock), seconds=0.2, solo_seconds=0.2)
     waits = ran(table, 0)
-    waits = waits[table.jobs["window"][waits] == table.jobs["window"].max()]
+    waits = waits[table.jobs["slot"][waits] == table.jobs["slot"].max()]
     span = (table.jobs["finish_ns"] - table.jobs["start_ns"])[waits]
     assert np.median(span) > 3 * MS  # it comes 1 ms after the holder, who holds for 5
     assert np.median(table.details["stall_ns"][waits]) == 0
@@ -132,7 +132,7 @@ def test_waiting_for_the_core_is_no_stall() -> None:
     table = with_causes(task_set(low, high), seconds=0.4, solo_seconds=0.2)
     preempted = ran(table, 0)
     # in the second together window the usual time is known, from the solo window before it
-    preempted = preempted[table.jobs["window"][preempted] == table.jobs["window"].max()]
+    preempted = preempted[table.jobs["slot"][preempted] == table.jobs["slot"].max()]
     within = table.jobs["run_delay_within_ns"][preempted]
     assert np.median(within) > MS // 2
     assert np.median(table.details["worst_use_ns"][preempted]) > MS // 4
@@ -164,10 +164,10 @@ def test_the_thread_of_a_task_has_its_number(number: int, error: str | None) -> 
 def test_events_of_each_task_and_window_are_counted_or_say_why_not() -> None:
     table = measured(BUSY, settings(counters=True))
     counters = table.counters
-    assert len(counters) == len(table.windows) * len(j.COUNTER_EVENTS)
+    assert len(counters) == len(table.slots) * len(j.COUNTER_EVENTS)
     by_status = {
         j.COUNTER_EVENTS[int(row["event"])]: int(row["status"])
-        for row in counters[counters["window"] == 0]
+        for row in counters[counters["slot"] == 0]
     }
     assert set(by_status) == set(j.COUNTER_EVENTS)
     uncounted = np.isin(counters["status"], [j.COUNTER_UNSUPPORTED, j.COUNTER_REFUSED])
@@ -176,7 +176,7 @@ def test_events_of_each_task_and_window_are_counted_or_say_why_not() -> None:
         pytest.skip("perf events are refused here")
     clock = counters[counters["event"] == j.COUNTER_EVENTS.index("task_clock")]
     for row in clock:
-        jobs = table.jobs[table.jobs["window"] == row["window"]]
+        jobs = table.jobs[table.jobs["slot"] == row["slot"]]
         worked = int((jobs["flags"] & j.JOB_FINISHED != 0).sum()) * 100_000
         assert int(row["value"]) > 0.9 * worked
     switches = counters[counters["event"] == j.COUNTER_EVENTS.index("context_switches")]
@@ -253,14 +253,14 @@ def test_as_many_files_are_opened_as_a_process_may() -> None:
 
 
 def test_a_wait_for_the_core_before_a_window_is_none_of_its_first_jobs() -> None:
-    # the ends of the windows wake all six at once; their jobs come one at a time
+    # the ends of the slots wake all six at once; their jobs come one at a time
     tasks = [
         task_of(use("busy", 100), period_ns=20 * MS, offset_ns=(1 + i) * 3 * MS, priority=65 + i)
         for i in range(6)
     ]
-    table = with_causes(task_set(*tasks), seconds=0.6, solo_seconds=0.0, windows=10, warmup_jobs=0)
+    table = with_causes(task_set(*tasks), seconds=0.6, solo_seconds=0.0, slots=10, warmup_jobs=0)
     started = (table.jobs["flags"] & j.JOB_STARTED) != 0
-    _, first = np.unique(table.jobs[["task", "window"]], return_index=True)
+    _, first = np.unique(table.jobs[["task", "slot"]], return_index=True)
     is_first = np.isin(np.arange(len(table.jobs)), first)
     delay = table.jobs["run_delay_before_ns"]
     later = np.median(delay[started & ~is_first])
@@ -313,7 +313,7 @@ def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None
         pytest.skip("this kernel never throttles real-time tasks")
     greedy = task_set(task("busy", 1000))  # a millisecond of work every millisecond, none skipped
     table = with_causes(
-        greedy, Injection(fair_core=0), seconds=2.5, solo_seconds=0.0, windows=1, overrun="late"
+        greedy, Injection(fair_core=0), seconds=2.5, solo_seconds=0.0, slots=1, overrun="late"
     )
     waited = table.jobs["run_delay_within_ns"] + table.jobs["run_delay_before_ns"]
     # at most a second without, then about 50 ms at a time

@@ -25,13 +25,13 @@ HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 @st.composite
 def tables(draw: st.DrawFn) -> JobTable:
-    """Any consistent table of up to three tasks and windows, with times that collide."""
+    """Any consistent table of up to three tasks and slots, with times that collide."""
     task_count = draw(st.integers(0, 3))
     solo = [draw(st.integers(-1, task_count - 1)) for _ in range(draw(st.integers(1, 3)))]
-    windows = np.zeros(len(solo), j.WINDOW_DTYPE)
+    slots = np.zeros(len(solo), j.SLOT_DTYPE)
     for index, task in enumerate(solo):
-        kind = j.WINDOW_TOGETHER if task < 0 else j.WINDOW_SOLO
-        windows[index] = (index, kind, task & 0xFFFF, 0, 1000 * index, 1000 * index + 1000)
+        kind = j.SLOT_TOGETHER if task < 0 else j.SLOT_SOLO
+        slots[index] = (index, kind, task & 0xFFFF, 0, 1000 * index, 1000 * index + 1000)
     tasks = np.zeros(task_count, j.TASK_DTYPE)
     rows: list[tuple[int, ...]] = []
     for index in range(task_count):
@@ -49,7 +49,7 @@ def tables(draw: st.DrawFn) -> JobTable:
     return JobTable(
         header=new_header(set_id=draw(HEX), flags=draw(st.integers(0, 31))),
         tasks=tasks,
-        windows=windows,
+        slots=slots,
         probes=np.zeros(0, j.PROBE_DTYPE),
         jobs=jobs,
         details=draw(_details(jobs)),
@@ -127,7 +127,7 @@ def read_or_refuse(data: bytes) -> None:
 @given(tables())
 def test_a_table_survives_its_bytes(table: JobTable) -> None:
     again = parse_job_table(as_bytes(table), name="x")
-    for name in ("tasks", "windows", "probes", "jobs", "details", "counters"):
+    for name in ("tasks", "slots", "probes", "jobs", "details", "counters"):
         assert getattr(again, name).tobytes() == getattr(table, name).tobytes()
     assert again.set_id == table.set_id
     assert int(again.header["flags"]) == int(table.header["flags"])

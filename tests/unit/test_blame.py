@@ -40,12 +40,12 @@ def recorded(name: str) -> tuple[Run, JobTrace]:
     """A run that was recorded with an injected cause: the jobs of one task, events of the worst."""
     plain = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
     rows = plain["table"]
-    windows = np.zeros(3, j.WINDOW_DTYPE)
-    windows["window"] = range(3)
+    slots = np.zeros(3, j.SLOT_DTYPE)
+    slots["slot"] = range(3)
     table = JobTable(
         header=new_header(set_id="0" * 64, flags=j.RUN_REALTIME),
         tasks=np.array([tuple(row) for row in rows["tasks"]], j.TASK_DTYPE),
-        windows=windows,
+        slots=slots,
         probes=np.zeros(0, j.PROBE_DTYPE),
         jobs=np.array([tuple(row) for row in rows["jobs"]], j.JOB_DTYPE),
         details=np.array([tuple(row) for row in rows["details"]], j.DETAIL_DTYPE),

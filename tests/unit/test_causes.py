@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from helpers.runs import RunTask, Window, job_table, key, new_store, ran, skip
+from helpers.runs import RunTask, Slot, job_table, key, new_store, ran, skip
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,10 +64,10 @@ def test_without_the_split_nothing_is_claimed() -> None:
 
 
 def test_ratios_sum_to_the_response_ratio_of_together_jobs() -> None:
-    windows = (Window(), Window(solo=0))
-    jobs = [ran(0, 10, 130), ran(1000, 1100, 1350), ran(9000, 9000, 9100, window=1)]
+    slots = (Slot(), Slot(solo=0))
+    jobs = [ran(0, 10, 130), ran(1000, 1100, 1350), ran(9000, 9000, 9100, slot=1)]
     table = with_split(
-        job_table([RunTask()], [jobs], windows=windows),
+        job_table([RunTask()], [jobs], slots=slots),
         cpu_ns=[100, 200, 100],
         run_delay_before_ns=[0, 90, 0],
     )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.runs import RunTask, Window, calibration, job_table, ran, skip
+from helpers.runs import RunTask, Slot, calibration, job_table, ran, skip
 
 from deadbeat.cli.main import main
 from deadbeat.model import jobs as j
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> CampaignStore:
     made.save_calibration(calibration())
     jobs = [ran(0, 0, 9000 * US, counted=False), *(skip(i * 1000 * US) for i in range(1, 9))]
     task = RunTask(wcet_ns=100 * US, period_ns=1000 * US, deadline_ns=1000 * US)
-    table = job_table([task], [jobs], windows=(Window(end=10_000 * US),), flags=j.RUN_SPLIT)
+    table = job_table([task], [jobs], slots=(Slot(end=10_000 * US),), flags=j.RUN_SPLIT)
     table.jobs["flags"][0] |= j.JOB_SPLIT
     table.jobs["cpu_ns"][0] = 9000 * US
     made.commit_table(KEY, table)

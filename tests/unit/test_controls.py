@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from helpers.runs import Job, RunTask, Window, job_table, ran
+from helpers.runs import Job, RunTask, Slot, job_table, ran
 
 from deadbeat.executors.controls import _smallest_effect, control, observe
 from deadbeat.model.jobs import WINDOW_OFF, JobTable
 
-WINDOWS = (
-    Window(start=0, end=10_000),
-    Window(start=20_000, end=30_000, solo=0),
-    Window(start=40_000, end=50_000, solo=1),
+SLOTS = (
+    Slot(start=0, end=10_000),
+    Slot(start=20_000, end=30_000, solo=0),
+    Slot(start=40_000, end=50_000, solo=1),
 )
 
 
 def jobs(together: int, *, offset: int = 0, solo_window: int) -> list[Job]:
     """Four jobs of span 100 alone and of span ``together`` with the other task."""
-    start = WINDOWS[solo_window].start
+    start = SLOTS[solo_window].start
     with_others = [ran(t, t + offset, t + offset + together) for t in range(0, 4000, 1000)]
-    alone = [ran(start + t, start + t, start + t + 100, window=solo_window)
+    alone = [ran(start + t, start + t, start + t + 100, slot=solo_window)
              for t in range(0, 4000, 1000)]  # fmt: skip
     return with_others + alone
 
@@ -29,7 +29,7 @@ def table(*, together: int = 150, offset: int = 0) -> JobTable:
     return job_table(
         [RunTask(core=0), RunTask(core=1)],
         [jobs(together, solo_window=1), jobs(together, offset=offset, solo_window=2)],
-        windows=WINDOWS,
+        slots=SLOTS,
     )
 
 
@@ -50,9 +50,9 @@ def test_overlap_is_the_share_of_jobs_met_by_another() -> None:
 
 def test_windows_off_the_quiet_mode_are_left_out() -> None:
     made = table()
-    windows = made.windows.copy()
-    windows["flags"][2] = WINDOW_OFF
-    assert observe(attrs.evolve(made, windows=windows)) is None
+    slots = made.slots.copy()
+    slots["flags"][2] = WINDOW_OFF
+    assert observe(attrs.evolve(made, slots=slots)) is None
 
 
 def test_a_control_passes_inside_its_range_and_is_undecided_without_a_value() -> None:

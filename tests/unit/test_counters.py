@@ -6,7 +6,7 @@ import errno
 
 import numpy as np
 from attrs import evolve
-from helpers.runs import RunTask, Window, job_table, ran
+from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.analysis.counters import EventStates, counter_figures
 from deadbeat.model import jobs as j
@@ -20,13 +20,13 @@ def counted(*rows: tuple[int, int, str, int, int]) -> JobTable:
 
     A row is (task, window, event, status, value).
     """
-    windows = (Window(solo=0), Window(), Window())
+    slots = (Slot(solo=0), Slot(), Slot())
     jobs = [
-        [ran(0, 0, 10), ran(0, 0, 10, window=1), ran(20, 20, 30, window=1),
-         ran(0, 0, 10, window=2, counted=False)],
-        [ran(0, 0, 10, window=1, counted=False), ran(20, 20, 30, window=1)],
+        [ran(0, 0, 10), ran(0, 0, 10, slot=1), ran(20, 20, 30, slot=1),
+         ran(0, 0, 10, slot=2, counted=False)],
+        [ran(0, 0, 10, slot=1, counted=False), ran(20, 20, 30, slot=1)],
     ]  # fmt: skip
-    table = job_table([RunTask(), RunTask(core=1)], jobs, windows=windows)
+    table = job_table([RunTask(), RunTask(core=1)], jobs, slots=slots)
     counters = np.zeros(len(rows), j.COUNTER_DTYPE)
     for place, (task, window, event, status, value) in enumerate(rows):
         number = j.COUNTER_EVENTS.index(event)

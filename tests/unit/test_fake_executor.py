@@ -20,7 +20,7 @@ from deadbeat.model.tasks import TaskSet
 from deadbeat.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
 from deadbeat.synthesis import SynthesisParameters, synthesise
 
-SETTINGS = RunSettings(seconds=0.2, solo_seconds=0.1, windows=2, warmup_jobs=2)
+SETTINGS = RunSettings(seconds=0.2, solo_seconds=0.1, slots=2, warmup_jobs=2)
 CALIBRATION = FakeExecutor().calibrate(
     example_catalog(), pool="full", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
 )
@@ -91,7 +91,7 @@ def test_tables_are_consistent_and_survive_a_file(
     settings = RunSettings(
         seconds=0.2,
         solo_seconds=0.3,
-        windows=2,
+        slots=2,
         warmup_jobs=2,
         overrun=overrun,  # type: ignore[arg-type]
         policy=policy,  # type: ignore[arg-type]
@@ -102,14 +102,14 @@ def test_tables_are_consistent_and_survive_a_file(
     path = tmp_path / "a.jobs"
     path.write_bytes(b"".join(job_file_buffers(found)))
     again = read_job_table(path)
-    assert (again.jobs == found.jobs).all() and (again.windows == found.windows).all()
+    assert (again.jobs == found.jobs).all() and (again.slots == found.slots).all()
     assert bool(int(again.header["flags"]) & j.RUN_REALTIME) == (policy == "fifo")
 
 
 def test_overload_skips_releases_or_is_late() -> None:
     # 24 tasks on one core at D = 2 C need 12 times what there is.
     overloaded = task_set(1, tasks=24, factor=2)
-    long = RunSettings(seconds=0.2, solo_seconds=1, windows=1, warmup_jobs=0)
+    long = RunSettings(seconds=0.2, solo_seconds=1, slots=1, warmup_jobs=0)
     skipped = table(overloaded, long).jobs
     assert (skipped["flags"] & j.JOB_SKIPPED > 0).mean() > 0.3
     never = skipped[skipped["flags"] & j.JOB_SKIPPED > 0]
@@ -119,7 +119,7 @@ def test_overload_skips_releases_or_is_late() -> None:
 def test_only_jobs_due_inside_their_window_count() -> None:
     found = table(task_set(2))
     counted = found.jobs[found.jobs["flags"] & j.JOB_COUNTED > 0]
-    ends = found.windows["end_ns"][counted["window"]]
+    ends = found.slots["end_ns"][counted["slot"]]
     deadlines = found.tasks["deadline_ns"].astype(np.int64)[counted["task"]]
     assert len(counted) > 50
     assert (counted["release_ns"] + deadlines <= ends).all()

@@ -89,7 +89,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
          "throttled 7 times"),
         (evidence(sessions=()), "environment-not-recorded", "not recorded"),
         (evidence(sets=[SET] * 4 + [SET | {"realtime": False}]), "policy-other", "1 of 5"),
-        (evidence(rejected_share=0.29), "rejected", "29 % of the measuring windows"),
+        (evidence(rejected_share=0.29), "rejected", "29 % of the measuring slots"),
         (evidence(rows=[ROW, ROW | {"rejected_share": 0.3}]), "rejected", "at 1 of 2 points"),
         (evidence(failed={key(): {"reason": "guardian"}}), "failed-runs", "1 run failed"),
         (

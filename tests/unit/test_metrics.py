@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.runs import Job, PlannedTask, RunTask, Window, calibration, job_table, ran, skip
+from helpers.runs import Job, PlannedTask, RunTask, Slot, calibration, job_table, ran, skip
 from helpers.runs import task_set as planned
 
 from deadbeat.analysis.metrics import count_episodes, job_columns, run_figures
@@ -15,17 +15,17 @@ from deadbeat.model.tasks import Resource
 
 A = RunTask(core=0, wcet_ns=100)
 B = RunTask(core=1, wcet_ns=200)
-WINDOWS = (Window(), Window(solo=0), Window(solo=1))
+SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
 
 
 def example() -> JobTable:
     """The example of the page: A is late once and then skipped, B is a little slower than alone."""
     together_a = [ran(0, 10, 130), ran(1000, 1020, 2100), skip(2000), ran(3000, 3010, 3150)]
-    solo_a = [ran(10_000 + i, 10_000 + i, 10_000 + i + span, window=1)
+    solo_a = [ran(10_000 + i, 10_000 + i, 10_000 + i + span, slot=1)
               for i, span in ((0, 100), (1000, 100), (2000, 110))]  # fmt: skip
     together_b = [ran(0, 5, 225), ran(1000, 1005, 1245)]
-    solo_b = [ran(20_000, 20_000, 20_200, window=2)]
-    return job_table([A, B], [together_a + solo_a, together_b + solo_b], windows=WINDOWS)
+    solo_b = [ran(20_000, 20_000, 20_200, slot=2)]
+    return job_table([A, B], [together_a + solo_a, together_b + solo_b], slots=SLOTS)
 
 
 def test_the_worked_example_of_a_set() -> None:
@@ -97,8 +97,8 @@ def test_a_stall_of_many_periods_is_one_episode_per_task_and_window() -> None:
 def test_a_task_without_solo_job_is_left_out_of_the_slowdown_and_counted() -> None:
     table = job_table(
         [A, B],
-        [[ran(0, 0, 150), ran(5000, 5000, 5100, window=1)], [ran(0, 0, 999)]],
-        windows=WINDOWS[:2],
+        [[ran(0, 0, 150), ran(5000, 5000, 5100, slot=1)], [ran(0, 0, 999)]],
+        slots=SLOTS[:2],
     )
     row = run_figures(table, job_columns(table)).set_figures
     assert row["slowdown_mean"] == pytest.approx(1.5)
@@ -145,10 +145,10 @@ def test_parallel_use_is_no_contended_time() -> None:
 
 
 def test_solo_windows_are_not_part_of_the_overlap() -> None:
-    windows = (Window(), Window(solo=0))
-    jobs = [[ran(0, 0, 100), ran(500, 500, 600, window=1)], [ran(0, 0, 100)]]
+    slots = (Slot(), Slot(solo=0))
+    jobs = [[ran(0, 0, 100), ran(500, 500, 600, slot=1)], [ran(0, 0, 100)]]
     tasks = [PlannedTask(core=core, uses=[("lock", 1, 0)]) for core in (0, 1)]
-    table = job_table([A, B], jobs, windows=windows)
+    table = job_table([A, B], jobs, slots=slots)
     assert overlap(table, *tasks, resources=(LOCK,)) == 1.0
 
 

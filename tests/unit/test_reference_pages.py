@@ -43,7 +43,7 @@ def test_every_file_and_field_is_explained() -> None:
     page = (REFERENCE / "files.md").read_text(encoding="utf-8")
     for name in (CAMPAIGN_FILE, *(f"{folder}/" for folder in FOLDERS)):
         assert name in page
-    for dtype in (j.TASK_DTYPE, j.WINDOW_DTYPE, j.PROBE_DTYPE, j.JOB_DTYPE):
+    for dtype in (j.TASK_DTYPE, j.SLOT_DTYPE, j.PROBE_DTYPE, j.JOB_DTYPE):
         assert dtype.names is not None
         for field in dtype.names:
             assert f"`{field}`" in page, field

@@ -48,7 +48,7 @@ def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:
 
 
 def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTable:
-    settings = {"seconds": 0.2, "solo_seconds": 0.1, "windows": 2, "warmup_jobs": 1} | options
+    settings = {"seconds": 0.2, "solo_seconds": 0.1, "slots": 2, "warmup_jobs": 1} | options
     return simulate_run(
         task_set(cores, tasks, factor),
         RunSettings(**settings),  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_sched_other_is_not_predicted() -> None:
 
 def test_the_session_runs_by_key() -> None:
     key = RunKey(Point(2, 500, 1000), 0)
-    settings = RunSettings(seconds=0.1, solo_seconds=0.1, windows=1, warmup_jobs=0)
+    settings = RunSettings(seconds=0.1, solo_seconds=0.1, slots=1, warmup_jobs=0)
     executor = SimExecutor(cores=2, policy="g-edf")
     assert executor.describe().kind == "simulated"
     with executor.open([RunRequest(key, task_set(2, 4))], settings) as session:

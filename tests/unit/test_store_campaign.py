@@ -282,7 +282,7 @@ def test_latest_does_not_replace_a_folder(tmp_path: Path) -> None:
 def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
     table = job_table([RunTask()] * 2, [[ran(0, 10, 110)] * 5] * 2, probes=[(0, 0, 0, 0, 1)] * 4)
     write_job_table(tmp_path / "x.jobs", table)
-    expected = estimate_bytes(runs=3, jobs=10, tasks=2, windows=1)
+    expected = estimate_bytes(runs=3, jobs=10, tasks=2, slots=1)
     assert expected == 3 * (tmp_path / "x.jobs").stat().st_size
     assert free_bytes(tmp_path / "not" / "yet") > 0
 

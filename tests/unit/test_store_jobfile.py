@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from helpers.runs import Job, RunTask, Window, job_table, ran
+from helpers.runs import Job, RunTask, Slot, job_table, ran
 
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
@@ -27,7 +27,7 @@ def valid_bytes() -> bytes:
     table = job_table(
         [RunTask(), RunTask(core=1)],
         [[ran(0, 10, 110), ran(1000, 1010, 1110)], [ran(5, 15, 115)]],
-        windows=[Window()],
+        slots=[Slot()],
         probes=[(0, 0, 0, 0, 1_000_000)],
     )
     details = np.zeros(3, j.DETAIL_DTYPE)
@@ -48,8 +48,8 @@ def patched(offset: int, form: str, value: int) -> bytes:
 
 
 TASKS = HEADER_BYTES
-WINDOWS = TASKS + 2 * TASK_BYTES
-PROBES = WINDOWS + WINDOW_BYTES
+SLOTS = TASKS + 2 * TASK_BYTES
+PROBES = SLOTS + WINDOW_BYTES
 JOBS = PROBES + 24
 DETAILS = JOBS + 3 * 64
 COUNTERS = DETAILS + 3 * 32
@@ -89,10 +89,10 @@ def test_a_valid_file_is_read() -> None:
         (patched(TASKS + 24, "<Q", 2**63), "period_ns of a task is out of range"),
         (patched(TASKS + 48, "<Q", 1), "do not follow"),
         (patched(TASKS + TASK_BYTES + 56, "<Q", 2**64 - 1), "add up to"),
-        (patched(WINDOWS, "<H", 1), "windows are not numbered"),
-        (patched(WINDOWS + 2, "<H", 2), "neither together nor solo"),
-        (patched(WINDOWS + 16, "<q", -1), "ends before it starts"),
-        (patched(WINDOWS + 8, "<q", -(2**63)), "window's time is out of range"),
+        (patched(SLOTS, "<H", 1), "slots are not numbered"),
+        (patched(SLOTS + 2, "<H", 2), "neither together nor solo"),
+        (patched(SLOTS + 16, "<q", -1), "ends before it starts"),
+        (patched(SLOTS + 8, "<q", -(2**63)), "window's time is out of range"),
         (patched(PROBES, "<H", 2), "boundary that does not exist"),
         (patched(PROBES + 2, "<H", 3), "unknown kind"),
         (patched(PROBES + 16, "<Q", 2**62), "probe's value"),
@@ -137,10 +137,10 @@ def test_details_of_some_jobs_only_are_refused() -> None:
 
 def test_counters_of_a_task_that_did_not_run_in_the_window_are_refused() -> None:
     table = parse_job_table(valid_bytes(), name="x.jobs")
-    windows, jobs = table.windows.copy(), table.jobs.copy()
-    windows["kind"], windows["task"] = j.WINDOW_SOLO, 1
+    slots, jobs = table.slots.copy(), table.jobs.copy()
+    slots["kind"], slots["task"] = j.SLOT_SOLO, 1
     jobs["flags"] |= j.JOB_SOLO
-    assert find_inconsistency(attrs.evolve(table, windows=windows, jobs=jobs)) == (
+    assert find_inconsistency(attrs.evolve(table, slots=slots, jobs=jobs)) == (
         "a counter names a task that did not run in its window"
     )
 
@@ -156,7 +156,7 @@ def test_a_folder_is_no_job_file(tmp_path: Path) -> None:
 
 
 def test_a_table_without_jobs_is_valid() -> None:
-    empty = job_table([], [], windows=[])
+    empty = job_table([], [], slots=[])
     data = b"".join(job_file_buffers(empty))
     assert len(parse_job_table(data, name="x").jobs) == 0
 

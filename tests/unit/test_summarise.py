@@ -15,7 +15,7 @@ from helpers.runs import (
     SET_ID,
     PlannedTask,
     RunTask,
-    Window,
+    Slot,
     calibration,
     job_table,
     key,
@@ -36,7 +36,7 @@ from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT
 from deadbeat.store.summary import SET_COLUMNS, cell, read_summary, write_summary
 
-WINDOWS = (Window(), Window(solo=0), Window(solo=1))
+SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
 
 
 def run(span: int, *, misses: int = 0, flags: int = j.RUN_REALTIME) -> JobTable:
@@ -45,9 +45,9 @@ def run(span: int, *, misses: int = 0, flags: int = j.RUN_REALTIME) -> JobTable:
     for task in range(2):
         together = [ran(1000 * i, 1000 * i, 1000 * i + span) for i in range(4 - misses)]
         together += [skip(1000 * (4 - misses + i)) for i in range(misses)]
-        tables.append([*together, ran(9000, 9000, 9100, window=1 + task)])
+        tables.append([*together, ran(9000, 9000, 9100, slot=1 + task)])
     tasks = [RunTask(core=0), RunTask(core=1)]
-    return job_table(tasks, tables, windows=WINDOWS, flags=flags)
+    return job_table(tasks, tables, slots=SLOTS, flags=flags)
 
 
 def plan(con: bool = True) -> Any:
@@ -334,7 +334,7 @@ def test_split_columns_appear_where_they_were_recorded(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.commit_table(
         key(),
-        JobTable(header=table.header, tasks=table.tasks, windows=table.windows,
+        JobTable(header=table.header, tasks=table.tasks, slots=table.slots,
                  probes=table.probes, jobs=split),
     )  # fmt: skip
     jobs = deadbeat.open(tmp_path).jobs(key())

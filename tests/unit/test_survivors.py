@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import attrs
-from helpers.runs import Job, RunTask, Window, job_table, ran, skip
+from helpers.runs import Job, RunTask, Slot, job_table, ran, skip
 from helpers.sides import made_up
 
 from deadbeat.analysis.compare import starved_tasks
@@ -115,10 +115,10 @@ def test_tasks_without_a_finished_job_are_counted() -> None:
     jobs = [
         [ran(0, 5, 100), Job(release=1000, start=1005, finish=None)],
         [Job(release=0, start=5, finish=None), skip(1000)],
-        [ran(0, 5, 50, window=1)],  # alone: nothing was asked of it together
+        [ran(0, 5, 50, slot=1)],  # alone: nothing was asked of it together
         [skip(0, counted=False)],
     ]
-    table = job_table([RunTask()] * 4, jobs, windows=(Window(), Window(solo=2)))
+    table = job_table([RunTask()] * 4, jobs, slots=(Slot(), Slot(solo=2)))
     assert starved_tasks(table) == 1
 
 

@@ -1,4 +1,4 @@
-"""Truth: what is traced is what `why` names: jobs that count, in windows beside which the host was
+"""Truth: what is traced is what `why` names: jobs that count, in slots beside which the host was
 quiet (docs/reference/files.md)."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from helpers.campaigns import begin, run, tiny_spec
-from helpers.runs import RunTask, Window, job_table, ran
+from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.analysis.late import late_of
 from deadbeat.executors.base import RunOutcome
@@ -26,10 +26,10 @@ from deadbeat.store.jobfile import write_job_table
 
 def test_a_session_extracts_jobs_of_windows_that_count(tmp_path: Path) -> None:
     ms = 1_000_000
-    jobs = [ran(0, 0, 900_000), ran(2 * ms, 2 * ms, 2 * ms + 100, window=1)]
-    windows = (Window(end=ms), Window(start=2 * ms, end=3 * ms))
-    table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], windows=windows)
-    table.windows["flags"][0] = j.WINDOW_OFF
+    jobs = [ran(0, 0, 900_000), ran(2 * ms, 2 * ms, 2 * ms + 100, slot=1)]
+    slots = (Slot(end=ms), Slot(start=2 * ms, end=3 * ms))
+    table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], slots=slots)
+    table.slots["flags"][0] = j.WINDOW_OFF
     path = tmp_path / "a.jobs"
     write_job_table(path, table)
     session = HardwareSession.__new__(HardwareSession)
@@ -51,10 +51,10 @@ def test_a_run_is_as_bad_as_the_worst_of_its_jobs_that_count(
     store, plain = begin(tmp_path, spec), FakeSession.run
 
     def off_first(table: JobTable) -> JobTable:
-        windows, jobs = table.windows.copy(), table.jobs.copy()
-        windows["flags"][0] = j.WINDOW_OFF
-        jobs["finish_ns"][jobs["window"] == 0] += 10**9
-        return evolve(table, windows=windows, jobs=jobs)
+        slots, jobs = table.slots.copy(), table.jobs.copy()
+        slots["flags"][0] = j.WINDOW_OFF
+        jobs["finish_ns"][jobs["slot"] == 0] += 10**9
+        return evolve(table, slots=slots, jobs=jobs)
 
     def traced(session: FakeSession, key: Any) -> RunOutcome:
         outcome = plain(session, key)

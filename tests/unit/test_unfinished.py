@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
-from helpers.runs import Job, RunTask, Window, job_table, key, ran, skip
+from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 
 from deadbeat.analysis.blame import Run
 from deadbeat.analysis.late import Worst
@@ -16,7 +16,7 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
 
 #: D = T = 1000, C = 100; the window ends at 10 000.
-TASK, WINDOW = RunTask(), Window(end=10_000)
+TASK, SLOT = RunTask(), Slot(end=10_000)
 
 
 def never(release: int) -> Job:
@@ -24,9 +24,9 @@ def never(release: int) -> Job:
     return Job(release=release, start=None, finish=None)
 
 
-def table_of(*jobs: Job, windows: tuple[Window, ...] = (WINDOW,), split: bool = True) -> JobTable:
+def table_of(*jobs: Job, slots: tuple[Slot, ...] = (SLOT,), split: bool = True) -> JobTable:
     """Of one task; all that finished was split and had its core throughout."""
-    table = job_table([TASK], [jobs], windows=windows, flags=j.RUN_SPLIT if split else 0)
+    table = job_table([TASK], [jobs], slots=slots, flags=j.RUN_SPLIT if split else 0)
     done = table.jobs["flags"] & j.JOB_FINISHED != 0
     table.jobs["flags"][done] |= j.JOB_SPLIT if split else 0
     table.jobs["cpu_ns"][done] = (table.jobs["finish_ns"] - table.jobs["start_ns"])[done]
@@ -86,17 +86,17 @@ def test_rows_by_hand(jobs: list[Job], expected: list[tuple[int, int, int, int]]
 
 
 def test_rows_do_not_reach_into_another_window_or_task() -> None:
-    windows = (WINDOW, Window(start=10_000, end=20_000), Window(solo=0, end=30_000))
+    slots = (SLOT, Slot(start=10_000, end=20_000), Slot(solo=0, end=30_000))
     table = table_of(
         LONG,
         skip(9000),
-        skip(10_000, window=1),
-        skip(20_000, window=2),
-        windows=windows,
+        skip(10_000, slot=1),
+        skip(20_000, slot=2),
+        slots=slots,
     )
     rows = {(late.job, late.skipped, late.blocker) for late in worst_jobs(table, 10)}
     assert rows == {(1, 1, 0), (2, 1, -1)}
-    two = job_table([TASK, TASK], [[LONG, skip(1000)], [skip(2000)]], windows=(WINDOW,))
+    two = job_table([TASK, TASK], [[LONG, skip(1000)], [skip(2000)]], slots=(SLOT,))
     rows = {(late.job, late.skipped, late.blocker) for late in worst_jobs(two, 10)}
     assert rows == {(1, 1, 0), (2, 1, -1)}
 
@@ -181,7 +181,7 @@ def test_the_events_of_a_row_are_those_of_what_it_stood_behind() -> None:
         *(skip(i * ms) for i in range(6, 10)),
         ran(20 * ms, 20 * ms, 21 * ms, counted=True),
     ]
-    table = job_table([task], [jobs], windows=[Window(end=30 * ms)])
+    table = job_table([task], [jobs], slots=[Slot(end=30 * ms)])
     text = "\n".join(sched(at) for at in (5_100, 9_040, 20_500))
     trace = extract(table, text, {5: 0}, count=2)
     assert [one.job for one in trace.jobs] == [0, 5]
@@ -191,11 +191,11 @@ def test_the_events_of_a_row_are_those_of_what_it_stood_behind() -> None:
 
 
 def test_jobs_beside_which_the_host_was_off_do_not_count() -> None:
-    windows = (WINDOW, Window(start=10_000, end=20_000))
-    table = table_of(ran(0, 0, 5000), ran(10_000, 10_000, 10_900, window=1), windows=windows)
+    slots = (SLOT, Slot(start=10_000, end=20_000))
+    table = table_of(ran(0, 0, 5000), ran(10_000, 10_000, 10_900, slot=1), slots=slots)
     assert without_off(table) is table
-    off = table.windows.copy()
+    off = table.slots.copy()
     off["flags"][0] = j.WINDOW_OFF
-    marked = attrs.evolve(table, windows=off)
+    marked = attrs.evolve(table, slots=off)
     assert [late.job for late in worst_jobs(without_off(marked), 5)] == [1]
     assert [late.job for late in worst_jobs(marked, 5)] == [0, 1]

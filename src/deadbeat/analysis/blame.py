@@ -289,11 +289,11 @@ def _own_previous(run: Run, job: int, excess_ns: int) -> _Verdict | None:
 
 
 def _previous(run: Run, job: int) -> int | None:
-    """The job of the same task and window before this one, if it finished."""
+    """The job of the same task and slot before this one, if it finished."""
     columns, before = run.columns, job - 1
     if before < 0 or columns.task[before] != columns.task[job]:
         return None
-    same = columns.window[before] == columns.window[job]
+    same = columns.slot[before] == columns.slot[job]
     return before if same and columns.finished[before] else None
 
 

@@ -64,7 +64,7 @@ def behind_own(columns: JobColumns) -> Integers:
     found = np.zeros(len(columns.task), np.int64)
     after, before = slice(1, None), slice(None, -1)
     related = (columns.task[after] == columns.task[before]) & columns.finished[before]
-    related &= columns.window[after] == columns.window[before]
+    related &= columns.slot[after] == columns.slot[before]
     late = columns.finish_ns[before][related] - columns.release_ns[after][related]
     found[after][related] = np.maximum(late, 0)
     return found
@@ -81,7 +81,7 @@ def _stalls(table: JobTable) -> Integers:
 def part_figures(
     table: JobTable, columns: JobColumns, *, tasks: Bools | None = None
 ) -> dict[str, float | None]:
-    """Mean of part / C over the counted, finished jobs of together windows; None without a split.
+    """Mean of part / C over the counted, finished jobs of together slots; None without a split.
 
     They sum to the set's ``response_ratio_mean`` where every job was split.
 

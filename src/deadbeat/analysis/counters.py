@@ -1,8 +1,8 @@
 """Perf events of a run's tasks as figures of the set: the rate of each event per job.
 
-A value is the total of a task in a window: all its jobs with warm-up, and the way into and out of
+A value is the total of a task in a slot: all its jobs with warm-up, and the way into and out of
 sleep between them (docs/explanation/how-it-measures.md). It is divided by the jobs that started in
-that window; what was not counted is None and never zero.
+that slot; what was not counted is None and never zero.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STATE = {
 
 
 def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str, float | None]:
-    """Mean count of each event per started job, over together windows with a counted job.
+    """Mean count of each event per started job, over together slots with a counted job.
 
     Args:
         tasks: The tasks that the figures are about; None: all.
@@ -39,7 +39,7 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
     if not len(rows):
         return figures
     jobs = _started_jobs(table, tasks)
-    own = jobs[rows["task"], rows["window"]]
+    own = jobs[rows["task"], rows["slot"]]
     known = (rows["status"] == j.COUNTER_COUNTED) | (rows["status"] == j.COUNTER_SCALED)
     failed = rows["status"] == j.COUNTER_FAILED
     for event, column in enumerate(COUNTER_COLUMNS):
@@ -52,14 +52,14 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
 
 
 def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int, int], np.dtype]:
-    """Started jobs by task and window; 0 where the window or the task is not looked at."""
-    count = np.zeros((len(table.tasks), max(1, len(table.windows))), np.int64)
+    """Started jobs by task and slot; 0 where the slot or the task is not looked at."""
+    count = np.zeros((len(table.tasks), max(1, len(table.slots))), np.int64)
     flags = table.jobs["flags"]
     started = flags & j.JOB_STARTED != 0
-    np.add.at(count, (table.jobs["task"][started], table.jobs["window"][started]), 1)
+    np.add.at(count, (table.jobs["task"][started], table.jobs["slot"][started]), 1)
     counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
-    # A window off the quiet mode has no counted job, and its events are no more to be trusted.
-    looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["window"][counted]))
+    # A slot off the quiet mode has no counted job, and its events are no more to be trusted.
+    looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["slot"][counted]))
     count[:, ~looked_at] = 0
     if tasks is not None:
         count[~tasks] = 0

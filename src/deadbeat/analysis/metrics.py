@@ -26,7 +26,7 @@ class JobColumns:
     """Jobs of one run as columns, in the order of the file (by task, then release).
 
     Attributes:
-        task, window, flags: As in the file.
+        task, slot, flags: As in the file.
         release_ns, start_ns, finish_ns: As in the file (NEVER where it did not happen).
         counted, solo, skipped, started, finished: The flags as truth values.
         span_ns: finish - start; NaN if not finished.
@@ -39,7 +39,7 @@ class JobColumns:
     """
 
     task: Integers
-    window: Integers
+    slot: Integers
     flags: Integers
     release_ns: Integers
     start_ns: Integers
@@ -76,7 +76,7 @@ def job_columns(table: JobTable) -> JobColumns:
     deadline = tasks["deadline_ns"].astype(np.float64)[owner]
     return JobColumns(
         task=owner,
-        window=jobs["window"].astype(np.int64),
+        slot=jobs["slot"].astype(np.int64),
         flags=flags,
         release_ns=release,
         start_ns=start,
@@ -131,27 +131,27 @@ def solo_medians(span_ns: Floats, task: Integers, usable: Bools, tasks: int) -> 
 
 
 def _overruns(jobs: NDArray[Any], finished: Bools, skipped: Bools) -> Bools:
-    """Skipped, or released (policy late) while its predecessor in the window was not finished."""
+    """Skipped, or released (policy late) while its predecessor in the slot was not finished."""
     found = skipped.copy()
     if len(jobs) < 2:
         return found
     before, after = jobs[:-1], jobs[1:]
-    related = (before["task"] == after["task"]) & (before["window"] == after["window"])
+    related = (before["task"] == after["task"]) & (before["slot"] == after["slot"])
     pending = ~finished[:-1] | (before["finish_ns"] > after["release_ns"])
     found[1:] |= related & pending & ~skipped[:-1]
     return found
 
 
-def count_episodes(missed: Bools, task: Integers, window: Integers) -> int:
-    """Longest possible runs of consecutive misses of one task within one window.
+def count_episodes(missed: Bools, task: Integers, slot: Integers) -> int:
+    """Longest possible runs of consecutive misses of one task within one slot.
 
     Args:
-        missed, task, window: Counted jobs in order of task and release.
+        missed, task, slot: Counted jobs in order of task and release.
     """
     if len(missed) == 0:
         return 0
     starts = missed.copy()
-    related = (task[1:] == task[:-1]) & (window[1:] == window[:-1])
+    related = (task[1:] == task[:-1]) & (slot[1:] == slot[:-1])
     starts[1:] &= ~(missed[:-1] & related)
     return int(starts.sum())
 
@@ -162,7 +162,7 @@ class RunFigures:
 
     Attributes:
         set_figures: The set's own figures, by the names of SET_COLUMNS.
-        delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together windows
+        delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together slots
             (slowdown: of those whose task has a solo reference).
         solo_cost_ratio: Per task, median solo span / C; NaN without a solo job.
     """
@@ -202,7 +202,7 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         "response_ratio_mean": _mean(response),
         "deadline_misses": int(missed.sum()),
         "deadline_miss_ratio": _mean(missed.astype(np.float64)),
-        "miss_episodes": count_episodes(missed, columns.task[together], columns.window[together]),
+        "miss_episodes": count_episodes(missed, columns.task[together], columns.slot[together]),
         "overruns": int(columns.overrun[together].sum()),
         "skipped": int(columns.skipped[together].sum()),
         "unfinished": int((together & columns.started & ~columns.finished).sum()),

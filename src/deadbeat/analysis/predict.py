@@ -1,6 +1,6 @@
 """Predicted beside measured: the runs of the main job, simulated under the policy they ran with.
 
-Every together window is simulated with the releases that were recorded in it, each job taking
+Every together slot is simulated with the releases that were recorded in it, each job taking
 exactly its task's C, under partitioned SCHED_FIFO with the priorities of the run. What the
 simulation leaves out is what the measurement is about: contention, wake-up latency, the kernel.
 """
@@ -27,7 +27,7 @@ class TaskPrediction:
     """One task of a run; quantiles are over the same jobs on both sides. Times in ns.
 
     Attributes:
-        jobs: Counted jobs of together windows.
+        jobs: Counted jobs of together slots.
         predicted_p50_ns, predicted_max_ns: Simulated response times; None: no job finished.
         measured_p50_ns, measured_max_ns: Measured ones.
         predicted_misses, measured_misses: Of ``jobs``; None: not all of them were simulated.
@@ -56,15 +56,15 @@ def why_not(table: JobTable) -> str:
 
 
 def predicted_response_ns(table: JobTable, columns: JobColumns) -> Floats:
-    """Simulated response time of every job of a together window, in the order of ``columns``.
+    """Simulated response time of every job of a together slot, in the order of ``columns``.
 
     Infinite for those that do not finish in the simulation; NaN for what was not simulated: jobs of
-    solo windows, and of windows whose releases are not all recorded.
+    solo slots, and of slots whose releases are not all recorded.
     """
     predicted = np.full(len(columns.task), np.nan)
     known: dict[tuple[int, ...], NDArray[np.int64]] = {}
     skips = not int(table.header["flags"]) & j.RUN_LATE
-    for where, offsets, horizon in _windows(table, columns):
+    for where, offsets, horizon in _slots(table, columns):
         key = (*offsets, horizon)
         if key not in known:
             known[key] = _simulate(table, offsets, horizon, skips)
@@ -72,18 +72,18 @@ def predicted_response_ns(table: JobTable, columns: JobColumns) -> Floats:
         order = where[np.lexsort((columns.release_ns[where], columns.task[where]))]
         same = len(jobs) == len(order) and (jobs[:, 0] == columns.task[order]).all()
         if not same:
-            continue  # a damaged window: releases are missing from the record
+            continue  # a damaged slot: releases are missing from the record
         response = (jobs[:, _FINISH] - jobs[:, _RELEASE]).astype(np.float64)
         predicted[order] = np.where(jobs[:, _FINISH] >= 0, response, np.inf)
     return predicted
 
 
-def _windows(
+def _slots(
     table: JobTable, columns: JobColumns
 ) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...], int]]:
-    """Jobs of each together window, first releases relative to the earliest, and the length."""
-    for window in np.unique(columns.window[~columns.solo]):
-        where = np.flatnonzero((columns.window == window) & ~columns.solo)
+    """Jobs of each together slot, first releases relative to the earliest, and the length."""
+    for slot in np.unique(columns.slot[~columns.solo]):
+        where = np.flatnonzero((columns.slot == slot) & ~columns.solo)
         release, task = columns.release_ns[where], columns.task[where]
         first = np.full(len(table.tasks), -1, dtype=np.int64)
         begin = int(release.min())

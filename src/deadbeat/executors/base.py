@@ -25,6 +25,9 @@ from deadbeat.model.traces import RunTrace
 if TYPE_CHECKING:
     from deadbeat.catalog import Catalog
 
+#: Periods as they are.
+UNSCALED_PPM = 1_000_000
+
 #: Called with the share done in [0, 1]; never while something is being measured.
 Progress = Callable[[float], None]
 
@@ -34,37 +37,29 @@ class RunSettings:
     """How every run of a session is carried out.
 
     Attributes:
-        seconds: Length of the together windows of one run, summed.
-        solo_seconds: Length of the solo windows of one run, summed over its tasks.
-        windows: Together windows the run is divided into, solo windows interleaved between them.
-        warmup_jobs: Jobs of each task at the start of a window that are run but not counted.
+        seconds: Length of a run's timetable, s; a run of many or slow tasks takes what the fewest
+            rounds take (``executors.tables``).
+        slot_periods: Length of a slot in periods of its slowest task; 0: by the rule.
+        warmup_jobs: Periods of its slowest task at the start of a slot whose releases do not count.
+        solo: Whether each task also runs alone.
         overrun: ``skip`` (a release while the predecessor still runs is a miss) or ``late``.
         policy: ``fifo`` (SCHED_FIFO) or ``other`` (marks every result).
         split: Whether CPU time, run delays and context switches are read around each job.
         layout: ``default``: a process per core; ``shared-address-space``: one for all tasks.
-        quiet_ps: Yardstick of each logical core when the host is quiet; empty: not known, and no
-            window is repeated.
-        tolerance: Relative distance from it that still is quiet.
-        extra_windows: Windows off the quiet mode that are done again, per run.
-        wait_seconds: How long, per run, windows may wait for the quiet mode.
-        counters: Whether perf events of each task are counted in each window.
+        counters: Whether perf events of each task are counted in each slot.
         causes: Whether it is recorded why jobs were late: implies ``split``; also the time of
             every use (job details), and scheduling events of the worst jobs where the machine
             lets itself be traced.
     """
 
     seconds: float
-    solo_seconds: float
-    windows: int
-    warmup_jobs: int
+    slot_periods: int = 0
+    warmup_jobs: int = 1
+    solo: bool = True
     overrun: Literal["skip", "late"] = "skip"
     policy: Literal["fifo", "other"] = "fifo"
     split: bool = False
     layout: Literal["default", "shared-address-space"] = "default"
-    quiet_ps: tuple[int, ...] = ()
-    tolerance: float = 0.02
-    extra_windows: int = 0
-    wait_seconds: float = 0.0
     counters: bool = False
     causes: bool = False
 
@@ -72,7 +67,7 @@ class RunSettings:
 @frozen(kw_only=True)
 class Hog:
     """A thread above all tasks that spins on logical core ``core``, for ``length_ns`` of every
-    ``period_ns``, the first time ``start_ns`` after the start of a window."""
+    ``period_ns``, the first time ``start_ns`` after the start of a slot."""
 
     core: int
     start_ns: int = 0
@@ -93,7 +88,7 @@ class Injection:
     """What a positive control does to the tasks on purpose; only while all of them run together.
 
     Attributes:
-        delay_ns: Added to every job of task ``delay_task``.
+        delay_ns: Added to every ``delay_every``-th job of task ``delay_task``.
         hog: Spins above all tasks.
         move: Moves a task.
         fair_core: Logical core on which a best-effort thread spins beside the tasks.
@@ -101,22 +96,10 @@ class Injection:
 
     delay_ns: int = 0
     delay_task: int = 0
+    delay_every: int = 1
     hog: Hog | None = None
     move: Move | None = None
     fair_core: int | None = None
-
-
-@frozen(kw_only=True)
-class References:
-    """What the host probes show while the machine is quiet.
-
-    Attributes:
-        yardstick_ps: Per logical core.
-        cache_line_ps: Round trip per pair "a-b".
-    """
-
-    yardstick_ps: tuple[int, ...]
-    cache_line_ps: dict[str, int]
 
 
 @frozen
@@ -160,8 +143,13 @@ class Session(Protocol):
     def program(self) -> Path | None:
         """The built program, or None where nothing is built."""
 
-    def run(self, key: RunKey) -> RunOutcome:
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         """Runs one request of the batch, blocking; may be called again for the same key.
+
+        Args:
+            period_ppm: Periods, deadlines and offsets of all tasks are multiplied by it and divided
+                by a million: the same programs at another utilisation. The job table holds the
+                periods that were used.
 
         A run that fails is an outcome with an error. Raises TargetError when nothing more can be
         run at all (permission lost, machine gone). An interrupt (KeyboardInterrupt) is passed on
@@ -208,15 +196,6 @@ class Executor(Protocol):
         ``refused`` with its reason.
         """
 
-    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
-        """The noise floor, JSON values.
-
-        Keys: ``seconds`` it took; ``smallest_effect``, the smallest slowdown above 1 that can be
-        seen (None: undecided); ``basis``, one line on what that rests on; ``cores``, one dict per
-        core with ``core``, ``cpu``, ``lost_share`` (share of time in gaps), ``longest_gap_ns``;
-        ``controls``, a list of the dicts described under ``selftest``.
-        """
-
     def selftest(
         self,
         catalog: Catalog,
@@ -227,19 +206,12 @@ class Executor(Protocol):
     ) -> dict[str, Any]:
         """Controls whose answer is known, JSON values.
 
-        Keys: ``passed`` (False when any check failed), ``seconds``, ``noise`` (as above) and
+        Keys: ``passed`` (False when any check failed), ``seconds``, ``cores`` (a dict per core with
+        ``core``, ``cpu``, ``lost_share``, the share of time in gaps, and ``longest_gap_ns``) and
         ``checks``: dicts with ``name``, ``kind`` (``negative``: must show nothing; ``positive``:
         must be recovered), ``passed`` (None: undecided), ``value``, ``low``, ``high`` (accepted
         range, in ``unit``), ``unit`` and ``message``, one line. ``calibration`` None: it makes its
         own short one.
-        """
-
-    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
-        """The host probes on the quiet machine, for programs whose calibration is not its own.
-
-        Raises:
-            CalibrationError: The machine was not quiet long enough.
-            TargetError: Nothing can be run at all.
         """
 
     def open(

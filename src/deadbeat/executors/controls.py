@@ -82,8 +82,8 @@ class Observed:
 
 def _quiet_jobs(table: JobTable) -> NDArray[Any]:
     """Jobs of the windows beside which the runtime found the host quiet."""
-    off = (table.windows["flags"] & WINDOW_OFF) != 0
-    return np.asarray(table.jobs[~off[table.jobs["window"]]])
+    off = (table.slots["flags"] & WINDOW_OFF) != 0
+    return np.asarray(table.jobs[~off[table.jobs["slot"]]])
 
 
 def _spans(quiet_jobs: NDArray[Any], task: int, *, solo: bool) -> NDArray[Any]:

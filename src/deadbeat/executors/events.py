@@ -194,7 +194,7 @@ class Lateness:
     Attributes:
         tardiness_ns, response_share: Of a job that never finished: at least.
         job: Index of its record; of a row of jobs that never finished: the first of them.
-        until_ns: Its finish; of a row: that of the job it stood behind, else its window's end.
+        until_ns: Its finish; of a row: that of the job it stood behind, else its slot's end.
         skipped: Releases in the row; 0: a job that finished.
         blocker: Index of the job the row stood behind (itself where it was started); -1: none
             is known, or it finished.
@@ -218,17 +218,17 @@ class Lateness:
 
 
 def without_off(table: JobTable) -> JobTable:
-    """The table with no job counted in a window beside which the runtime found its host off."""
-    off = table.windows["flags"] & j.WINDOW_OFF != 0
+    """The table with no job counted in a slot beside which the runtime found its host off."""
+    off = table.slots["flags"] & j.WINDOW_OFF != 0
     if not off.any():
         return table
     jobs = table.jobs.copy()
-    jobs["flags"][off[jobs["window"]]] &= ~np.uint32(j.JOB_COUNTED)
+    jobs["flags"][off[jobs["slot"]]] &= ~np.uint32(j.JOB_COUNTED)
     return evolve(table, jobs=jobs)
 
 
 def worst_jobs(table: JobTable, count: int) -> list[Lateness]:
-    """The worst counted jobs of together windows, the worst first.
+    """The worst counted jobs of together slots, the worst first.
 
     Jobs of a task in a row that never finished are one entry: all of them stood behind the same.
     """
@@ -260,7 +260,7 @@ def worst_jobs(table: JobTable, count: int) -> list[Lateness]:
 
 def _unfinished(table: JobTable, counted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], ...]:
     """Of each row of counted jobs that never finished: its first, how many, the job that it stood
-    behind (-1: none is known) and when that ended, its window's end at the latest known."""
+    behind (-1: none is known) and when that ended, its slot's end at the latest known."""
     jobs, flags = table.jobs, table.jobs["flags"]
     never = counted & (flags & j.JOB_FINISHED == 0)
     started = flags & j.JOB_STARTED != 0
@@ -273,16 +273,16 @@ def _unfinished(table: JobTable, counted: NDArray[np.bool_]) -> tuple[NDArray[np
     behind = last[first]
     known = (behind >= 0) & _same(jobs[behind], jobs[first])
     ended = known & (flags[behind] & j.JOB_FINISHED != 0)
-    window_end = table.windows["end_ns"][jobs["window"][first]]
+    window_end = table.slots["end_ns"][jobs["slot"][first]]
     ends = np.where(ended, jobs["finish_ns"][behind], window_end)
     ends = np.maximum(ends, jobs["release_ns"][first])
     return first, lengths.astype(np.int64), np.where(known, behind, -1), ends
 
 
 def _same(some: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether jobs are of the same task and window."""
+    """Whether jobs are of the same task and slot."""
     found: NDArray[np.bool_] = some["task"] == others["task"]
-    found &= some["window"] == others["window"]
+    found &= some["slot"] == others["slot"]
     return found
 
 

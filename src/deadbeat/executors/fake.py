@@ -1,7 +1,7 @@
 """An executor without a machine: exact, deterministic, labelled ``simulated`` wherever it shows.
 
 No clock, no process, no root. Costs come from ``model.examples``; contention is a formula; what
-goes wrong on real machines (runs that fail, a host off its quiet mode, a crash, an interrupt) is
+goes wrong on real machines (runs that fail, a crash, an interrupt) is
 injected by ``Faults``. It exists for tests and demonstrations: it says nothing about any machine.
 """
 
@@ -21,8 +21,14 @@ from attrs import field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch, task_set_id
-from deadbeat.executors.base import Progress, References, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.tables import plan_windows, probe_rows, releases_in, task_rows
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+)
+from deadbeat.executors.tables import Timing, plan_slots, releases_in, task_rows, witness_rows
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError
@@ -36,7 +42,6 @@ from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
 _NO_KERNEL = "a simulated machine has no kernel to trace"
-_OFF_QUIET = (137, 100)
 
 
 @frozen(kw_only=True)
@@ -45,14 +50,12 @@ class Faults:
 
     Attributes:
         fail: Run text -> number of first attempts that fail.
-        off_quiet: Run text -> number of first attempts during which the host is off its quiet mode.
         interrupt_after, terminate_after, kill_after: The process sends itself SIGINT (SIGTERM,
             SIGKILL) in the run that follows so many runs.
         lose_after: The machine is lost (TargetError) in the run that follows so many runs.
     """
 
     fail: Mapping[str, int] = field(factory=dict)
-    off_quiet: Mapping[str, int] = field(factory=dict)
     interrupt_after: int | None = None
     terminate_after: int | None = None
     kill_after: int | None = None
@@ -158,18 +161,6 @@ class FakeExecutor:
             seconds=seconds,
         )
 
-    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
-        return {
-            "seconds": seconds,
-            "smallest_effect": 0.002,
-            "basis": "simulated: the jitter of the formula",
-            "cores": [
-                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
-                for core in range(self.cores)
-            ],
-            "controls": [_control("one-core-flat", "negative", 1.0, 0.99, 1.01)],
-        }
-
     def selftest(
         self,
         catalog: Catalog,
@@ -178,23 +169,19 @@ class FakeExecutor:
         seconds: float,
         progress: Progress,
     ) -> dict[str, Any]:
-        known = calibration or self.calibrate(
-            catalog, pool="quick", seconds=1, basis="warm", policy="fifo", progress=lambda _: None
-        )
         progress(1.0)
         return {
             "passed": True,
             "seconds": seconds,
-            "noise": self.noise(known, seconds=seconds),
+            "cores": [
+                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
+                for core in range(self.cores)
+            ],
             "checks": [
                 _control("one-core-flat", "negative", 1.0, 0.99, 1.01),
                 _control("injected-delay", "positive", 2.0, 1.98, 2.02),
             ],
         }
-
-    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
-        known = example_calibration({}, cores=self.cores)
-        return References(yardstick_ps=known.yardstick_ps, cache_line_ps=known.cache_line_ps)
 
     def open(
         self,
@@ -252,7 +239,7 @@ class FakeSession:
     ) -> None:
         """Nothing was put anywhere."""
 
-    def run(self, key: RunKey) -> RunOutcome:
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         faults, text = self.executor.faults, key.text
         attempts = self.executor._attempts
         self._break(sum(attempts.values()))
@@ -262,14 +249,12 @@ class FakeSession:
             return RunOutcome(
                 key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
             )
-        off_quiet = attempt < faults.off_quiet.get(text, 0)
         table = simulate(
             self.task_sets[key],
             self.settings,
-            cores=self.executor.cores,
             contention=self.executor.contention,
             salt=self.executor.salt,
-            off_quiet=off_quiet,
+            period_ppm=period_ppm,
         )
         if self.executor.files is None:
             return RunOutcome(key=key, table=table, trace=no_trace(self.settings))
@@ -299,15 +284,14 @@ def simulate(
     task_set: TaskSet,
     settings: RunSettings,
     *,
-    cores: int,
     contention: float,
     salt: int = 0,
-    off_quiet: bool = False,
+    period_ppm: int = UNSCALED_PPM,
 ) -> JobTable:
-    """The jobs of one run: together windows with solo windows between them.
+    """The jobs of one run.
 
     A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
-    contended share x (K - 1) in together windows, K being the cores with critical tasks: all M
+    contended share x (K - 1) in together slots, K being the cores with critical tasks: all M
     unless computation fills some, and that contends for nothing. Jobs of one core run in order of
     release.
     """
@@ -317,18 +301,20 @@ def simulate(
     rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
     beside = 1.0 + (task_set.cores - 1) * 0.01
     slowdowns = {True: beside + rivals * contention * shared, False: beside}
-    state = _OFF_QUIET if off_quiet else (1, 1)
-    windows = plan_windows(task_set, settings)
+    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
     rows: list[tuple[int, ...]] = []
-    for row in windows:
-        kind, alone = int(row["kind"]), int(row["task"])
-        solo = kind == j.WINDOW_SOLO
+    for slot in slots:
+        solo = int(slot["kind"]) == j.SLOT_SOLO
+        alone = int(slot["task"])
         tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
         for core in range(task_set.cores):
-            here = [(index, task) for index, task in tasks if task.core == core]
-            critical = any(task.critical for _, task in here)
-            factor = (1.0 if solo else slowdowns[critical]) * state[0] / state[1]
-            rows += _core_jobs(here, row, factor, settings, jitter)
+            here = [
+                (index, task, Timing.of(task, period_ppm))
+                for index, task in tasks
+                if task.core == core
+            ]
+            critical = any(task.critical for _, task, _ in here)
+            rows += _core_jobs(here, slot, 1.0 if solo else slowdowns[critical], settings, jitter)
     rows.sort(key=lambda job: (job[8], job[0]))
     jobs = np.array(rows, dtype=j.JOB_DTYPE)
     flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
@@ -338,49 +324,49 @@ def simulate(
             set_id=set_id,
             flags=flags | (j.RUN_SPLIT if settings.split else 0),
             clock_cost_ps=20_000,
-            measured_ns=int((windows["end_ns"] - windows["start_ns"]).sum()),
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
             setup_ns=1_000_000,
+            wall_ns=1_000_000 + int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
         ),
-        tasks=task_rows(task_set, settings, jobs),
-        windows=windows,
-        probes=probe_rows(windows, cores, state),
+        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
+        slots=slots,
+        probes=witness_rows(task_set, slots),
         jobs=jobs,
     )
 
 
 def _core_jobs(
-    tasks: Sequence[tuple[int, Task]],
-    window: Any,
+    tasks: Sequence[tuple[int, Task, Timing]],
+    slot: Any,
     factor: float,
     settings: RunSettings,
     jitter: np.random.Generator,
 ) -> list[tuple[int, ...]]:
-    """Jobs of the tasks of one core in one window, as tuples of JOB_DTYPE."""
-    start_ns, end_ns = int(window["start_ns"]), int(window["end_ns"])
+    """Jobs of the tasks of one core in one slot, as tuples of JOB_DTYPE."""
+    start_ns, end_ns = int(slot["start_ns"]), int(slot["end_ns"])
     releases = merge(
-        *(
-            [(release, index, nth, task) for nth, release in enumerate(releases_in(task, window))]
-            for index, task in tasks
-        )
-    )
-    free_ns = start_ns
+        *([(at, index, task, timing) for at in releases_in(timing, slot)]
+          for index, task, timing in tasks)
+    )  # fmt: skip
+    free_ns = int(slot["begin_ns"])
     busy_until: dict[int, int] = {}
     rows: list[tuple[int, ...]] = []
-    for release, index, nth, task in releases:
-        counted = nth >= settings.warmup_jobs and release + task.deadline_ns <= end_ns
+    for release, index, task, timing in releases:
+        counted = release >= start_ns and release + timing.deadline_ns <= end_ns
         flags = j.JOB_COUNTED if counted else 0
-        flags |= j.JOB_SOLO if int(window["kind"]) == j.WINDOW_SOLO else 0
+        flags |= j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0
         begin = max(release, free_ns) + _WAKE_UP_NS
         overrun = release < busy_until.get(index, 0)
-        if (overrun and settings.overrun == "skip") or begin >= end_ns + task.deadline_ns:
-            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, int(window["window"]))
+        if (overrun and settings.overrun == "skip") or begin >= end_ns + timing.deadline_ns:
+            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, int(slot["slot"]))
             rows.append((*never, flags | j.JOB_SKIPPED))
             continue
         span = round(task.cost_ps / 1000 * factor * (1 + 0.001 * jitter.standard_normal()))
         free_ns = busy_until[index] = begin + span
         split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0) if settings.split else (0,) * 5
         flags |= j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
-        rows.append((release, begin, begin + span, *split, index, int(window["window"]), flags))
+        rows.append((release, begin, begin + span, *split, index, int(slot["slot"]), flags))
     return rows
 
 
@@ -388,18 +374,18 @@ _COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-aft
 
 
 def parse_fake(text: str) -> FakeExecutor:
-    """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN,off-quiet=RUN``: the CLI's hidden seam.
+    """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN``: the CLI's hidden seam.
 
     ``contention`` and ``salt`` make campaigns of the same programs that differ by a known amount.
-    ``fail`` and ``off-quiet`` may be repeated; ``RUN*3`` means the first three attempts.
+    ``fail`` may be repeated; ``RUN*3`` means the first three attempts.
     """
     values: dict[str, Any] = {}
-    faults: dict[str, Any] = {"fail": {}, "off_quiet": {}}
+    faults: dict[str, Any] = {"fail": {}}
     for part in filter(None, text.removeprefix("fake").removeprefix(":").split(",")):
         key, _, value = part.partition("=")
         run, _, attempts = value.partition("*")
-        if key in ("fail", "off-quiet") and (attempts or "1").isdecimal():
-            faults[key.replace("-", "_")][run] = int(attempts or 1)
+        if key == "fail" and (attempts or "1").isdecimal():
+            faults["fail"][run] = int(attempts or 1)
         elif key in _COUNTED_FAULTS and value.isdecimal():
             faults[key.replace("-", "_")] = int(value)
         elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:

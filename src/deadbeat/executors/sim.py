@@ -19,9 +19,21 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.emit import emit_batch, task_set_id
-from deadbeat.executors.base import Progress, References, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+)
 from deadbeat.executors.fake import FakeExecutor, no_trace
-from deadbeat.executors.tables import plan_windows, probe_rows, task_rows
+from deadbeat.executors.tables import (
+    Timing,
+    plan_slots,
+    releases_in,
+    task_rows,
+    witness_rows,
+)
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
@@ -94,9 +106,6 @@ class SimExecutor:
         )
         return attrs.evolve(made_up, platform=self.describe())
 
-    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
-        return self._made_up.noise(calibration, seconds=seconds)
-
     def selftest(
         self,
         catalog: Catalog,
@@ -106,9 +115,6 @@ class SimExecutor:
         progress: Progress,
     ) -> dict[str, Any]:
         return self._made_up.selftest(catalog, calibration, seconds=seconds, progress=progress)
-
-    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
-        return self._made_up.references(catalog, seconds=seconds, policy=policy)
 
     def open(
         self,
@@ -155,34 +161,25 @@ class SimSession:
     ) -> None:
         """Nothing was put anywhere."""
 
-    def run(self, key: RunKey) -> RunOutcome:
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         table = simulate_run(
             self.task_sets[key],
             self.settings,
-            cores=self.executor.cores,
             policy=self.executor.policy,
+            period_ppm=period_ppm,
         )
         return RunOutcome(key=key, table=table, trace=no_trace(self.settings))
 
 
-def simulate_run(task_set: TaskSet, settings: RunSettings, *, cores: int, policy: str) -> JobTable:
-    """The jobs of one run, window by window; all windows of a kind are alike."""
-    windows = plan_windows(task_set, settings)
-    known: dict[tuple[int, int], NDArray[Any]] = {}
+def simulate_run(
+    task_set: TaskSet, settings: RunSettings, *, policy: str, period_ppm: int = UNSCALED_PPM
+) -> JobTable:
+    """The jobs of one run, slot by slot; each slot is simulated by itself."""
+    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
+    timings = [Timing.of(task, period_ppm) for task in task_set.tasks]
     parts = []
-    for window in windows:
-        alone, length = int(window["task"]), int(window["end_ns"] - window["start_ns"])
-        solo = int(window["kind"]) == j.WINDOW_SOLO
-        chosen = [alone] if solo else list(range(len(task_set.tasks)))
-        if (alone, length) not in known:
-            known[alone, length] = _window_jobs(task_set, chosen, length, settings, policy)
-        part = known[alone, length].copy()
-        part["window"] = window["window"]
-        part["flags"] |= j.JOB_SOLO if solo else 0
-        for column in ("release_ns", "start_ns", "finish_ns"):
-            happened = part[column] != j.NEVER
-            part[column][happened] += window["start_ns"]
-        parts.append(part)
+    for slot in slots:
+        parts.append(_slot_jobs(task_set, timings, slot, settings, policy))
     jobs = np.concatenate(parts)
     jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
     flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
@@ -191,29 +188,39 @@ def simulate_run(task_set: TaskSet, settings: RunSettings, *, cores: int, policy
         header=new_header(
             set_id=task_set_id(task_set),
             flags=flags | (j.RUN_SPLIT if settings.split else 0),
-            measured_ns=int((windows["end_ns"] - windows["start_ns"]).sum()),
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
+            wall_ns=int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
         ),
-        tasks=task_rows(task_set, settings, jobs),
-        windows=windows,
-        probes=probe_rows(windows, cores, (1, 1)),
+        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
+        slots=slots,
+        probes=witness_rows(task_set, slots),
         jobs=jobs,
     )
 
 
-def _window_jobs(
-    task_set: TaskSet, chosen: list[int], length_ns: int, settings: RunSettings, policy: str
+def _slot_jobs(
+    task_set: TaskSet,
+    timings: Sequence[Timing],
+    slot: Any,
+    settings: RunSettings,
+    policy: str,
 ) -> NDArray[Any]:
-    """Jobs released in [0, length) of the tasks ``chosen``, times relative to the window."""
+    """Jobs released in one slot, in no order."""
+    solo = int(slot["kind"]) == j.SLOT_SOLO
+    chosen = [int(slot["task"])] if solo else list(range(len(timings)))
+    begin_ns, start_ns, end_ns = (int(slot[n]) for n in ("begin_ns", "start_ns", "end_ns"))
+    length_ns = end_ns - begin_ns
     tasks = [
         BoundTask(
-            core=task.core,
-            priority=task.priority,
-            wcet_ns=max(1, round(task.cost_ps / 1000)),
-            period_ns=task.period_ns,
-            deadline_ns=task.deadline_ns,
-            offset_ns=task.offset_ns % task.period_ns,
+            core=task_set.tasks[index].core,
+            priority=task_set.tasks[index].priority,
+            wcet_ns=max(1, round(task_set.tasks[index].cost_ps / 1000)),
+            period_ns=timings[index].period_ns,
+            deadline_ns=timings[index].deadline_ns,
+            offset_ns=releases_in(timings[index], slot).start - begin_ns,
         )
-        for task in (task_set.tasks[index] for index in chosen)
+        for index in chosen
     ]
     behind = 2 * max(max(task.period_ns, task.deadline_ns) for task in tasks)
     found = simulate_jobs(
@@ -223,17 +230,18 @@ def _window_jobs(
         skip_overruns=settings.overrun == "skip",
         policy=policy,
     )
-    task, nth, release, start, finish, deadline = found[found[:, 2] < length_ns].T
+    task, _, release, start, finish, deadline = found[found[:, 2] < length_ns].T
     rows = np.zeros(len(task), dtype=j.JOB_DTYPE)
     rows["task"] = np.array(chosen)[task]
-    rows["release_ns"] = release
+    rows["slot"] = slot["slot"]
+    rows["release_ns"] = release + begin_ns
     ran = finish >= 0
-    rows["start_ns"] = np.where(ran, start, j.NEVER)
-    rows["finish_ns"] = np.where(ran, finish, j.NEVER)
+    rows["start_ns"] = np.where(ran, start + begin_ns, j.NEVER)
+    rows["finish_ns"] = np.where(ran, finish + begin_ns, j.NEVER)
     rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
-    rows["flags"] |= np.where(
-        (nth >= settings.warmup_jobs) & (deadline <= length_ns), j.JOB_COUNTED, 0
-    ).astype(np.uint32)
+    rows["flags"] |= j.JOB_SOLO if solo else 0
+    counted = (release + begin_ns >= start_ns) & (deadline <= length_ns)
+    rows["flags"] |= np.where(counted, j.JOB_COUNTED, 0).astype(np.uint32)
     if settings.split:
         cost = np.array([bound.wcet_ns for bound in tasks])[task]
         rows["cpu_ns"] = np.where(ran, cost, 0)

@@ -1,71 +1,154 @@
-"""The parts of a job table that executors without a machine have in common."""
+"""The parts of a job table that executors without a machine have in common.
+
+The timetable is the slow twin of runtime/src/plan.c, which explains its rule: tests compare lengths
+and numbers of slots. Orders differ: each side has a random generator of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.base import RunSettings
+from deadbeat.emit import task_set_id
+from deadbeat.executors.base import UNSCALED_PPM, RunSettings
 from deadbeat.model import jobs as j
-from deadbeat.model.examples import example_calibration
 from deadbeat.model.tasks import Task, TaskSet
 
-_BETWEEN_WINDOWS_NS = 200_000
+MS = 1_000_000
+#: As in runtime/src/plan.c.
+SLOT_PERIODS, LONG_PERIODS = 5, 50
+SLOT_MIN_NS, SLOT_MAX_NS = 5 * MS, 20 * MS
+SOLO_SAMPLE = 8
+ROUNDS_MIN = 4
 
 
-def plan_windows(task_set: TaskSet, settings: RunSettings) -> NDArray[Any]:
-    """Each together window is followed by a solo window of every task."""
-    count = len(task_set.tasks)
-    together_ns = round(settings.seconds * 1e9 / settings.windows)
-    solo_ns = round(settings.solo_seconds * 1e9 / (settings.windows * count))
-    plan = [(j.WINDOW_TOGETHER, 0xFFFF, together_ns)]
-    plan += [(j.WINDOW_SOLO, task, solo_ns) for task in range(count)]
-    rows = np.zeros(settings.windows * len(plan), dtype=j.WINDOW_DTYPE)
-    at_ns = _BETWEEN_WINDOWS_NS
-    for index, row in enumerate(rows):
-        kind, task, length_ns = plan[index % len(plan)]
-        row["window"], row["kind"], row["task"] = index, kind, task
-        row["start_ns"], row["end_ns"] = at_ns, at_ns + length_ns
-        at_ns += length_ns + _BETWEEN_WINDOWS_NS
-    return rows
+@frozen
+class Timing:
+    """Period, deadline and offset of a task in a run, and its C, ns."""
+
+    period_ns: int
+    deadline_ns: int
+    offset_ns: int
+    wcet_ns: int
+    core: int
+
+    @classmethod
+    def of(cls, task: Task, period_ppm: int = UNSCALED_PPM) -> Timing:
+        scaled = [
+            max(least, time_ns * period_ppm // UNSCALED_PPM)
+            for time_ns, least in ((task.period_ns, 1), (task.deadline_ns, 1), (task.offset_ns, 0))
+        ]
+        return cls(*scaled, task.wcet_ns, task.core)
 
 
-def releases_in(task: Task, window: Any) -> range:
-    """Release times of ``task`` in a window, ns."""
-    first = int(window["start_ns"]) + task.offset_ns % task.period_ns
-    return range(first, int(window["end_ns"]), task.period_ns)
+def is_overloaded(tasks: Sequence[Timing]) -> bool:
+    """Whether some core is asked for more time than it has."""
+    load: dict[int, float] = {}
+    for task in tasks:
+        load[task.core] = load.get(task.core, 0.0) + task.wcet_ns / task.period_ns
+    return max(load.values()) > 1.0 + 1e-6
 
 
-def task_rows(task_set: TaskSet, settings: RunSettings, jobs: NDArray[Any]) -> NDArray[Any]:
+def slot_lengths(
+    tasks: Sequence[Timing], chosen: Sequence[Timing], settings: RunSettings
+) -> tuple[int, int]:
+    """Warm-up and measured part of a slot in which ``chosen`` of ``tasks`` run, ns."""
+    slowest = max(task.period_ns for task in chosen)
+    longest = max(task.deadline_ns for task in chosen)
+    busiest: dict[int, int] = {}
+    for task in tasks:
+        busiest[task.core] = busiest.get(task.core, 0) + task.wcet_ns
+    settle = min(max(task.period_ns for task in tasks), 2 * max(busiest.values()))
+    warmup = max(settings.warmup_jobs * slowest, settle)
+    if settings.slot_periods:
+        length = settings.slot_periods * slowest
+    elif settings.overrun == "late" and is_overloaded(tasks):
+        length = LONG_PERIODS * slowest
+    else:
+        length = min(max(SLOT_PERIODS * slowest, SLOT_MIN_NS), SLOT_MAX_NS)
+    return warmup, max(length, slowest + longest)
+
+
+def round_count(lengths_ns: Sequence[int], together_ns: int, settings: RunSettings) -> int:
+    """Rounds of a run; ``lengths_ns``: of each task's solo slot, none without solo slots."""
+    sampled = min(len(lengths_ns), SOLO_SAMPLE)
+    mean_ns = sum(lengths_ns) // len(lengths_ns) if lengths_ns else 0
+    rounds = round(settings.seconds * 1e9) // (together_ns + sampled * mean_ns)
+    return max(rounds, ROUNDS_MIN, -(-len(lengths_ns) // SOLO_SAMPLE))
+
+
+def plan_slots(
+    task_set: TaskSet, settings: RunSettings, *, period_ppm: int = UNSCALED_PPM
+) -> NDArray[Any]:
+    """The timetable of a run: per round one slot together and one alone per sampled task."""
+    tasks = [Timing.of(task, period_ppm) for task in task_set.tasks]
+    together = slot_lengths(tasks, tasks, settings)
+    solo = [slot_lengths(tasks, [task], settings) for task in tasks] if settings.solo else []
+    random = np.random.default_rng(int(task_set_id(task_set)[:16], 16))
+    rounds = round_count([sum(pair) for pair in solo], sum(together), settings)
+    deck: list[int] = []
+    rows = []
+    at_ns = 0
+    for number in range(rounds):
+        drawn = []
+        while len(drawn) < min(len(solo), SOLO_SAMPLE):
+            deck = deck or random.permutation(len(solo)).tolist()
+            drawn.append(deck.pop())
+        slots = [(j.SLOT_TOGETHER, 0xFFFF, together)]
+        slots += [(j.SLOT_SOLO, task, solo[task]) for task in drawn]
+        for place in random.permutation(len(slots)):
+            kind, task, (warmup_ns, length_ns) = slots[place]
+            if rows and not solo:
+                warmup_ns = 0  # the slot before was of the same tasks
+            start_ns = at_ns + warmup_ns
+            rows.append((len(rows), kind, task, number, at_ns, start_ns, start_ns + length_ns))
+            at_ns = start_ns + length_ns
+    return np.array(rows, dtype=j.SLOT_DTYPE)
+
+
+def releases_in(task: Timing, slot: Any) -> range:
+    """Release times of ``task`` in a slot, ns: those of the one grid of the run."""
+    since = int(slot["begin_ns"]) - task.offset_ns
+    first = task.offset_ns + max(0, -(-since // task.period_ns)) * task.period_ns
+    return range(first, int(slot["end_ns"]), task.period_ns)
+
+
+def task_rows(
+    task_set: TaskSet,
+    settings: RunSettings,
+    jobs: NDArray[Any],
+    *,
+    period_ppm: int = UNSCALED_PPM,
+) -> NDArray[Any]:
     """Rows of TASK_DTYPE; ``jobs`` are sorted by task."""
     rows = np.zeros(len(task_set.tasks), dtype=j.TASK_DTYPE)
     realtime = settings.policy == "fifo"
     for index, (row, task) in enumerate(zip(rows, task_set.tasks, strict=True)):
+        timing = Timing.of(task, period_ppm)
         row["task"], row["core"], row["cpu"] = index, task.core, task.core
         row["policy"], row["priority"] = (1, task.priority) if realtime else (0, 0)
-        row["wcet_ns"], row["period_ns"] = task.wcet_ns, task.period_ns
-        row["deadline_ns"], row["offset_ns"] = task.deadline_ns, task.offset_ns
+        row["wcet_ns"], row["period_ns"] = timing.wcet_ns, timing.period_ns
+        row["deadline_ns"], row["offset_ns"] = timing.deadline_ns, timing.offset_ns
         row["first_job"] = np.searchsorted(jobs["task"], index)
         row["job_count"] = np.count_nonzero(jobs["task"] == index)
     return rows
 
 
-def probe_rows(windows: NDArray[Any], cores: int, state: tuple[int, int]) -> NDArray[Any]:
-    """The references of the calibration at every boundary, times the host's state."""
-    reference = example_calibration({}, cores=cores)
-    kinds = [(j.PROBE_YARDSTICK, c, c, ps) for c, ps in enumerate(reference.yardstick_ps)]
-    for pair, ps in reference.cache_line_ps.items():
-        low, high = pair.split("-")
-        kinds.append((j.PROBE_CACHE_LINE, int(low), int(high), ps))
-    ends = [int(start) - _BETWEEN_WINDOWS_NS // 2 for start in windows["start_ns"]]
-    ends.append(int(windows["end_ns"][-1]) + _BETWEEN_WINDOWS_NS // 2)
+def witness_rows(
+    task_set: TaskSet, slots: NDArray[Any], state: tuple[int, int] = (1, 1)
+) -> NDArray[Any]:
+    """A witness of every task of every slot, 1 us times the host's state."""
+    every = range(len(task_set.tasks))
     return np.array(
         [
-            (boundary, kind, a, b, at_ns, ps * state[0] // state[1])
-            for boundary, at_ns in enumerate(ends)
-            for kind, a, b, ps in kinds
+            (slot["slot"], j.PROBE_WITNESS, task_set.tasks[task].core, task, slot["end_ns"],
+             MS * state[0] // state[1])
+            for slot in slots
+            for task in (every if slot["kind"] == j.SLOT_TOGETHER else [int(slot["task"])])
         ],
         dtype=j.PROBE_DTYPE,
-    )
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``, versions 1 and 2."""
+"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``, versions 1 to 3."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HEADER_DTYPE = np.dtype(
         ("version", "<u4"),
         ("header_bytes", "<u4"),
         ("task_bytes", "<u4"),
-        ("window_bytes", "<u4"),
+        ("slot_bytes", "<u4"),
         ("probe_bytes", "<u4"),
         ("record_bytes", "<u4"),
         ("task_count", "<u4"),
-        ("window_count", "<u4"),
+        ("slot_count", "<u4"),
         ("probe_count", "<u4"),
         ("flags", "<u4"),
         ("job_count", "<u8"),
@@ -30,13 +30,17 @@ HEADER_DTYPE = np.dtype(
         ("measured_ns", "<u8"),
         ("setup_ns", "<u8"),
         ("set_id", "S64"),
-        ("waited_ns", "<i8"),
+        # the whole run, from the start of its processes; before version 3 the time it waited
+        ("wall_ns", "<i8"),
         # of version 2; zero in version 1
         ("detail_bytes", "<u4"),
         ("counter_bytes", "<u4"),
         ("detail_count", "<u8"),
         ("counter_count", "<u4"),
-        ("reserved", "V68"),
+        # of version 3; zero before
+        ("period_ppm", "<u4"),
+        ("seed", "<u8"),
+        ("reserved", "V56"),
     ]
 )
 TASK_DTYPE = np.dtype(
@@ -54,6 +58,18 @@ TASK_DTYPE = np.dtype(
         ("job_count", "<u8"),
     ]
 )
+SLOT_DTYPE = np.dtype(
+    [
+        ("slot", "<u2"),
+        ("kind", "<u2"),
+        ("task", "<u2"),
+        ("round", "<u2"),
+        ("begin_ns", "<i8"),
+        ("start_ns", "<i8"),
+        ("end_ns", "<i8"),
+    ]
+)
+#: Before version 3 a run was cut into windows, and some that met a slow host were repeated.
 WINDOW_DTYPE = np.dtype(
     [
         ("window", "<u2"),
@@ -66,7 +82,7 @@ WINDOW_DTYPE = np.dtype(
 )
 PROBE_DTYPE = np.dtype(
     [
-        ("boundary", "<u2"),
+        ("slot", "<u2"),  # before version 3: the window that follows
         ("kind", "<u2"),
         ("core_a", "<u2"),
         ("core_b", "<u2"),
@@ -85,7 +101,7 @@ JOB_DTYPE = np.dtype(
         ("voluntary_switches", "<u4"),
         ("involuntary_switches", "<u4"),
         ("task", "<u2"),
-        ("window", "<u2"),
+        ("slot", "<u2"),
         ("flags", "<u4"),
     ]
 )
@@ -101,11 +117,11 @@ DETAIL_DTYPE = np.dtype(
         ("flags", "<u2"),
     ]
 )
-#: One event of one task in one window of a run with ``counters``.
+#: One event of one task in one slot of a run with ``counters``.
 COUNTER_DTYPE = np.dtype(
     [
         ("task", "<u2"),
-        ("window", "<u2"),
+        ("slot", "<u2"),
         ("event", "<u2"),
         ("status", "<u2"),
         ("value", "<i8"),
@@ -114,11 +130,10 @@ COUNTER_DTYPE = np.dtype(
     ]
 )
 
-WINDOW_TOGETHER, WINDOW_SOLO = 0, 1
+SLOT_TOGETHER, SLOT_SOLO = 0, 1
+#: Version 3 has witnesses alone.
 PROBE_YARDSTICK, PROBE_CACHE_LINE, PROBE_WITNESS = 0, 1, 2
-#: A witness is a yardstick divided by this, and a clock read.
-WITNESS_PART = 16
-
+#: Before version 3: the host was slow beside the window, which may have been repeated.
 WINDOW_OFF = 1
 
 JOB_COUNTED = 1
@@ -167,18 +182,21 @@ RUN_ONE_PROCESS = 32
 
 @frozen(kw_only=True, eq=False)
 class JobTable:
-    """All jobs of one run of one task set, with the tasks, windows and host probes beside them.
+    """All jobs of one run of one task set, with its tasks, slots and host probes.
+
+    A slot runs from ``begin_ns`` (warm-up) over ``start_ns`` to ``end_ns``; slots of one round
+    have the same ``round``.
 
     Attributes:
         header: Scalar record of HEADER_DTYPE.
-        tasks, windows, probes, jobs: Record arrays of TASK_, WINDOW_, PROBE_ and JOB_DTYPE.
+        tasks, slots, probes, jobs: Record arrays of TASK_, SLOT_, PROBE_ and JOB_DTYPE.
         details: One record of DETAIL_DTYPE a job, or none at all: not recorded.
         counters: Records of COUNTER_DTYPE; none: not counted.
     """
 
     header: Any
     tasks: NDArray[Any]
-    windows: NDArray[Any]
+    slots: NDArray[Any]
     probes: NDArray[Any]
     jobs: NDArray[Any]
     details: NDArray[Any] = field(factory=lambda: np.zeros(0, DETAIL_DTYPE))

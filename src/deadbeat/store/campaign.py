@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ from deadbeat.store.jobfile import (
     find_cut,
     find_inconsistency,
     read_job_table,
-    read_window_count,
     write_job_table,
 )
 from deadbeat.store.keys import parse_run_key
@@ -48,7 +48,7 @@ FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 _CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
 _SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
-_REJECTED_NAME = re.compile(r"(.+)\.([0-9]+)\.jobs")
+_FIRST_ATTEMPT = re.compile(r"(.+)\.1\.jobs")
 
 
 @frozen(kw_only=True)
@@ -148,19 +148,6 @@ class CampaignStore(OwnedFolder):
         """
         path = self.path / "calibration.json"
         return read_calibration(path) if path.exists() else None
-
-    def save_noise(self, noise: dict[str, Any]) -> None:
-        with self.lock():
-            write_json(self.path / "noise.json", {"noise": noise})
-
-    def load_noise(self) -> dict[str, Any] | None:
-        """The noise floor; None before it was measured.
-
-        Raises:
-            DataError: Damaged or of another format.
-        """
-        path = self.path / "noise.json"
-        return self._read_part(path, "noise") if path.exists() else None
 
     def save_origin(self, origin: Origin) -> None:
         with self.lock():
@@ -299,31 +286,20 @@ class CampaignStore(OwnedFolder):
 
     def committed(self) -> set[RunKey]:
         """Runs that are finished and kept."""
-        return {key for path in _listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
+        kept = {key for path in _listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
+        return kept | self._first_attempts.keys()
 
-    def rejected_counts(self) -> dict[RunKey, int]:
-        """How many attempts of a run were off the quiet mode."""
-        counts: dict[RunKey, int] = {}
+    @cached_property
+    def _first_attempts(self) -> dict[RunKey, Path]:
+        """First attempts that an earlier version set aside, because its host was not quiet, and
+        replaced or gave up: a replacement was chosen by its outcome, the first attempt was not."""
+        found = {}
         for path in _listing(self.path / "rejected"):
-            match = _REJECTED_NAME.fullmatch(path.name)
+            match = _FIRST_ATTEMPT.fullmatch(path.name)
             key = _key_of(match[1], path) if match else None
             if key is not None:
-                counts[key] = counts.get(key, 0) + 1
-        return counts
-
-    def rejected_windows(self) -> dict[RunKey, int]:
-        """Windows of all attempts of a run that were rejected, from their headers alone.
-
-        Raises:
-            DataError: A file is damaged.
-        """
-        counts: dict[RunKey, int] = {}
-        for path in _listing(self.path / "rejected"):
-            match = _REJECTED_NAME.fullmatch(path.name)
-            key = _key_of(match[1], path) if match else None
-            if key is not None:
-                counts[key] = counts.get(key, 0) + read_window_count(path)
-        return counts
+                found[key] = path
+        return found
 
     def failed(self) -> dict[RunKey, dict[str, Any]]:
         """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
@@ -348,7 +324,8 @@ class CampaignStore(OwnedFolder):
         return next(filter(None, map(find_cut, paths)), None)
 
     def jobs_path(self, key: RunKey) -> Path:
-        return self.path / "jobs" / f"{key.text}.jobs"
+        """Where the jobs of ``key`` are, or will be."""
+        return self._first_attempts.get(key) or self.path / "jobs" / f"{key.text}.jobs"
 
     def table(self, key: RunKey) -> JobTable:
         """Jobs of the committed run ``key``.
@@ -395,21 +372,6 @@ class CampaignStore(OwnedFolder):
         with self.lock():
             self.traces.save(key, trace, severity)
 
-    def reject_file(self, key: RunKey, path: Path) -> Path:
-        """Keep the job file at ``path`` as an attempt off the quiet mode; it is moved."""
-        with self.lock():
-            target = self._rejected_target(key)
-            move_file(path, target)
-        return target
-
-    def reject_table(self, key: RunKey, table: JobTable) -> Path:
-        """Keep ``table`` as an attempt off the quiet mode."""
-        _require_consistent(key, table)
-        with self.lock():
-            target = self._rejected_target(key)
-            write_job_table(target, table)
-        return target
-
     def fail(self, key: RunKey, reason: str) -> None:
         """Record that ``key`` failed, and how often by now."""
         with self.lock(), storing(self.path):
@@ -437,15 +399,6 @@ class CampaignStore(OwnedFolder):
         with storing(target):
             target.parent.mkdir(exist_ok=True)
         return target
-
-    def _rejected_target(self, key: RunKey) -> Path:
-        folder = self.path / "rejected"
-        with storing(folder):
-            folder.mkdir(exist_ok=True)
-        number = 1
-        while (folder / f"{key.text}.{number}.jobs").exists():
-            number += 1
-        return folder / f"{key.text}.{number}.jobs"
 
 
 @frozen
@@ -485,20 +438,20 @@ def estimate_bytes(
     runs: int,
     jobs: int,
     tasks: int = 1,
-    windows: int = 1,
+    slots: int = 1,
     details: bool = False,
     counted: int = 0,
 ) -> int:
-    """Disk need of ``runs`` runs of ``jobs`` jobs each, rejected attempts not included.
+    """Disk need of ``runs`` runs of ``jobs`` jobs each.
 
-    A probe per core and pair at each boundary is counted as four a window. ``details``: the jobs
-    have them; ``counted``: pairs of a task and a window in which its perf events are counted.
+    ``details``: the jobs have them; ``counted``: pairs of a task and a slot in which its perf
+    events are counted.
     """
     one = j.HEADER_DTYPE.itemsize + 4 + jobs * j.JOB_DTYPE.itemsize
     one += jobs * j.DETAIL_DTYPE.itemsize if details else 0
     one += counted * len(j.COUNTER_EVENTS) * j.COUNTER_DTYPE.itemsize
     one += tasks * j.TASK_DTYPE.itemsize
-    one += windows * (j.WINDOW_DTYPE.itemsize + 4 * j.PROBE_DTYPE.itemsize)
+    one += slots * (j.SLOT_DTYPE.itemsize + tasks * j.PROBE_DTYPE.itemsize)
     return runs * one
 
 

@@ -22,22 +22,25 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.store.files import read_bytes, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
-VERSION = 2
-#: Written by earlier versions; read, and written again as it was.
-FIRST_VERSION = 1
+VERSION = 3
+#: Earlier versions are read: their windows become slots, their repeats are not counted.
+FIRST_VERSION, LAST_WITH_WINDOWS = 1, 2
 #: No time, cost or period in a file may exceed this: 73 years; differences then fit in int64.
 LIMIT_NS = 1 << 61
 #: No error number of a kernel exceeds this (MAX_ERRNO of Linux).
 ERRNO_MAX = 4095
 
 _HINT = "delete or move the file and repeat the campaign's command: only this run is measured again"
-_FIRST_SECTIONS = (
+_SECTIONS = (
     ("task", j.TASK_DTYPE),
-    ("window", j.WINDOW_DTYPE),
+    ("slot", j.SLOT_DTYPE),
     ("probe", j.PROBE_DTYPE),
     ("job", j.JOB_DTYPE),
+    ("detail", j.DETAIL_DTYPE),
+    ("counter", j.COUNTER_DTYPE),
 )
-_SECTIONS = (*_FIRST_SECTIONS, ("detail", j.DETAIL_DTYPE), ("counter", j.COUNTER_DTYPE))
+#: Version 1 ends with the jobs.
+_FIRST_SECTIONS = 4
 
 
 def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
@@ -46,7 +49,7 @@ def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
     Args:
         set_id: 64 hexadecimal digits.
         flags: RUN_ flags.
-        values: Any of epoch_ns, epoch_realtime_ns, clock_cost_ps, measured_ns, setup_ns.
+        values: Any other field of HEADER_DTYPE.
     """
     header = np.zeros((), dtype=j.HEADER_DTYPE)
     header["set_id"] = set_id.encode("ascii")
@@ -57,17 +60,13 @@ def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
 
 
 def job_file_buffers(table: JobTable) -> list[bytes]:
-    """The bytes of a job file, in order; sizes, counts and the checksum follow from the arrays.
-
-    A table that was read from a file of version 1 becomes such a file again.
-    """
+    """The bytes of a job file of the newest version, in order; sizes, counts and the checksum
+    follow from the arrays."""
     header = np.array(table.header, dtype=j.HEADER_DTYPE)
-    first = int(header["version"]) == FIRST_VERSION
-    first = first and not len(table.details) and not len(table.counters)
     header["magic"] = MAGIC
-    header["version"] = FIRST_VERSION if first else VERSION
+    header["version"] = VERSION
     header["header_bytes"] = j.HEADER_DTYPE.itemsize
-    sections = [(*of, _section(table, of[0])) for of in (_FIRST_SECTIONS if first else _SECTIONS)]
+    sections = [(*of, _section(table, of[0])) for of in _SECTIONS]
     for name, dtype, section in sections:
         header[_size_field(name)] = dtype.itemsize
         header[f"{name}_count"] = len(section)
@@ -90,7 +89,11 @@ def _size_field(section: str) -> str:
 
 
 def _sections_of(header: Any) -> tuple[tuple[str, np.dtype[Any]], ...]:
-    return _FIRST_SECTIONS if int(header["version"]) == FIRST_VERSION else _SECTIONS
+    version = int(header["version"])
+    if version > LAST_WITH_WINDOWS:
+        return _SECTIONS
+    old = ((name, j.WINDOW_DTYPE if name == "slot" else dtype) for name, dtype in _SECTIONS)
+    return tuple(old)[: _FIRST_SECTIONS if version == FIRST_VERSION else None]
 
 
 def write_job_table(path: Path, table: JobTable) -> None:
@@ -109,20 +112,6 @@ def read_job_table(path: Path) -> JobTable:
         DataError: Not a job file, of another version, truncated, damaged or inconsistent.
     """
     return parse_job_table(read_bytes(path, what="job file", hint=_HINT), name=str(path))
-
-
-def read_window_count(path: Path) -> int:
-    """Number of windows of ``path``, from its header alone.
-
-    Raises:
-        DataError: Not a job file, of another version, or truncated in its header.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(j.HEADER_DTYPE.itemsize + 4)  # no file is shorter
-    except OSError as error:
-        raise DataError(f"cannot read job file {path}: {error.strerror or error}", _HINT) from error
-    return int(_parse_header(data, str(path))["window_count"])
 
 
 def find_cut(path: Path) -> DataError | None:
@@ -169,11 +158,41 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
         count = int(header[f"{section}_count"])
         sections[f"{section}s"] = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
         offset += count * dtype.itemsize
+    if int(header["version"]) <= LAST_WITH_WINDOWS:
+        sections |= _slots_of_windows(sections["slots"], sections["jobs"])
     table = JobTable(header=header, **sections)
     problem = find_inconsistency(table)
     if problem:
         raise DataError(f"job file {name} is inconsistent: {problem}", _HINT)
     return table
+
+
+def _slots_of_windows(windows: NDArray[Any], jobs: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Windows of versions 1 and 2 as slots, and their jobs.
+
+    Each planned window counts once, whatever the host did beside it. A window off the quiet mode
+    that is followed by another of its kind and task was repeated: a repeat was chosen by its
+    outcome, so its jobs do not count. A round begins with each window together; the last one, which
+    no solo window follows, belongs to the round before.
+    """
+    slots = np.zeros(len(windows), dtype=j.SLOT_DTYPE)
+    for field in ("kind", "task", "start_ns", "end_ns"):
+        slots[field] = windows[field]
+    slots["slot"], slots["begin_ns"] = windows["window"], windows["start_ns"]
+    repeat = np.zeros(len(windows), dtype=np.bool_)
+    off = windows["flags"] & j.WINDOW_OFF != 0
+    same = (windows["kind"][1:] == windows["kind"][:-1]) & (
+        windows["task"][1:] == windows["task"][:-1]
+    )
+    repeat[1:] = off[:-1] & same
+    together = windows["kind"] == j.SLOT_TOGETHER
+    first = np.cumsum(together & ~repeat) - 1
+    solo = first[~together]
+    slots["round"] = np.clip(first, 0, solo.max() if len(solo) else None)
+    counted = jobs.copy()
+    known = jobs["slot"] < len(windows)  # what is not is reported as inconsistent
+    counted["flags"][known & repeat[np.where(known, jobs["slot"], 0)]] &= ~np.uint32(j.JOB_COUNTED)
+    return {"slots": slots, "jobs": counted}
 
 
 def _parse_header(data: bytes, name: str) -> Any:
@@ -213,8 +232,8 @@ def _problems(table: JobTable) -> Iterator[str]:
     if not (set_id.isascii() and set_id.decode("ascii").isprintable()):
         yield "the set's identifier is not text"
     yield from _task_problems(table.tasks, len(table.jobs))
-    yield from _window_problems(table.windows, len(table.tasks))
-    yield from _probe_problems(table.probes, len(table.windows))
+    yield from _slot_problems(table.slots, len(table.tasks))
+    yield from _probe_problems(table.probes, len(table.slots))
     if len(table.jobs):
         yield from _job_problems(table)
         yield from _time_problems(table.jobs)
@@ -240,22 +259,26 @@ def _task_problems(tasks: NDArray[Any], job_count: int) -> Iterator[str]:
         yield f"the tasks' job counts add up to {first}, not {job_count}"
 
 
-def _window_problems(windows: NDArray[Any], task_count: int) -> Iterator[str]:
-    if not np.array_equal(windows["window"], np.arange(len(windows))):
-        yield "windows are not numbered 0, 1, 2, ..."
-    if (windows["kind"] > j.WINDOW_SOLO).any():
-        yield "a window is neither together nor solo"
-    if (windows["task"][windows["kind"] == j.WINDOW_SOLO] >= task_count).any():
-        yield "a solo window names a task that does not exist"
-    if not (_within_limit(windows["start_ns"]) and _within_limit(windows["end_ns"])):
-        yield "a window's time is out of range"
-    if (windows["end_ns"] < windows["start_ns"]).any():
-        yield "a window ends before it starts"
+def _slot_problems(slots: NDArray[Any], task_count: int) -> Iterator[str]:
+    if not np.array_equal(slots["slot"], np.arange(len(slots))):
+        yield "slots are not numbered 0, 1, 2, ..."
+    if (slots["kind"] > j.SLOT_SOLO).any():
+        yield "a slot is neither together nor solo"
+    if (slots["task"][slots["kind"] == j.SLOT_SOLO] >= task_count).any():
+        yield "a solo slot names a task that does not exist"
+    if not (all(map(_within_limit, (slots[name] for name in ("begin_ns", "start_ns", "end_ns"))))):
+        yield "a slot's time is out of range"
+    if (slots["end_ns"] < slots["start_ns"]).any():
+        yield "a slot ends before it starts"
+    if (slots["start_ns"] < slots["begin_ns"]).any():
+        yield "a slot starts before it begins"
+    if (np.diff(slots["round"].astype(np.int64)) < 0).any():
+        yield "rounds are not in order"
 
 
-def _probe_problems(probes: NDArray[Any], window_count: int) -> Iterator[str]:
-    if (probes["boundary"] > window_count).any():
-        yield "a probe names a boundary that does not exist"
+def _probe_problems(probes: NDArray[Any], slot_count: int) -> Iterator[str]:
+    if (probes["slot"] > slot_count).any():
+        yield "a probe names a slot that does not exist"
     if (probes["kind"] > j.PROBE_WITNESS).any():
         yield "a probe is of an unknown kind"
     if (probes["value_ps"] >= LIMIT_NS).any():
@@ -263,21 +286,21 @@ def _probe_problems(probes: NDArray[Any], window_count: int) -> Iterator[str]:
 
 
 def _job_problems(table: JobTable) -> Iterator[str]:
-    jobs, windows = table.jobs, table.windows
+    jobs, slots = table.jobs, table.slots
     owners = np.repeat(table.tasks["task"], table.tasks["job_count"].astype(np.int64))
     if not np.array_equal(jobs["task"], owners):
         yield "a job names another task than the one it is filed under"
-    if jobs["window"].max() >= len(windows):
-        yield "a job names a window that does not exist"
+    if jobs["slot"].max() >= len(slots):
+        yield "a job names a slot that does not exist"
     flags = jobs["flags"]
     started = flags & j.JOB_STARTED != 0
     if ((flags & j.JOB_FINISHED != 0) & ~started).any():
         yield "a job finished without having started"
     if ((flags & j.JOB_SKIPPED != 0) & started).any():
         yield "a skipped job started"
-    in_solo_window = windows["kind"][jobs["window"]] == j.WINDOW_SOLO
+    in_solo_window = slots["kind"][jobs["slot"]] == j.SLOT_SOLO
     if not np.array_equal(flags & j.JOB_SOLO != 0, in_solo_window):
-        yield "a job's solo flag contradicts its window"
+        yield "a job's solo flag contradicts its slot"
 
 
 def _time_problems(jobs: NDArray[Any]) -> Iterator[str]:
@@ -322,12 +345,12 @@ def _counter_problems(table: JobTable) -> Iterator[str]:
         return
     if counters["task"].max() >= len(table.tasks):
         yield "a counter names a task that does not exist"
-    if counters["window"].max() >= len(table.windows):
-        yield "a counter names a window that does not exist"
+    if counters["slot"].max() >= len(table.slots):
+        yield "a counter names a slot that does not exist"
         return
-    windows = table.windows[counters["window"]]
-    if ((windows["kind"] == j.WINDOW_SOLO) & (windows["task"] != counters["task"])).any():
-        yield "a counter names a task that did not run in its window"
+    slots = table.slots[counters["slot"]]
+    if ((slots["kind"] == j.SLOT_SOLO) & (slots["task"] != counters["task"])).any():
+        yield "a counter names a task that did not run in its slot"
     if counters["event"].max() >= len(j.COUNTER_EVENTS):
         yield "a counter is of an unknown event"
     if counters["status"].max() > j.COUNTER_FAILED:
@@ -338,9 +361,9 @@ def _counter_problems(table: JobTable) -> Iterator[str]:
     for field in ("value", "enabled_ns", "running_ns"):
         if (counters[field] < 0).any() or not _within_limit(counters[field]):
             yield f"{field} of a counter is out of range"
-    place = counters["task"].astype(np.int64) << 32 | counters["window"].astype(np.int64) << 16
+    place = counters["task"].astype(np.int64) << 32 | counters["slot"].astype(np.int64) << 16
     if (np.diff(place | counters["event"]) <= 0).any():
-        yield "counters are not in the order of task, window and event"
+        yield "counters are not in the order of task, slot and event"
 
 
 def _within_limit(times_ns: NDArray[Any]) -> bool:
