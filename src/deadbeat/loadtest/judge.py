@@ -36,7 +36,7 @@ def not_held(setting: Setting, text: str | None) -> Problem:
 
 def _ran(ask: Ask, seen: Seen) -> list[Problem]:
     """Ordinary threads that did nothing: a result where the real-time thread has their only CPU."""
-    if not ask.normal or sum(seen.normal_units):
+    if not ask.normal or any(seen.normal_units):
         return []
     theirs = ask.cpus if ask.normal_cpus is None else ask.normal_cpus
     if ask.real_time and len(theirs) == 1 and ask.pin in (None, *theirs):

@@ -97,9 +97,7 @@ def load_problems(
         yield problem("other-work", text)
 
 
-def other_work(
-    load: Mapping[str, Any], circumstances: Mapping[str, Any], seconds: float
-) -> float:
+def other_work(load: Mapping[str, Any], circumstances: Mapping[str, Any], seconds: float) -> float:
     """CPUs of work beside a run that was neither its load's nor of its measuring threads.
 
     0.0 where it is no more than an engine's own start and end, and where it cannot be told from
