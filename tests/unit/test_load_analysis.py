@@ -10,8 +10,6 @@ from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, wai
 from deadbeat.analysis.load import figures_of
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import Gaps, LoadRun, Rounds
-from deadbeat.report.load_words import counting_lines
-from deadbeat.report.load_write import COLUMNS, cell_row
 
 DEADLINE = 15 * MS
 
@@ -99,25 +97,6 @@ def test_an_invalid_run_counts_nowhere() -> None:
     assert cell is not None
     assert (cell.runs, cell.invalid, cell.failures) == (1, 1, 0)
     assert summary.problems == ("invalid: 1 of 2 runs: wrong-priority, for example had fifo 50",)
-
-
-def test_what_invalid_runs_would_change_is_told() -> None:
-    wrong = Problem(name="wrong-priority", seriousness="invalid", text="had fifo 50")
-    bad = run_of(back_to_back([20 * MS] * 10), repeat=2, problems=(wrong,))
-    summary = summary_of_runs([run_of(back_to_back([10 * MS] * 10)), bad])
-    cell = summary.cell(4, "plain")
-    assert cell is not None and cell.counting_invalid is not None
-    would = cell.counting_invalid
-    assert (would.runs, would.response_max_ns) == (1, 20 * MS)
-    assert would.failures_per_s.value == pytest.approx(5.0)  # 10 and 0 in a second each
-    row = cell_row(cell)
-    assert set(row) == set(COLUMNS)
-    assert row["counting_invalid_response_max_ns"] == 20 * MS
-    (line,) = counting_lines(summary)
-    assert "counting the invalid run too, it would be 5.00" in line and "without: 0.00" in line
-    alone = summary_of_runs([bad])
-    assert "no other run counts" in counting_lines(alone)[0]
-    assert counting_lines(summary_of_runs([run_of(back_to_back([10 * MS] * 10))])) == []
 
 
 def test_verdicts_need_an_interval_off_zero() -> None:
