@@ -1,4 +1,4 @@
-"""Truth: docs/howto/measure-latency.md: what is invalid is measured again; the first valid counts."""
+"""Truth: docs/howto/measure-latency.md: what is invalid is measured again."""
 
 from __future__ import annotations
 

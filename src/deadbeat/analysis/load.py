@@ -369,7 +369,7 @@ def _verdict(effect: Effect, p: float) -> str:
 
 
 def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
-    """What is wrong with runs, with their number, the invalid first; `beside_load` says the rest."""
+    """What is wrong with runs, the invalid first; `beside_load` says the rest."""
     found = Counter(
         (problem.seriousness, problem.name)
         for run in runs
