@@ -374,7 +374,7 @@ def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
         (problem.seriousness, problem.name)
         for run in runs
         for problem in run.problems
-        if problem.name not in _BESIDE
+        if problem.name not in _BESIDE or not run.valid or run.machine.get("foreign_cpus") is None
     )
     example = {
         (problem.seriousness, problem.name): problem.text

@@ -27,11 +27,8 @@ def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem,
 def not_held(setting: Setting, text: str | None) -> Problem:
     """A setting of the condition that its file, which shows ``text``, no longer holds."""
     now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
-    return Problem(
-        name="setting-lost",
-        seriousness="invalid",
-        text=f"{setting.path} was set to {setting.value} and {now} after the run",
-    )
+    text = f"{setting.path} was set to {setting.value} and {now} after the run"
+    return problem("setting-lost", text, "invalid")
 
 
 def _ran(ask: Ask, seen: Seen) -> list[Problem]:
@@ -69,28 +66,18 @@ def _bandwidth(machine: dict[str, object]) -> list[Problem]:
     if before is None or after is None or before == after:
         return []
     text = f"sched_rt_runtime_us went from {before} to {after} while it was measured"
-    return [Problem(name="bandwidth-changed", seriousness="invalid", text=text)]
+    return [problem("bandwidth-changed", text, "invalid")]
 
 
 def _placed(ask: Ask, seen: Seen) -> list[Problem]:
     wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
     found = []
     if (seen.policy, seen.priority) != wanted:
-        found.append(
-            Problem(
-                name="wrong-priority",
-                seriousness="invalid",
-                text=f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}",
-            )
-        )
+        text = f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}"
+        found.append(problem("wrong-priority", text, "invalid"))
     if ask.pin is not None and seen.cpu != ask.pin:
-        found.append(
-            Problem(
-                name="wrong-placement",
-                seriousness="invalid",
-                text=f"the thread was bound to CPU {seen.cpu}, not {ask.pin}",
-            )
-        )
+        text = f"the thread was bound to CPU {seen.cpu}, not {ask.pin}"
+        found.append(problem("wrong-placement", text, "invalid"))
     if not rounds_inside(seen.rounds, seen.window_ns):
         found.append(problem("too-few-rounds", "the window holds no round", "invalid"))
     return found
