@@ -310,6 +310,14 @@ def test_an_invalid_run_is_in_no_picture_and_is_named():
     assert "9000" not in "".join(page.scripts[:1])
 
 
+def test_what_ran_beside_the_runs_stands_under_the_answer():
+    busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9}}
+    runs = [evolve(run_of([10, 20, 30], repeat=n), load=busy) for n in range(2)]
+    page = Page(render_latency(summarise_latency(runs), runs))
+    told = "2 of 2 runs had other work beside them (up to 90 % of a CPU); they count."
+    assert told in page.text.replace("\xa0", " ")
+
+
 def split_run() -> LatencyRun:
     made = {
         "interrupt": Histogram.of([1_000, 3_000]), "wake_up": Histogram.of([2_000, 2_000]),

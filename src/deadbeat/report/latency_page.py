@@ -63,7 +63,8 @@ def render_latency(
             "head_facts": parts.definitions(words.head_facts(summary, machine)),
             "sentence": parts.together(words.sentence(summary)),
             "tail_sentences": "".join(
-                f"<p>{parts.together(text)}</p>" for text in words.tail_sentences(summary)
+                f"<p>{parts.together(text)}</p>"
+                for text in (*words.tail_sentences(summary), *_beside(summary))
             ),
             "answers": parts.listed(
                 (_answer(load, lines) for load, lines in words.answers(summary)), "answers groups"
@@ -128,11 +129,13 @@ def _tail(summary: LatencySummary) -> str:
     return made
 
 
+def _beside(summary: LatencySummary) -> tuple[str, ...]:
+    return (f"{summary.beside}.",) if summary.beside else ()
+
+
 def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     invalid, warnings = words.invalid_rows(summary), words.warning_rows(runs)
     made = f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count.</p>"
-    if summary.beside:
-        made += f"<p>{escape(summary.beside)}.</p>"
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")
         made += f"<h3>Runs that do not count</h3>{parts.scrolled(table, 'Invalid runs')}"
