@@ -312,7 +312,7 @@ def test_an_invalid_run_is_in_no_picture_and_is_named():
 
 def test_what_ran_beside_the_runs_stands_under_the_answer():
     busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9}}
-    runs = [evolve(run_of([10, 20, 30], repeat=n), load=busy) for n in range(2)]
+    runs = [evolve(run_of([10, 20], repeat=n), seconds=2.0, load=busy) for n in range(2)]
     page = Page(render_latency(summarise_latency(runs), runs))
     told = "2 of 2 runs had other work beside them (up to 90 % of a CPU); they count."
     assert told in page.text.replace("\xa0", " ")
