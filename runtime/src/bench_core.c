@@ -11,9 +11,9 @@
 #define REPEATS_MAX 5000
 #define MEASURED_VISITS 4 /* of a group, after one that warms it up */
 #define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
-#define QUIET_TRIES 20
-#define QUIET_PART 50    /* within a fiftieth */
-#define CONTROL_LOOPS 10 /* about as long as a block */
+#define LEAD_IN_NS (100 * INT64_C(1000))     /* after idle, alone as beside others */
+#define CROWD_BOUND_NS (20 * DB_MILLISECOND) /* a core that does not come is not waited for any longer */
+#define CONTROL_LOOPS 5                      /* about as long as a block */
 #define QUICK_YARDSTICK_LOOPS 3
 #define CALIBRATION_PRIORITY 70
 
@@ -25,32 +25,37 @@ struct bench_worker {
     struct db_context *contexts;
     uint16_t *order; /* entries in the order of this pass */
     uint32_t position;
-    uint32_t passes;
     uint64_t random;
-    uint64_t quiet_ps;
     unsigned char *scrub;
     uint64_t thread;
 };
 
+/* Blocks beside other cores are of the smallest entry of a class. */
+static bool needed(const struct bench_worker *w, uint32_t entry)
+{
+    return w->bench->entries[entry].first_of_class || is_visited(w->bench, w->index);
+}
+
 static bool usable(const struct bench_worker *w, uint32_t entry)
 {
-    return w->core->state[entry].error == 0;
+    return needed(w, entry) && w->core->state[entry].error == 0;
 }
 
 /* Contexts lie one after the other as they do in a task. Each on pages of its own would start at
  * the same offset as the object it uses, and loads would wait for stores 4 KiB away. */
-static unsigned char *context_memory(const struct bench *b)
+static unsigned char *context_memory(const struct bench_worker *w)
 {
+    const struct entry *entries = w->bench->entries;
     size_t bytes = DB_CACHE_LINE;
-    for (uint32_t i = 0; i < b->entry_count; i++)
-        bytes += context_bytes(b->entries[i].fragment, b->entries[i].size);
+    for (uint32_t i = 0; i < w->bench->entry_count; i++)
+        bytes += needed(w, i) ? context_bytes(entries[i].fragment, entries[i].size) : 0;
     return port_map(bytes, 0);
 }
 
 static void set_up_contexts(struct bench_worker *w)
 {
     struct bench *b = w->bench;
-    unsigned char *memory = context_memory(b);
+    unsigned char *memory = context_memory(w);
     for (uint32_t i = 0; i < b->entry_count; i++) {
         const struct entry *entry = &b->entries[i];
         struct db_resource *r = entry->fragment->kind == DB_SY ? &w->core->resources[entry->resource] : NULL;
@@ -59,7 +64,7 @@ static void set_up_contexts(struct bench_worker *w)
                 memory ? context_setup(&w->contexts[i], memory + DB_CACHE_LINE, entry->size,
                                        b->options->seed + i * 7919u + w->index, r, 0, entry->fragment)
                        : ENOMEM;
-        if (memory)
+        if (memory && needed(w, i))
             memory += context_bytes(entry->fragment, entry->size);
     }
 }
@@ -103,7 +108,7 @@ static void shuffle(struct bench_worker *w)
         w->order[k] = kept;
     }
     w->position = 0;
-    w->passes++;
+    w->core->passes++;
 }
 
 struct visit_item {
@@ -187,21 +192,6 @@ static void visit_group(struct bench_worker *w, const struct visit_item *group, 
     }
 }
 
-/* A visit beside a busy neighbour would be rejected: waits a little for a quiet moment instead.
- * What quiet is, is the fastest yardstick of this core so far; if that was a rare state, the
- * bound lets the visits go on. */
-static void await_quiet_moment(struct bench_worker *w)
-{
-    for (int tries = 0; tries < QUIET_TRIES; tries++) {
-        uint64_t now = yardstick_ps(QUICK_YARDSTICK_LOOPS);
-        if (now < w->quiet_ps || w->quiet_ps == 0)
-            w->quiet_ps = now;
-        if (now - w->quiet_ps <= w->quiet_ps / QUIET_PART)
-            return;
-        port_sleep_until_ns(port_now_ns() + DB_MILLISECOND);
-    }
-}
-
 static void visit(struct bench_worker *w)
 {
     struct visit_item group[GROUP_MAX];
@@ -210,23 +200,53 @@ static void visit(struct bench_worker *w)
     for (int i = 0; count && i < visits; i++) {
         /* at task cadence: 1 to 5 ms of sleep before each */
         port_sleep_until_ns(port_now_ns() + DB_MILLISECOND + (int64_t)(db_random(&w->random) % 4000000));
-        await_quiet_moment(w);
         visit_group(w, group, count, i > 0 || w->bench->options->cold);
         w->core->rounds++;
     }
 }
 
+static bool lacks(atomic_uint *count, const struct bench_crowd *crowd)
+{
+    return atomic_load(count) < crowd->expected;
+}
+
+/* A block that lies wholly beside the others': each core works before it until all are there, and
+ * after it until all have finished, so that neither a late wake-up nor a stall ends the overlap. */
+static void time_block(struct bench_worker *w, enum bench_phase phase, void (*run)(struct db_context *),
+                       struct db_context *context, uint32_t repeats)
+{
+    struct bench_crowd *crowd = w->bench->crowd;
+    struct bench_span span = {.from_ns = port_now_ns()};
+    int64_t now;
+    atomic_fetch_add(&crowd->arrived[phase], 1);
+    do {
+        run(context);
+        now = port_now_ns();
+    } while (now < span.from_ns + LEAD_IN_NS ||
+             (lacks(&crowd->arrived[phase], crowd) && now < span.from_ns + CROWD_BOUND_NS));
+    span.begin_ns = port_now_ns();
+    repeat(run, context, repeats);
+    span.end_ns = port_now_ns();
+    atomic_fetch_add(&crowd->finished[phase], 1);
+    while (lacks(&crowd->finished[phase], crowd) && port_now_ns() < span.end_ns + CROWD_BOUND_NS)
+        run(context);
+    span.until_ns = port_now_ns();
+    w->core->spans[phase] = span;
+}
+
+static void compute(struct db_context *unused)
+{
+    (void)unused;
+    (void)yardstick_block_ns(1);
+}
+
 static void block(struct bench_worker *w)
 {
     uint32_t entry = w->core->entry;
-    void (*run)(struct db_context *) = w->bench->entries[entry].fragment->run;
     int64_t repeats = PARALLEL_BLOCK_NS / estimate_ns(w, entry) + 1;
-    port_sleep_until_ns(w->core->start_ns);
-    repeat(run, &w->contexts[entry], 8);
-    int64_t start = port_now_ns();
-    repeat(run, &w->contexts[entry], (uint32_t)repeats);
-    w->core->block_ns = port_now_ns() - start;
-    w->core->control_ns = yardstick_block_ns(CONTROL_LOOPS);
+    time_block(w, PHASE_ENTRY, w->bench->entries[entry].fragment->run, &w->contexts[entry],
+               (uint32_t)repeats);
+    time_block(w, PHASE_CONTROL, compute, NULL, CONTROL_LOOPS);
 }
 
 static void check_contexts(struct bench_worker *w)
@@ -253,7 +273,7 @@ static void obey(struct bench_worker *w)
         block(w);
         break;
     case BENCH_PING:
-        w->core->block_ns = (int64_t)ping(&w->bench->meeting->ball);
+        w->core->trip_ps = ping(&w->bench->meeting->ball);
         break;
     default:
         pong(&w->bench->meeting->ball);
