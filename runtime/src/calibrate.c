@@ -224,11 +224,21 @@ static uint32_t parallel_rounds(uint32_t cores)
     return rounds > PARALLEL_ROUNDS_LEAST ? rounds : PARALLEL_ROUNDS_LEAST;
 }
 
+/* Logical cores that share a CPU take turns: nothing of theirs runs at once. */
+static bool have_own_cpus(const struct options *o)
+{
+    for (uint32_t c = 1; c < o->cpu_count; c++)
+        for (uint32_t k = 0; k < c; k++)
+            if (o->cpus[k] == o->cpus[c])
+                return false;
+    return o->cpu_count > 1;
+}
+
 /* For each class that can be local to a core: is it as fast on all cores at once as alone? Every round
  * takes all classes, so that a burst of the host meets them all. */
 static bool parallel_blocks(struct bench *b, struct db_parallel_row *rows, uint64_t *count)
 {
-    uint32_t rounds = b->options->cpu_count > 1 ? parallel_rounds(b->options->cpu_count) : 0;
+    uint32_t rounds = have_own_cpus(b->options) ? parallel_rounds(b->options->cpu_count) : 0;
     for (uint32_t round = 0; round < rounds; round++)
         for (uint32_t i = 0; i < b->entry_count; i++) {
             bool ok = b->entries[i].first_of_class;
