@@ -9,8 +9,7 @@ from attrs import field, frozen
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry, Task
 
-
-#: A class competes for more than its object above this ratio (measurement.md, "Layout of a run").
+#: A class competes for more than its object above this ratio (measurement.md).
 PARALLEL_RATIO_MAX = 1.03
 #: The use by whose cost the precision of an entry is told.
 REFERENCE_USE_PS = 10_000_000

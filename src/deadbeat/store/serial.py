@@ -44,7 +44,7 @@ def converter() -> Converter:
 
 
 def _old_ratio(ratio: float) -> ParallelRatio:
-    """Calibrations of version 0.x before the interval held the number alone."""
+    """What a calibration held before ratios had an interval."""
     return ParallelRatio(ratio=ratio, low=ratio, high=ratio, rounds=0)
 
 

@@ -130,9 +130,7 @@ class Synthesiser:
             if str(entry) in self._calibration.costs and str(entry) not in self._calibration.refused
         )
 
-    def _usable_classes(
-        self, pool: _Pool, least: int, drawn: Sequence[Outline]
-    ) -> list[str]:
+    def _usable_classes(self, pool: _Pool, least: int, drawn: Sequence[Outline]) -> list[str]:
         """SY classes that this task set may use, sorted: the same at every number of cores.
 
         A class without a parallel form would stay contended at every contended ratio, so it is
