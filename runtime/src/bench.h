@@ -28,6 +28,13 @@ struct bench_crowd {
     uint32_t expected;
 };
 
+/* The entries in random order, which the cores of a kind go through together: as long as on one core. */
+struct bench_pass {
+    uint32_t position;
+    uint32_t count; /* of passes, the one begun included */
+    uint16_t order[];
+};
+
 /* What one core's process owns and does. */
 struct bench_core {
     alignas(DB_CACHE_LINE) atomic_uint generation;
@@ -36,7 +43,7 @@ struct bench_core {
     struct bench_span spans[PHASES]; /* its result */
     uint64_t trip_ps;                /* of a ping */
     uint32_t rounds;                 /* how often the core was visited */
-    uint32_t passes;                 /* over all entries, the one begun included */
+    uint32_t kind;
     struct db_resource *resources;
     struct db_entry_row *state;    /* [entry_count] */
     struct db_sample_row *samples; /* [sample_capacity] */
@@ -51,8 +58,10 @@ struct bench {
     struct rendezvous *meeting;
     struct bench_crowd *crowd;
     struct bench_core *cores;
-    const int *visited; /* cores in the order of their visits, again and again */
+    const int *visited; /* cores in the order of their visits, again and again; their kinds take turns */
     uint32_t visited_count;
+    uint32_t kind_count;
+    struct bench_pass **passes; /* [kind_count] */
     struct entry *entries;
     uint32_t entry_count;
     uint32_t resource_count;

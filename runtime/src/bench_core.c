@@ -23,8 +23,6 @@ struct bench_worker {
     struct bench_core *core;
     uint32_t index;
     struct db_context *contexts;
-    uint16_t *order; /* entries in the order of this pass */
-    uint32_t position;
     uint64_t random;
     unsigned char *scrub;
     uint64_t thread;
@@ -99,16 +97,16 @@ static uint32_t draw_repeats(struct bench_worker *w, uint32_t entry)
     return repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : (uint32_t)repeats;
 }
 
-static void shuffle(struct bench_worker *w)
+static void shuffle(struct bench_worker *w, struct bench_pass *pass)
 {
     for (uint32_t i = w->bench->entry_count; i > 1; i--) {
         uint32_t k = (uint32_t)(db_random(&w->random) % i);
-        uint16_t kept = w->order[i - 1];
-        w->order[i - 1] = w->order[k];
-        w->order[k] = kept;
+        uint16_t kept = pass->order[i - 1];
+        pass->order[i - 1] = pass->order[k];
+        pass->order[k] = kept;
     }
-    w->position = 0;
-    w->core->passes++;
+    pass->position = 0;
+    pass->count++;
 }
 
 struct visit_item {
@@ -119,22 +117,23 @@ struct visit_item {
 /* The next entries of this pass that together last about as long as a job. */
 static uint32_t next_group(struct bench_worker *w, struct visit_item *group)
 {
+    struct bench_pass *pass = w->bench->passes[w->core->kind];
     uint32_t count = 0;
     int64_t total = 0;
-    while (w->position < w->bench->entry_count && count < GROUP_MAX) {
-        uint16_t entry = w->order[w->position];
+    if (pass->count == 0 || pass->position == w->bench->entry_count)
+        shuffle(w, pass);
+    while (pass->position < w->bench->entry_count && count < GROUP_MAX) {
+        uint16_t entry = pass->order[pass->position];
         uint32_t repeats = draw_repeats(w, entry);
         int64_t cost = estimate_ns(w, entry) * (1 + (int64_t)repeats);
         if (count && total + cost > GROUP_NS)
             break;
-        w->position++;
+        pass->position++;
         if (!usable(w, entry))
             continue;
         group[count++] = (struct visit_item){entry, repeats};
         total += cost;
     }
-    if (w->position == w->bench->entry_count)
-        shuffle(w);
     return count;
 }
 
@@ -287,7 +286,6 @@ static void *worker_main(void *argument)
         port_minimal_timer_slack();
     set_up_contexts(w);
     estimate(w);
-    shuffle(w);
     say_done(w->bench->meeting);
     for (unsigned seen = 0;; seen++) {
         while (atomic_load(&w->core->generation) == seen)
@@ -312,11 +310,8 @@ static struct bench_worker *new_worker(struct bench *b, uint32_t index)
     w->index = index;
     w->random = db_seed_state(b->options->seed ^ (index * UINT64_C(0x9E3779B97F4A7C15)));
     w->contexts = port_map((b->entry_count + 1) * sizeof *w->contexts, 0);
-    w->order = port_map((b->entry_count + 1) * sizeof *w->order, 0);
     w->scrub = scrub ? port_map(scrub, 0) : NULL;
-    for (uint32_t i = 0; w->order && i < b->entry_count; i++)
-        w->order[i] = (uint16_t)i;
-    return w->contexts && w->order && (w->scrub || !scrub) ? w : NULL;
+    return w->contexts && (w->scrub || !scrub) ? w : NULL;
 }
 
 static bool start_worker(struct bench *b, uint32_t index, struct bench_worker **started)

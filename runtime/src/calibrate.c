@@ -125,19 +125,20 @@ bool is_visited(const struct bench *b, uint32_t core)
     return false;
 }
 
-/* For the time asked, and at least until every core has visited every entry. */
+/* For the time asked, and at least until every kind of core has visited every entry. */
 static bool visits_go_on(const struct bench *b, int64_t end)
 {
-    bool all_met = true;
-    for (uint32_t i = 0; i < b->visited_count; i++)
-        all_met = all_met && b->cores[b->visited[i]].passes > 1;
-    return port_now_ns() < end || !all_met;
+    for (uint32_t kind = 0; kind < b->kind_count; kind++)
+        if (b->passes[kind]->count < 2)
+            return true;
+    return port_now_ns() < end;
 }
 
 static bool visits(struct bench *b)
 {
     int64_t start = port_now_ns(), end = start + b->options->seconds_ns, told = start;
     for (uint32_t turn = 0; turn || visits_go_on(b, end); turn = (turn + 1) % b->visited_count) {
+        b->cores[b->visited[turn]].kind = turn % b->kind_count;
         tell_core(b, (uint32_t)b->visited[turn], BENCH_VISIT);
         if (!wait_done(b->meeting, 1))
             return false;
@@ -307,13 +308,27 @@ static uint64_t sample_capacity(const struct bench *b, uint32_t core)
     return turns ? share * 8 + (uint64_t)b->entry_count * 40 : 0;
 }
 
+static bool lay_out_passes(struct bench *b)
+{
+    b->passes = port_map(b->kind_count * sizeof(struct bench_pass *), 0);
+    bool ok = b->passes;
+    for (uint32_t kind = 0; ok && kind < b->kind_count; kind++) {
+        struct bench_pass *pass = port_map(sizeof *pass + (b->entry_count + 1) * sizeof *pass->order, 1);
+        b->passes[kind] = pass;
+        ok = pass;
+        for (uint32_t i = 0; ok && i < b->entry_count; i++)
+            pass->order[i] = (uint16_t)i;
+    }
+    return ok;
+}
+
 static bool lay_out(struct bench *b)
 {
     uint32_t cores = b->options->cpu_count;
     b->meeting = port_map(sizeof *b->meeting, 1);
     b->crowd = port_map(sizeof *b->crowd, 1);
     b->cores = port_map(cores * sizeof *b->cores, 1);
-    bool ok = b->meeting && b->crowd && b->cores;
+    bool ok = b->meeting && b->crowd && b->cores && lay_out_passes(b);
     for (uint32_t c = 0; ok && c < cores; c++) {
         struct bench_core *core = &b->cores[c];
         core->resources = port_map((b->resource_count + 1) * sizeof *core->resources, 1);
@@ -356,6 +371,7 @@ static void choose_visited(struct bench *b)
         all[c] = (int)c;
     b->visited = b->options->visit_count ? b->options->visit : all;
     b->visited_count = b->options->visit_count ? b->options->visit_count : b->options->cpu_count;
+    b->kind_count = b->options->kinds;
 }
 
 static struct db_parallel_row *parallel_memory(const struct bench *b)

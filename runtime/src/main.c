@@ -135,6 +135,8 @@ int main(int count, char **words)
     struct options o = {
         .windows = 2,
         .warmup = 1,
+        .kinds = 1,
+        .participants = 1,
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
         .bound_ns = DB_LONGEST_NS,

@@ -144,6 +144,7 @@ static const struct number {
     {"--warmup", SMALL, offsetof(struct options, warmup), 0, MAX_WARMUP},
     {"--tolerance-ppm", SMALL, offsetof(struct options, tolerance_ppm), 0, UINT32_MAX},
     {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},
+    {"--kinds", SMALL, offsetof(struct options, kinds), 1, DB_MAX_CORES},
     {"--participants", SMALL, offsetof(struct options, participants), 1, UINT16_MAX},
     {"--inject-task", INDEX, offsetof(struct options, inject.delay_task), -1, UINT16_MAX},
     {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},

@@ -72,6 +72,7 @@ struct options {
     uint64_t seed;
     int visit[DB_MAX_CORES]; /* calibration: cores whose costs are measured, by turns; none: all */
     uint32_t visit_count;
+    uint32_t kinds;        /* calibration: of cores, which take turns in --visit */
     uint32_t participants; /* try: of the largest object there will be */
     bool cold;
     size_t scrub_bytes; /* cold: how much memory is read to empty the caches */

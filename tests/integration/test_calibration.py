@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 from helpers.hardware import LOCK_WAIT
 
-from deadbeat.catalog import load_catalog
+from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.calibration import CORES_VISITED
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.calibration import Calibration
 
 pytestmark = pytest.mark.hardware
 CATALOG = load_catalog()
+TWO_CORES = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="on one core nothing runs at once"
+)
+#: A fragment that claims to be local to a core, and is not.
+CROSSING = Path(__file__).parents[1] / "pools" / "crossing"
 
 
-def calibrated(executor: HardwareExecutor, *, participants: int = 1) -> Calibration:
+def calibrated(executor: HardwareExecutor, catalog: Catalog = CATALOG) -> Calibration:
     try:
         return executor.calibrate(
-            CATALOG,
+            catalog,
             pool="quick",
             seconds=1.0,
             basis="warm",
             policy="other",
             progress=lambda _: None,
-            participants=participants,
         )
     finally:
         executor.close()
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="on one core nothing runs at once")
+@TWO_CORES
 def test_a_second_is_enough_for_every_cost_and_every_class() -> None:
     found = calibrated(HardwareExecutor(lock_wait=LOCK_WAIT))
     assert {text.split("/")[0] for text in found.refused} == {"mutex_inherit"}  # policy other
@@ -42,6 +47,12 @@ def test_a_second_is_enough_for_every_cost_and_every_class() -> None:
     }
     assert set(found.parallel_ratio) == classes
     assert found.compute_parallel_ratio is not None
+
+
+@TWO_CORES
+def test_a_class_whose_objects_are_not_local_is_refuted() -> None:
+    executor = HardwareExecutor(lock_wait=LOCK_WAIT, pools=CROSSING)
+    assert calibrated(executor, load_catalog(CROSSING)).parallel_ratio["crossing"].refutes
 
 
 def test_forty_cores_are_visited_as_eight_and_cost_the_same() -> None:

@@ -355,6 +355,7 @@ class HardwareExecutor:
     ) -> Samples:
         """Visits of ``entries`` for about ``seconds``."""
         out = f"{self._target.folder}/samples"
+        kinds = self._kinds()
         options = {
             "--entries": self._put_entries(entries),
             "--out": out,
@@ -363,7 +364,8 @@ class HardwareExecutor:
             "--cold": str(int(cold)),
             "--scrub-bytes": str(self._scrub_bytes()),
             "--one-process": str(int(layout == "shared-address-space")),
-            "--visit": ",".join(map(str, visits_of(self._kinds()))),
+            "--visit": ",".join(map(str, visits_of(kinds))),
+            "--kinds": str(len(set(kinds))),
         }
         with self._start("calibrate", policy, options) as process:
             for line in self._lines(process, timeout=3 * seconds + 180):
