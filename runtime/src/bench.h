@@ -44,6 +44,10 @@ struct bench_core {
     uint64_t trip_ps;                /* of a ping */
     uint32_t rounds;                 /* how often the core was visited */
     uint32_t kind;
+    /* all below, its objects included, in memory that the other cores' processes let go of */
+    unsigned char *memory;
+    size_t memory_bytes;
+    size_t memory_used;
     struct db_resource *resources;
     struct db_entry_row *state;    /* [entry_count] */
     struct db_sample_row *samples; /* [sample_capacity] */

@@ -16,6 +16,7 @@
 #define PARALLEL_ROUNDS_LEAST 20
 #define SAMPLED_CORES 8 /* alone in one round, or pairs of neighbours */
 #define LINE_ROUNDS 40
+#define PAGE_BYTES 4096
 
 /* --- reading the plan -------------------------------------------------------------------------- */
 
@@ -78,6 +79,21 @@ static const struct db_fragment *class_of(const struct bench *b, uint32_t resour
 
 /* --- objects ----------------------------------------------------------------------------------------- */
 
+static size_t object_bytes(const struct bench *b, uint32_t resource)
+{
+    const struct db_fragment *fragment = class_of(b, resource);
+    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(1, largest_size(b, fragment)) : 0;
+    return bytes + DB_CACHE_LINE;
+}
+
+/* Pages of the core's own memory. */
+static void *carve(struct bench_core *core, size_t bytes)
+{
+    void *memory = core->memory + core->memory_used;
+    core->memory_used += round_up(bytes, PAGE_BYTES);
+    return memory;
+}
+
 /* An object that cannot be made refuses its entries on that core; it does not end the calibration. */
 static void make_object(struct bench *b, uint32_t core, uint32_t resource)
 {
@@ -85,9 +101,7 @@ static void make_object(struct bench *b, uint32_t core, uint32_t resource)
     const struct db_fragment *fragment = class_of(b, resource);
     r->participants = r->cores = 1;
     r->max_size = largest_size(b, fragment);
-    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(r->participants, r->max_size) : 0;
-    void *shared = port_map(round_up(bytes + DB_CACHE_LINE, 4096), 1);
-    int error = shared ? resource_create(r, fragment, shared, b->options) : ENOMEM;
+    int error = resource_create(r, fragment, carve(&b->cores[core], object_bytes(b, resource)), b->options);
     for (uint32_t i = 0; error && i < b->entry_count; i++)
         if (b->entries[i].fragment == fragment)
             b->cores[core].state[i].error = error;
@@ -322,24 +336,60 @@ static bool lay_out_passes(struct bench *b)
     return ok;
 }
 
+/* What a core needs, in the order in which it is carved. */
+static size_t core_bytes(const struct bench *b, uint32_t core)
+{
+    size_t bytes = round_up((b->resource_count + 1) * sizeof(struct db_resource), PAGE_BYTES);
+    bytes += round_up((b->entry_count + 1) * sizeof(struct db_entry_row), PAGE_BYTES);
+    bytes += round_up(sample_capacity(b, core) * sizeof(struct db_sample_row), PAGE_BYTES);
+    for (uint32_t r = 0; r < b->resource_count; r++)
+        bytes += round_up(object_bytes(b, r), PAGE_BYTES);
+    return bytes;
+}
+
+static void lay_out_core(struct bench *b, uint32_t c, unsigned char *memory)
+{
+    struct bench_core *core = &b->cores[c];
+    core->memory = memory;
+    core->memory_bytes = core_bytes(b, c);
+    core->resources = carve(core, (b->resource_count + 1) * sizeof *core->resources);
+    core->state = carve(core, (b->entry_count + 1) * sizeof *core->state);
+    core->sample_capacity = sample_capacity(b, c);
+    core->samples = carve(core, core->sample_capacity * sizeof *core->samples);
+    for (uint32_t i = 0; i < b->entry_count; i++)
+        core->state[i] = (struct db_entry_row){.entry = (uint16_t)i, .core = (uint16_t)c};
+}
+
 static bool lay_out(struct bench *b)
 {
     uint32_t cores = b->options->cpu_count;
+    size_t bytes = 0;
+    for (uint32_t c = 0; c < cores; c++)
+        bytes += core_bytes(b, c);
     b->meeting = port_map(sizeof *b->meeting, 1);
     b->crowd = port_map(sizeof *b->crowd, 1);
     b->cores = port_map(cores * sizeof *b->cores, 1);
-    bool ok = b->meeting && b->crowd && b->cores && lay_out_passes(b);
-    for (uint32_t c = 0; ok && c < cores; c++) {
-        struct bench_core *core = &b->cores[c];
-        core->resources = port_map((b->resource_count + 1) * sizeof *core->resources, 1);
-        core->state = port_map((b->entry_count + 1) * sizeof *core->state, 1);
-        core->sample_capacity = sample_capacity(b, c);
-        core->samples = port_map((core->sample_capacity + 1) * sizeof *core->samples, 1);
-        ok = core->resources && core->state && core->samples;
-        for (uint32_t i = 0; ok && i < b->entry_count; i++)
-            core->state[i] = (struct db_entry_row){.entry = (uint16_t)i, .core = (uint16_t)c};
+    unsigned char *memory = port_map(bytes, 1);
+    if (!b->meeting || !b->crowd || !b->cores || !memory || !lay_out_passes(b))
+        return false;
+    for (uint32_t c = 0; c < cores; c++) {
+        lay_out_core(b, c, memory);
+        memory += b->cores[c].memory_bytes;
     }
-    return ok;
+    return true;
+}
+
+/* In a core's process: what belongs to others would be mapped and locked as often as there are cores. */
+static void keep_own_memory(const struct bench *b, uint32_t core)
+{
+    const struct bench_core *mine = &b->cores[core], *last = &b->cores[b->options->cpu_count - 1];
+    unsigned char *begin = b->cores[0].memory, *end = mine->memory + mine->memory_bytes;
+    if (b->options->one_process)
+        return;
+    if (mine->memory > begin)
+        port_unmap(begin, (size_t)(mine->memory - begin));
+    if (last->memory + last->memory_bytes > end)
+        port_unmap(end, (size_t)(last->memory + last->memory_bytes - end));
 }
 
 static bool bench_all(struct bench *b, struct db_parallel_row *rows, uint64_t *parallel_count)
@@ -348,8 +398,10 @@ static bool bench_all(struct bench *b, struct db_parallel_row *rows, uint64_t *p
     uint32_t cores = b->options->cpu_count;
     watch_children(b->meeting);
     for (uint32_t c = 0; c < process_count(b->options, cores); c++)
-        if ((pids[c] = port_fork()) == 0)
+        if ((pids[c] = port_fork()) == 0) {
+            keep_own_memory(b, c);
             bench_core_main(b, c);
+        }
     bool ok = wait_done(b->meeting, cores) && visits(b) && parallel_blocks(b, rows, parallel_count) &&
               cache_lines(b, rows, parallel_count);
     watch_children(NULL);
