@@ -387,8 +387,11 @@ class HardwareExecutor:
         return self.start_program(program, verb, {"--policy": policy, **options})
 
     def _lines(self, process: Process, *, timeout: float, priority: int = 0) -> Iterator[str]:
-        """The lines of a program that runs to its end; TargetError when it reports an error."""
-        while (line := process.read_line(timeout)) is not None:
+        """The lines of a program that runs to its end; TargetError when it reports an error.
+
+        ``timeout`` counts from the moment on that it has the machine.
+        """
+        while (line := process.read_line(timeout + self._lock_wait)) is not None:
             if line.startswith("error "):
                 raise self.explain(line, priority=priority)
             yield line
