@@ -86,7 +86,9 @@ class Jobs:
     @cached_property
     def _rounds_of_set(self) -> Integers:
         """Rounds with a job, per set."""
-        return np.bincount(self.sets[self._per_round > 0], minlength=int(self.sets.max(initial=0)) + 1)
+        return np.bincount(
+            self.sets[self._per_round > 0], minlength=int(self.sets.max(initial=0)) + 1
+        )
 
     def beyond(self, limit: float) -> Share | None:
         """Share of the jobs whose value exceeds ``limit``; None of no job."""

@@ -20,6 +20,7 @@ from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Finding, RunKey
 
+
 def gauge_of(spec: CampaignSpec) -> SummaryGauge:
     """The gauge of a campaign that asks for a precision."""
     assert spec.precision is not None
@@ -91,7 +92,7 @@ def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
 def precision_columns(
     record: Mapping[str, Any] | None, name: str, sets: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """``half_width`` and ``stopped`` of the point or group called ``name``; None without a precision."""
+    """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
     if not record:
         return {"half_width": None, "stopped": None}
     point = record["points"].get(name, {})

@@ -116,9 +116,12 @@ def _sums(columns: JobColumns, table: JobTable, chosen: Bools, side: str) -> dic
     rounds = round_count(table)
     place = columns.task[chosen] * rounds + round_of(columns, table)[chosen]
     shape, size = (len(table.tasks), rounds), len(table.tasks) * rounds
-    sums = np.bincount(place, weights=columns.span_ns[chosen], minlength=size).reshape(shape)
-    counts = np.bincount(place, minlength=size).reshape(shape).astype(np.float64)
-    return {f"{side}_ns": sums, side: counts}
+    spans = columns.span_ns[chosen]
+    sums, counts = (
+        np.bincount(place, weights=weights, minlength=size)
+        for weights in (spans, np.ones_like(spans))
+    )
+    return {f"{side}_ns": sums.reshape(shape), side: counts.reshape(shape)}
 
 
 def round_of(columns: JobColumns, table: JobTable) -> Integers:
@@ -132,11 +135,12 @@ def round_count(table: JobTable) -> int:
 
 
 def _all_rounds(values: Floats) -> Floats:
-    return values.sum(axis=1, keepdims=True)
+    found: Floats = values.sum(axis=1, keepdims=True)
+    return found
 
 
 def _all_but_one(values: Floats) -> Floats:
-    return values.sum(axis=1, keepdims=True) - values
+    return _all_rounds(values) - values
 
 
 def _ratio_of_means(above_ns: Floats, above: Floats, below_ns: Floats, below: Floats) -> Floats:
@@ -172,11 +176,13 @@ class Witness:
     Attributes:
         compute_ratio: Mean over tasks of (mean witness together / mean witness alone); None
             where there are none on either side.
+        alone_ps: Median of the witnesses alone.
         pace: Per round, how slow computation was: the mean of its witnesses, each over the mean
             of its task and kind of slot; NaN without one. None: no witness.
     """
 
     compute_ratio: float | None = None
+    alone_ps: float | None = None
     pace: Floats | None = None
 
     @classmethod
@@ -197,12 +203,14 @@ class Witness:
         slots = table.slots[probes["slot"]]
         group = 2 * probes["core_b"].astype(np.int64) + (slots["kind"] == j.SLOT_SOLO)
         values = probes["value_ps"].astype(np.float64)
+        alone = values[group % 2 == 1]
         means = _group_means(group, values, 2 * len(table.tasks))
         ratios = means[0::2] / means[1::2]
         known = ratios[np.isfinite(ratios)]
         rounds = slots["round"].astype(np.int64)
         return cls(
             compute_ratio=float(known.mean()) if len(known) else None,
+            alone_ps=float(np.median(alone)) if len(alone) else None,
             pace=_group_means(rounds, values / means[group], round_count(table)),
         )
 

@@ -94,5 +94,8 @@ def _excess(row: Mapping[str, Any]) -> dict[str, Any]:
     decided = None not in (one, other, *intervals[0], *intervals[1])
     return {
         "miss_excess": one - other if None not in (one, other) else None,
-        **ends("miss_excess_ci", difference(one, intervals[0], other, intervals[1]) if decided else None),
+        **ends(
+            "miss_excess_ci",
+            difference(one, intervals[0], other, intervals[1]) if decided else None,
+        ),
     }

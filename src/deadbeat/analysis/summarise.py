@@ -145,6 +145,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
         failed=attempts.failed,
         solo_cost_ratios=reader.solo_cost_ratios,
         overloaded=tuple(reader.overloaded),
+        long_slots=tuple(reader.long_slots),
         noise=noise,
         origin=origin,
         mode=attempts.mode,
@@ -179,6 +180,7 @@ def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
             point_sets.append(set_row)
         row = point_row(point, point_sets, pooled)
         row["deadline_factor"] = reader.deadline_factor(point)
+        row["tasks_per_core"] = reader.tasks_per_core(point)
         row |= precision_columns(attempts.precision, point_text(point), point_sets)
         parts.rows.append({column: row[column] for column in columns})
         parts.sets.extend(point_sets)
@@ -187,14 +189,13 @@ def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
             "deadline_factor": row["deadline_factor"],
+            "tasks_per_core": row["tasks_per_core"],
         }
         parts.distributions.extend(_distributions(where, histograms))
     return parts
 
 
-def _stress_parts(
-    reader: RunReader, spec: CampaignSpec, attempts: Attempts
-) -> _Parts:
+def _stress_parts(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> _Parts:
     """A row per group and deadline factor."""
     assert spec.stress is not None
     parts = _Parts()
@@ -258,6 +259,7 @@ class RunReader:
         solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
         worst: Their worst jobs.
         overloaded: Those of them that ask more of a core than it has.
+        long_slots: Those of these that ran late, in long slots.
     """
 
     def __init__(
@@ -271,15 +273,18 @@ class RunReader:
         self.worst = Worst()
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
+        self.long_slots: list[RunKey] = []
         self.events = EventStates()
 
     def deadline_factor(self, point: Point) -> float | None:
         """T / C of the task sets at ``point``; None where the campaign does not say."""
         return factor_at(self._spec, point)
 
-    def read(
-        self, key: RunKey, *, group: Group | None = None
-    ) -> tuple[RunFigures, dict[str, Any]]:
+    def tasks_per_core(self, point: Point) -> int | None:
+        """N / M at ``point`` of a grid; None where the campaign does not say."""
+        return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
+
+    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, dict[str, Any]]:
         """Figures of the committed run ``key``, and its row of sets.csv.
 
         Raises:
@@ -296,6 +301,8 @@ class RunReader:
         # T is a whole number of nanoseconds: a core that is exactly full may be beyond by rounding.
         if np.bincount(table.tasks["core"], weights=loads).max() > 1 + 1e-6:
             self.overloaded.append(key)
+            if int(table.header["flags"]) & j.RUN_LATE:
+                self.long_slots.append(key)
         row = dict.fromkeys(self._columns) | figures.set_figures
         row |= {
             "key": key.text,
@@ -308,6 +315,7 @@ class RunReader:
             "utilisation": float(loads.sum()),
             "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
             "left_out": left_out,
+            "began_ns": int(table.header["epoch_realtime_ns"]) or None,
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
         }
         if group is not None:
@@ -371,9 +379,10 @@ def cost_half_width(calibration: Calibration | None, task_set: TaskSet) -> float
     Every set draws on the same costs, so this part of a delay ratio's interval does not shrink
     with the number of sets.
     """
-    if calibration is None:
+    uncertainty = getattr(calibration, "cost_uncertainty", None)
+    if uncertainty is None:
         return None
-    return float(np.mean([calibration.cost_uncertainty(task) for task in task_set.tasks]))
+    return float(np.mean([uncertainty(task) for task in task_set.tasks]))
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:

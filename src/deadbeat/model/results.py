@@ -99,6 +99,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "sync_share",
     "contended_ratio",
     "deadline_factor",
+    "tasks_per_core",
     "task_sets",
     "jobs",
     "delay_ratio_mean",
