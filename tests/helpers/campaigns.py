@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
-
 from deadbeat.analysis.quiet import is_quiet
+
 from deadbeat.analysis.summarise import summarise
 from deadbeat.campaign.events import Event, RunDone, RunFailed, RunRejected
 from deadbeat.campaign.plan import resolve

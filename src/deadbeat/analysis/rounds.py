@@ -118,10 +118,10 @@ def _sums(columns: JobColumns, table: JobTable, chosen: Bools, side: str) -> dic
     shape, size = (len(table.tasks), rounds), len(table.tasks) * rounds
     spans = columns.span_ns[chosen]
     sums, counts = (
-        np.bincount(place, weights=weights, minlength=size)
+        np.bincount(place, weights=weights, minlength=size).reshape(shape).astype(np.float64)
         for weights in (spans, np.ones_like(spans))
     )
-    return {f"{side}_ns": sums.reshape(shape), side: counts.reshape(shape)}
+    return {f"{side}_ns": sums, side: counts}
 
 
 def round_of(columns: JobColumns, table: JobTable) -> Integers:
