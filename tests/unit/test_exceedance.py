@@ -1,5 +1,4 @@
-"""Truth: Clopper & Pearson where jobs are independent, hand-made bursts, and worlds whose shares are
-known."""
+"""Truth: Clopper & Pearson where jobs are independent, bursts by hand, worlds of known shares."""
 
 from __future__ import annotations
 
