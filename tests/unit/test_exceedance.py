@@ -15,7 +15,7 @@ def jobs(rounds: list[list[float]], *more: list[list[float]]) -> Jobs:
     for of_set in (rounds, *more):
         values = [value for own in of_set for value in own]
         place = np.repeat(np.arange(len(of_set)), [len(own) for own in of_set])
-        runs.append((np.array(values), place, len(of_set)))
+        runs.append((np.array(values), place))
     return Jobs.of(runs)
 
 
@@ -106,7 +106,7 @@ def test_coverage_where_misses_come_in_bursts(stall: float, alone: float, hit: f
         runs = []
         for _ in range(6):
             stalled = (random.random(50) < stall)[place] & (random.random(500) < hit)
-            runs.append((2.0 * (stalled | (random.random(500) < alone)), place, 50))
+            runs.append((2.0 * (stalled | (random.random(500) < alone)), place))
         share = Jobs.of(runs).beyond(1.0)
         assert share is not None
         held += share.low <= truth <= share.high

@@ -51,13 +51,13 @@ class Jobs:
     sets: Integers
 
     @classmethod
-    def of(cls, runs: Sequence[tuple[Floats, Integers, int]]) -> Jobs:
-        """Of the runs of a point: values and rounds of their jobs, and how many rounds each has."""
-        counts = [count for _, _, count in runs]
+    def of(cls, runs: Sequence[tuple[Floats, Integers]]) -> Jobs:
+        """Of the runs of a point: values and rounds of their jobs."""
+        counts = [1 + int(own.max(initial=0)) for _, own in runs]
         first = np.cumsum([0, *counts]).tolist()
-        rounds = [own + begin for (_, own, _), begin in zip(runs, first, strict=False)]
+        rounds = [own + begin for (_, own), begin in zip(runs, first, strict=False)]
         return cls(
-            np.concatenate([np.empty(0), *(values for values, _, _ in runs)]),
+            np.concatenate([np.empty(0), *(values for values, _ in runs)]),
             np.concatenate([np.empty(0, np.int64), *rounds]),
             np.repeat(np.arange(len(counts)), counts),
         )

@@ -13,7 +13,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import Bools, Floats, Integers, JobColumns, quantiles
-from deadbeat.analysis.rounds import RoundSums, Witness, round_count, round_of
+from deadbeat.analysis.rounds import RoundSums, Witness, clusters_of
 from deadbeat.model.jobs import JobTable
 
 
@@ -38,13 +38,12 @@ class Responses:
     Attributes:
         of_deadline: Response over deadline: above 1 is a miss.
         of_cost: Response over C: the deadline the job needs, as a multiple of C.
-        rounds: Round of each job; ``round_count``: how many the run has.
+        clusters: Round of each job: jobs of one share their fate.
     """
 
     of_deadline: Floats
     of_cost: Floats
-    rounds: Integers
-    round_count: int
+    clusters: Integers
 
     @classmethod
     def of(cls, columns: JobColumns, table: JobTable, chosen: Bools) -> Responses:
@@ -53,8 +52,7 @@ class Responses:
         return cls(
             np.where(np.isnan(response), np.inf, response / deadline),
             np.where(np.isnan(response), np.inf, columns.response_ratio[chosen]),
-            round_of(columns, table)[chosen],
-            round_count(table),
+            clusters_of(columns, table)[chosen],
         )
 
 

@@ -123,7 +123,7 @@ def _miss_columns(sets: Rows, pooled: Pooled) -> Row:
 
 
 def _misses(side: Sequence[Responses]) -> Share | None:
-    return Jobs.of([(run.of_deadline, run.rounds, run.round_count) for run in side]).beyond(1.0)
+    return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
 
 
 def _share_columns(name: str, share: Share | None) -> Row:
@@ -135,7 +135,7 @@ def needed_columns(pooled: Pooled) -> Row:
     """Smallest deadline over C that all but a share of the jobs meet, together and alone."""
     row: Row = {}
     for side, runs in (("", pooled.together), ("alone_", pooled.alone)):
-        jobs = Jobs.of([(run.of_cost, run.rounds, run.round_count) for run in runs])
+        jobs = Jobs.of([(run.of_cost, run.clusters) for run in runs])
         for name, share in NEEDED_SHARES.items():
             value, low, high = jobs.limit(share)
             column = f"{side}deadline_needed_{name}"

@@ -11,6 +11,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import Bools, Floats, Integers, JobColumns
+from deadbeat.executors.tables import SLOT_MAX_NS
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.store.jobfile import LAST_WITH_WINDOWS
@@ -24,7 +25,7 @@ def without_overlapped(table: JobTable) -> tuple[JobTable, int]:
     so nothing is selected by its outcome. A job that started and never finished lasts until the
     end of the table. Before version 3 a slot waited for the one before: nothing is left out.
     """
-    if 0 < int(table.header["version"]) <= LAST_WITH_WINDOWS or not len(table.slots):
+    if _of_windows(table) or not len(table.slots):
         return table, 0
     jobs, slots = table.jobs, table.slots
     flags = jobs["flags"]
@@ -129,6 +130,26 @@ def round_of(columns: JobColumns, table: JobTable) -> Integers:
     return table.slots["round"].astype(np.int64)[columns.slot]
 
 
+def clusters_of(columns: JobColumns, table: JobTable) -> Integers:
+    """Which jobs share their fate: a number for each, that of its round.
+
+    A round of version 3 has slots of 5 to 20 ms. The windows before were longer than a burst of the
+    host: they are cut into pieces of 20 ms.
+    """
+    rounds = round_of(columns, table)
+    if not _of_windows(table) or not len(rounds):
+        return rounds
+    since = columns.release_ns - table.slots["start_ns"][columns.slot]
+    place = np.stack((rounds, columns.slot, since // SLOT_MAX_NS))
+    found: Integers = np.unique(place, axis=1, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _of_windows(table: JobTable) -> bool:
+    """Whether the table was read from a file of version 1 or 2; one just made has version 0."""
+    return 0 < int(table.header["version"]) <= LAST_WITH_WINDOWS
+
+
 def round_count(table: JobTable) -> int:
     """Rounds of a run, from 1 on."""
     return 1 + int(table.slots["round"].max(initial=0))
@@ -188,7 +209,7 @@ class Witness:
     @classmethod
     def of(cls, table: JobTable, chosen: Bools | None = None) -> Witness:
         """Those of a table; ``chosen``: of these tasks."""
-        if int(table.header["version"]) in range(1, LAST_WITH_WINDOWS + 1):
+        if _of_windows(table):
             return cls()  # they had another length and were compared with the calibration
         probes = table.probes[
             (table.probes["kind"] == j.PROBE_WITNESS)
