@@ -164,7 +164,7 @@ def _middle(a: int | None, b: int | None) -> float:
 
 
 def log_witness_shift(baseline: Side, other: Side) -> float | None:
-    """Median over the pairs of log(witness of the other / of the baseline); None: they have none."""
+    """Median over the pairs of log(witness of the other / the baseline); None: they have none."""
     shifts = [
         math.log(two / one)
         for key in baseline.runs.keys() & other.runs.keys()

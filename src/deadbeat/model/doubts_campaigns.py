@@ -21,8 +21,8 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         "The hypervisor took time",
         """While a CPU was stolen its task stood still, yet the clock ran: spans and response times
         contain the loss, together and alone alike. It widens the intervals, and misses alone show
-        how many it causes. Stolen time is counted in ticks of 4 to 10 ms, so short losses are not in
-        the figure; and no steal at all does not prove that there was none.""",
+        how many it causes. Stolen time is counted in ticks of 4 to 10 ms: short losses are not in
+        the figure, and no steal at all does not prove that there was none.""",
         """Use a machine of its own or dedicated virtual CPUs. With --causes, jobs that stood still
         in pure computation are put down to a suspected host stall.""",
     ),
