@@ -177,7 +177,7 @@ def test_a_fixed_design_has_no_such_columns(tmp_path: Path) -> None:
 
     store = begin(tmp_path, tiny_spec())
     run(tiny_spec(), store)
-    rows = summarise(store, resamples=10).rows
+    rows = summarise(store).rows
     assert {(row["half_width"], row["stopped"]) for row in rows} == {(None, None)}
     assert store.load_precision() is None
 
