@@ -28,7 +28,6 @@ from deadbeat.model.results import Point, RunKey, point_text
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 RECORDED = Path(__file__).parent / "recorded-quick.csv"
-#: Resamplings of an interval: the tool's own number where the interval is what is judged.
 #: Seconds of a run where they were not recorded.
 SECONDS = 1.0
 #: Releases of a set whose misses are drawn.

@@ -287,7 +287,7 @@ def test_a_group_of_a_stress_campaign_stops_when_it_is_known(tmp_path: Path) -> 
         "mode": "stress",
         "preset": "quick",
         "precision": asked,
-        "run": {"seconds": 0.1, "solo_seconds": 0.2},
+        "run": {"seconds": 0.1},
         "tasks": {"deadline_factor": "5,10"},
         "stress": {"cores": "2", "critical_cores": "0,1"},
     }
