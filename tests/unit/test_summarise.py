@@ -26,6 +26,7 @@ from helpers.runs import (
 )
 
 import deadbeat
+from deadbeat.analysis.point import Pooled, point_row
 from deadbeat.analysis.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
@@ -184,6 +185,14 @@ def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
     assert (row["miss_sets"], row["miss_sets_ci_high"]) == (0, pytest.approx(0.95))
 
 
+def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -> None:
+    sets = [row | {"cost_half_width": 0.5} for row in summarise(store).sets[1:]]
+    row, plain = point_row(key().point, sets, Pooled()), row_of(store, 1.0)
+    arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
+    assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
+    assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
+
+
 def test_several_sets_have_the_interval_over_sets(store: CampaignStore) -> None:
     assert row_of(store, 1.0)["slowdown_ci_basis"] == "sets"
     # One round says nothing of its error.
@@ -203,13 +212,16 @@ def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None
     for replica, span in enumerate((99, 101, 103)):
         store.commit_table(key(contended_ratio=0, replica=replica), run(span))
     assert summarise(store).noise_floor["sets"] == 3
-    store.commit_table(key(cores=1, replica=0), run(101))
+    alone = [ran(0, 0, 101), ran(9000, 9000, 9100, slot=1)]
+    store.commit_table(key(cores=1, replica=0), job_table([RunTask()], [alone], slots=SLOTS[:2]))
+    # Two tasks on one core preempt one another: no slowdown of theirs is noise.
+    store.commit_table(key(cores=1, replica=1), run(400))
     store.commit_table(key(replica=0), run(300))
     found = summarise(store).noise_floor
     assert (found["sets"], found["mean"]) == (4, pytest.approx(1.01))
     assert found["sd"] == pytest.approx(np.std([0.99, 1.01, 1.03, 1.01], ddof=1))
-    # Points have 3, 1 and 1 sets: the next one set of so many.
-    reach = 3.1824 * found["sd"] * (1 + 1 / 4) ** 0.5
+    # Points have 2, 3 and 1 sets.
+    reach = 3.1824 * found["sd"] * (1 / 2 + 1 / 4) ** 0.5
     assert found["smallest_effect"] == pytest.approx(0.01 + reach, rel=1e-4)
 
 

@@ -284,6 +284,6 @@ def _noise(evidence: Evidence) -> Iterator[Finding]:
             id="noise-floor-undecided",
             severity="info",
             message="the smallest effect that a point can show is undecided: fewer than"
-            f" {NULL_SETS_MIN} task sets share no object",
-            cure="measure M = 1 or alpha = 0 as well",
+            f" {NULL_SETS_MIN} task sets share neither an object nor a core",
+            cure="measure M = 1 or alpha = 0 as well, with one task a core",
         )

@@ -172,16 +172,23 @@ def _joined(parts: list[Floats]) -> Floats:
 def noise_floor(rows: Rows, sets: Rows) -> dict[str, Any]:
     """The smallest slowdown effect that a point can show, from the campaign's own null sets.
 
-    A set of one core, or without a contended object (alpha 0), is parallel by construction: its
-    slowdown would be 1 on a machine of its own. With N of them of mean m and standard deviation s,
+    A set of one core, or without a contended object (alpha 0), is parallel by construction if no
+    core has two of its tasks, which preempt one another: its slowdown would be 1 on a machine of
+    its own. With N of them of mean m and standard deviation s,
     the mean of n further ones lies within |m - 1| + t(N - 1) s sqrt(1 / n + 1 / N) of 1 in 95 % of
     cases (prediction interval); n is the median number of sets of a point.
     """
-    null = [row for row in sets if row["cores"] == 1 or row["contended_ratio"] == 0]
+    null = [
+        row
+        for row in sets
+        if (row["cores"] == 1 or row["contended_ratio"] == 0) and row["tasks"] <= row["cores"]
+    ]
     values = known(null, "slowdown_mean")
     found: dict[str, Any] = {"smallest_effect": None, "sets": len(values), "mean": None, "sd": None}
     if len(values) < NULL_SETS_MIN:
-        return found | {"basis": f"{len(values)} sets that share no object: too few to tell"}
+        return found | {
+            "basis": f"{len(values)} sets that share neither an object nor a core: too few to tell"
+        }
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     counts = [row["task_sets"] for row in rows if row["task_sets"]]
     number = float(np.median(counts))
@@ -189,7 +196,7 @@ def noise_floor(rows: Rows, sets: Rows) -> dict[str, Any]:
     reach = t * spread * math.sqrt(1 / number + 1 / len(values))
     return found | {
         "smallest_effect": abs(mean - 1) + reach,
-        "basis": f"{len(values)} sets of the campaign that share no object",
+        "basis": f"{len(values)} sets of the campaign that share neither an object nor a core",
         "mean": mean,
         "sd": spread,
     }

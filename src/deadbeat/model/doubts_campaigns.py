@@ -259,10 +259,10 @@ CAMPAIGNS: tuple[Doubt, ...] = (
     doubt(
         "noise-floor-undecided",
         "The smallest effect is not known",
-        """Sets that share no object (M = 1, or alpha = 0) show by how much slowdowns differ from 1
-        without an effect. With fewer than three of them a slowdown of 1.03 may be an effect or the
-        machine.""",
-        """Measure M = 1 or alpha = 0 as well.""",
+        """Sets that share no object (M = 1, or alpha = 0) and have no two tasks on a core show by
+        how much slowdowns differ from 1 without an effect. With fewer than three of them a slowdown
+        of 1.03 may be an effect or the machine.""",
+        """Measure M = 1 or alpha = 0 as well, with one task a core.""",
     ),
     doubt(
         "precision-not-reached",

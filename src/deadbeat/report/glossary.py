@@ -55,7 +55,7 @@ TERMS: tuple[tuple[str, str], ...] = (
     (
         "Noise floor",
         "The smallest slowdown that a point of the campaign can show, from its own sets that share "
-        "no object (M = 1, or α = 0). An effect below it is not an effect.",
+        "neither an object nor a core (M = 1, or α = 0). An effect below it is not an effect.",
     ),
     (
         "Alone, excess",
