@@ -14,7 +14,7 @@
 #define YARDSTICK_MOST_NS INT64_C(200000)
 
 static int yardstick_times = YARDSTICK_TIMES;
-static int witness_times = YARDSTICK_TIMES / DB_WITNESS_PART;
+static int witness_times = YARDSTICK_TIMES / 8;
 
 /* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
 static inline uint64_t multiply(uint64_t x, int times)

@@ -425,15 +425,6 @@ def test_quantiles_of_student(degrees: int, published: float) -> None:
     assert t_quantile_975(degrees) == pytest.approx(published, abs=0.002)
 
 
-def test_references_are_those_of_a_calibration_and_need_no_costs() -> None:
-    samples = made()
-    found = estimates(samples)
-    references = (found.yardstick_ps, found.cache_line_ps)
-    assert c.estimate_references(samples, kinds=(0,)) == references
-    few = attrs.evolve(samples, samples=samples.samples[:8])
-    assert c.estimate_references(few, kinds=(0,))[0][0] == pytest.approx(references[0][0], rel=0.01)
-
-
 def test_the_width_of_a_use_is_that_of_its_parts_together() -> None:
     cost = Cost(
         first_ps=1_000_000, first_low_ps=900_000, first_high_ps=1_100_000,

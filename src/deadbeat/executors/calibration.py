@@ -355,17 +355,6 @@ def _cache_lines(samples: Samples) -> dict[str, int]:
     }
 
 
-def estimate_references(
-    samples: Samples, *, kinds: Sequence[int]
-) -> tuple[tuple[int, ...], dict[str, int]]:
-    """Quiet yardstick per core and quiet round trip per pair "a-b", ps; no costs are needed.
-
-    Raises:
-        CalibrationError: Nothing could be run.
-    """
-    return tuple(_modes(samples, kinds)[0]), _cache_lines(samples)
-
-
 def estimate_costs(
     samples: Samples, entries: Sequence[Entry], *, kinds: Sequence[int], cold: bool
 ) -> Estimates:
