@@ -1,4 +1,4 @@
-"""What a Summary says about itself: name, machine, noise floor, sessions, calibration.
+"""What a Summary says about itself: name, machine, smallest effect, sessions, calibration.
 
 Every reader of ``Summary.meta`` in the report is here, so that a key has one spelling. A fact that
 the summary does not hold is named as missing, never guessed.
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
 
@@ -78,8 +78,59 @@ def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
+def deadline_words(row: Mapping[str, Any]) -> str:
+    """``D = 10 C``, or ``D = T`` where T is drawn."""
+    factor = factor_of(row)
+    return f"D = {factor:g} C" if factor else "D = T"
+
+
+def per_core_of(row: Mapping[str, Any]) -> int:
+    """Tasks a core of a row or distribution; 0 where the campaign does not say."""
+    return int(number(row.get("tasks_per_core")) or 0)
+
+
+def grid_of(summary: Summary) -> Summary:
+    """The campaign's grid: without the points that have a number of tasks a core of their own."""
+    own = _per_core(summary)
+    if not loaded_rows(summary):
+        return summary
+    return evolve(
+        summary,
+        rows=tuple(row for row in summary.rows if per_core_of(row) == own),
+        sets=tuple(item for item in summary.sets if item["tasks"] == own * item["cores"]),
+        distributions=tuple(item for item in summary.distributions if per_core_of(item) == own),
+    )
+
+
+def loaded_rows(summary: Summary) -> tuple[Mapping[str, Any], ...]:
+    """The points with another number of tasks a core than the grid's, in order."""
+    if summary.mode == "stress":
+        return ()
+    own = _per_core(summary)
+    axes = ("cores", "sync_share", "contended_ratio")
+    found = (row for row in summary.rows if per_core_of(row) != own)
+    return tuple(sorted(found, key=lambda row: tuple(row[axis] for axis in axes)))
+
+
+def loads(
+    rows: Iterable[Mapping[str, Any]],
+) -> dict[tuple[int, float], list[Mapping[str, Any]]]:
+    """The rows by tasks a core and deadline factor, ascending: what may be compared."""
+    found: dict[tuple[int, float], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _per_core(summary: Summary) -> int:
+    """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
+    asked = number(_mapping(_mapping(summary.meta.get("parameters")).get("tasks")).get("per_core"))
+    every = {per_core_of(row) for row in summary.rows}
+    return int(asked) if asked in every else min(every, default=0)
+
+
 def noise_floor(summary: Summary) -> NoiseFloor:
-    """The noise floor, with the sentence for the figures."""
+    """The smallest effect, with the sentence for the figures."""
     basis = str(summary.noise_floor.get("basis") or "")
     share = number(summary.noise_floor.get("smallest_effect"))
     if share is not None:
