@@ -78,6 +78,11 @@ def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
+def multiple(value: float) -> str:
+    """A multiple of C with three significant digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def deadline_words(row: Mapping[str, Any]) -> str:
     """``D = 10 C``, or ``D = T`` where T is drawn."""
     factor = factor_of(row)
@@ -138,7 +143,7 @@ def noise_floor(summary: Summary) -> NoiseFloor:
             share=share, text=f"smallest effect visible here: {percent(share)}", basis=basis
         )
     if summary.noise_floor:
-        return NoiseFloor(share=None, text="smallest effect visible here: undecided", basis=basis)
+        return NoiseFloor(share=None, text="smallest effect visible here: not known", basis=basis)
     return NoiseFloor(share=None, text="smallest effect visible here: not measured", basis="")
 
 
@@ -180,8 +185,8 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",
-            f"{_rows_are(summary)} · {_counted(len(summary.sets), 'task set')}"
-            f" · {_counted(jobs, 'job')}",
+            f"{_rows_are(summary)} · {counted(len(summary.sets), 'task set')}"
+            f" · {counted(jobs, 'job')}",
         ),
         *((("Precision", known),) if known else ()),
     )
@@ -190,16 +195,17 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
 def _rows_are(summary: Summary) -> str:
     count = len(summary.rows)
     if summary.mode != "stress":
-        return _counted(count, "point")
+        return counted(count, "point")
     levels = len(factors(summary.rows))
     if levels < 2:
-        return _counted(count, "group")
+        return counted(count, "group")
     several = len({row.get("group") for row in summary.rows})
     each = " each" if several > 1 else ""
-    return f"{_counted(several, 'group')} at {levels} deadline factors{each}"
+    return f"{counted(several, 'group')} at {levels} deadline factors{each}"
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -242,7 +248,7 @@ def precision_text(summary: Summary) -> str:
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
     sets = sum(int(number(point.get("sets")) or 0) for point in points)
     metric = str(record.get("metric")).replace("_", " ")
-    at = f"{_counted(len(points), 'point')} with {_counted(sets, 'task set')}"
+    at = f"{counted(len(points), 'point')} with {counted(sets, 'task set')}"
     return f"{metric} to within {width} at {at}: {text}"
 
 

@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import NoiseFloor, factor_of, number
+from deadbeat.report.facts import NoiseFloor, factor_of, multiple, number
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ def cell_text(row: Mapping[str, Any] | None, metric: Metric, digits: int = 2) ->
         return "?"
     value = _value(row, metric)
     if metric.from_below:
-        return f"{'' if _ended(row, metric) else '≥'}{short(value)}"
+        return f"{'' if _ended(row, metric) else '≥'}{multiple(value)}"
     if metric.neutral:
         return f"{value:.{digits}f}"
     upper = number(row.get(metric.high))
@@ -232,8 +232,8 @@ def short(value: float) -> str:
 def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     """Colour range and contour levels of a metric.
 
-    The range holds "no effect" and is never narrower than twice the smallest effect; contour lines are
-    no closer than that and none follows "no effect": what cannot be seen is not drawn. A grid
+    The range holds "no effect" and is never narrower than twice the smallest effect; contour lines
+    are no closer than that and none follows "no effect": what cannot be seen is not drawn. A grid
     of few points has none.
     """
     values = [_value(row, metric) for row in summary.rows]

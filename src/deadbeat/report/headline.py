@@ -22,6 +22,7 @@ from deadbeat.report.facts import (
     holds_no_run,
     loaded_rows,
     loads,
+    multiple,
     noise_floor,
     number,
     percent,
@@ -163,11 +164,6 @@ def needed_text(row: Row, column: str, at_least: str = "at least ") -> str:
     return "" if found is None else f"{at_least}{multiple(found)}"
 
 
-def multiple(value: float) -> str:
-    """A multiple of C with three significant digits."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def _typical(rows: Rows, column: str) -> tuple[float, bool]:
     """Median over the points, 0 without any; and whether half of them know their high end.
 
@@ -220,7 +216,7 @@ def _miss_words(rows: Rows) -> str:
         bound = "" if most is None else f": at most {percent(most)} of the jobs more"
         return f"At {deadline} no point surely misses more than the same tasks alone{bound}."
     first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
-    words = f"Deadlines of {deadline} begin to be missed beyond the host's own share at"
+    words = f"Deadlines {deadline} begin to be missed beyond the host's own share at"
     words += f" {_point(first)}: {_missed(first)}"
     if worst is not first:
         words += f"; most at {_point(worst)}: {_missed(worst)}"
@@ -265,10 +261,10 @@ def _loaded_words(rows: Rows) -> str:
     return f"{words}."
 
 
-def load_words(row: Row) -> str:
+def load_words(row: Row, joint: str = " and ") -> str:
     """``2 tasks a core and D = 2 C``."""
     tasks = int(number(row.get("tasks_per_core")) or 1)
-    return f"{tasks} task{'s' if tasks > 1 else ''} a core and {deadline_words(row)}"
+    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{deadline_words(row)}"
 
 
 def _share(row: Row) -> str:
