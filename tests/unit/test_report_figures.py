@@ -37,7 +37,7 @@ def svgs() -> dict[str, bytes]:
 
 
 def test_a_surface_and_heat_map_for_every_quantity_and_core_count(svgs):
-    metrics = ("slowdown", "delay_ratio", "deadline_miss_ratio")
+    metrics = ("slowdown", "deadline_needed", "deadline_miss_ratio", "delay_ratio")
     wanted = {f"{metric}-m{m:03d}.svg" for metric in metrics for m in (1, 2)}
     wanted |= {f"overview-{metric}.svg" for metric in metrics}
     wanted |= {f"{name}-m{m:03d}.svg" for m in (1, 2) for name in ("distributions", "split")}
@@ -70,7 +70,7 @@ def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
 def test_files_are_of_their_kind_and_are_written_into_figures(tmp_path):
     paths = write_figures(demo_summary(**SMALL), tmp_path, ("png", "pdf"))
     assert {path.parent for path in paths} == {tmp_path / "figures"}
-    assert len(paths) == len(set(paths)) == 28
+    assert len(paths) == len(set(paths)) == 34
     for path in paths:
         magic = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-"}[path.suffix]
         assert path.read_bytes().startswith(magic)
@@ -111,7 +111,7 @@ def test_a_single_line_of_points_is_drawn(shares):
     base = demo_summary(cores=(2,), steps=2, sets_per_point=1, holes=False)
     rows = tuple(row for row in base.rows if row["sync_share"] <= (shares - 1) / 2)
     figures = dict(draw_figures(Summary(rows=rows, sets=()), ("svg",)))
-    assert len(figures) == 7
+    assert len(figures) == 9
 
 
 def test_an_unknown_format_is_refused_by_name():

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from helpers.demo_summary import demo_summary
+from attrs import evolve
+from helpers.demo_summary import demo_summary, with_factors
 
 from deadbeat.model.results import Summary
-from deadbeat.report import TERMINAL_COLUMNS, rows_for_terminal
+from deadbeat.report import TERMINAL_COLUMNS, terminal_sections
 from deadbeat.report.facts import noise_floor
 from deadbeat.report.grids import (
     METRICS,
@@ -22,7 +23,7 @@ from deadbeat.report.grids import (
     state_of,
 )
 
-SLOWDOWN, DELAY, MISS = METRICS
+SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 
 
 def test_rows_are_rho_and_columns_are_alpha():
@@ -61,7 +62,7 @@ def test_a_missing_point_stays_empty_between_known_neighbours():
     ],
 )
 def test_how_far_a_cell_is_known(row, state):
-    assert state_of(row, "slowdown_mean") == state
+    assert state_of(row, SLOWDOWN) == state
 
 
 def test_zero_misses_show_their_upper_bound():
@@ -118,9 +119,29 @@ def test_edges_lie_half_way_and_as_far_outside():
     assert edges((0.5,)) == pytest.approx((0.45, 0.55))
 
 
+def needed(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:
+    column = "deadline_needed_p999"
+    return {column: value, f"{column}_low": low, f"{column}_high": high}
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        ((2.345, 2.1, 2.8), "2.35"),
+        ((2.345, 2.1, None), "≥2.1"),
+        ((None, 208.0, None), "≥208"),
+        ((3.0, None, None), "≥3"),
+        ((None, None, None), "?"),
+    ],
+)
+def test_a_deadline_beyond_what_was_seen_is_known_from_below(ends, text):
+    assert cell_text(needed(*ends), NEEDED) == text
+
+
 def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
-    rows = rows_for_terminal(demo_summary(steps=4))
-    assert len(rows) == 74
+    (section,) = terminal_sections(demo_summary(steps=4))
+    rows = section.rows
+    assert (section.title, len(rows)) == ("1 task a core, D = 10 C", 74)
     assert all(tuple(row) == tuple(key for key, _ in TERMINAL_COLUMNS) for row in rows)
     assert (rows[0]["cores"], rows[0]["sync_share"], rows[0]["contended_ratio"]) == (
         "1",
@@ -128,8 +149,28 @@ def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
         "0.00",
     )
     assert rows[-1]["slowdown"] == "1.839 [1.834, 1.844]"
-    assert rows[0]["miss_ratio"] == "<0.19"
+    assert rows[-1]["miss_ratio"] == "8.09 [4.86, 12.1]+"
+    assert rows[0]["miss_ratio"] == "<0.19 "
+    assert rows[0]["deadline_needed"] == "≥1.44"
     undecided = next(row for row in rows if row["slowdown"] == "undecided")
-    assert (undecided["cores"], undecided["miss_ratio"], undecided["slowdown_p50"]) == (
-        "4", "undecided", "-",
+    assert (undecided["cores"], undecided["miss_ratio"], undecided["deadline_needed"]) == (
+        "4", "- ", "-",
     )  # fmt: skip
+
+
+def test_the_interval_of_one_set_is_named():
+    base = demo_summary(cores=(2,), steps=1)
+    rows = tuple(row | {"slowdown_ci_basis": "rounds"} for row in base.rows)
+    assert terminal_sections(evolve(base, rows=rows))[0].rows[0]["slowdown"].endswith("] one set")
+
+
+def test_points_of_other_deadlines_and_loads_are_in_tables_of_their_own():
+    base = with_factors(demo_summary(cores=(2,), steps=1), (2.0, 5.0))
+    heavy = tuple(row | {"tasks_per_core": 2} for row in base.rows[:2])
+    found = terminal_sections(evolve(base, rows=(*heavy, *base.rows)))
+    assert [(section.title, len(section.rows)) for section in found] == [
+        ("1 task a core, D = 2 C", 4),
+        ("1 task a core, D = 5 C", 4),
+        ("2 tasks a core, D = 2 C", 1),
+        ("2 tasks a core, D = 5 C", 1),
+    ]

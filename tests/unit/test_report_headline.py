@@ -4,33 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from attrs import evolve
-from helpers.demo_summary import demo_summary
+from helpers.demo_summary import demo_summary, with_factors
 
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
 from deadbeat.report import headline
-from deadbeat.report.facts import noise_floor, percent
+from deadbeat.report.facts import grid_of, loaded_rows, noise_floor, percent
+
+NEEDED, ALONE = "deadline_needed_p99", "alone_deadline_needed_p99"
 
 
 def row(cores: int, rho: float, alpha: float, **values: Any) -> dict[str, Any]:
     quiet = {
         "cores": cores, "sync_share": rho, "contended_ratio": alpha, "task_sets": 4, "jobs": 100,
+        "deadline_factor": 10.0, "tasks_per_core": 1,
         "slowdown_mean": 1.0, "slowdown_ci_low": 0.995, "slowdown_ci_high": 1.005,
-        "deadline_miss_ratio": 0.0, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.03,
+        "slowdown_ci_basis": "sets", "deadline_miss_ratio": 0.0, "alone_miss_ratio": 0.0,
+        "miss_excess": 0.0, "miss_excess_ci_low": -0.03, "miss_excess_ci_high": 0.03,
+        **needed(1.2), **needed(1.1, "alone_"), **needed(1.4, "alone_", "p999"),
     }  # fmt: skip
     return dict.fromkeys(SUMMARY_COLUMNS) | quiet | values
+
+
+def needed(value: float, side: str = "", name: str = "p99") -> dict[str, float]:
+    column = f"{side}deadline_needed_{name}"
+    return {column: value, f"{column}_low": 0.9 * value, f"{column}_high": 1.1 * value}
 
 
 def slow(mean: float, low: float, high: float) -> dict[str, float]:
     return {"slowdown_mean": mean, "slowdown_ci_low": low, "slowdown_ci_high": high}
 
 
-def missing(ratio: float, low: float, high: float) -> dict[str, float]:
-    return {
-        "deadline_miss_ratio": ratio,
-        "deadline_miss_ci_low": low,
-        "deadline_miss_ci_high": high,
-    }
+def missing(ratio: float, alone: float, low: float) -> dict[str, float]:
+    excess = {"miss_excess": ratio - alone, "miss_excess_ci_low": low, "miss_excess_ci_high": 0.5}
+    return {"deadline_miss_ratio": ratio, "alone_miss_ratio": alone, **excess}
 
 
 def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
@@ -38,108 +46,184 @@ def campaign(*rows: dict[str, Any], floor: float | None = 0.02) -> Summary:
     return Summary(rows=rows, sets=(), noise_floor=noise)
 
 
+def line(summary: Summary, start: str) -> str:
+    (found,) = [text for text in headline(summary).lines if text.startswith(start)]
+    return found
+
+
 def test_points_without_a_single_value_have_no_answer():
     nothing = {"slowdown_mean": None, "deadline_miss_ratio": None, "task_sets": 0}
     empty = campaign(row(1, 0.0, 0.0) | nothing)
     assert headline(empty).sentence == "No run is stored: nothing is decided."
-    noisy = evolve(empty, meta={"failed": {"m001": {"reason": "no quiet attempt in 3"}}})
-    assert headline(noisy).sentence == "No task set has a result: nothing is decided."
-    assert headline(campaign(row(1, 0.0, 0.0))).sentence.startswith("No deadline was missed")
+    failed = evolve(empty, meta={"failed": {"m001": {"reason": "the task crashed"}}})
+    assert headline(failed).sentence == "No task set has a result: nothing is decided."
+    assert headline(Summary(rows=(), sets=())).sentence == "Nothing was measured yet."
 
 
-def test_an_interval_above_one_by_less_than_the_floor_is_no_slowdown():
-    inside, outside = row(2, 0.5, 1.0, **slow(1.025, 1.019, 1.03)), slow(1.03, 1.021, 1.04)
-    assert headline(campaign(inside)).per_cores[0].slow_points == 0
-    assert headline(campaign(inside | outside)).per_cores[0].slow_points == 1
-
-
-def test_a_high_mean_with_an_interval_that_holds_one_is_no_slowdown():
-    answer = headline(campaign(row(2, 0.5, 1.0, **slow(1.5, 0.9, 2.1)))).per_cores[0]
-    assert answer.slow_points == 0
-    assert answer.slowdown.startswith(
-        "No slowdown beyond doubt, but the intervals are wide (up to 2.1): more replicas"
+def test_which_deadlines_hold_alone_and_with_everything_contended():
+    corner = row(2, 1.0, 1.0, **needed(6.2))
+    words = line(campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), corner), "Alone")
+    assert words == (
+        "Alone, deadlines down to 1.1 C hold for 99 of 100 jobs (C: what a task takes by"
+        " calibration); on 2 cores with everything contended (ρ = 1, α = 1) they need 6.2 C (95 %"
+        " interval 5.58 to 6.82); this host by itself costs 1.4 C in 1 job of 1000."
     )
 
 
-def test_misses_whose_interval_holds_zero_are_not_where_it_starts():
-    seen = {"deadline_miss_ratio": 0.01, "deadline_miss_ci_low": 0.0, "deadline_miss_ci_high": 0.2}
-    answer = headline(campaign(row(1, 0.0, 0.5) | seen))
-    assert answer.per_cores[0].miss_points == 0
-    assert answer.per_cores[0].misses.startswith("Deadlines were missed at 1 of 1 points, at none")
-    assert answer.sentence.startswith("Deadlines were missed, but at no point beyond doubt")
+def test_a_point_elsewhere_says_what_its_axes_are():
+    words = line(campaign(row(1, 0.0, 0.0), row(4, 0.5, 1.0, **needed(3.0))), "Alone")
+    assert "on 4 cores at ρ = 0.5, α = 1 (shares of synchronisation, and of it" in words
 
 
-def test_the_first_point_is_that_of_smallest_rho_then_alpha_whatever_the_order_of_rows():
+@pytest.mark.parametrize("value", [None, 490.0])
+def test_a_deadline_whose_end_was_not_seen_is_at_least_its_low_end(value):
+    end = {NEEDED: value, f"{NEEDED}_low": 208.0, f"{NEEDED}_high": None}
+    words = line(campaign(row(1, 0.0, 0.0), row(2, 1.0, 1.0, **end)), "Alone")
+    assert "they need at least 208 C;" in words
+
+
+def test_the_host_is_the_median_of_the_points_and_one_bad_hour_does_not_move_it():
+    bad = {ALONE: None, f"{ALONE}_low": 50.0, f"{ALONE}_high": None}
+    words = line(campaign(row(1, 0, 0), row(1, 0, 1), row(1, 1, 1, **bad)), "Alone")
+    assert words.startswith("Alone, deadlines down to 1.1 C hold")
+
+
+def test_the_rarest_job_of_too_few_is_at_least_so_late():
+    few = {"alone_deadline_needed_p999_high": None}
+    words = line(campaign(row(1, 0, 0, **few), row(2, 1, 1, **few)), "Alone")
+    assert words.endswith("this host by itself costs at least 1.26 C in 1 job of 1000.")
+
+
+def test_without_solo_jobs_nothing_is_said_of_the_host():
+    none = {column: None for column in SUMMARY_COLUMNS if column.startswith("alone_")}
+    none |= {"miss_excess": None}
+    summary = campaign(row(2, 1.0, 1.0, **none, **{"deadline_miss_ratio": 0.25}))
+    assert line(summary, "How jobs").startswith("How jobs fare alone is not known; on 2 cores")
+    assert line(summary, "At D").endswith("how many the host alone makes miss is not known.")
+    nothing = {f"{NEEDED}{end}": None for end in ("", "_low", "_high")}
+    assert line(campaign(row(1, 0, 0, **nothing)), "Which").endswith(
+        "no job of the grid was counted."
+    )
+
+
+def test_misses_begin_where_they_are_surely_more_than_alone():
+    summary = campaign(
+        row(1, 0.0, 0.0, **missing(0.3, 0.29, -0.1)),
+        row(2, 1.0, 1.0, **missing(0.2, 0.01, 0.1)),
+        row(2, 0.5, 1.0, **missing(0.056, 0.0, 0.004)),
+    )
+    assert line(summary, "Deadlines") == (
+        "Deadlines D = 10 C begin to be missed beyond the host's own share at M = 2, ρ = 0.5,"
+        " α = 1: 5.6 % of jobs, alone 0 %; most at M = 2, ρ = 1, α = 1: 20 % of jobs, alone 1.0 %."
+    )
+
+
+def test_misses_that_the_host_may_cause_give_the_bound_on_what_is_more():
+    summary = campaign(row(1, 0, 0, **missing(0.3, 0.29, -0.1)), row(2, 1, 1))
+    assert line(summary, "At D") == (
+        "At D = 10 C no point surely misses more than the same tasks alone: at most 50 % of the"
+        " jobs more."
+    )
+
+
+def test_an_interval_above_one_by_less_than_the_smallest_effect_is_no_slowdown():
+    inside = row(2, 0.5, 1.0, **slow(1.025, 1.019, 1.03))
+    assert "at no point surely above the smallest effect that shows here (2.0 %)" in line(
+        campaign(inside), "Slowdown"
+    )
+    outside = row(2, 0.5, 1.0, **slow(1.03, 1.021, 1.04))
+    assert "from M = 2, ρ = 0.5, α = 1 on, at 1 of 1 points" in line(campaign(outside), "Slowdown")
+
+
+def test_the_first_point_is_that_of_smallest_m_rho_alpha_whatever_the_order_of_rows():
     rows = (
         row(2, 1.0, 0.5, **slow(1.9, 1.8, 2.0)),
         row(2, 0.5, 1.0, **slow(1.2, 1.1, 1.3)),
         row(2, 0.5, 0.5, **slow(1.1, 1.05, 1.15)),
         row(2, 0.5, 0.0),
     )
-    words = headline(campaign(*rows)).per_cores[0].slowdown
-    assert words == (
-        "Slows down from ρ = 0.5, α = 0.5: 1.100 (95 % interval 1.050 to 1.150); 3 of 4 points. "
-        "Worst at ρ = 1, α = 0.5: 1.900 (95 % interval 1.800 to 2.000)."
+    assert line(campaign(*rows), "Slowdown") == (
+        "Slowdown (time together / alone): the largest mean is 1.900 (95 % interval 1.800 to"
+        " 2.000), at M = 2, ρ = 1, α = 0.5; surely above the smallest effect that shows here"
+        " (2.0 %) from M = 2, ρ = 0.5, α = 0.5 on, at 3 of 4 points."
     )
 
 
-def test_where_misses_begin_and_are_worst():
-    rows = (
-        row(4, 0.5, 1.0, **missing(0.01, 0.005, 0.02)),
-        row(4, 1.0, 1.0, **missing(0.2, 0.1, 0.3)),
+def test_the_interval_of_a_single_set_is_called_that():
+    one = row(1, 0, 0, slowdown_ci_basis="rounds")
+    assert "(95 % interval of one set 0.995 to 1.005)" in line(campaign(one), "Slowdown")
+    bare = row(1, 0, 0, slowdown_ci_low=None, slowdown_ci_high=None)
+    assert "1.000 (no interval)" in line(campaign(bare), "Slowdown")
+
+
+def test_an_unknown_smallest_effect_is_said():
+    assert "is not known" in line(campaign(row(1, 0, 0), floor=None), "Slowdown")
+    assert "is not known" not in headline(campaign(row(1, 0, 0))).sentence
+
+
+def loaded() -> tuple[dict[str, Any], ...]:
+    own = {"tasks_per_core": 2, "deadline_factor": 2.0}
+    return (
+        row(1, 1.0, 0.0, **own, **missing(0.11, 0.0, 0.05)),
+        row(1, 1.0, 1.0, **own, **missing(0.12, 0.0, 0.05)),
+        row(2, 1.0, 0.0, **own, **missing(0.14, 0.0, 0.05)),
+        row(2, 1.0, 1.0, **own, **missing(0.31, 0.0, 0.05), **slow(9.0, 8.0, 10.0), **needed(77.0)),
     )
-    answer = headline(campaign(row(4, 0.0, 0.0), *rows))
-    assert answer.sentence.startswith("It starts to miss deadlines at M = 4, ρ = 0.5, α = 1;")
-    assert answer.per_cores[0].misses == (
-        "Misses begin at ρ = 0.5, α = 1: 1.0 % of jobs (95 % interval 0.50 % to 2.0 %); 2 of 3 "
-        "points. Worst at ρ = 1, α = 1: 20 % of jobs (95 % interval 10 % to 30 %)."
+
+
+def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
+    summary = campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), row(2, 1.0, 1.0), *loaded())
+    assert line(summary, "With") == (
+        "With 2 tasks a core and D = 2 C, 31 % of the jobs miss at M = 2, ρ = 1, α = 1, 14 % where"
+        " nothing is contended (α = 0); 12 % already at M = 1."
     )
+    own = headline(evolve(summary, rows=summary.rows[:3]))
+    assert headline(summary).lines[:3] == own.lines[:3]
+    assert headline(summary).per_cores == own.per_cores
 
 
-def test_no_misses_give_the_largest_upper_bound_and_not_a_zero():
-    rows = (row(1, 0.0, 0.0, deadline_miss_ci_high=0.001), row(1, 1.0, 0.0))
-    words = headline(campaign(*rows)).per_cores[0].misses
-    assert words == "No deadline missed (miss ratio below 3.0 % at every point)."
-
-
-def test_the_bound_on_what_may_hide_is_never_below_the_noise_floor():
-    words = headline(campaign(row(1, 0.0, 0.0))).per_cores[0].slowdown
-    assert words == "No effect larger than 2.0 % seen at any of 1 points."
-
-
-def test_without_intervals_no_bound_is_claimed():
-    bare = row(1, 0.0, 0.0, slowdown_ci_low=None, slowdown_ci_high=None)
-    assert "no bound can be given" in headline(campaign(bare)).per_cores[0].slowdown
-
-
-def test_an_unknown_noise_floor_is_said():
-    assert "noise floor is not known" in headline(campaign(row(1, 0, 0), floor=None)).sentence
-    assert "noise floor" not in headline(campaign(row(1, 0, 0))).sentence
+def test_a_loaded_row_takes_its_sets_and_distributions_along():
+    sets = ({"tasks": 2, "cores": 2}, {"tasks": 4, "cores": 2})
+    distributions = ({"tasks_per_core": 1}, {"tasks_per_core": 2})
+    summary = evolve(campaign(row(2, 1.0, 1.0), *loaded()), sets=sets, distributions=distributions)
+    own = grid_of(summary)
+    assert (own.rows, own.sets, own.distributions) == (
+        summary.rows[:1], sets[:1], distributions[:1],
+    )  # fmt: skip
+    assert len(loaded_rows(summary)) == 4
+    parameters = {"parameters": {"tasks": {"per_core": 2}}}
+    assert len(loaded_rows(evolve(summary, meta=parameters))) == 1, "the campaign's own word counts"
 
 
 def test_points_without_an_answer_are_counted_over_the_whole_grid():
-    answers = headline(demo_summary()).per_cores
-    assert answers[2].open_points == "Without an answer: 1 undecided, 1 not measured, of 25 points."
-    assert answers[0].open_points == ""
+    answer = headline(demo_summary())
+    assert answer.lines[-1] == "Without an answer: 1 undecided, 1 not measured, of 75 points."
+    answers = [item.lines[-1] for item in answer.per_cores]
+    assert answers[2] == "Without an answer: 1 undecided, 1 not measured, of 25 points."
+    assert not answers[0].startswith("Without")
 
 
-def test_a_campaign_without_runs_says_so():
-    assert headline(Summary(rows=(), sets=())).sentence == "Nothing was measured yet."
-
-
-def test_the_demo_slows_down_from_two_cores_and_misses_from_four():
-    # Its formulas: slowdown 1 + 0.28 (M - 1) rho alpha^1.4, misses above a slowdown of 1.35.
+def test_the_demo_needs_and_misses_what_its_formulas_say():
+    # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; needed 1.3 times that; misses above 1.35.
     sentence = headline(demo_summary()).sentence
-    assert sentence == (
-        "It starts to miss deadlines at M = 4, ρ = 0.5, α = 1; "
-        "tasks slow each other down from M = 2 on."
+    assert sentence.startswith("Alone, deadlines down to 1.3 C hold for 99 of 100 jobs")
+    assert "on 4 cores with everything contended (ρ = 1, α = 1) they need 2.39 C" in sentence
+    assert (
+        "at M = 4, ρ = 0.5, α = 1: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1, α = 1: 8.1 %"
+        in sentence
     )
 
 
-def test_the_noise_floor_in_words():
+def test_several_deadlines_are_answered_at_the_shortest():
+    sentence = headline(with_factors(demo_summary(), (2.0, 5.0))).sentence
+    assert "Deadlines D = 2 C begin to be missed" in sentence
+    assert "They are still missed at D = 5 C." in sentence
+
+
+def test_the_smallest_effect_in_words():
     assert noise_floor(demo_summary()).text == "smallest effect visible here: 1.2 %"
     unknown = evolve(demo_summary(), noise_floor={"smallest_effect": None, "basis": "too few"})
-    assert noise_floor(unknown).text == "smallest effect visible here: undecided"
+    assert noise_floor(unknown).text == "smallest effect visible here: not known"
     assert (
         noise_floor(demo_summary(floor=None)).text == "smallest effect visible here: not measured"
     )

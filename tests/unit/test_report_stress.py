@@ -11,7 +11,7 @@ from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.model.results import Summary
-from deadbeat.report import causes, headline, rows_for_terminal, terminal_columns, write_report
+from deadbeat.report import causes, headline, terminal_columns, terminal_sections, write_report
 from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import head_facts, noise_floor
 from deadbeat.report.figures import draw_figures
@@ -73,7 +73,7 @@ def test_every_distribution_is_drawn_with_its_labels_and_units(svgs):
     for text in (
         "slowdown of a task set (together / alone)", "task sets per bin (%)",
         "task sets at or below (%)",
-        "percentile of the task sets (%)", "M=2", "M=8", "below the noise floor",
+        "percentile of the task sets (%)", "M=2", "M=8", "too small to see",
     ):  # fmt: skip
         assert text in words
 
@@ -262,7 +262,8 @@ def test_a_page_of_very_many_sets_stays_small():
 def test_the_terminal_shows_a_line_per_group():
     summary = demo_stress(**SMALL)
     keys = [key for key, _ in terminal_columns(summary)]
-    lines = rows_for_terminal(summary)
+    (section,) = terminal_sections(summary)
+    lines = section.rows
     assert [line["group"] for line in lines] == ["M=2", "M=8"]
     assert all(set(keys) == set(line) for line in lines)
 

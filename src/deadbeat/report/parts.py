@@ -55,8 +55,8 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
     shown = f"{_listed(serious)}{_doubts(serious)}" if serious else ""
     if not others:
         return shown
-    count = facts.counted(len(others), "finding")
-    head = f"{count} more, none serious" if serious else f"{count}, none serious"
+    more = " more" if serious else ""
+    head = f"{facts.counted(len(others), 'finding')}{more}, none serious"
     known = {doubt_of(item.id) for item in serious}
     rest = _doubts(item for item in others if doubt_of(item.id) not in known)
     return f"{shown}<details><summary>{head}</summary>{_listed(others)}{rest}</details>"
