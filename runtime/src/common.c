@@ -70,13 +70,6 @@ uint32_t process_count(const struct options *options, uint32_t cores)
     return options->one_process ? 1 : cores;
 }
 
-void agent_tell(struct agent *agent, enum agent_command command)
-{
-    agent->command = command;
-    atomic_fetch_add(&agent->generation, 1);
-    port_wake(&agent->generation);
-}
-
 void name_thread(const char *what, uint32_t number)
 {
     char name[16];

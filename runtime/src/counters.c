@@ -1,4 +1,4 @@
-/* Perf events of a task, window by window: read by the task itself before and after its jobs. */
+/* Perf events of a task, slot by slot: read by the task itself before and after its jobs. */
 #include "run.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static uint16_t scaled(struct db_count *count)
     return DB_COUNT_SCALED;
 }
 
-void counters_end(const struct counters *counters, struct window_counts *window)
+void counters_end(const struct counters *counters, struct slot_counts *slot)
 {
     struct db_count after[DB_COUNT_EVENTS];
     for (int event = 0; event < DB_COUNT_EVENTS; event++)
@@ -59,9 +59,9 @@ void counters_end(const struct counters *counters, struct window_counts *window)
             port_counter_read(counters->handles[event], &after[event]);
     for (int event = 0; event < DB_COUNT_EVENTS; event++) {
         const struct db_count *before = &counters->before[event];
-        struct db_count *count = &window->counts[event];
+        struct db_count *count = &slot->counts[event];
         *count = (struct db_count){0};
-        window->status[event] = counters->status[event];
+        slot->status[event] = counters->status[event];
         if (counters->handles[event] < 0) {
             count->value = counters->status[event] == DB_COUNT_FAILED ? -counters->handles[event] : 0;
             continue;
@@ -69,9 +69,9 @@ void counters_end(const struct counters *counters, struct window_counts *window)
         *count = (struct db_count){.value = after[event].value - before->value,
                                    .enabled_ns = after[event].enabled_ns - before->enabled_ns,
                                    .running_ns = after[event].running_ns - before->running_ns};
-        window->status[event] = scaled(count);
+        slot->status[event] = scaled(count);
     }
-    window->taken = true;
+    slot->taken = true;
 }
 
 void counters_close(struct counters *counters)

@@ -1,7 +1,7 @@
 /*
  * Positive controls: causes of lateness made on purpose. Each is a process of its own under the
- * guardian, active while a together window lasts, and has undone its doing before it says that it is
- * done. What it may do is bounded by the options' limits (options.c).
+ * guardian, active in the slots together, and has undone its doing when such a slot ends. What it may do is
+ * bounded by the options' limits (options.c).
  */
 #include "run.h"
 
@@ -12,25 +12,18 @@
 _Static_assert(INJECTOR_PRIORITY > DB_PRIORITY_CEILING && INJECTOR_PRIORITY < DB_PRIORITY_AGENT,
                "an injector preempts tasks only");
 
-static bool is_on(struct rendezvous *meeting)
+/* Until then, or until the slot is over; whether it still lasts. */
+static bool pause_until(int64_t at, int64_t end)
 {
-    return atomic_load(&meeting->injecting) != 0;
+    port_sleep_until_ns(at < end ? at : end);
+    return at < end;
 }
 
-/* Until then, or until the window is over; whether it still lasts. */
-static bool pause_until(struct rendezvous *meeting, int64_t at)
-{
-    for (int64_t now; is_on(meeting) && (now = port_now_ns()) < at;)
-        port_wait(&meeting->injecting, 1, at - now);
-    return is_on(meeting);
-}
-
-static void hog(struct run *run)
+static void hog(struct run *run, int64_t begin, int64_t end)
 {
     const struct injection *inject = &run->options->inject;
-    int64_t at = port_now_ns() + inject->hog_start_ns;
-    for (; pause_until(run->meeting, at); at += inject->hog_period_ns)
-        for (int64_t end = port_now_ns() + inject->hog_length_ns; port_now_ns() < end;)
+    for (int64_t at = begin + inject->hog_start_ns; pause_until(at, end); at += inject->hog_period_ns)
+        for (int64_t until = port_now_ns() + inject->hog_length_ns; port_now_ns() < until;)
             ;
 }
 
@@ -41,15 +34,15 @@ static int away_cpu(const struct run *run)
     return o->cpus[(run->set->tasks[o->inject.move_task].core + 1u) % o->cpu_count];
 }
 
-static void move(struct run *run)
+static void move(struct run *run, int64_t begin, int64_t end)
 {
     const struct options *o = run->options;
     int thread = run->tasks[o->inject.move_task].thread;
     int home = o->cpus[run->set->tasks[o->inject.move_task].core];
-    int64_t half = o->inject.move_period_ns / 2, at = port_now_ns() + half;
-    for (; pause_until(run->meeting, at); at += half) {
+    int64_t half = o->inject.move_period_ns / 2, at = begin + half;
+    for (; pause_until(at, end); at += half) {
         int error = port_move_thread(thread, away_cpu(run));
-        pause_until(run->meeting, at += half);
+        pause_until(at += half, end);
         if (!error)
             error = port_move_thread(thread, home);
         if (error)
@@ -57,24 +50,29 @@ static void move(struct run *run)
     }
 }
 
-static void load(struct run *run)
+static void load(struct run *run, int64_t begin, int64_t end)
 {
-    while (is_on(run->meeting))
+    (void)run;
+    port_sleep_until_ns(begin);
+    while (port_now_ns() < end)
         ;
 }
 
-static void live(struct run *run, void (*act)(struct run *))
+/* Through the timetable, in its slots together; every slot's doing is undone by the slot's end. */
+static void live(struct run *run, void (*act)(struct run *, int64_t begin, int64_t end))
 {
-    for (;;) {
-        while (!is_on(run->meeting))
-            port_wait(&run->meeting->injecting, 0, -1);
-        act(run); /* until the window is over; the next begins only when all have said so */
-        say_done(run->meeting);
-    }
+    while (atomic_load(&run->meeting->signal) == SIGNAL_WAIT)
+        port_wait(&run->meeting->signal, SIGNAL_WAIT, -1);
+    for (uint32_t s = 0; s < run->slot_count; s++)
+        if (run->slots[s].kind == DB_SLOT_TOGETHER)
+            act(run, *run->base_ns + run->slots[s].begin_ns, *run->base_ns + run->slots[s].end_ns);
+    say_done(run->meeting);
+    for (;;) /* until it is killed: a child that ends tells of a failure */
+        port_sleep_until_ns(port_now_ns() + DB_LONGEST_NS);
 }
 
 static bool start(struct run *run, const char *name, int cpu, enum db_policy policy,
-                  void (*act)(struct run *))
+                  void (*act)(struct run *, int64_t begin, int64_t end))
 {
     int pid = port_fork();
     if (pid < 0)
@@ -113,22 +111,6 @@ bool injectors_start(struct run *run)
     if (ok && inject->fair_core >= 0)
         ok = start(run, "db-fair", o->cpus[inject->fair_core], DB_POLICY_OTHER, load);
     return ok;
-}
-
-void injectors_begin(struct run *run)
-{
-    atomic_store(&run->meeting->injecting, 1);
-    if (run->injector_count)
-        port_wake(&run->meeting->injecting);
-}
-
-bool injectors_end(struct run *run)
-{
-    atomic_store(&run->meeting->injecting, 0);
-    if (!run->injector_count)
-        return true;
-    port_wake(&run->meeting->injecting);
-    return wait_done(run->meeting, run->injector_count);
 }
 
 void injectors_stop(struct run *run)

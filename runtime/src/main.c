@@ -1,11 +1,10 @@
 /*
  * The program: guardian first, then the coordinator it forks. Speaks a line protocol:
- *   stdin   "run INDEX PATH", "quit"; end of file means quit
- *   stdout  "ready VERSION SETS", "done INDEX MEASURED_NS", "fail INDEX REASON", "error CODE TEXT";
- *           with --causes 1, before a "done": "threads INDEX NUMBER,NUMBER,...", the threads of the
- *           tasks in their order
- * "guard" runs a foreign program (foreign.c). "once" runs one task set without the protocol, for a reader or
- * for perf.
+ *   stdin   "run INDEX PERIOD_PPM PATH", "quit"; end of file means quit
+ *   stdout  "ready VERSION SETS", "bound INDEX NS" when a run begins, then "done INDEX MEASURED_NS" or
+ *           "fail INDEX REASON", "error CODE TEXT"; with --causes 1, before a "done": "threads INDEX
+ * NUMBER,NUMBER,...", the threads of the tasks in their order "guard" runs a foreign program (foreign.c).
+ * "once" runs one task set without the protocol, for a reader or for perf.
  */
 #include "runtime.h"
 
@@ -31,18 +30,18 @@ int serve_sets(const struct options *options)
 {
     char line[4200], path[4096], reason[DB_REASON_BYTES], text[DB_REASON_BYTES + 32];
     snprintf(text, sizeof text, "%u", db_task_set_count);
-    say("ready", "1", text);
+    say("ready", "2", text);
     while (fgets(line, sizeof line, stdin)) {
-        unsigned index;
+        unsigned index, ppm;
         uint64_t measured_ns = 0;
-        if (sscanf(line, "run %u %4095[^\n]", &index, path) != 2)
+        if (sscanf(line, "run %u %u %4095[^\n]", &index, &ppm, path) != 3 || ppm == 0)
             break;
         if (index >= db_task_set_count) {
             snprintf(text, sizeof text, "%u no such task set in this program", index);
             say("fail", text, "");
             continue;
         }
-        bool ok = run_set(index, options, path, reason, &measured_ns);
+        bool ok = run_set(index, ppm, options, path, reason, &measured_ns);
         guard_allow(-1);
         if (ok)
             printf("done %u %llu\n", index, (unsigned long long)measured_ns);
@@ -133,13 +132,13 @@ static const char usage[] =
 int main(int count, char **words)
 {
     struct options o = {
-        .windows = 2,
         .warmup = 1,
+        .solo = true,
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
         .bound_ns = DB_LONGEST_NS,
         .rounds = {.real_time = true, .pin = -1, .unit_ps = 1000000, .gap_ns = DB_MILLISECOND / 10},
-        .inject = {.delay_task = -1, .hog_core = -1, .move_task = -1, .fair_core = -1},
+        .inject = {.delay_task = -1, .delay_every = 1, .hog_core = -1, .move_task = -1, .fair_core = -1},
     };
     if (count > 1 && strcmp(words[1], "guard") == 0)
         return run_guarded(count - 2, words + 2);

@@ -1,7 +1,7 @@
 /*
  * One task set on its own, for a reader, or under perf:  perf stat ./batch-000.elf once --set 7
  * Guardian, bound, lock and placement are those of a measurement; there is no host behind it that
- * repeats windows, and no solo window unless it is asked for.
+ * keeps a store, and no slot alone unless it is asked for (--solo 1).
  */
 #include "run.h"
 
@@ -10,7 +10,7 @@
 
 void once_defaults(struct options *o)
 {
-    o->windows = 1;
+    o->solo = false;
     o->seconds_ns = 1000 * DB_MILLISECOND;
     o->lock_wait_ns = 10000 * DB_MILLISECOND;
     o->cpu_count = (uint32_t)port_usable_cpus(o->cpus, DB_MAX_CORES);
@@ -24,7 +24,7 @@ bool once_possible(const struct options *o)
     return false;
 }
 
-/* Of the counted jobs of together windows. */
+/* Of the counted jobs of slots together. */
 struct tally {
     uint64_t jobs, finished, missed;
     int64_t span_ns, longest_response_ns;
@@ -69,8 +69,10 @@ void run_print(const struct run *run, uint32_t index)
 {
     const struct options *o = run->options;
     int64_t measured = 0;
-    for (uint32_t w = 0; w < run->window_count; w++)
-        measured += run->windows[w].kind == DB_WINDOW_TOGETHER ? run->windows[w].length_ns : 0;
+    for (uint32_t s = 0; s < run->slot_count; s++) {
+        const struct slot *slot = &run->slots[s];
+        measured += slot->kind == DB_SLOT_TOGETHER ? slot->end_ns - slot->start_ns : 0;
+    }
     printf("task set %u of %u (%.12s), %u cores, %.3f s together, %s\n", index, db_task_set_count,
            run->set->id, run->set->cores, (double)measured / 1e9,
            o->policy == DB_POLICY_FIFO ? "SCHED_FIFO" : "SCHED_OTHER: not real-time");
@@ -83,7 +85,7 @@ int run_once(const struct options *options)
 {
     char reason[DB_REASON_BYTES];
     uint64_t measured_ns = 0;
-    bool ok = run_set(options->set_index, options, NULL, reason, &measured_ns);
+    bool ok = run_set(options->set_index, UNSCALED_PPM, options, NULL, reason, &measured_ns);
     guard_allow(-1);
     if (!ok)
         printf("task set %u failed: %s\n", options->set_index, reason);

@@ -37,19 +37,6 @@ static bool parse_number(const char *text, int64_t *value)
     return errno == 0 && end != text && *end == '\0';
 }
 
-/* References of the cores in order, ps. */
-static bool parse_references(struct options *o, const char *text)
-{
-    char *end;
-    for (uint32_t n = 0; *text; text = *end == ',' ? end + 1 : end, n++) {
-        unsigned long long value = strtoull(text, &end, 10);
-        if (end == text || n == DB_MAX_CORES || (*end && *end != ','))
-            return false;
-        o->quiet_ps[n] = value;
-    }
-    return true;
-}
-
 /* As many numbers as asked for, separated by commas. */
 static bool parse_numbers(const char *text, int64_t *numbers, int count)
 {
@@ -97,8 +84,6 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         o->policy = strcmp(value, "fifo") == 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER;
         return o->policy == DB_POLICY_FIFO || strcmp(value, "other") == 0;
     }
-    if (strcmp(key, "--quiet-ps") == 0)
-        return parse_references(o, value);
     if (strcmp(key, "--inject-hog") == 0)
         return parse_hog(&o->inject, value);
     if (strcmp(key, "--inject-migrate") == 0)
@@ -124,8 +109,6 @@ static const struct number {
     int64_t least, most;
 } numbers[] = {
     {"--seconds-ns", NUMBER, offsetof(struct options, seconds_ns), 0, DB_LONGEST_NS},
-    {"--solo-ns", NUMBER, offsetof(struct options, solo_ns), 0, DB_LONGEST_NS},
-    {"--wait-ns", NUMBER, offsetof(struct options, wait_ns), 0, DB_LONGEST_NS},
     {"--bound-ns", NUMBER, offsetof(struct options, bound_ns), 1, DB_LONGEST_NS},
     {"--lock-wait-ns", NUMBER, offsetof(struct options, lock_wait_ns), 0, DB_LONGEST_NS},
     {"--inject-ns", NUMBER, offsetof(struct options, inject.delay_ns), 0, MAX_DELAY_NS},
@@ -137,12 +120,11 @@ static const struct number {
     {"--until-eof", FLAG, offsetof(struct options, until_eof), 0, 1},
     {"--seed", NUMBER, offsetof(struct options, seed), 0, INT64_MAX},
     {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes), 0, MAX_SCRUB_BYTES},
-    {"--windows", SMALL, offsetof(struct options, windows), 1, 1000},
-    {"--extra-windows", SMALL, offsetof(struct options, extra_windows), 0, 1000},
+    {"--slot-periods", SMALL, offsetof(struct options, slot_periods), 0, MAX_WARMUP},
     {"--warmup", SMALL, offsetof(struct options, warmup), 0, MAX_WARMUP},
-    {"--tolerance-ppm", SMALL, offsetof(struct options, tolerance_ppm), 0, UINT32_MAX},
     {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},
     {"--inject-task", INDEX, offsetof(struct options, inject.delay_task), -1, UINT16_MAX},
+    {"--inject-every", SMALL, offsetof(struct options, inject.delay_every), 1, MAX_WARMUP},
     {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},
     {"--normal", SMALL, offsetof(struct options, rounds.normal), 0, 1024},
     {"--pin", INDEX, offsetof(struct options, rounds.pin), -1, 4095},
@@ -151,6 +133,7 @@ static const struct number {
     {"--gap-ns", NUMBER, offsetof(struct options, rounds.gap_ns), 1000, DB_LONGEST_NS},
     {"--period-ns", NUMBER, offsetof(struct options, rounds.period_ns), 0, DB_LONGEST_NS},
     {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},
+    {"--solo", FLAG, offsetof(struct options, solo), 0, 1},
     {"--late", FLAG, offsetof(struct options, late), 0, 1},
     {"--split", FLAG, offsetof(struct options, split), 0, 1},
     {"--causes", FLAG, offsetof(struct options, causes), 0, 1},

@@ -1,105 +1,202 @@
-/* Plan and memory of a run, and its result file. */
+/* Timetable and memory of a run, and its result file. */
 #include "run.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A solo window holds at least so many jobs, however short the asked time. */
-#define SOLO_JOBS 20
-/* Windows are numbered in 16 bits, and so is the boundary after the last one. */
-#define MAX_WINDOWS UINT16_MAX
+/*
+ * The timetable of a run: rounds of one slot in which all tasks run together and one for each task
+ * alone (a sample where there are many), in random order. Noise of the host that does not react to
+ * that order meets both kinds alike, and slots shorter than its bursts average it best
+ * (docs/decisions/0015). src/deadbeat/executors/tables.py is the slow twin.
+ *
+ * A slot lasts SLOT_PERIODS of its slowest task: four of them hold counted releases, the last is
+ * there for the deadline of the last one. Before that comes a warm-up of one period, and of at least
+ * the time in which leftovers of the slot before end: twice the work of the busiest core.
+ */
+#define SLOT_PERIODS 5
+#define SLOT_MIN_NS (5 * DB_MILLISECOND)
+#define SLOT_MAX_NS (20 * DB_MILLISECOND)
+/* Where `late` lets a backlog grow without end, only a long slot shows it. */
+#define LONG_PERIODS 50
+#define SOLO_SAMPLE 8
+#define ROUNDS_MIN 4
+/* Slots are numbered in 16 bits. */
+#define MAX_SLOTS UINT16_MAX
 
-static int64_t longest_period(const struct db_task_set *set)
+#define EVERYBODY UINT32_MAX
+
+static int64_t scaled(uint64_t time_ns, uint32_t ppm, int64_t least)
 {
-    uint64_t longest = 0;
-    for (uint32_t i = 0; i < set->task_count; i++)
-        longest = set->tasks[i].period_ns > longest ? set->tasks[i].period_ns : longest;
-    return (int64_t)longest;
+    int64_t result = (int64_t)(time_ns / UNSCALED_PPM * ppm + time_ns % UNSCALED_PPM * ppm / UNSCALED_PPM);
+    return result > least ? result : least;
 }
 
-static int64_t solo_length(const struct db_task_set *set, const struct options *o, uint32_t task,
-                           uint32_t rounds)
+static int64_t larger(int64_t a, int64_t b)
 {
-    int64_t share = o->solo_ns / set->task_count / rounds;
-    int64_t least = SOLO_JOBS * (int64_t)set->tasks[task].period_ns / rounds;
-    return share > least ? share : least;
+    return a > b ? a : b;
 }
 
-static uint32_t solo_rounds(const struct options *o)
+static int64_t longest_period(const struct run *run, uint32_t task)
 {
-    if (o->solo_ns == 0)
-        return 0;
-    return o->windows > 1 ? o->windows - 1 : 1;
+    int64_t longest = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        if (task == EVERYBODY || task == t)
+            longest = larger(longest, run->tasks[t].period_ns);
+    return longest;
 }
 
-bool run_possible(const struct db_task_set *set, const struct options *o, char *reason)
+static int64_t longest_deadline(const struct run *run, uint32_t task)
 {
-    uint64_t planned = o->windows + (uint64_t)solo_rounds(o) * set->task_count;
-    uint64_t windows = planned + o->extra_windows;
-    /* an upper bound, in floating point: it must not overflow before it is judged */
-    double asked = (double)o->seconds_ns + (double)o->solo_ns;
-    double besides = ((double)o->warmup + SOLO_JOBS) * (double)longest_period(set);
-    double sum = asked + (double)planned * besides + o->extra_windows * (asked + besides);
-    if (windows > MAX_WINDOWS)
-        snprintf(
-            reason, DB_REASON_BYTES,
-            "the run would take %llu windows, solo ones of each task included; at most %d: ask for fewer",
-            (unsigned long long)windows, MAX_WINDOWS);
-    else if (sum > (double)DB_LONGEST_NS)
-        snprintf(
-            reason, DB_REASON_BYTES,
-            "the run could take %.3g s; at most %.3g: shorter or fewer windows, or fewer jobs of warm-up",
-            sum / 1e9, (double)DB_LONGEST_NS / 1e9);
-    else
-        return true;
-    return false;
+    int64_t longest = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        if (task == EVERYBODY || task == t)
+            longest = larger(longest, run->tasks[t].deadline_ns);
+    return longest;
 }
 
-/* together, every task solo, together, ... : solo and together see the same states of the host. */
-static void plan_windows(struct run *run)
+/* Of the core with most of it: the sum of C, and whether it asks for more time than there is. */
+static int64_t busiest_core(const struct run *run, bool *overloaded)
 {
-    const struct db_task_set *set = run->set;
+    int64_t busiest = 0;
+    for (uint32_t c = 0; c < run->set->cores; c++) {
+        int64_t work = 0;
+        double load = 0;
+        for (uint32_t t = 0; t < run->set->task_count; t++)
+            if (run->set->tasks[t].core == c) {
+                work += (int64_t)run->set->tasks[t].wcet_ns;
+                load += (double)run->set->tasks[t].wcet_ns / (double)run->tasks[t].period_ns;
+            }
+        busiest = larger(busiest, work);
+        *overloaded = *overloaded || load > 1 + 1e-6;
+    }
+    return busiest;
+}
+
+struct lengths {
+    int64_t warmup_ns, measured_ns;
+};
+
+/* What holds for all slots of a run, and is found once. */
+struct common {
+    int64_t settle_ns;
+    bool overloaded;
+};
+
+static struct common common_of(const struct run *run)
+{
+    struct common common = {.overloaded = false};
+    int64_t work = 2 * busiest_core(run, &common.overloaded), longest = longest_period(run, EVERYBODY);
+    common.settle_ns = work < longest ? work : longest;
+    return common;
+}
+
+static struct lengths lengths_of(const struct run *run, const struct common *common, uint32_t task)
+{
     const struct options *o = run->options;
-    uint32_t rounds = solo_rounds(o), n = 0;
-    for (uint32_t slice = 0; slice < o->windows; slice++) {
-        run->plan[n++] = (struct window){.kind = DB_WINDOW_TOGETHER,
-                                         .task = UINT16_MAX,
-                                         .length_ns = o->seconds_ns / o->windows,
-                                         .warmup_ns = o->warmup * longest_period(set)};
-        for (uint32_t i = 0; slice < rounds && i < set->task_count; i++) {
-            uint32_t task = (i + slice) % set->task_count;
-            run->plan[n++] = (struct window){.kind = DB_WINDOW_SOLO,
-                                             .task = task,
-                                             .length_ns = solo_length(set, o, task, rounds),
-                                             .warmup_ns = o->warmup * (int64_t)set->tasks[task].period_ns};
+    int64_t slowest = longest_period(run, task), length = SLOT_PERIODS * slowest;
+    if (o->slot_periods)
+        length = o->slot_periods * slowest;
+    else if (o->late && common->overloaded)
+        length = LONG_PERIODS * slowest;
+    else if (length < SLOT_MIN_NS || length > SLOT_MAX_NS)
+        length = length < SLOT_MIN_NS ? SLOT_MIN_NS : SLOT_MAX_NS;
+    return (struct lengths){larger(o->warmup * slowest, common->settle_ns),
+                            larger(length, slowest + longest_deadline(run, task))};
+}
+
+static uint32_t sampled(const struct run *run)
+{
+    uint32_t tasks = run->set->task_count;
+    return !run->options->solo ? 0 : tasks < SOLO_SAMPLE ? tasks : SOLO_SAMPLE;
+}
+
+/* As many rounds as the asked time holds; each task is alone at least once. */
+static uint32_t round_count(const struct run *run, const struct common *common)
+{
+    uint32_t tasks = run->set->task_count, alone = sampled(run);
+    struct lengths l = lengths_of(run, common, EVERYBODY);
+    int64_t together = l.warmup_ns + l.measured_ns, solo = 0;
+    for (uint32_t t = 0; alone && t < tasks; t++) {
+        l = lengths_of(run, common, t);
+        solo += l.warmup_ns + l.measured_ns;
+    }
+    int64_t rounds = run->options->seconds_ns / (together + solo / tasks * alone);
+    int64_t least = alone ? (tasks + SOLO_SAMPLE - 1) / SOLO_SAMPLE : 0;
+    return (uint32_t)larger(rounds < MAX_SLOTS ? rounds : MAX_SLOTS, larger(least, ROUNDS_MIN));
+}
+
+static uint32_t draw(uint64_t *random, uint32_t below)
+{
+    return (uint32_t)(db_random(random) % below);
+}
+
+/* Tasks in random order, each once before any comes again. */
+struct deck {
+    uint32_t *cards;
+    uint32_t left;
+};
+
+static uint32_t next_task(struct deck *deck, uint32_t tasks, uint64_t *random)
+{
+    if (deck->left == 0)
+        for (; deck->left < tasks; deck->left++)
+            deck->cards[deck->left] = deck->left;
+    uint32_t place = draw(random, deck->left), task = deck->cards[place];
+    deck->cards[place] = deck->cards[--deck->left];
+    return task;
+}
+
+static void append(struct run *run, const struct common *common, uint32_t round, uint32_t task)
+{
+    struct lengths l = lengths_of(run, common, task);
+    struct slot *slot = &run->slots[run->slot_count], *before = slot - 1;
+    int64_t begin = run->slot_count ? before->end_ns : 0;
+    /* without solo slots the one before is of the same tasks: nothing has to warm up again */
+    int64_t warmup = run->slot_count && !run->options->solo ? 0 : l.warmup_ns;
+    *slot = (struct slot){.kind = task == EVERYBODY ? DB_SLOT_TOGETHER : DB_SLOT_SOLO,
+                          .task = task == EVERYBODY ? UINT16_MAX : task,
+                          .round = round,
+                          .begin_ns = begin,
+                          .start_ns = begin + warmup,
+                          .end_ns = begin + warmup + l.measured_ns};
+    run->slot_count++;
+}
+
+static void plan_slots(struct run *run, const struct common *common, uint32_t rounds, uint32_t *cards)
+{
+    uint32_t order[1 + SOLO_SAMPLE], count = 1 + sampled(run);
+    struct deck deck = {.cards = cards};
+    uint64_t random = db_seed_state(run->seed);
+    run->slot_count = 0;
+    for (uint32_t round = 0; round < rounds; round++) {
+        order[0] = EVERYBODY;
+        for (uint32_t i = 1; i < count; i++)
+            order[i] = next_task(&deck, run->set->task_count, &random);
+        for (uint32_t left = count; left; left--) {
+            uint32_t place = draw(&random, left);
+            append(run, common, round, order[place]);
+            order[place] = order[left - 1];
         }
     }
-    run->plan_count = n;
 }
 
-static bool takes_part(const struct window *window, uint32_t task)
+int64_t table_end_ns(const struct run *run)
 {
-    return window->kind == DB_WINDOW_TOGETHER || window->task == task;
+    return run->slots[run->slot_count - 1].end_ns;
 }
 
-static uint64_t releases_in(const struct window *window, int64_t period)
-{
-    return (uint64_t)((window->length_ns + window->warmup_ns) / period) + 3;
-}
-
+/* One to spare in each slot for the rounding, and one in all: the loop needs no special case. */
 static uint64_t record_capacity(const struct run *run, uint32_t task)
 {
-    uint64_t count = 1, most = 0; /* one to spare: the loop needs no special case at the end */
-    for (uint32_t w = 0; w < run->plan_count; w++) {
-        const struct window *window = &run->plan[w];
-        uint64_t releases = releases_in(window, (int64_t)run->set->tasks[task].period_ns);
-        if (!takes_part(window, task))
-            continue;
-        count += releases;
-        most = releases > most ? releases : most;
+    uint64_t count = 1;
+    for (uint32_t s = 0; s < run->slot_count; s++) {
+        const struct slot *slot = &run->slots[s];
+        if (takes_part(slot, task))
+            count += (uint64_t)((slot->end_ns - slot->begin_ns) / run->tasks[task].period_ns) + 1;
     }
-    return count + run->options->extra_windows * most;
+    return count;
 }
 
 static bool core_counted(const struct run *run, uint32_t resource, uint32_t task)
@@ -147,100 +244,144 @@ static void *take(unsigned char *arena, size_t *used, size_t bytes)
     return place;
 }
 
-static size_t lay_out_fixed(struct run *run, unsigned char *arena)
+/* What every run needs, in an order that depends on nothing but the set. */
+static size_t lay_out(struct run *run, uint32_t rounds, unsigned char *arena)
 {
     const struct db_task_set *set = run->set;
-    size_t used = 0;
-    uint32_t windows = run->options->windows + solo_rounds(run->options) * set->task_count;
+    const struct options *o = run->options;
+    size_t used = 0, slots = (size_t)rounds * (1 + sampled(run));
     run->meeting = take(arena, &used, sizeof *run->meeting);
-    run->agents = take(arena, &used, set->cores * sizeof *run->agents);
+    run->base_ns = take(arena, &used, sizeof *run->base_ns);
     run->tasks = take(arena, &used, set->task_count * sizeof *run->tasks);
     run->resources = take(arena, &used, (set->resource_count + 1u) * sizeof *run->resources);
-    run->plan = take(arena, &used, windows * sizeof *run->plan);
-    windows += run->options->extra_windows;
-    run->windows = take(arena, &used, windows * sizeof *run->windows);
-    /* at each boundary at most two sets of probes: a yardstick a core, a line a pair of neighbours;
-     * in each window a witness a task */
-    size_t probes = (windows + 1) * 4 * set->cores + windows * set->task_count;
-    run->probes = take(arena, &used, probes * sizeof *run->probes);
+    run->slots = take(arena, &used, slots * sizeof *run->slots);
     for (uint32_t t = 0; t < set->task_count; t++) {
         void *numbers = take(arena, &used, (set->tasks[t].context_count + 1u) * sizeof(uint32_t));
-        if (arena)
-            run->tasks[t].participants = numbers;
+        void *witness = take(arena, &used, slots * sizeof(uint64_t));
+        void *counts = o->counters ? take(arena, &used, slots * sizeof(struct slot_counts)) : NULL;
+        if (!arena)
+            continue;
+        run->tasks[t].participants = numbers;
+        run->tasks[t].witness_ps = witness;
+        run->tasks[t].counts = counts;
     }
     return used;
 }
 
-/* Only where they were asked for: the arena of a plain run stays as it is. */
-static size_t lay_out_extras(struct run *run, unsigned char *arena, size_t used)
+/* Records are the arena's last part: how many there are follows from the timetable in its first. */
+static size_t lay_out_records(struct run *run, size_t used, unsigned char *arena)
 {
-    const struct options *o = run->options;
-    uint32_t windows = run->plan_count + o->extra_windows;
     for (uint32_t t = 0; t < run->set->task_count; t++) {
         struct task_state *state = &run->tasks[t];
+        uint64_t capacity = record_capacity(run, t);
+        struct db_job_record *records = take(arena, &used, capacity * sizeof *records);
         struct db_job_detail *details =
-            o->causes ? take(arena, &used, state->record_capacity * sizeof *details) : NULL;
-        struct window_counts *counts = o->counters ? take(arena, &used, windows * sizeof *counts) : NULL;
+            run->options->causes ? take(arena, &used, capacity * sizeof *details) : NULL;
         if (!arena)
             continue;
+        state->record_capacity = capacity;
+        state->records = records;
         state->details = details;
-        state->counts = counts;
-        for (uint64_t i = 0; details && i < state->record_capacity; i++)
+        for (uint64_t i = 0; details && i < capacity; i++)
             details[i].worst_use = DB_NO_USE;
     }
     return used;
 }
 
-static size_t lay_out_records(struct run *run, unsigned char *arena, size_t used)
+static void time_tasks(struct run *run, struct task_state *tasks)
 {
     for (uint32_t t = 0; t < run->set->task_count; t++) {
-        uint64_t capacity = record_capacity(run, t);
-        run->tasks[t].record_capacity = capacity;
-        struct db_job_record *records = take(arena, &used, capacity * sizeof *records);
-        if (arena)
-            run->tasks[t].records = records;
+        const struct db_task *task = &run->set->tasks[t];
+        tasks[t].period_ns = scaled(task->period_ns, run->period_ppm, 1);
+        tasks[t].deadline_ns = scaled(task->deadline_ns, run->period_ppm, 1);
+        tasks[t].offset_ns = scaled(task->offset_ns, run->period_ppm, 0);
     }
-    return lay_out_extras(run, arena, used);
 }
 
-/* Three times what it should take, and a margin: who needs longer is stuck. */
-static int64_t bound_ns(const struct run *run)
+/* Common to the whole life of a set on whatever machine: its tasks' own seeds. */
+static uint64_t seed_of(const struct db_task_set *set)
 {
-    int64_t planned = 0, longest = 0;
-    for (uint32_t w = 0; w < run->plan_count; w++) {
-        int64_t length = run->plan[w].length_ns + run->plan[w].warmup_ns;
-        planned += length;
-        longest = length > longest ? length : longest;
-    }
-    return 3000 * DB_MILLISECOND + 3 * (planned + run->options->extra_windows * longest) +
-           run->options->wait_ns;
+    uint64_t seed = set->task_count;
+    for (uint32_t t = 0; t < set->task_count; t++)
+        seed = (seed ^ set->tasks[t].seed) * UINT64_C(0x9E3779B97F4A7C15);
+    return seed;
 }
 
-bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options)
+/* False with a reason where the timetable cannot be told in the file's numbers. */
+static bool is_possible(const struct run *run, const struct common *common, uint32_t rounds, char *reason)
+{
+    uint64_t slots = (uint64_t)rounds * (1 + sampled(run));
+    struct lengths l = lengths_of(run, common, EVERYBODY);
+    double sum = (double)slots * ((double)l.warmup_ns + (double)l.measured_ns);
+    if (slots > MAX_SLOTS)
+        snprintf(reason, DB_REASON_BYTES, "the run would take %llu slots; at most %d: ask for less time",
+                 (unsigned long long)slots, MAX_SLOTS);
+    else if (sum > (double)DB_LONGEST_NS)
+        snprintf(reason, DB_REASON_BYTES,
+                 "the run could take %.3g s; at most %.3g: fewer periods a slot, or fewer of warm-up",
+                 sum / 1e9, (double)DB_LONGEST_NS / 1e9);
+    else
+        return true;
+    return false;
+}
+
+static bool plan_in(struct run *run, const struct common *common, uint32_t rounds)
+{
+    uint32_t *cards = port_map(run->set->task_count * sizeof *cards, 0);
+    if (cards)
+        plan_slots(run, common, rounds, cards);
+    if (cards)
+        port_unmap(cards, run->set->task_count * sizeof *cards);
+    return cards != NULL;
+}
+
+/* The timetable is made twice: in a draft, to know how much memory the run takes, and in it. */
+static bool lay_out_run(struct run *run, const struct common *common, uint32_t rounds)
+{
+    size_t fixed = lay_out(run, rounds, NULL);
+    void *draft = port_map(fixed, 1);
+    if (!draft)
+        return false;
+    lay_out(run, rounds, draft);
+    time_tasks(run, run->tasks);
+    bool ok = plan_in(run, common, rounds);
+    run->arena_bytes = ok ? lay_out_records(run, fixed, NULL) : 0;
+    port_unmap(draft, fixed);
+    run->arena = ok ? port_map(run->arena_bytes, 1) : NULL;
+    if (!run->arena)
+        return false;
+    lay_out(run, rounds, run->arena);
+    time_tasks(run, run->tasks);
+    ok = plan_in(run, common, rounds);
+    lay_out_records(run, fixed, run->arena);
+    return ok;
+}
+
+bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options,
+                 uint32_t period_ppm, char *reason)
 {
     memset(run, 0, sizeof *run);
     run->set = set;
     run->options = options;
-    size_t fixed = lay_out_fixed(run, NULL);
-    /* A first, small arena to plan in; the records' size follows from the plan. */
-    void *draft = port_map(fixed, 1);
-    if (!draft)
+    run->period_ppm = period_ppm;
+    run->seed = seed_of(set) ^ options->seed;
+    size_t bytes = set->task_count * sizeof *run->tasks;
+    run->tasks = port_map(bytes, 0);
+    snprintf(reason, DB_REASON_BYTES, "no memory for the records of the run");
+    if (!run->tasks)
         return false;
-    lay_out_fixed(run, draft);
-    plan_windows(run);
-    run->arena_bytes = lay_out_records(run, NULL, fixed);
-    port_unmap(draft, fixed);
-    run->arena = port_map(run->arena_bytes, 1);
-    if (!run->arena)
+    time_tasks(run, run->tasks);
+    struct common common = common_of(run);
+    uint32_t rounds = round_count(run, &common);
+    run->longest_deadline_ns = longest_deadline(run, EVERYBODY);
+    bool possible = is_possible(run, &common, rounds, reason);
+    port_unmap(run->tasks, bytes);
+    if (!possible || !lay_out_run(run, &common, rounds))
         return false;
-    lay_out_fixed(run, run->arena);
-    plan_windows(run);
-    lay_out_records(run, run->arena, fixed);
     count_users(run);
-    run->bound_ns = bound_ns(run);
-    for (uint32_t t = 0; t < set->task_count; t++)
-        if ((int64_t)set->tasks[t].deadline_ns > run->longest_deadline_ns)
-            run->longest_deadline_ns = (int64_t)set->tasks[t].deadline_ns;
+    /* twice what it should take, and a margin: who needs longer is stuck */
+    run->bound_ns = 3000 * DB_MILLISECOND + 2 * (table_end_ns(run) + run->longest_deadline_ns) +
+                    (int64_t)set->task_count * 10 * DB_MILLISECOND;
     return true;
 }
 
@@ -256,8 +397,17 @@ static uint32_t counter_rows(const struct run *run)
 {
     uint32_t count = 0;
     for (uint32_t t = 0; run->options->counters && t < run->set->task_count; t++)
-        for (uint32_t w = 0; w < run->window_count; w++)
-            count += run->tasks[t].counts[w].taken ? DB_COUNT_EVENTS : 0;
+        for (uint32_t s = 0; s < run->slot_count; s++)
+            count += run->tasks[t].counts[s].taken ? DB_COUNT_EVENTS : 0;
+    return count;
+}
+
+static uint32_t witness_count(const struct run *run)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        for (uint32_t s = 0; s < run->slot_count; s++)
+            count += run->tasks[t].witness_ps[s] != 0;
     return count;
 }
 
@@ -268,14 +418,14 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .version = DB_RECORDS_VERSION,
         .header_bytes = sizeof(struct db_file_header),
         .task_bytes = sizeof(struct db_task_row),
-        .window_bytes = sizeof(struct db_window_row),
+        .slot_bytes = sizeof(struct db_slot_row),
         .probe_bytes = sizeof(struct db_probe_row),
         .record_bytes = sizeof(struct db_job_record),
         .detail_bytes = sizeof(struct db_job_detail),
         .counter_bytes = sizeof(struct db_counter_row),
         .task_count = run->set->task_count,
-        .window_count = run->window_count,
-        .probe_count = run->probe_count,
+        .slot_count = run->slot_count,
+        .probe_count = witness_count(run),
         .flags = (o->policy == DB_POLICY_FIFO ? DB_RUN_REALTIME : 0) | (o->split ? DB_RUN_SPLIT : 0) |
                  (o->one_process ? DB_RUN_ONE_PROCESS : 0) | (o->late ? DB_RUN_LATE : 0) |
                  (o->private_ipc ? DB_RUN_PRIVATE_IPC : 0) | (o->memory_locked ? DB_RUN_LOCKED : 0),
@@ -285,7 +435,9 @@ static void put_header(struct writer *writer, const struct run *run, uint64_t jo
         .clock_cost_ps = run->clock_cost_ps,
         .measured_ns = measured_ns,
         .setup_ns = (uint64_t)run->setup_ns,
-        .waited_ns = run->waited_ns,
+        .wall_ns = run->wall_ns,
+        .period_ppm = run->period_ppm,
+        .seed = run->seed,
         .detail_count = o->causes ? jobs : 0,
         .counter_count = counter_rows(run),
     };
@@ -306,9 +458,9 @@ static void put_tasks(struct writer *writer, const struct run *run)
                                   .policy = state->policy,
                                   .priority = state->priority,
                                   .wcet_ns = task->wcet_ns,
-                                  .period_ns = task->period_ns,
-                                  .deadline_ns = task->deadline_ns,
-                                  .offset_ns = task->offset_ns,
+                                  .period_ns = (uint64_t)state->period_ns,
+                                  .deadline_ns = (uint64_t)state->deadline_ns,
+                                  .offset_ns = (uint64_t)state->offset_ns,
                                   .first_job = first,
                                   .job_count = state->record_count};
         writer_put(writer, &row, sizeof row);
@@ -316,26 +468,43 @@ static void put_tasks(struct writer *writer, const struct run *run)
     }
 }
 
-static void put_windows(struct writer *writer, const struct run *run)
+static void put_slots(struct writer *writer, const struct run *run)
 {
-    for (uint32_t w = 0; w < run->window_count; w++) {
-        const struct window *window = &run->windows[w];
-        struct db_window_row row = {.window = (uint16_t)w,
-                                    .kind = (uint16_t)window->kind,
-                                    .task = (uint16_t)window->task,
-                                    .flags = window->off ? DB_WINDOW_OFF : 0,
-                                    .start_ns = window->start_ns - run->epoch_ns,
-                                    .end_ns = window->end_ns - run->epoch_ns};
+    int64_t base = *run->base_ns - run->epoch_ns;
+    for (uint32_t s = 0; s < run->slot_count; s++) {
+        const struct slot *slot = &run->slots[s];
+        struct db_slot_row row = {.slot = (uint16_t)s,
+                                  .kind = (uint16_t)slot->kind,
+                                  .task = (uint16_t)slot->task,
+                                  .round = (uint16_t)slot->round,
+                                  .begin_ns = base + slot->begin_ns,
+                                  .start_ns = base + slot->start_ns,
+                                  .end_ns = base + slot->end_ns};
         writer_put(writer, &row, sizeof row);
     }
 }
 
-static void put_counters(struct writer *writer, const struct run *run, uint32_t task, uint32_t window)
+static void put_witnesses(struct writer *writer, const struct run *run)
 {
-    const struct window_counts *counts = &run->tasks[task].counts[window];
+    for (uint32_t s = 0; s < run->slot_count; s++)
+        for (uint32_t t = 0; t < run->set->task_count; t++) {
+            struct db_probe_row row = {.slot = (uint16_t)s,
+                                       .kind = DB_PROBE_WITNESS,
+                                       .core_a = run->set->tasks[t].core,
+                                       .core_b = (uint16_t)t,
+                                       .at_ns = *run->base_ns + run->slots[s].end_ns - run->epoch_ns,
+                                       .value_ps = run->tasks[t].witness_ps[s]};
+            if (row.value_ps)
+                writer_put(writer, &row, sizeof row);
+        }
+}
+
+static void put_counters(struct writer *writer, const struct run *run, uint32_t task, uint32_t slot)
+{
+    const struct slot_counts *counts = &run->tasks[task].counts[slot];
     for (uint32_t event = 0; counts->taken && event < DB_COUNT_EVENTS; event++) {
         struct db_counter_row row = {.task = (uint16_t)task,
-                                     .window = (uint16_t)window,
+                                     .slot = (uint16_t)slot,
                                      .event = (uint16_t)event,
                                      .status = counts->status[event],
                                      .value = counts->counts[event].value,
@@ -350,8 +519,8 @@ static void put_extras(struct writer *writer, const struct run *run)
     for (uint32_t t = 0; run->options->causes && t < run->set->task_count; t++)
         writer_put(writer, run->tasks[t].details, run->tasks[t].record_count * sizeof(struct db_job_detail));
     for (uint32_t t = 0; run->options->counters && t < run->set->task_count; t++)
-        for (uint32_t w = 0; w < run->window_count; w++)
-            put_counters(writer, run, t, w);
+        for (uint32_t s = 0; s < run->slot_count; s++)
+            put_counters(writer, run, t, s);
 }
 
 int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
@@ -362,8 +531,8 @@ int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
     *measured_ns = 0;
     for (uint32_t t = 0; t < run->set->task_count; t++)
         jobs += run->tasks[t].record_count;
-    for (uint32_t w = 0; w < run->window_count; w++)
-        *measured_ns += (uint64_t)run->windows[w].length_ns;
+    for (uint32_t s = 0; s < run->slot_count; s++)
+        *measured_ns += (uint64_t)(run->slots[s].end_ns - run->slots[s].start_ns);
     if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
         return ENAMETOOLONG;
     int error = writer_open(&writer, part);
@@ -371,8 +540,8 @@ int run_write(const struct run *run, const char *path, uint64_t *measured_ns)
         return error;
     put_header(&writer, run, jobs, *measured_ns);
     put_tasks(&writer, run);
-    put_windows(&writer, run);
-    writer_put(&writer, run->probes, run->probe_count * sizeof *run->probes);
+    put_slots(&writer, run);
+    put_witnesses(&writer, run);
     for (uint32_t t = 0; t < run->set->task_count; t++)
         writer_put(&writer, run->tasks[t].records, run->tasks[t].record_count * sizeof(struct db_job_record));
     put_extras(&writer, run);

@@ -18,6 +18,10 @@ static inline uint64_t multiply(uint64_t x, int times)
     return a ^ b ^ c ^ d;
 }
 
+void probes_fit_clock(void)
+{
+}
+
 static uint64_t yardstick_loop(uint64_t x)
 {
     return multiply(x, YARDSTICK_TIMES);
@@ -26,7 +30,7 @@ static uint64_t yardstick_loop(uint64_t x)
 int64_t witness_ns(void)
 {
     int64_t start = port_now_ns();
-    uint64_t x = multiply((uint64_t)start, YARDSTICK_TIMES / DB_WITNESS_PART);
+    uint64_t x = multiply((uint64_t)start, YARDSTICK_TIMES / 8);
     int64_t took = port_now_ns() - start;
     db_keep(&x);
     return took;
@@ -116,27 +120,5 @@ void pong(atomic_uint *ball)
         if (!await_ball(ball, ++value, until))
             return;
         atomic_store_explicit(ball, ++value, memory_order_release);
-    }
-}
-
-void agent_loop(struct agent *agent, struct rendezvous *meeting)
-{
-    for (unsigned seen = 0;; seen++) {
-        while (atomic_load(&agent->generation) == seen)
-            port_wait(&agent->generation, seen, -1);
-        switch (agent->command) {
-        case AGENT_STOP:
-            return;
-        case AGENT_YARDSTICK:
-            agent->result_ps = yardstick_ps(YARDSTICK_LOOPS);
-            break;
-        case AGENT_PING:
-            agent->result_ps = ping(&meeting->ball);
-            break;
-        case AGENT_PONG:
-            pong(&meeting->ball);
-            break;
-        }
-        say_done(meeting);
     }
 }

@@ -4,67 +4,67 @@
 
 #include "runtime.h"
 
-#define STOP_WINDOW UINT32_MAX
 #define MAX_INJECTORS 3
 
-struct window {
-    enum db_window_kind kind;
+/* Periods are counted in these: a millionth part. */
+#define UNSCALED_PPM UINT32_C(1000000)
+
+/* A line of the timetable. Times count from run.base_ns, where the one grid of releases begins. */
+struct slot {
+    enum db_slot_kind kind;
     uint32_t task; /* solo: who */
-    bool off;      /* the host was not quiet beside it */
-    int64_t length_ns;
-    int64_t warmup_ns;
-    /* set by the coordinator just before it starts, absolute monotonic time */
-    int64_t base_ns;
+    uint32_t round;
+    int64_t begin_ns; /* warm-up */
     int64_t start_ns;
     int64_t end_ns;
 };
 
-/* Events of one task in one window, statuses as in records.h. */
-struct window_counts {
+/* Events of one task in one slot, statuses as in records.h. */
+struct slot_counts {
     struct db_count counts[DB_COUNT_EVENTS];
     uint16_t status[DB_COUNT_EVENTS];
     bool taken;
 };
 
 struct task_state {
-    alignas(DB_CACHE_LINE) atomic_uint generation;
-    uint32_t window; /* what to do at this generation: a window, or STOP_WINDOW */
-    int policy;      /* read back */
+    alignas(DB_CACHE_LINE) int policy; /* read back */
     int priority;
     int cpu;
-    int32_t thread;      /* its number on the machine */
-    uint64_t witness_ps; /* of the last window; 0: none was taken */
+    int32_t thread; /* its number on the machine */
+    int64_t period_ns, deadline_ns, offset_ns;
     uint64_t record_count;
     uint64_t record_capacity;
     struct db_job_record *records;
     struct db_job_detail *details; /* one a record, or NULL */
-    struct window_counts *counts;  /* one a window, or NULL */
+    struct slot_counts *counts;    /* one a slot, or NULL */
+    uint64_t *witness_ps;          /* one a slot; 0: none was taken */
     uint32_t *participants;        /* [context_count]: number among its resource's users */
 };
+
+/* What the coordinator tells all tasks at once. */
+enum signal { SIGNAL_WAIT = 0, SIGNAL_RUN, SIGNAL_STOP };
 
 struct run {
     const struct db_task_set *set;
     const struct options *options;
     struct rendezvous *meeting;
-    struct agent *agents;
     struct task_state *tasks;
     struct db_resource *resources;
-    struct window *plan;
-    struct window *windows; /* as they were done; some of the plan more than once */
-    struct db_probe_row *probes;
-    uint32_t plan_count;
-    uint32_t window_count;
-    uint32_t probe_count;
+    struct slot *slots; /* the timetable */
+    uint32_t slot_count;
     uint32_t resources_made;
+    uint32_t period_ppm;
+    uint64_t seed;
     int64_t longest_deadline_ns;
+    int64_t *base_ns; /* shared: when the timetable begins; set before the tasks are told */
+    int64_t began_ns;
     int64_t epoch_ns;
     int64_t epoch_realtime_ns;
     int64_t setup_ns;
     int64_t bound_ns;
-    int64_t waited_ns;
+    int64_t wall_ns;
     int64_t clock_cost_ps;
-    uint64_t yardsticks_ps[DB_MAX_CORES]; /* the last ones */
-    int injectors[MAX_INJECTORS];         /* processes */
+    int injectors[MAX_INJECTORS]; /* processes */
     uint32_t injector_count;
     void *arena;
     size_t arena_bytes;
@@ -95,7 +95,7 @@ struct use_time {
 /* The clock as it was read between the uses of one job. */
 struct use_clock {
     uint32_t count;
-    bool has_solo;          /* there will be windows without anybody else to learn from */
+    bool has_solo;          /* there will be slots without anybody else to learn from */
     bool alone;             /* it learns from them */
     struct use_time *times; /* [count] */
     int64_t *at_ns;         /* [count + 1]: before the first use, after each */
@@ -114,23 +114,24 @@ struct counters {
 };
 void counters_open(struct counters *counters);
 void counters_begin(struct counters *counters);
-void counters_end(const struct counters *counters, struct window_counts *window);
+void counters_end(const struct counters *counters, struct slot_counts *slot);
 void counters_close(struct counters *counters);
 
 /* Helpers that disturb a run on purpose, each a process of its own; see options.inject. */
 bool injectors_start(struct run *run);
-void injectors_begin(struct run *run);
-/* Waits until what they changed is as it was. */
-bool injectors_end(struct run *run);
 void injectors_stop(struct run *run);
 
 size_t task_memory_bytes(const struct db_task *task);
 void *task_main(void *argument);
 
-/* Whether numbers and times of the run's windows can be told; false with a reason. */
-bool run_possible(const struct db_task_set *set, const struct options *options, char *reason);
-/* Lays out windows and arena of a possible run; false: no memory. */
-bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options);
+/* Makes the timetable and the arena; false with a reason. */
+bool run_prepare(struct run *run, const struct db_task_set *set, const struct options *options,
+                 uint32_t period_ppm, char *reason);
+int64_t table_end_ns(const struct run *run);
+static inline bool takes_part(const struct slot *slot, uint32_t task)
+{
+    return slot->kind == DB_SLOT_TOGETHER || slot->task == task;
+}
 void run_release(struct run *run);
 /* The result as a text for a reader, on standard output. */
 void run_print(const struct run *run, uint32_t index);

@@ -10,17 +10,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define DB_MAX_CORES 256
+#define DB_MAX_CORES 1024
 #define DB_REASON_BYTES 200
 #define DB_MAX_WORST 1024
 #define DB_MILLISECOND INT64_C(1000000)
 /* Eleven days: no time of a run is longer, nor a run itself. What is computed from times cannot overflow. */
 #define DB_LONGEST_NS (INT64_C(1000000000) * DB_MILLISECOND)
 
-/* Positive controls: what is done to the tasks on purpose, in together windows only. */
+/* Positive controls: what is done to the tasks on purpose, in slots together only. */
 struct injection {
-    int64_t delay_ns; /* extra work in every job of delay_task */
+    int64_t delay_ns; /* extra work in every delay_every-th job of delay_task */
     int32_t delay_task;
+    uint32_t delay_every;
     int32_t hog_core; /* -1: none; a thread above all tasks spins there ... */
     int64_t hog_start_ns, hog_length_ns, hog_period_ns;
     int32_t move_task; /* -1: none; it is moved to another CPU for half of every period */
@@ -49,20 +50,16 @@ struct options {
     bool private_ipc;   /* set by main once it has one */
     bool memory_locked; /* set by main */
     int64_t lock_wait_ns;
-    int64_t bound_ns;                /* the guardian ends what takes longer, whatever it asked for */
-    int64_t seconds_ns;              /* all together, per set */
-    int64_t solo_ns;                 /* all solo windows of a set together */
-    uint32_t windows;                /* the together time is cut into so many */
-    uint32_t warmup;                 /* jobs before a window that are not counted */
-    bool late;                       /* overrun policy late instead of skip */
-    bool split;                      /* record where the time went */
-    bool one_process;                /* the labelled mode: the tasks of all cores share one address space */
-    uint64_t quiet_ps[DB_MAX_CORES]; /* yardstick of each core when the host is quiet; 0: not known */
-    uint32_t tolerance_ppm;          /* how far from it is still quiet */
-    uint32_t extra_windows;          /* so many windows off the quiet mode are done again, per set */
-    int64_t wait_ns;                 /* so long, per set, the next window may wait for the quiet mode */
-    bool causes;                     /* record how long every use took; implies split */
-    bool counters;                   /* count perf events of every task in every window */
+    int64_t bound_ns;      /* the guardian ends what takes longer, whatever it asked for */
+    int64_t seconds_ns;    /* length of the timetable of a set */
+    uint32_t slot_periods; /* length of a slot in periods of its slowest task; 0: by the rule */
+    uint32_t warmup;       /* periods at the start of a slot that are not counted */
+    bool solo;             /* tasks also run alone */
+    bool late;             /* overrun policy late instead of skip */
+    bool split;            /* record where the time went */
+    bool one_process;      /* the labelled mode: the tasks of all cores share one address space */
+    bool causes;           /* record how long every use took; implies split */
+    bool counters;         /* count perf events of every task in every slot */
     struct injection inject;
     uint32_t set_index; /* once: which task set */
     struct rounds_options rounds;
@@ -101,25 +98,15 @@ void fail_with(struct failure *failure, const char *what, const char *detail);
 void fail_errno(struct failure *failure, const char *what, int error);
 bool has_failed(const struct failure *failure);
 
-/* --- agents: one thread per core that does what must happen between windows ------------------ */
-
-enum agent_command { AGENT_STOP = 0, AGENT_YARDSTICK, AGENT_PING, AGENT_PONG };
-
-struct agent {
-    alignas(DB_CACHE_LINE) atomic_uint generation;
-    enum agent_command command;
-    uint64_t result_ps;
-};
+/* --- meeting: how coordinator, cores and tasks wait for one another -------------------------- */
 
 struct rendezvous {
-    alignas(DB_CACHE_LINE) atomic_uint done;      /* bumped by whoever finished what it was told */
-    alignas(DB_CACHE_LINE) atomic_uint ball;      /* the cache line of the ping-pong probe */
-    alignas(DB_CACHE_LINE) atomic_uint injecting; /* 1 while a together window lasts */
+    alignas(DB_CACHE_LINE) atomic_uint done;   /* bumped by whoever finished what it was told */
+    alignas(DB_CACHE_LINE) atomic_uint ball;   /* the cache line of the ping-pong probe */
+    alignas(DB_CACHE_LINE) atomic_uint signal; /* what all tasks of a set do: run.h */
     alignas(DB_CACHE_LINE) struct failure failure;
 };
 
-void agent_tell(struct agent *agent, enum agent_command command);
-void agent_loop(struct agent *agent, struct rendezvous *meeting);
 /* Processes that `cores` cores take: one each, or one for all. */
 uint32_t process_count(const struct options *options, uint32_t cores);
 /* Waits until `expected` parties are done; false when a child died or a failure was written. */
@@ -132,8 +119,10 @@ void watch_children(struct rendezvous *meeting);
 
 /* The median of `loops` loops, in ps. */
 uint64_t yardstick_ps(int loops);
-/* The DB_WITNESS_PART-th part of a loop, once, in ns, with the clock read it takes. */
+/* A short loop of the same kind, once, in ns, with the clock read it takes. */
 int64_t witness_ns(void);
+/* Makes both long enough for the clock's step; called once, before any fork. */
+void probes_fit_clock(void);
 /* Time of so many loops together, in ns. */
 int64_t yardstick_block_ns(int loops);
 int64_t clock_cost_ps(void);
@@ -181,10 +170,10 @@ void once_defaults(struct options *options);
 bool once_possible(const struct options *options);
 const struct db_fragment *find_fragment(const char *name);
 
-/* Runs one task set of the program, and writes its result file; path NULL: a text for a reader
- * instead. Returns true, or false with a reason. */
-bool run_set(uint32_t index, const struct options *options, const char *path, char *reason,
-             uint64_t *measured_ns);
+/* Runs one task set of the program with its periods multiplied by period_ppm millionths, and writes
+ * its result file; path NULL: a text for a reader instead. Returns true, or false with a reason. */
+bool run_set(uint32_t index, uint32_t period_ppm, const struct options *options, const char *path,
+             char *reason, uint64_t *measured_ns);
 
 /* From the words after the verb; false when one is not known, or cannot be used. */
 bool parse_options(struct options *options, int count, char **words);

@@ -1,13 +1,8 @@
-/* A task's life: set up, run its jobs in each window it belongs to, prove that the work was done. */
+/* A task's life: set up, run its jobs in each slot it belongs to, prove that the work was done. */
 #include "run.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Half a microsecond after every eighth job: what a burst of the host inside a window does to the
- * core is seen, at 60 ns a job. */
-#define WITNESS_EVERY 8
-#define WITNESS_MAX 64
 
 struct resolved_use {
     void (*run)(struct db_context *context);
@@ -25,11 +20,12 @@ struct worker {
     struct resolved_use *uses;
     int usage;
     struct db_usage before, after;
-    int64_t inject_ns;
-    const struct task_thread *thread;
-    uint32_t jobs; /* run so far: every WITNESS_EVERYth is followed by a witness */
+    int64_t inject_ns;  /* extra work of the slot's jobs: of every inject_every-th */
+    uint32_t jobs;      /* run so far */
+    int64_t finish_ns;  /* of the last job */
+    int64_t witness_ns; /* sum of the slot's */
     uint32_t witnesses;
-    int64_t witness[WITNESS_MAX];
+    const struct task_thread *thread;
 };
 
 static size_t contexts_bytes(const struct db_task *task)
@@ -118,7 +114,19 @@ static void spin_for(int64_t ns)
         ;
 }
 
-static struct db_job_record *new_record(struct worker *w, const struct window *window, int64_t release)
+static void inject(struct worker *w)
+{
+    if (w->inject_ns && w->jobs++ % w->run->options->inject.delay_every == 0)
+        spin_for(w->inject_ns);
+}
+
+static bool is_counted(const struct worker *w, const struct slot *slot, int64_t release)
+{
+    int64_t at = release - *w->run->base_ns;
+    return at >= slot->start_ns && at + w->state->deadline_ns <= slot->end_ns;
+}
+
+static struct db_job_record *new_record(struct worker *w, const struct slot *slot, int64_t release)
 {
     struct task_state *state = w->state;
     struct db_job_record *record = &state->records[state->record_count];
@@ -126,15 +134,13 @@ static struct db_job_record *new_record(struct worker *w, const struct window *w
         state->record_count++;
     else
         fail_with(&w->run->meeting->failure, "records", "a task had more releases than were planned for");
-    const struct db_task *task = w->task;
     record->release_ns = release - w->run->epoch_ns;
     record->start_ns = DB_NEVER;
     record->finish_ns = DB_NEVER;
     record->task = (uint16_t)w->index;
-    record->window = (uint16_t)(window - w->run->windows);
-    record->flags = window->kind == DB_WINDOW_SOLO ? DB_JOB_SOLO : 0;
-    if (release >= window->start_ns && release + (int64_t)task->deadline_ns <= window->end_ns)
-        record->flags |= DB_JOB_COUNTED;
+    record->slot = (uint16_t)(slot - w->run->slots);
+    record->flags = slot->kind == DB_SLOT_SOLO ? DB_JOB_SOLO : 0;
+    record->flags |= is_counted(w, slot, release) ? DB_JOB_COUNTED : 0;
     return record;
 }
 
@@ -156,8 +162,7 @@ static int64_t run_job(struct worker *w, struct db_job_record *record)
         port_usage(w->usage, &w->before, 0);
     int64_t start = port_now_ns();
     work(w);
-    if (w->inject_ns)
-        spin_for(w->inject_ns);
+    inject(w);
     int64_t finish = port_now_ns();
     if (w->usage >= 0) {
         port_usage(w->usage, &w->after, 1);
@@ -178,8 +183,7 @@ static int64_t run_timed_job(struct worker *w, struct db_job_record *record)
     port_usage(w->usage, &w->before, 0);
     int64_t start = port_now_ns();
     timed_work(w, start);
-    if (w->inject_ns)
-        spin_for(w->inject_ns);
+    inject(w);
     int64_t finish = port_now_ns();
     port_usage(w->usage, &w->after, 1);
     note_usage(w, record, &idle_from);
@@ -191,55 +195,76 @@ static int64_t run_timed_job(struct worker *w, struct db_job_record *record)
     return finish;
 }
 
-static int64_t first_release(const struct db_task *task, const struct window *window)
+/* The first release of the one grid of the run that lies in the slot. */
+static int64_t first_release(const struct worker *w, const struct slot *slot)
 {
-    int64_t aligned = window->start_ns + (int64_t)task->offset_ns, period = (int64_t)task->period_ns;
-    return aligned - (aligned - window->base_ns) / period * period;
+    int64_t period = w->state->period_ns, since = slot->begin_ns - w->state->offset_ns;
+    int64_t before = since > 0 ? (since + period - 1) / period : 0;
+    return *w->run->base_ns + w->state->offset_ns + before * period;
 }
 
-static void witness(struct worker *w)
+/* After a counted job: what the host, a sibling or the clock takes from pure computation there. */
+static void witness(struct worker *w, const struct db_job_record *record)
 {
-    if (w->jobs++ % WITNESS_EVERY == 0 && w->witnesses < WITNESS_MAX)
-        w->witness[w->witnesses++] = witness_ns();
+    if (record->flags & DB_JOB_COUNTED) {
+        w->witness_ns += witness_ns();
+        w->witnesses++;
+    }
 }
 
-static void note_witness(struct worker *w)
+static void begin_slot(struct worker *w, const struct slot *slot)
 {
-    for (uint32_t i = 1; i < w->witnesses; i++)
-        for (uint32_t k = i; k > 0 && w->witness[k - 1] > w->witness[k]; k--) {
-            int64_t kept = w->witness[k];
-            w->witness[k] = w->witness[k - 1];
-            w->witness[k - 1] = kept;
-        }
-    w->state->witness_ps = w->witnesses ? (uint64_t)w->witness[w->witnesses / 2] * 1000 : 0;
-    w->witnesses = 0;
-}
-
-/* Every release of the window leaves a record: run, skipped, or (late) never started. */
-static void run_window(struct worker *w, const struct window *window)
-{
-    const int64_t period = (int64_t)w->task->period_ns;
-    const int64_t give_up = window->end_ns + w->run->longest_deadline_ns;
-    const bool late = w->run->options->late;
     const struct injection *inject = &w->run->options->inject;
-    const bool timed = w->thread->clock != NULL;
-    w->inject_ns =
-        window->kind == DB_WINDOW_TOGETHER && inject->delay_task == (int32_t)w->index ? inject->delay_ns : 0;
-    /* its thread was woken for the window: a wait for the core at that wake-up is none of a job's */
+    bool delayed = slot->kind == DB_SLOT_TOGETHER && inject->delay_task == (int32_t)w->index;
+    w->inject_ns = delayed ? inject->delay_ns : 0;
+    w->witness_ns = w->witnesses = 0;
+    if (w->thread->counters)
+        counters_begin(w->thread->counters);
+    /* a wait for the core before the slot is none of a job's */
     if (w->usage >= 0)
         port_usage(w->usage, &w->after, 1);
-    for (int64_t release = first_release(w->task, window); release < window->end_ns; release += period) {
-        struct db_job_record *record = new_record(w, window, release);
+}
+
+static void end_slot(struct worker *w, uint32_t number)
+{
+    if (w->thread->counters)
+        counters_end(w->thread->counters, &w->state->counts[number]);
+    if (w->witnesses)
+        w->state->witness_ps[number] = (uint64_t)w->witness_ns * 1000 / w->witnesses;
+}
+
+/* Every release of the slot leaves a record: run, skipped, or (late) never started. A job of the
+ * slot before may still run then: what it overlaps is left out by who reads the records. */
+static void run_slot(struct worker *w, const struct slot *slot)
+{
+    const int64_t end = *w->run->base_ns + slot->end_ns, give_up = end + w->run->longest_deadline_ns;
+    const bool late = w->run->options->late, timed = w->thread->clock != NULL;
+    for (int64_t release = first_release(w, slot); release < end; release += w->state->period_ns) {
+        struct db_job_record *record = new_record(w, slot, release);
+        if (!late && release < w->finish_ns) {
+            record->flags |= DB_JOB_SKIPPED;
+            continue;
+        }
         if (late && port_now_ns() > give_up)
             continue;
         port_sleep_until_ns(release);
-        int64_t finish = timed ? run_timed_job(w, record) : run_job(w, record);
-        witness(w);
-        while (!late && release + period < finish && release + period < window->end_ns) {
-            release += period;
-            new_record(w, window, release)->flags |= DB_JOB_SKIPPED;
-        }
+        w->finish_ns = timed ? run_timed_job(w, record) : run_job(w, record);
+        witness(w, record);
     }
+}
+
+/* The timetable needs no coordinator: who has nothing to do in a slot sleeps through it. */
+static void run_table(struct worker *w)
+{
+    const struct run *run = w->run;
+    for (uint32_t s = 0; s < run->slot_count; s++)
+        if (takes_part(&run->slots[s], w->index)) {
+            begin_slot(w, &run->slots[s]);
+            run_slot(w, &run->slots[s]);
+            end_slot(w, s);
+        }
+    /* the coordinator is above all tasks: it must not wake while others still run theirs */
+    port_sleep_until_ns(*run->base_ns + table_end_ns(run));
 }
 
 static bool read_back(struct worker *w)
@@ -260,24 +285,20 @@ static bool read_back(struct worker *w)
     return false;
 }
 
+static enum signal next_signal(struct worker *w, enum signal last)
+{
+    atomic_uint *signal = &w->run->meeting->signal;
+    while (atomic_load(signal) == last)
+        port_wait(signal, last, -1);
+    return atomic_load(signal);
+}
+
 static void live(struct worker *w)
 {
-    struct task_state *state = w->state;
-    struct counters *counters = w->thread->counters;
-    for (unsigned seen = 0;; seen++) {
-        while (atomic_load(&state->generation) == seen)
-            port_wait(&state->generation, seen, -1);
-        if (state->window == STOP_WINDOW)
-            return;
-        if (counters)
-            counters_begin(counters);
-        run_window(w, &w->run->windows[state->window]);
-        if (counters)
-            counters_end(counters, &state->counts[state->window]);
-        note_witness(w);
-        /* the coordinator is above all tasks: it must not wake while others still run theirs */
-        port_sleep_until_ns(w->run->windows[state->window].end_ns);
+    if (next_signal(w, SIGNAL_WAIT) == SIGNAL_RUN) {
+        run_table(w);
         say_done(w->run->meeting);
+        next_signal(w, SIGNAL_RUN);
     }
 }
 
@@ -339,7 +360,7 @@ void *task_main(void *argument)
 #define INSTRUMENTED_USES 16
 
 /* The job loop around next to no work: fastest batch, ps a job. */
-static int64_t empty_job_ps(struct worker *w, const struct window *window)
+static int64_t empty_job_ps(struct worker *w, const struct slot *slot)
 {
     int64_t best = INT64_MAX;
     const bool timed = w->thread->clock != NULL;
@@ -347,11 +368,9 @@ static int64_t empty_job_ps(struct worker *w, const struct window *window)
         w->state->record_count = 0;
         int64_t start = port_now_ns();
         for (int i = 0; i < INSTRUMENTED_BATCH; i++) {
-            struct db_job_record *record = new_record(w, window, start);
+            struct db_job_record *record = new_record(w, slot, start);
             (void)(timed ? run_timed_job(w, record) : run_job(w, record));
-            witness(w);
         }
-        w->witnesses = 0;
         int64_t took = port_now_ns() - start;
         best = took < best ? took : best;
     }
@@ -380,7 +399,8 @@ struct instrumented {
     struct resolved_use uses[INSTRUMENTED_USES];
     struct db_task task;
     struct task_state state;
-    struct window window;
+    struct slot slot;
+    int64_t base_ns;
     struct task_thread thread;
     struct run run;
     struct worker worker;
@@ -389,23 +409,23 @@ struct instrumented {
 static bool instrument(struct instrumented *n)
 {
     struct worker *w = &n->worker;
-    int64_t plain = empty_job_ps(w, &n->window);
+    int64_t plain = empty_job_ps(w, &n->slot);
     int error = port_usage_open(&w->usage);
     if (error) {
         printf("error instrument %s\n", strerror(error));
         return false;
     }
-    int64_t split = empty_job_ps(w, &n->window);
+    int64_t split = empty_job_ps(w, &n->slot);
     n->task.use_count = INSTRUMENTED_USES;
     n->thread.clock = use_clock_new(&n->task, false);
     if (!n->thread.clock)
         return false;
     n->task.use_count = n->thread.clock->count = 0;
-    int64_t causes = empty_job_ps(w, &n->window);
+    int64_t causes = empty_job_ps(w, &n->slot);
     n->task.use_count = n->thread.clock->count = INSTRUMENTED_USES;
     printf("instrument plain_ps %lld split_ps %lld causes_ps %lld use_ps %lld\n", (long long)plain,
            (long long)split, (long long)causes,
-           (long long)((empty_job_ps(w, &n->window) - causes) / INSTRUMENTED_USES));
+           (long long)((empty_job_ps(w, &n->slot) - causes) / INSTRUMENTED_USES));
     port_usage_close(w->usage);
     return true;
 }
@@ -414,11 +434,13 @@ int measure_instrumentation(const struct options *o)
 {
     static struct instrumented n;
     struct failure failure = {0};
-    n.task = (struct db_task){.deadline_ns = 1000000, .contexts = &nothing_context, .uses = nothing_uses};
-    n.state = (struct task_state){
-        .records = n.records, .details = n.details, .record_capacity = INSTRUMENTED_BATCH + 1};
-    n.window = (struct window){.kind = DB_WINDOW_TOGETHER};
-    n.run = (struct run){.options = o, .windows = &n.window};
+    n.task = (struct db_task){.contexts = &nothing_context, .uses = nothing_uses};
+    n.state = (struct task_state){.deadline_ns = DB_MILLISECOND,
+                                  .records = n.records,
+                                  .details = n.details,
+                                  .record_capacity = INSTRUMENTED_BATCH + 1};
+    n.slot = (struct slot){.kind = DB_SLOT_TOGETHER};
+    n.run = (struct run){.options = o, .slots = &n.slot, .base_ns = &n.base_ns};
     n.worker = (struct worker){
         .run = &n.run, .task = &n.task, .state = &n.state, .thread = &n.thread, .uses = n.uses, .usage = -1};
     for (int i = 0; i < INSTRUMENTED_USES; i++)

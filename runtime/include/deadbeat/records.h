@@ -1,11 +1,11 @@
 /*
- * The result file of one run of one task set, version 2. Little-endian, fixed sizes, defined here
- * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two. Version 1
- * ends after the job records, and its header is zero after waited_ns.
+ * The result file of one run of one task set, version 3. Little-endian, fixed sizes, defined here
+ * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two. Earlier
+ * versions had windows of 24 bytes in place of slots; version 1 ends after the job records.
  *
  *   struct db_file_header
  *   struct db_task_row    [task_count]
- *   struct db_window_row  [window_count]
+ *   struct db_slot_row    [slot_count]
  *   struct db_probe_row   [probe_count]
  *   struct db_job_record  [job_count]
  *   struct db_job_detail  [detail_count]   0 or job_count
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define DB_RECORDS_MAGIC "DBJOBS\r\n"
-#define DB_RECORDS_VERSION 2
+#define DB_RECORDS_VERSION 3
 #define DB_NEVER INT64_MIN
 
 /* header.flags */
@@ -36,26 +36,28 @@ struct db_file_header {
     uint32_t version;
     uint32_t header_bytes;
     uint32_t task_bytes;
-    uint32_t window_bytes;
+    uint32_t slot_bytes;
     uint32_t probe_bytes;
     uint32_t record_bytes;
     uint32_t task_count;
-    uint32_t window_count;
+    uint32_t slot_count;
     uint32_t probe_count;
     uint32_t flags;
     uint64_t job_count;
     int64_t epoch_ns;          /* CLOCK_MONOTONIC at the origin of all times below */
     int64_t epoch_realtime_ns; /* CLOCK_REALTIME at the same moment */
     int64_t clock_cost_ps;     /* one clock read, minimum of many */
-    uint64_t measured_ns;      /* sum of the lengths of all windows */
-    uint64_t setup_ns;         /* from the start of the set to the first window */
+    uint64_t measured_ns;      /* sum of the lengths of all slots, warm-up left out */
+    uint64_t setup_ns;         /* from the start of the set to the first slot */
     char set_id[64];
-    int64_t waited_ns; /* between windows, for the host to be quiet */
+    int64_t wall_ns; /* from the start of the set until its processes have ended */
     uint32_t detail_bytes;
     uint32_t counter_bytes;
     uint64_t detail_count;
     uint32_t counter_count;
-    uint8_t reserved[68];
+    uint32_t period_ppm; /* what periods, deadlines and offsets were multiplied by, in millionths */
+    uint64_t seed;       /* of the order of the slots */
+    uint8_t reserved[56];
 };
 
 struct db_task_row {
@@ -72,46 +74,36 @@ struct db_task_row {
     uint64_t job_count;
 };
 
-enum db_window_kind { DB_WINDOW_TOGETHER = 0, DB_WINDOW_SOLO = 1 };
+enum db_slot_kind { DB_SLOT_TOGETHER = 0, DB_SLOT_SOLO = 1 };
 
-/* window.flags */
-#define DB_WINDOW_OFF 1u /* a yardstick beside it was off the quiet mode; it may have been repeated */
-
-struct db_window_row {
-    uint16_t window;
+/* A round is one slot together and one alone for each sampled task, in random order. */
+struct db_slot_row {
+    uint16_t slot;
     uint16_t kind;
-    uint16_t task; /* solo: the task that ran; together: UINT16_MAX */
-    uint16_t flags;
+    uint16_t task; /* solo: the task that runs; together: UINT16_MAX */
+    uint16_t round;
+    int64_t begin_ns; /* of the warm-up: first release */
     int64_t start_ns; /* first counted release is at or after this */
-    int64_t end_ns;   /* last counted deadline is at or before this */
+    int64_t end_ns;   /* last counted deadline is at or before this; no release at or after it */
 };
 
+/* Kinds 0 and 1 are of earlier versions: probes between windows. */
 enum db_probe_kind {
-    DB_PROBE_YARDSTICK = 0,  /* median of a few throughput-bound loops on core a, picoseconds */
-    DB_PROBE_CACHE_LINE = 1, /* one round trip of a cache line between cores a and b, picoseconds;
-                              * 0: the other core did not answer in time */
-    DB_PROBE_WITNESS = 2     /* median of short loops inside window `boundary`, after some of the jobs of
-                              * task b on core a: DB_WITNESS_PART of a yardstick and one clock read, ps */
+    DB_PROBE_WITNESS = 2 /* mean of the short loops after the counted jobs of task b on core a, ps */
 };
 
-/* A witness is a yardstick divided by this. */
-#define DB_WITNESS_PART 16
-
-/* Host state beside a window: probes with boundary w were taken after window w-1 and before window
- * w. A boundary has a second set of probes when the runtime waited there for the quiet mode: the
- * first tells of the window before it, the last of the window after it. */
 struct db_probe_row {
-    uint16_t boundary;
+    uint16_t slot;
     uint16_t kind;
     uint16_t core_a;
-    uint16_t core_b;
+    uint16_t core_b; /* the task */
     int64_t at_ns;
     uint64_t value_ps;
 };
 
 /* job.flags */
-#define DB_JOB_COUNTED 1u   /* released and due inside a window after its warm-up */
-#define DB_JOB_SOLO 2u      /* in a solo window */
+#define DB_JOB_COUNTED 1u   /* released and due inside a slot after its warm-up */
+#define DB_JOB_SOLO 2u      /* in a solo slot */
 #define DB_JOB_SKIPPED 4u   /* released while its predecessor still ran, and not started: a miss */
 #define DB_JOB_STARTED 8u   /* start_ns is valid */
 #define DB_JOB_FINISHED 16u /* finish_ns is valid */
@@ -127,7 +119,7 @@ struct db_job_record {
     uint32_t voluntary_switches;
     uint32_t involuntary_switches;
     uint16_t task;
-    uint16_t window;
+    uint16_t slot;
     uint32_t flags;
 };
 
@@ -172,11 +164,11 @@ enum db_counter_status {
     DB_COUNT_FAILED = 4       /* it could not be opened though it may exist; value is the errno */
 };
 
-/* One event of one task in one window, from the task's first release of it to its last finish.
- * Rows lie in the order of task, window, event. */
+/* One event of one task in one slot, from the task's first release of it to its last finish.
+ * Rows lie in the order of task, slot, event. */
 struct db_counter_row {
     uint16_t task;
-    uint16_t window;
+    uint16_t slot;
     uint16_t event;
     uint16_t status;
     int64_t value; /* 0 where it was not counted, the errno where that failed */
@@ -186,7 +178,7 @@ struct db_counter_row {
 
 _Static_assert(sizeof(struct db_file_header) == 256, "file header is 256 bytes");
 _Static_assert(sizeof(struct db_task_row) == 64, "task row is 64 bytes");
-_Static_assert(sizeof(struct db_window_row) == 24, "window row is 24 bytes");
+_Static_assert(sizeof(struct db_slot_row) == 32, "slot row is 32 bytes");
 _Static_assert(sizeof(struct db_probe_row) == 24, "probe row is 24 bytes");
 _Static_assert(sizeof(struct db_job_record) == 64, "job record is 64 bytes");
 _Static_assert(sizeof(struct db_job_detail) == 32, "job detail is 32 bytes");

@@ -246,7 +246,7 @@ def _outcome(control: Trial, said: Sequence[str | None], untraced: str, seconds:
 def trial_settings(seconds: float, *, causes: bool = True) -> RunSettings:
     """How a trial is run."""
     return RunSettings(
-        seconds=seconds, solo_seconds=0.2, windows=1, warmup_jobs=1, split=True, causes=causes
+        seconds=seconds, split=True, causes=causes
     )
 
 

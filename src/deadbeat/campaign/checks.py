@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deadbeat.campaign.stress import groups
+from deadbeat.executors.tables import SLOT_MIN_NS
 from deadbeat.model.rules import Problem
 from deadbeat.model.words import nearest
 
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
 
 #: Twenty times the paper's grid: more would take months and gigabytes of plan.
 RUNS_MAX = 400_000
-#: Jobs of the slowest task that a window must be able to count.
-_JOBS_MIN = 2
-#: Windows are numbered in 16 bits (runtime/include/deadbeat/records.h).
-WINDOWS_MAX = 65_535
+#: Slots are numbered in 16 bits (runtime/include/deadbeat/records.h).
+SLOTS_MAX = 65_535
 _DEFAULT_FACTORS = (Fraction(10),)
 #: What says something only where there is a utilisation.
 _OF_UTILISATION = {
@@ -44,8 +43,7 @@ def between_sections(spec: CampaignSpec, *, presets: Sequence[str]) -> list[Prob
         *_too_many_runs(spec),
         *_crossed_bounds(spec),
         *_wrong_timing(spec),
-        *_short_windows(spec),
-        *_too_many_windows(spec),
+        *_too_many_slots(spec),
     ]
 
 
@@ -57,6 +55,8 @@ def _wrong_mode(spec: CampaignSpec, presets: Sequence[str]) -> Iterator[Problem]
     if (spec.stress is None) != profile:
         hint = "a profile has none" if profile else "a stress campaign has one"
         yield Problem("stress", f"mode is {spec.mode}" if profile else "missing", hint)
+    if spec.loaded is not None and not profile:
+        yield Problem("loaded", f"mode is {spec.mode}", "only a profile has such a row")
     if spec.preset not in presets:
         text = f"{spec.preset} is no preset of a {'profile' if profile else 'stress campaign'}"
         yield Problem("preset", text, nearest(spec.preset, presets))
@@ -89,7 +89,10 @@ def _too_many_runs(spec: CampaignSpec) -> Iterator[Problem]:
     levels = len(spec.tasks.deadline_factor)
     if spec.grid is not None:
         cores, grid = len(spec.cores or (1,)), spec.grid
-        runs = cores * len(grid.sync_share) * len(grid.contended_ratio) * grid.replicas * levels
+        points = len(grid.sync_share) * len(grid.contended_ratio) * levels
+        if spec.loaded is not None:
+            points += len(spec.loaded.sync_share) * len(spec.loaded.contended_ratio)
+        runs = cores * points * grid.replicas
         where, hint = "grid", "a coarser grid, fewer replicas or fewer cores"
     elif spec.stress is not None:
         runs = levels * sum(group.sets for group in groups(spec.stress))
@@ -115,37 +118,12 @@ def _crossed_bounds(spec: CampaignSpec) -> Iterator[Problem]:
             yield Problem(where, text, f"keep every {low} below every {high}")
 
 
-def _too_many_windows(spec: CampaignSpec) -> Iterator[Problem]:
-    """Of one run: together, solo for each task in each round between those, and done again."""
-    if spec.stress is not None and spec.cpus is None:
-        return  # a preset's core counts are not those of this machine before ``resolve``
-    tasks = spec.most_tasks(max(spec.core_counts, default=1))
-    together = spec.run.windows
-    windows = together + max(1, together - 1) * tasks + spec.quiet.extra_windows
-    if windows > WINDOWS_MAX:
-        text = f"{windows} windows in a run of {tasks} tasks are more than {WINDOWS_MAX}"
-        yield Problem("run.windows", text, "fewer windows, or fewer tasks per core")
-
-
-def _short_windows(spec: CampaignSpec) -> Iterator[Problem]:
-    """Windows must be long enough to count jobs of the slowest task."""
-    longest_ns = spec.longest_period_ns
-    jobs = spec.run.warmup_jobs + _JOBS_MIN
-    lengths = {"seconds": spec.run.seconds / spec.run.windows}
-    # Core counts of a preset for random sets are not those of this machine before ``resolve``.
-    if spec.run.solo_seconds is not None and (spec.stress is None or spec.cpus is not None):
-        tasks = spec.most_tasks(max(spec.core_counts, default=1))
-        lengths["solo_seconds"] = spec.run.solo_seconds / tasks
-    for name, seconds in lengths.items():
-        if seconds * 1e9 < jobs * longest_ns:
-            yield Problem(
-                f"run.{name}",
-                f"a window of {seconds * 1e3:.3g} ms holds fewer than {jobs} jobs of a task"
-                f" with T = {float(longest_ns) / 1e6:.3g} ms",
-                f"raise it {jobs * longest_ns / (seconds * 10**9):.2g} times or more"
-                if seconds
-                else "raise it",
-            )
+def _too_many_slots(spec: CampaignSpec) -> Iterator[Problem]:
+    """Slots of a run are numbered in 16 bits; by the rule none is shorter than SLOT_MIN_NS."""
+    most_s = SLOTS_MAX * SLOT_MIN_NS / 1e9
+    if spec.run.seconds > most_s and not spec.run.slot_periods:
+        text = f"a run of {spec.run.seconds:g} s can have more than {SLOTS_MAX} slots"
+        yield Problem("run.seconds", text, f"at most {most_s:.0f}; or longer slots: slot_periods")
 
 
 def _wrong_timing(spec: CampaignSpec) -> Iterator[Problem]:

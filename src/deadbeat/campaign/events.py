@@ -13,7 +13,7 @@ from deadbeat.model.results import RunKey
 class Phase:
     """A step before the runs began, or went on: ``share`` of it is done."""
 
-    name: str  #: calibration, noise floor, or build
+    name: str  #: calibration or build
     share: float = 0.0
 
 
@@ -45,15 +45,6 @@ class RunDone:
 
 
 @frozen(kw_only=True)
-class RunRejected:
-    """An attempt was off the host's quiet mode; it is kept, and repeated while the budget lasts."""
-
-    key: RunKey
-    attempt: int
-    reason: str
-
-
-@frozen(kw_only=True)
 class RunFailed:
     """A run has no result; it is kept as failed and not tried again in this session."""
 
@@ -70,8 +61,7 @@ class Finished:
 
     done: int
     failed: int
-    rejected: int
 
 
-Event = Phase | Started | RunDone | RunRejected | RunFailed | Finished
+Event = Phase | Started | RunDone | RunFailed | Finished
 Watcher = Callable[[Event], None]

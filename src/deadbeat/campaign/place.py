@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.campaign import rounds
-from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict
+from deadbeat.campaign.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.executors.base import Executor
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import differences
@@ -38,11 +38,9 @@ class CampaignState(State):
 
     Attributes:
         programs_from: Campaign whose programs it runs; "": its own.
-        rejected: Attempts that were off the host's quiet mode.
     """
 
     programs_from: str = ""
-    rejected: int = 0
 
 
 def state_of(path: Path) -> CampaignState:
@@ -64,7 +62,6 @@ def state_of(path: Path) -> CampaignState:
         planned=planned,
         done=len(done),
         failed=len(failed),
-        rejected=sum(store.rejected_counts().values()),
         problem=harm.message if harm else "",
         cure=harm.hint if harm else "",
     )
@@ -103,6 +100,9 @@ def choose(
             yield "would be continued with programs of itself"
             return
         store = CampaignStore.open(path)
+        if is_of_windows(store.spec):
+            yield "was measured by an earlier version, in windows instead of slots"
+            return
         yield from _other_programs(store.load_origin(), origin)
         yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
 
@@ -126,7 +126,7 @@ def finished_like(runs: Path, spec: CampaignSpec, executor: Executor) -> Path | 
             continue
         store = CampaignStore.open(path)
         calibration = store.load_calibration()
-        if calibration is None or store.load_origin() is not None:
+        if calibration is None or store.load_origin() is not None or is_of_windows(store.spec):
             continue
         made = calibration.platform
         same = (made.fingerprint, made.kernel) == (platform.fingerprint, platform.kernel)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -20,7 +20,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.campaign.draws import CoreChoice, Cores
-from deadbeat.campaign.spec import CampaignSpec, read_spec, spec_dict
+from deadbeat.campaign.spec import CampaignSpec, GridSpec, LoadedSpec, read_spec, spec_dict
 from deadbeat.campaign.stress import (
     PRESETS,
     Group,
@@ -33,7 +33,13 @@ from deadbeat.campaign.stress import (
     mean_milli,
 )
 from deadbeat.executors.base import RunSettings
-from deadbeat.model.calibration import Calibration
+from deadbeat.executors.tables import (
+    SLOT_MIN_NS,
+    SOLO_SAMPLE,
+    Timing,
+    rounds_min,
+    slot_lengths,
+)
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
@@ -44,9 +50,8 @@ from deadbeat.synthesis import SynthesisParameters, seed_for
 
 #: Task sets of one program at most: what the build cost per set was measured with.
 BATCH_LIMIT = 1000
-#: Wall time of a run beyond its windows (start, probes, commit), as a share of them.
-_OVERHEAD = 0.05
-_SOLO_JOBS = 20
+#: Wall time of a run beyond its timetable (start, set-up, commit), s.
+_OVERHEAD_S = 0.05
 #: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.
 _SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
 #: Keys of [tasks], most of which SynthesisParameters calls the same.
@@ -87,7 +92,7 @@ class Resolved:
 
 @frozen(kw_only=True)
 class Estimate:
-    """What a campaign takes at most: repeats within the budget included."""
+    """What a campaign takes."""
 
     runs: int
     jobs: int
@@ -139,10 +144,7 @@ def resolve(
 
 
 def _complete(spec: CampaignSpec, names: Mapping[str, str] | None) -> CampaignSpec:
-    """With its solo time, and checked once more as a whole."""
-    if spec.run.solo_seconds is None:
-        run = attrs.evolve(spec.run, solo_seconds=_solo_seconds(spec))
-        spec = attrs.evolve(spec, run=run)
+    """Checked once more as a whole."""
     whole = read_spec(spec_dict(spec), names=names)
     if whole.by_utilisation:
         _check_utilisations(whole, names or {})
@@ -208,27 +210,6 @@ def _preset_cores(preset: str) -> CoreChoice | None:
     return None if cores is None else Cores().parse(cores)
 
 
-def _solo_seconds(spec: CampaignSpec) -> float:
-    """Half the measuring time; more where its tasks would run too few jobs alone.
-
-    The runtime gives every task SOLO_JOBS (20) jobs whatever is asked: this asks for what it does.
-    """
-    tasks = spec.most_tasks(max(spec.core_counts, default=1))
-    if spec.by_utilisation:
-        shortest_ns = Fraction(spec.tasks.period_min)
-    else:
-        shortest_ns = spec.tasks.wcet_min * max(spec.tasks.deadline_factor)
-    mean_ns = _SOLO_JOBS * (shortest_ns + spec.longest_period_ns) / 2
-    slowest_ns = (spec.run.warmup_jobs + 4) * spec.longest_period_ns
-    least_ns = tasks * max(mean_ns, slowest_ns)
-    return max(spec.run.seconds / 2, math.ceil(least_ns / 10**6) / 1000)
-
-
-def solo_seconds(spec: CampaignSpec) -> float:
-    """Solo time of a run of a resolved specification."""
-    return _solo_seconds(spec) if spec.run.solo_seconds is None else spec.run.solo_seconds
-
-
 def _cores_hint(available: int) -> str:
     return f"{available} core{'s' if available != 1 else ''} can be used here"
 
@@ -241,22 +222,33 @@ def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
 
 def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
     assert spec.grid is not None
+    rows: list[tuple[GridSpec | LoadedSpec, int]] = [(spec.grid, 0)]
+    if spec.loaded is not None:
+        rows.append((spec.loaded, spec.loaded.per_core))
     blocks = [
-        (cores, share, replica)
+        (cores, share, replica, *([per_core] if per_core else []))
+        for row, per_core in rows
         for cores in spec.cores or ()
-        for share in spec.grid.sync_share
+        for share in row.sync_share
         for replica in range(spec.grid.replicas)
     ]
     blocks.sort(key=lambda block: _rank(spec.seed, *block))
-    return tuple(
-        RunKey(Point(cores, share, ratio, level), replica)
-        for cores, share, replica in blocks
-        for ratio in sorted(
-            spec.grid.contended_ratio,
-            key=lambda ratio: _rank(spec.seed, cores, share, replica, ratio),
-        )
-        for level in _levels(spec, cores, share, replica, ratio)
-    )
+    return tuple(key for block in blocks for key in _block_keys(spec, *block))
+
+
+def _block_keys(
+    spec: CampaignSpec, cores: int, share: int, replica: int, per_core: int = 0
+) -> Iterator[RunKey]:
+    """The runs of one block: the same programs under every alpha and deadline."""
+    row = spec.loaded if per_core else spec.grid
+    assert row is not None
+    place = (cores, share, replica, *([per_core] if per_core else []))
+    for ratio in sorted(row.contended_ratio, key=lambda r: _rank(spec.seed, *place, r)):
+        levels = _levels(spec, cores, share, replica, ratio)
+        if isinstance(row, LoadedSpec):
+            levels = [int(row.deadline_factor * 1000)]
+        for level in levels:
+            yield RunKey(Point(cores, share, ratio, level, per_core), replica)
 
 
 def _plan_stress(spec: CampaignSpec) -> tuple[RunKey, ...]:
@@ -333,8 +325,8 @@ def _blocks(keys: Sequence[RunKey]) -> list[list[RunKey]]:
     return found
 
 
-def _block_of(key: RunKey) -> tuple[int, int, int]:
-    return key.point.cores, key.point.sync_share_milli, key.replica
+def _block_of(key: RunKey) -> tuple[int, int, int, int]:
+    return key.point.cores, key.point.sync_share_milli, key.replica, key.point.per_core
 
 
 def set_seed(spec: CampaignSpec, key: RunKey) -> int:
@@ -365,7 +357,8 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
     if spec.stress is None:
         cores = key.point.cores
-        return _parameters(spec, key, values={}, tasks=cores * spec.tasks.per_core)
+        tasks = cores * (key.point.per_core or spec.tasks.per_core)
+        return _parameters(spec, key, values={}, tasks=tasks)
     drawn = draw_set(spec.stress, spec.seed, key.replica)
     tasks = _tasks_of(spec, drawn)
     shares: tuple[int, ...] = ()
@@ -404,13 +397,12 @@ def _parameters(
     )
 
 
-def settings(spec: CampaignSpec, calibration: Calibration) -> RunSettings:
-    """How every run is carried out; the calibration tells what a quiet host looks like."""
+def settings(spec: CampaignSpec) -> RunSettings:
+    """How every run is carried out."""
     run = spec.run
     return RunSettings(
         seconds=run.seconds,
-        solo_seconds=solo_seconds(spec),
-        windows=run.windows,
+        slot_periods=run.slot_periods,
         warmup_jobs=run.warmup_jobs,
         overrun=run.overrun,
         policy=run.policy,
@@ -418,69 +410,61 @@ def settings(spec: CampaignSpec, calibration: Calibration) -> RunSettings:
         counters=run.counters,
         causes=run.causes,
         layout=run.layout,
-        quiet_ps=calibration.yardstick_ps,
-        tolerance=spec.quiet.tolerance,
-        extra_windows=spec.quiet.extra_windows,
-        wait_seconds=spec.quiet.wait_seconds,
     )
-
-
-def repeat_budget(spec: CampaignSpec) -> int:
-    """Further attempts the whole campaign gets for runs off the quiet mode."""
-    return math.ceil(len(plan(spec)) * spec.quiet.repeat_share)
 
 
 def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False) -> Estimate:
-    """Upper bound on what a resolved campaign takes, from its parameters alone.
+    """What a resolved campaign takes, from its parameters alone; bytes are an upper bound.
 
     Args:
         calibrated: No calibration is to be made.
-        simulated: Nobody waits for the windows to pass: jobs are computed.
+        simulated: Nobody waits for the slots to pass: jobs are computed.
     """
     keys = plan(spec)
-    attempts = 1 + spec.quiet.repeat_share if spec.quiet.repeats else 1.0
     need = jobs = 0
+    seconds = 0.0
     cells = Counter((key.point.cores, group_of(spec, key)) for key in keys)
     for (cores, group), runs in cells.items():
         tasks = spec.most_tasks(cores, group)
-        rate = _jobs_per_second(spec, group)
-        per_run = math.ceil((spec.run.seconds * tasks + solo_seconds(spec)) * rate)
+        sampled = min(tasks, SOLO_SAMPLE)
+        length_s = run_length_s(spec, tasks)
+        slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
+        # of the slots one in 1 + sampled runs all tasks, the others one each
+        running = (tasks + sampled) / (1 + sampled)
+        per_run = math.ceil(length_s * running * _jobs_per_second(spec, group))
         jobs += runs * per_run
+        seconds += runs * (length_s + _OVERHEAD_S)
         need += estimate_bytes(
-            runs=math.ceil(runs * attempts),
-            jobs=math.ceil(per_run * (1 + spec.quiet.extra_windows / spec.run.windows)),
+            runs=runs,
+            jobs=per_run,
             tasks=tasks,
-            windows=spec.run.windows * (1 + tasks) + spec.quiet.extra_windows,
+            slots=slots,
             details=spec.run.causes,
-            counted=(2 * spec.run.windows + spec.quiet.extra_windows) * tasks
-            if spec.run.counters
-            else 0,
+            counted=slots * tasks if spec.run.counters else 0,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
     if simulated:
-        computed = jobs * _SECONDS_PER_JOB + len(keys) * _SECONDS_PER_RUN
-        return Estimate(runs=len(keys), jobs=jobs, bytes=need, seconds=attempts * computed)
-    measured = spec.run.seconds + solo_seconds(spec)
-    # a window done again is at most as long as the longest of them
-    rounds = max(1, spec.run.windows - 1)
-    longest = max(spec.run.seconds / spec.run.windows, solo_seconds(spec) / rounds)
-    again = spec.quiet.extra_windows * longest + spec.quiet.wait_seconds
-    length = (measured + again) * (1 + _OVERHEAD)
-    before = spec.quiet.noise_seconds + (0 if calibrated else spec.calibration.seconds)
-    return Estimate(
-        runs=len(keys),
-        jobs=jobs,
-        bytes=need,
-        seconds=before + len(keys) * attempts * length,
+        seconds = jobs * _SECONDS_PER_JOB + len(keys) * _SECONDS_PER_RUN
+    elif not calibrated:
+        seconds += spec.calibration.seconds
+    return Estimate(runs=len(keys), jobs=jobs, bytes=need, seconds=seconds)
+
+
+def run_length_s(spec: CampaignSpec, tasks: int) -> float:
+    """Length of the timetable of a run of so many tasks, s: the fewest rounds may take longer than
+    what is asked. A bound: with slots of the slowest task there can be."""
+    slowest_ns = int(spec.longest_period_ns)
+    slowest = Timing(slowest_ns, slowest_ns, 0, slowest_ns // 10, 0)
+    round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
+        slot_lengths([slowest], [slowest], settings(spec))
     )
+    return max(spec.run.seconds, rounds_min(tasks) * round_ns / 1e9)
 
 
 def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:
-    """Wall time of a run of a resolved specification before any is known: its windows alone."""
-    if simulated:
-        whole = estimate(spec, simulated=True)
-        return whole.seconds / whole.runs
-    return spec.run.seconds + solo_seconds(spec)
+    """Wall time of a run of a resolved specification before any is known."""
+    whole = estimate(spec, calibrated=True, simulated=simulated)
+    return whole.seconds / whole.runs
 
 
 def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:

@@ -1,7 +1,6 @@
 """Running a stored campaign's own programs somewhere else, unchanged.
 
-The programs, and the costs from which C, T and D follow, are the other campaign's; only what tells
-a quiet host from another (the references of the probes) is measured where they run now. So two
+The programs, and the costs from which C, T and D follow, are the other campaign's. So two
 campaigns differ in nothing but the machine, and can be compared program by program.
 """
 
@@ -14,16 +13,12 @@ import attrs
 from deadbeat.campaign.plan import plan
 from deadbeat.campaign.rounds import is_complete
 from deadbeat.campaign.spec import CampaignSpec, read_spec
-from deadbeat.executors.base import References
-from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.programs import Program, file_hash
 
-#: Time for the host probes on the quiet machine, s.
-REFERENCE_SECONDS = 8.0
 _COPY_HINT = "delete it and repeat the command: it is copied again"
 _ELF_MAGIC = b"\x7fELF"
 
@@ -240,12 +235,3 @@ def verify_program(store: CampaignStore, origin: Origin, program: Program) -> No
             raise DataError(
                 f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
             )
-
-
-def borrowed(calibration: Calibration, references: References) -> Calibration:
-    """Foreign costs beside the references of the machine where the programs run now."""
-    return attrs.evolve(
-        calibration,
-        yardstick_ps=references.yardstick_ps,
-        cache_line_ps=dict(references.cache_line_ps),
-    )

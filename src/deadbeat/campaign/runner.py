@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Protocol
 
 from attrs import define, field, frozen
 
@@ -21,41 +20,23 @@ from deadbeat.campaign.events import (
     Phase,
     RunDone,
     RunFailed,
-    RunRejected,
     Started,
     Watcher,
 )
-from deadbeat.campaign.programs import REFERENCE_SECONDS, borrowed, check_place, copy_programs
+from deadbeat.campaign.programs import check_place, copy_programs
 from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.campaign.stopping import FixedDesign, Stopping
 from deadbeat.campaign.supply import Batch, Generated, StoredPrograms, Supply
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
-from deadbeat.executors.events import without_off, worst_jobs
+from deadbeat.executors.events import worst_jobs
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
-from deadbeat.store.origin import with_references
 from deadbeat.synthesis import Synthesiser
-
-
-class Verdict(Protocol):
-    """Whether the host was quiet during a run."""
-
-    @property
-    def quiet(self) -> bool: ...
-
-    @property
-    def reasons(self) -> Sequence[str]: ...
-
-
-#: How the reason of a run begins that has no result because of the host alone.
-NEVER_QUIET = "no quiet attempt"
-
-Judge = Callable[[JobTable, Calibration], Verdict]
 
 
 @frozen(kw_only=True)
@@ -70,7 +51,6 @@ class CampaignResult:
     planned: int
     done: int
     failed: dict[RunKey, str]
-    rejected: int
     complete: bool = True
 
 
@@ -80,7 +60,6 @@ def run_campaign(
     store: CampaignStore,
     catalog: Catalog,
     *,
-    judge: Judge,
     on_event: Watcher,
     calibration: Calibration | None = None,
     retry_failed: bool = False,
@@ -93,7 +72,6 @@ def run_campaign(
 
     Args:
         spec: Resolved (``plan.resolve``).
-        judge: Tells quiet runs from others.
         on_event: Called between runs only.
         calibration: To be used instead of one made now; kept in the campaign.
         retry_failed: Whether failed runs are tried again.
@@ -123,13 +101,10 @@ def run_campaign(
             if known is not None:
                 costs = known
             elif origin is not None:
-                costs = _borrow(spec, executor, store, catalog, on_event, source=source)
+                costs = _borrow(store, source)
             else:
                 costs = _calibrate(spec, executor, catalog, on_event)
             store.save_calibration(costs)
-            if spec.quiet.noise_seconds and store.load_noise() is None:
-                on_event(Phase(name="noise floor"))
-                store.save_noise(executor.noise(costs, seconds=spec.quiet.noise_seconds))
             keys = rounds.offered(spec, None if origin is None else store.planned())
             return _Work(
                 spec=spec,
@@ -141,8 +116,6 @@ def run_campaign(
                 else StoredPrograms(store=store, origin=origin),
                 stopping=stopping(costs, keys) if stopping else FixedDesign(),
                 ends=None if budget_s is None else began + budget_s,
-                calibration=costs,
-                judge=judge,
                 on_event=on_event,
                 clock=clock,
                 retry=retry_failed,
@@ -228,27 +201,15 @@ def _calibrate(
     )
 
 
-def _borrow(
-    spec: CampaignSpec,
-    executor: Executor,
-    store: CampaignStore,
-    catalog: Catalog,
-    on_event: Watcher,
-    *,
-    source: CampaignStore | None,
-) -> Calibration:
-    """The costs of the campaign whose programs are run, beside references measured now."""
+def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
+    """The costs of the campaign whose programs are run."""
     costs = source.load_calibration() if source else None
-    origin = store.load_origin()
-    if costs is None or origin is None:
+    if costs is None:
         raise DataError(
             f"{store.path} has no calibration yet, and the campaign it is taken from is not known",
             "repeat the command with --programs-from",
         )
-    on_event(Phase(name="quiet references"))
-    references = executor.references(catalog, seconds=REFERENCE_SECONDS, policy=spec.run.policy)
-    store.save_origin(with_references(origin, references))
-    return borrowed(costs, references)
+    return costs
 
 
 @define(kw_only=True)
@@ -262,8 +223,6 @@ class _Work:
     supply: Supply
     stopping: Stopping
     ends: float | None
-    calibration: Calibration
-    judge: Judge
     on_event: Watcher
     clock: Callable[[], float]
     retry: bool
@@ -273,8 +232,6 @@ class _Work:
     _left: int = field(init=False, default=0)
     _ended: int = field(init=False, default=0)
     _began: float = field(init=False, default=0.0)
-    _budget: int = field(init=False, default=0)
-    _rejected: dict[RunKey, int] = field(init=False, factory=dict)
 
     def finish(self) -> CampaignResult:
         """Runs all that is lacking, batch by batch, in the order of the plan."""
@@ -285,7 +242,6 @@ class _Work:
         lacking = {key for key in keys if key not in committed and key not in failed}
         self._total, self._left = len(keys), len(lacking)
         self._done = sum(key in committed for key in keys)
-        self._plan_repeats()
         self._began = self.clock()
         self.on_event(
             Started(
@@ -301,9 +257,7 @@ class _Work:
         if record is not None:
             self.store.save_precision(record)
         result = standing(self.spec, self.store)
-        self.on_event(
-            Finished(done=result.done, failed=len(result.failed), rejected=result.rejected)
-        )
+        self.on_event(Finished(done=result.done, failed=len(result.failed)))
         return result
 
     def _go_through(
@@ -316,14 +270,6 @@ class _Work:
             for name, batch in batches:
                 if not self._is_late:
                     self._run_batch(name, batch, committed, lacking)
-
-    def _plan_repeats(self) -> None:
-        """What earlier sessions used of the budget counts, except where runs are tried anew."""
-        committed = self.store.committed()
-        self._rejected = {} if self.retry else self.store.rejected_counts()
-        # Without a commit the last rejected attempt was not followed by another one.
-        used = sum(n - (key not in committed) for key, n in self._rejected.items())
-        self._budget = design.repeat_budget(self.spec) - used
 
     def _run_batch(
         self, name: str, batch: Sequence[RunKey], committed: set[RunKey], lacking: set[RunKey]
@@ -348,7 +294,7 @@ class _Work:
     def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
         self.on_event(Phase(name="build"))
         supplied = self.supply.batch(name, batch)
-        settings = design.settings(self.spec, self.calibration)
+        settings = design.settings(self.spec)
         session = stack.enter_context(
             self.executor.open(supplied.requests, settings, program=supplied.program)
         )
@@ -368,45 +314,20 @@ class _Work:
         )
 
     def _run(self, session: Session, key: RunKey, set_id: str) -> None:
-        """Runs ``key`` until an attempt is quiet, or fails, or no repeat is left for it."""
-        if self._rejected.get(key) and not self._may_repeat(key):
-            self._fail(key, self._spent(key))
-            return
-        while True:
-            outcome = session.run(key)
-            try:
-                table = _table_of(outcome, set_id)
-                verdict = self.judge(table, self.calibration)
-                if verdict.quiet:
-                    self._commit(outcome, table)
-                    self._keep_trace(outcome, table)
-                    return
-                self._reject(outcome, verdict)
-            except (RunError, DataError) as error:
-                self._fail(key, str(error))
-                return
-            if not self._may_repeat(key):
-                self._fail(key, f"{self._spent(key)}: {'; '.join(verdict.reasons)}")
-                return
-
-    def _may_repeat(self, key: RunKey) -> bool:
-        """Takes one repeat from the budget, if ``key`` and the campaign have one left."""
-        if self._rejected[key] > self.spec.quiet.repeats or self._budget <= 0:
-            return False
-        self._budget -= 1
-        return True
-
-    def _spent(self, key: RunKey) -> str:
-        attempts = self._rejected[key]
-        if attempts > self.spec.quiet.repeats:
-            return f"{NEVER_QUIET} in {attempts}"
-        return f"{NEVER_QUIET} in {attempts}, and no repeat is left to the campaign"
+        """Runs ``key`` once: whatever the host did meanwhile, it counts."""
+        outcome = session.run(key)
+        try:
+            table = _table_of(outcome, set_id)
+            self._commit(outcome, table)
+            self._keep_trace(outcome, table)
+        except (RunError, DataError) as error:
+            self._fail(key, str(error))
 
     def _keep_trace(self, outcome: RunOutcome, table: JobTable) -> None:
         """The trace of a committed run; the store keeps those of the worst jobs."""
         if outcome.trace is None:
             return
-        worst = worst_jobs(without_off(table), 1)
+        worst = worst_jobs(table, 1)
         if worst or outcome.trace.unavailable:
             severity = (worst[0].tardiness_ns, worst[0].response_share) if worst else (0, 0.0)
             self.store.save_trace(outcome.key, outcome.trace, severity)
@@ -430,17 +351,6 @@ class _Work:
             )
         )
 
-    def _reject(self, outcome: RunOutcome, verdict: Verdict) -> None:
-        key = outcome.key
-        if outcome.file is not None:
-            self.store.reject_file(key, outcome.file)
-        elif outcome.table is not None:
-            self.store.reject_table(key, outcome.table)
-        self._rejected[key] = self._rejected.get(key, 0) + 1
-        self.on_event(
-            RunRejected(key=key, attempt=self._rejected[key], reason="; ".join(verdict.reasons))
-        )
-
     def _fail(self, key: RunKey, reason: str) -> None:
         self.store.fail(key, reason)
         self._ended += 1
@@ -451,7 +361,7 @@ class _Work:
         )
 
     def _eta_s(self) -> float:
-        """Seconds left: by the pace of this session, before its first run by the windows alone."""
+        """Seconds left: by the pace of this session, before its first run by the plan alone."""
         if not self._ended:
             simulated = self.executor.describe().kind == "simulated"
             pace = design.run_seconds(self.spec, simulated=simulated)
@@ -472,7 +382,6 @@ def standing(spec: CampaignSpec, store: CampaignStore) -> CampaignResult:
         planned=rounds.planned(spec, store),
         done=len(store.committed()),
         failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
-        rejected=sum(store.rejected_counts().values()),
         complete=rounds.is_complete(spec, store),
     )
 

@@ -45,16 +45,26 @@ class GridSpec:
 
 
 @frozen(kw_only=True)
-class RunSpec:
-    """How one task set is run; the words of ``RunSettings``.
+class LoadedSpec:
+    """A row of points beside the grid whose task sets load their cores: they show misses.
 
     Attributes:
-        solo_seconds: None: half of ``seconds``, or more where many tasks share it (``resolve``).
+        per_core, deadline_factor: As in [tasks].
+        sync_share, contended_ratio: Axes, as in [grid]; it gets the grid's cores and replicas.
     """
 
+    per_core: Annotated[int, rules.Whole(1, 64)]
+    deadline_factor: Annotated[Fraction, rules.Factor(1, 1000)]
+    sync_share: Shares
+    contended_ratio: Shares
+
+
+@frozen(kw_only=True)
+class RunSpec:
+    """How one task set is run; the words of ``RunSettings``."""
+
     seconds: Annotated[float, rules.Seconds("0.05", "3600")]
-    solo_seconds: Annotated[float | None, rules.Seconds("0.05", "3600", auto=True)]
-    windows: Annotated[int, rules.Whole(1, 100)]
+    slot_periods: Annotated[int, rules.Whole(0, 100_000)] = 0
     warmup_jobs: Annotated[int, rules.Whole(0, 1000)]
     overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
     policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
@@ -124,43 +134,21 @@ class CalibrationSpec:
     basis: Annotated[str, rules.Choice(("warm", "cold"))]
 
 
-@frozen(kw_only=True)
-class QuietSpec:
-    """When a run counts as quiet, and how often one that does not is repeated.
-
-    Attributes:
-        tolerance: Relative distance of a host probe from the calibration's that still is quiet.
-        extra_windows: Windows of one run that are done again at once when the host was off.
-        wait_seconds: How long, per run, windows may wait for the host to be quiet.
-        repeats: Further attempts one set gets when no quiet window is left to a task.
-        repeat_share: Further attempts the campaign gets, as a share of its runs.
-        noise_seconds: Length of the noise floor before the first run; 0: none.
-    """
-
-    tolerance: Annotated[float, rules.Number("0.001", "1")]
-    extra_windows: Annotated[int, rules.Whole(0, 1000)]
-    wait_seconds: Annotated[float, rules.Seconds("0", "3600")]
-    repeats: Annotated[int, rules.Whole(0, 100)]
-    repeat_share: Annotated[float, rules.Number("0", "100")]
-    noise_seconds: Annotated[float, rules.Seconds("0", "3600")]
-
-
-#: What a preset changes. quick on 2 cores: 20 s + 8 s + 108 sets of about 0.5 s, and on a host that
-#: is never quiet 0.7 s more for each and a tenth of the sets again. Many short sets rather than
-#: few long ones: sets differ by their classes far more than jobs do; and many short windows: a busy
-#: host spares some of them.
+#: Two tasks a core that ask for all of it: what contends misses its deadlines here.
+_LOADED = {
+    "per_core": 2,
+    "deadline_factor": 2,
+    "sync_share": [1],
+    "contended_ratio": [0, 1],
+}
+#: What a preset changes. quick on 2 cores: 20 s of calibration and 132 sets of 1.05 s. Many short
+#: sets rather than few long ones: sets differ by their classes far more than jobs do.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "quick": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
-        "run": {"seconds": 0.3, "windows": 4, "warmup_jobs": 1},
+        "run": {"seconds": 1.0},
         "calibration": {"pool": "quick", "seconds": 20.0},
-        "quiet": {
-            "extra_windows": 4,
-            "wait_seconds": 0.35,
-            "repeat_share": 0.1,
-            "noise_seconds": 8.0,
-        },
     },
     "paper": {
         "cores": list(range(1, 17)),
@@ -181,6 +169,7 @@ class CampaignSpec:
         cores: Values of M; None: chosen on the machine (``resolve``). A stress campaign has its
             own in [stress].
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
+        loaded: A second row of points; None: the grid alone.
         precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
@@ -191,11 +180,11 @@ class CampaignSpec:
     cores: Annotated[tuple[int, ...] | None, rules.Cores()] = None
     cpus: Annotated[tuple[int, ...] | None, rules.Cpus()]
     grid: GridSpec | None = None
+    loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     run: RunSpec
     tasks: TasksSpec
     calibration: CalibrationSpec
-    quiet: QuietSpec
     precision: PrecisionSpec | None = None
 
     @property
@@ -227,7 +216,8 @@ class CampaignSpec:
     def most_tasks(self, cores: int, group: Group | None = None) -> int:
         """N of the largest set at ``cores`` cores; None: of all groups."""
         if self.stress is None:
-            return cores * self.tasks.per_core
+            loaded = 0 if self.loaded is None else self.loaded.per_core
+            return cores * max(self.tasks.per_core, loaded)
         several = stress.groups(self.stress) if group is None else (group,)
         drawn = [self.stress.per_core_of(one) for one in several] or [self.stress.per_core]
         return cores * max(self.tasks.per_core if d is None else d.largest for d in drawn)
@@ -246,11 +236,11 @@ class CampaignSpec:
 #: The keys of a campaign file: section -> class; fields of the top level beside them.
 SECTIONS: dict[str, type] = {
     "grid": GridSpec,
+    "loaded": LoadedSpec,
     "stress": StressSpec,
     "run": RunSpec,
     "tasks": TasksSpec,
     "calibration": CalibrationSpec,
-    "quiet": QuietSpec,
     "precision": PrecisionSpec,
 }
 
@@ -260,10 +250,8 @@ _DEFAULT: dict[str, Any] = {
     "cpus": None,
     "grid": {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10},
     "run": {
-        "seconds": 1.0,
-        "solo_seconds": None,
-        "windows": 2,
-        "warmup_jobs": 2,
+        "seconds": 2.0,
+        "warmup_jobs": 1,
         "overrun": "skip",
         "policy": "fifo",
         "split": False,
@@ -282,15 +270,18 @@ _DEFAULT: dict[str, Any] = {
         "fragments": [],
     },
     "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
-    "quiet": {
-        "tolerance": 0.02,
-        "extra_windows": 4,
-        "wait_seconds": 1.0,
-        "repeats": 2,
-        "repeat_share": 0.5,
-        "noise_seconds": 10.0,
-    },
 }
+
+
+#: Presets with a loaded row, and what one asks who wants points of one's own instead.
+_WITH_LOADED = ("default", "quick")
+_OWN_POINTS = (
+    ("grid", "sync_share"),
+    ("grid", "contended_ratio"),
+    ("tasks", "per_core"),
+    ("tasks", "deadline_factor"),
+    ("tasks", "utilisation"),
+)
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,8 +338,16 @@ def _profile_values(asked: dict[str, Any]) -> dict[str, Any]:
     """What ``asked`` says over the defaults and the preset of a profile."""
     preset = asked.get("preset", "default")
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
-    defaults = {"preset": "default", "name": preset if base else "default"}
+    defaults: dict[str, Any] = {"preset": "default", "name": preset if base else "default"}
+    if preset in _WITH_LOADED and not any(_says(asked, *place) for place in _OWN_POINTS):
+        defaults["loaded"] = _LOADED
     return layered(_DEFAULT, base, defaults, asked)
+
+
+def _says(asked: Mapping[str, Any], section: str, key: str) -> bool:
+    """Whether ``asked`` has a value of its own there."""
+    values = asked.get(section)
+    return isinstance(values, Mapping) and values.get(key) is not None
 
 
 def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
@@ -364,8 +363,25 @@ def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
     return layered(common, defaults, base, asked)
 
 
+def is_of_windows(values: Any) -> bool:
+    """Whether a stored specification is of a version that cut runs into windows and judged each."""
+    return isinstance(values, Mapping) and "quiet" in values
+
+
+def _without_windows(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` of such a version, as far as they say something now."""
+    kept = {key: value for key, value in values.items() if key != "quiet"}
+    run = kept.get("run")
+    if isinstance(run, Mapping):
+        gone = ("solo_seconds", "windows")
+        kept["run"] = {key: value for key, value in run.items() if key not in gone}
+    return kept
+
+
 def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
+    if is_of_windows(values):
+        values = _without_windows(values)
     try:
         return _structured(values)
     except RefusedError as error:
@@ -396,6 +412,12 @@ def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
     else:
         for axis in ("sync_share", "contended_ratio"):
             plain["grid"][axis] = [milli / 1000 for milli in plain["grid"][axis]]
+    if spec.loaded is None:
+        del plain["loaded"]
+    else:
+        for axis in ("sync_share", "contended_ratio"):
+            plain["loaded"][axis] = [milli / 1000 for milli in plain["loaded"][axis]]
+        plain["loaded"]["deadline_factor"] = str(spec.loaded.deadline_factor)
     if spec.stress is None:
         del plain["stress"]
     else:

@@ -29,9 +29,18 @@ PLACING: Values = (("--cpus", "cpus", "LIST", "CPUs to use, in the order of the 
 
 RUNNING: Values = (
     ("--seconds", "run.seconds", "S", "Measuring time per task set: 1 or 600ms."),
-    ("--solo-seconds", "run.solo_seconds", "S", "Time per task set in which tasks run alone."),
-    ("--windows", "run.windows", "N", "Windows the measuring time is divided into."),
-    ("--warmup-jobs", "run.warmup_jobs", "N", "Jobs not counted at the start of a window."),
+    (
+        "--slot-periods",
+        "run.slot_periods",
+        "N",
+        "Length of a slot in periods of its slowest task.  [5, within 5 to 20 ms]",
+    ),
+    (
+        "--warmup-jobs",
+        "run.warmup_jobs",
+        "N",
+        "Periods at the start of a slot that do not count.  [1]",
+    ),
     ("--overrun", "run.overrun", "skip|late", "A release while the last job still runs.  [skip]"),
     (
         "--layout",
@@ -87,22 +96,6 @@ MEASURING: Values = (
     ("--pool", "calibration.pool", "full|quick", "Which entries are calibrated and used."),
     ("--calibration-seconds", "calibration.seconds", "S", "Time for the calibration."),
     ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),
-    ("--tolerance", "quiet.tolerance", "X", "How far from quiet the host may be.  [0.02]"),
-    ("--repeats", "quiet.repeats", "N", "Further attempts of a set off the quiet mode.  [2]"),
-    (
-        "--extra-windows",
-        "quiet.extra_windows",
-        "N",
-        "Windows of a set done again when the host was off its quiet mode.",
-    ),
-    (
-        "--wait-seconds",
-        "quiet.wait_seconds",
-        "S",
-        "How long, per set, windows may wait for a quiet host.",
-    ),
-    ("--repeat-share", "quiet.repeat_share", "X", "Further attempts in all, as a share of runs."),
-    ("--noise-seconds", "quiet.noise_seconds", "S", "Length of the noise floor; 0: none."),
 )
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from deadbeat.campaign.place import LATEST, find_campaign, survey
-from deadbeat.campaign.runner import Judge
 from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.campaign.stopping import Stopping
 from deadbeat.catalog import Catalog, load_catalog
@@ -66,13 +64,6 @@ def make_catalog(executor: Executor) -> Catalog:
 
         return Catalog(fragments={each.name: each for each in example_fragments()})
     return load_catalog()
-
-
-def make_judge(tolerance: float) -> Judge:
-    """Tells quiet runs from others."""
-    from deadbeat.analysis.quiet import is_quiet  # noqa: PLC0415  only verbs that run
-
-    return partial(is_quiet, tolerance=tolerance)
 
 
 def make_stopping(

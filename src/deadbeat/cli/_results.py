@@ -84,7 +84,6 @@ def answer_dict(summary: Summary, path: Path) -> dict[str, Any]:
         "state": state.state,
         "planned": state.planned,
         "done": state.done,
-        "rejected": state.rejected,
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
         "labels": list(labels(summary)),
         "mode": summary.mode,

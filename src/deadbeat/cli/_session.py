@@ -28,7 +28,6 @@ from deadbeat.cli._machine import (
     given_calibration,
     make_catalog,
     make_executor,
-    make_judge,
     make_stopping,
 )
 from deadbeat.cli._options import budget_seconds, to_repeat
@@ -286,7 +285,6 @@ def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
             session.executor,
             store,
             session.catalog,
-            judge=make_judge(session.spec.quiet.tolerance),
             on_event=watch,
             calibration=session.calibration,
             retry_failed=session.options["retry_failed"],
@@ -321,7 +319,7 @@ def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) ->
             f" {reason}"
         )
         click.echo(f"run them again: {again} --retry-failed")
-    click.echo(f"rejected attempts: {result.rejected}   findings: {finding_counts(summary)}")
+    click.echo(f"findings: {finding_counts(summary)}")
     click.echo(f"report: {report}")
 
 

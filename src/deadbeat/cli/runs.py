@@ -34,10 +34,8 @@ def command(runs: Path, as_json: bool) -> None:
             {
                 **_plain("campaign", state, latest),
                 "programs_from": state.programs_from or None,
-                "rejected": state.rejected,
             },
             state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
-            str(state.rejected) if state.state != "damaged" else "",
         )
         for state in survey(runs)
     ]
@@ -58,9 +56,9 @@ def command(runs: Path, as_json: bool) -> None:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
     else:
         print_table(
-            ["name", "state", "preset", "runs", "failed", "rejected"],
+            ["name", "state", "preset", "runs", "failed"],
             [_row(*row) for row in rows],
-            numeric=["runs", "failed", "rejected"],
+            numeric=["runs", "failed"],
         )
 
 

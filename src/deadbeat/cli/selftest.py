@@ -35,10 +35,10 @@ def command(
     simulated: bool,
     as_json: bool,
 ) -> int:
-    """Run controls whose answer is known, and the noise floor.
+    """Run controls whose answer is known.
 
     Negative controls must show nothing, positive ones must be recovered. Exit status 1 when one
-    fails; an undecided one (the host was not quiet for long enough) does not fail.
+    fails; an undecided one (its interval is too wide) does not fail.
 
     With --causes only this: a hog, a lock holder, throttling and a migration are injected, and
     each must be named in 95 % of its trials; exit status 1 as well when that is undecided.
@@ -85,7 +85,6 @@ _WORDS = {True: "passed", False: "FAILED", None: "undecided"}
 
 def _print(outcome: dict[str, Any]) -> None:
     from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
-    from deadbeat.report.facts import percent  # noqa: PLC0415  heavy
 
     print_table(
         ["check", "kind", "result", "value", "accepted", "what it says"],
@@ -102,10 +101,11 @@ def _print(outcome: dict[str, Any]) -> None:
         ),
         numeric=["value"],
     )
-    noise = outcome["noise"]
-    effect = noise.get("smallest_effect")
-    words = "undecided" if effect is None else percent(effect)
-    click.echo(f"smallest effect visible here: {words} ({noise.get('basis', '')})")
+    for core in outcome["cores"]:
+        click.echo(
+            f"core {core['core']} (CPU {core['cpu']}): {100 * core['lost_share']:.2f} % of its time"
+            f" lost in gaps, the longest {core['longest_gap_ns'] / 1000:.0f} us"
+        )
     click.echo(_verdict(outcome))
 
 

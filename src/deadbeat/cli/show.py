@@ -52,5 +52,5 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
     state = state_of(path)
     click.echo(
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
-        f" rejected attempts: {state.rejected}   findings: {finding_counts(summary)}"
+        f" findings: {finding_counts(summary)}"
     )

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.timeline import Own, Span, rebuild, task_matcher
@@ -215,16 +215,6 @@ class Lateness:
     def looked_at(self) -> int:
         """Index of the job whose events tell why: a row's are those of what it stood behind."""
         return self.job if self.finished or self.blocker < 0 else self.blocker
-
-
-def without_off(table: JobTable) -> JobTable:
-    """The table with no job counted in a slot beside which the runtime found its host off."""
-    off = table.slots["flags"] & j.WINDOW_OFF != 0
-    if not off.any():
-        return table
-    jobs = table.jobs.copy()
-    jobs["flags"][off[jobs["slot"]]] &= ~np.uint32(j.JOB_COUNTED)
-    return evolve(table, jobs=jobs)
 
 
 def worst_jobs(table: JobTable, count: int) -> list[Lateness]:

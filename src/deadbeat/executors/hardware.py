@@ -16,11 +16,10 @@ from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors import controls
-from deadbeat.executors.base import Injection, Progress, References, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, Progress, RunRequest, RunSettings
 from deadbeat.executors.calibration import (
     Samples,
     estimate_costs,
-    estimate_references,
     read_samples,
 )
 from deadbeat.executors.environment import platform_from_environment, read_environment
@@ -29,7 +28,7 @@ from deadbeat.executors.tracing import Tracer
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.tasks import Entry, Kind
+from deadbeat.model.tasks import Entry
 from deadbeat.readiness.realtime import diagnose_realtime
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
@@ -40,8 +39,6 @@ LOCK_WAIT_S = 10.0
 GUARDIAN, HIGHEST = 90, 99
 #: Highest exit status of the program itself (runtime/src/main.c).
 _STATUS_MAX = 6
-#: Computing entries that are visited where only the host probes are wanted.
-_REFERENCE_ENTRIES = 4
 #: Emptying the caches reads this many times the last level.
 SCRUB_FACTOR = 2
 #: Read when no cache size can be found out.
@@ -178,25 +175,6 @@ class HardwareExecutor:
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=round(monotonic() - began, 1),
         )
-
-    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
-        """Quiet host probes, from a calibration of a few computing entries; see the protocol."""
-        quick = catalog.entries("quick", mode="default")
-        entries = [e for e in quick if catalog.fragments[e.fragment].kind is Kind.NS]
-        samples = self._sample(
-            entries[:_REFERENCE_ENTRIES],
-            seconds=seconds,
-            cold=False,
-            policy=policy,
-            layout="default",
-            progress=lambda _: None,
-        )
-        yardstick_ps, cache_line_ps = estimate_references(samples, cores=len(self._cpus))
-        return References(yardstick_ps=yardstick_ps, cache_line_ps=cache_line_ps)
-
-    def noise(self, calibration: Calibration, *, seconds: float) -> dict[str, Any]:
-        """The noise floor; see the protocol."""
-        return controls.noise_floor(self, calibration, seconds=seconds)
 
     def selftest(
         self,

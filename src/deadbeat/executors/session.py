@@ -8,8 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.events import extract, without_off
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Injection,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+)
+from deadbeat.executors.events import extract
 from deadbeat.executors.tracing import Tracer
 from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
 from deadbeat.model.results import RunKey
@@ -32,6 +38,7 @@ def _injection_options(injection: Injection) -> dict[str, str]:
     if injection.delay_ns:
         options["--inject-ns"] = str(injection.delay_ns)
         options["--inject-task"] = str(injection.delay_task)
+        options["--inject-every"] = str(injection.delay_every)
     if (hog := injection.hog) is not None:
         words = (hog.core, hog.start_ns, hog.length_ns, hog.period_ns)
         options["--inject-hog"] = ",".join(map(str, words))
@@ -83,7 +90,7 @@ class HardwareSession:
         """The built program."""
         return self._program
 
-    def run(self, key: RunKey) -> RunOutcome:
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         """Runs one task set; see the protocol. The caller sleeps until its result is there."""
         if key not in self._index:
             raise UsageError(f"{key.text} is not in this session", "open one that has it")
@@ -91,16 +98,13 @@ class HardwareSession:
         path = f"{self._executor.folder}/{key.text}.{os.getpid()}.{self._runs}.jobs"
         self._trace_begins()
         try:
-            process = self._listening(f"run {self._index[key]} {path}")
+            process = self._listening(f"run {self._index[key]} {period_ppm} {path}")
         except BaseException:
             self._end()
             raise
         self.threads = {}
         try:
-            line = process.read_line(self._patience())
-            if line is not None and line.startswith("threads "):
-                self.threads = _threads_of(line)
-                line = process.read_line(ANSWER_MARGIN_S)
+            line = self._answer(process)
         except TargetError as error:
             self._end()
             return RunOutcome(key=key, error=RunError(f"no answer: {error.message}"))
@@ -162,33 +166,36 @@ class HardwareSession:
         except DataError as error:
             return RunTrace(unavailable=str(error))
         lost, cpus = tracer.lost, tracer.lost_cpus
-        return extract(without_off(table), text, self.threads, lost=lost, lost_cpus=cpus)
+        return extract(table, text, self.threads, lost=lost, lost_cpus=cpus)
 
-    def _patience(self) -> float:
-        """Seconds after which the program is taken for lost: far beyond the guardian's bound."""
-        s = self._settings
-        planned = (s.seconds + s.solo_seconds) * (1 + s.extra_windows / s.windows)
-        return 10 * planned + s.wait_seconds + 60 + ANSWER_MARGIN_S
+    def _answer(self, process: Process) -> str | None:
+        """The line that ends a run. Before it come its bound, which the guardian keeps and which
+        is trusted with a margin, and its threads where their events are wanted."""
+        patience = START_PATIENCE_S
+        while True:
+            line = process.read_line(patience)
+            word, _, rest = (line or "").partition(" ")
+            if word == "bound":
+                patience = int(rest.split()[1]) / 1e9 + ANSWER_MARGIN_S
+            elif word == "threads":
+                self.threads = _threads_of(line or "")
+            else:
+                return line
 
     def _start(self) -> Process:
         s = self._settings
         options = {
             "--policy": s.policy,
             "--seconds-ns": str(round(s.seconds * 1e9)),
-            "--solo-ns": str(round(s.solo_seconds * 1e9)),
-            "--windows": str(s.windows),
+            "--slot-periods": str(s.slot_periods),
             "--warmup": str(s.warmup_jobs),
+            "--solo": str(int(s.solo)),
             "--late": str(int(s.overrun == "late")),
             "--split": str(int(s.split)),
             "--one-process": str(int(s.layout == "shared-address-space")),
-            "--quiet-ps": ",".join(map(str, s.quiet_ps)),
-            "--tolerance-ppm": str(round(s.tolerance * 1e6)),
-            "--extra-windows": str(s.extra_windows if s.quiet_ps else 0),
-            "--wait-ns": str(round(s.wait_seconds * 1e9) if s.quiet_ps else 0),
+            "--causes": str(int(s.causes)),
+            "--counters": str(int(s.counters)),
         }
-        # only where asked: programs stored by earlier versions do not know them
-        options |= {"--causes": "1"} if s.causes else {}
-        options |= {"--counters": "1"} if s.counters else {}
         options |= _injection_options(self._injection)
         process = self._executor.start_program(self._program, "serve", options)
         line = process.read_line(START_PATIENCE_S)
@@ -197,6 +204,11 @@ class HardwareSession:
             process.kill()
             if line and line.startswith("error "):
                 raise self._executor.explain(line)
+            if any("--slot-periods" in line for line in words):
+                raise TargetError(
+                    "these programs are of an earlier version, which measured in windows",
+                    "measure their campaign again with this version, then run its programs here",
+                )
             raise TargetError("the program did not start", words[-1] if words else "")
         return process
 

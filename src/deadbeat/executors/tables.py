@@ -78,7 +78,12 @@ def round_count(lengths_ns: Sequence[int], together_ns: int, settings: RunSettin
     sampled = min(len(lengths_ns), SOLO_SAMPLE)
     mean_ns = sum(lengths_ns) // len(lengths_ns) if lengths_ns else 0
     rounds = round(settings.seconds * 1e9) // (together_ns + sampled * mean_ns)
-    return max(rounds, ROUNDS_MIN, -(-len(lengths_ns) // SOLO_SAMPLE))
+    return max(rounds, rounds_min(len(lengths_ns)))
+
+
+def rounds_min(tasks: int) -> int:
+    """Fewest rounds of a run: each of ``tasks`` is alone at least once."""
+    return max(ROUNDS_MIN, -(-tasks // SOLO_SAMPLE))
 
 
 def plan_slots(

@@ -18,12 +18,14 @@ class Point:
 
     Attributes:
         deadline_factor_milli: T / C in thousandths where the campaign has several; 0: it has one.
+        per_core: Tasks a core in a row of its own; 0: as the campaign says.
     """
 
     cores: int
     sync_share_milli: int
     contended_ratio_milli: int
     deadline_factor_milli: int = 0
+    per_core: int = 0
 
     @property
     def sync_share(self) -> float:
@@ -52,6 +54,7 @@ def point_text(point: Point) -> str:
     return (
         f"m{point.cores:03d}-s{point.sync_share_milli:04d}-c{point.contended_ratio_milli:04d}"
         + (f"-d{factor:06d}" if factor else "")
+        + (f"-t{point.per_core:02d}" if point.per_core else "")
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import attrs
 from attrs import field, frozen
 
 from deadbeat.model.errors import DataError
@@ -28,8 +27,7 @@ class Origin:
         original: Where the costs were calibrated, from which C, T and D follow.
         platform: Where the programs run in this campaign.
         original_yardstick_ps: Quiet yardstick per core when the costs were calibrated.
-        references: What the host probes show there while it is quiet (``yardstick_ps``,
-            ``cache_line_ps``); None before they were measured.
+        references: Of an earlier version: what the host probes showed there.
     """
 
     name: str
@@ -89,8 +87,3 @@ def origin_facts(origin: Origin) -> dict[str, Any]:
         "references": origin.references,
         "same_hardware": origin.same_hardware,
     }
-
-
-def with_references(origin: Origin, references: Any) -> Origin:
-    """The same, with the references measured where it runs now (an attrs value of two fields)."""
-    return attrs.evolve(origin, references=to_plain(references))
