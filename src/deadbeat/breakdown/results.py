@@ -1,0 +1,256 @@
+"""What a search found, cell by cell, beside what the schedulability lab predicts for its sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import frozen
+
+from deadbeat.analysis.bootstrap import Interval, mean_interval, seed_of, student_half_width
+from deadbeat.analysis.metrics import job_columns
+from deadbeat.breakdown import predict
+from deadbeat.breakdown.search import Misses, Results, lacking, misses, planned, settings
+from deadbeat.breakdown.spec import BreakdownSpec, Cell, cell_of, from_plain, keys, utilisation
+from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import BreakdownStore
+
+
+@frozen(kw_only=True)
+class SetResult:
+    """One task set. Utilisations are those of its fullest core, by calibrated C.
+
+    Attributes:
+        run: Name of its last run, at ``breakdown``.
+        breakdown: Half-way between the highest at which a run met its deadlines and the lowest, one
+            resolution above, at which one did not.
+        end: ``low`` or ``high`` where no run, or every run, met its deadlines: the truth may lie
+            beyond; else "".
+        predicted: By simulation from calibrated C, with the criterion of the runs.
+        predicted_inflated: The same from C times each task's ``inflation``; None: of some task no
+            job counts in the last run.
+        proved: By response-time analysis from calibrated C, without any miss; None: equal
+            priorities.
+        inflation: Mean over tasks of the mean time a job had its core over C, in the last run.
+        together, alone: Jobs and misses of the last run.
+    """
+
+    run: str
+    cell: Cell
+    breakdown: float
+    end: str
+    predicted: float
+    predicted_inflated: float | None
+    proved: float | None
+    inflation: float | None
+    together: Misses
+    alone: Misses
+
+
+@frozen(kw_only=True)
+class CellResult:
+    """The sets of one cell: means over them, and 95 % intervals that hold the resolution too.
+
+    Attributes:
+        lacking: Sets without a result.
+        interval: Of ``breakdown``; of one set the two utilisations it lies between.
+        at_low, at_high: Sets that end there.
+        parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
+            measured, by Student's interval of the differences and the resolution; else "".
+        together, alone: Jobs and misses of all last runs, at the breakdown found: the tasks alone
+            show the host's own misses.
+    """
+
+    cell: Cell
+    sets: int
+    lacking: int
+    breakdown: float
+    interval: Interval
+    at_low: int
+    at_high: int
+    predicted: float
+    predicted_interval: Interval
+    predicted_inflated: float | None
+    proved: float | None
+    inflation: float | None
+    parted: str
+    together: Misses
+    alone: Misses
+
+
+@frozen(kw_only=True)
+class Breakdown:
+    """A whole search.
+
+    Attributes:
+        labels: What marks every result of it.
+        platform: Name and processor of the machine, its kernel.
+        planned, done: Runs.
+        miss_share: The criterion; ``resolution`` of a set.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    platform: dict[str, str]
+    planned: int
+    done: int
+    miss_share: float
+    resolution: float
+    cells: tuple[CellResult, ...]
+    sets: tuple[SetResult, ...]
+    spec: dict[str, Any]
+
+
+def summarise(store: BreakdownStore) -> Breakdown:
+    """Everything that the stored runs say.
+
+    Raises:
+        DataError: Something in the folder is damaged.
+    """
+    spec = from_plain(store.spec)
+    results = Results(spec, store)
+    sets = []
+    for key in keys(spec):
+        last = results.last(key)
+        if last is not None and results.has(last):
+            sets.append(_set_result(spec, store, results, key, last))
+    calibration = store.load_calibration()
+    platform = None if calibration is None else calibration.platform
+    labels = ["SIMULATED"] if platform is None or platform.kind == "simulated" else []
+    labels += ["SCHED_OTHER"] if spec.campaign.run.policy == "other" else []
+    names = ("name", "soc", "kernel", "preemption")
+    return Breakdown(
+        name=store.path.name,
+        labels=tuple(labels),
+        platform={} if platform is None else {name: getattr(platform, name) for name in names},
+        planned=planned(spec),
+        done=planned(spec) - lacking(spec, store),
+        miss_share=float(spec.search.miss_share),
+        resolution=float(spec.search.resolution),
+        cells=tuple(_cells(spec, sets)),
+        sets=tuple(sets),
+        spec=store.spec,
+    )
+
+
+def _set_result(
+    spec: BreakdownSpec, store: BreakdownStore, results: Results, key: RunKey, last: RunKey
+) -> SetResult:
+    search, at = spec.search, results.walk(key)
+    task_set, table = store.task_set(key), store.table(last)
+    costs = predict.calibrated(task_set)
+    grown = predict.inflation(job_columns(table), task_set)
+    seconds = settings(spec, solo=False).seconds
+
+    def predicted(factors: Sequence[float]) -> float:
+        inflated = [cost * factor for cost, factor in zip(costs, factors, strict=True)]
+        return predict.simulated(task_set, search, inflated, seconds=seconds)
+
+    top = 2 ** (search.steps + 1)
+    return SetResult(
+        run=last.text,
+        cell=cell_of(spec, key),
+        breakdown=float(utilisation(search, at.level)),
+        end="low" if at.low == 0 else "high" if at.high == top else "",
+        predicted=predicted([1.0] * len(costs)),
+        predicted_inflated=None if grown is None else predicted(grown),
+        proved=predict.proved(task_set, search),
+        inflation=None if grown is None else float(np.mean(grown)),
+        together=misses(table),
+        alone=misses(table, solo=True),
+    )
+
+
+def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
+    found = []
+    for cell in dict.fromkeys(cell_of(spec, key) for key in keys(spec)):
+        own = [each for each in sets if each.cell == cell]
+        if own:
+            found.append(_cell_result(spec, cell, own))
+    return found
+
+
+def _cell_result(spec: BreakdownSpec, cell: Cell, sets: Sequence[SetResult]) -> CellResult:
+    seed, half = seed_of(spec.campaign.seed, cell), float(spec.search.resolution) / 2
+    measured = np.array([each.breakdown for each in sets])
+    predicted = np.array([each.predicted for each in sets])
+
+    def interval(values: Any) -> Interval:
+        value = float(values[0])
+        return mean_interval(values, seed=seed) or (value, value)
+
+    low, high = interval(measured)
+    off = float((measured - predicted).mean())
+    error = half + (student_half_width(measured - predicted) if len(sets) > 1 else 0.0)
+    return CellResult(
+        cell=cell,
+        sets=len(sets),
+        lacking=spec.sets - len(sets),
+        breakdown=float(measured.mean()),
+        interval=(max(0.0, low - half), high + half),
+        at_low=sum(each.end == "low" for each in sets),
+        at_high=sum(each.end == "high" for each in sets),
+        predicted=float(predicted.mean()),
+        predicted_interval=interval(predicted),
+        predicted_inflated=_mean(sets, lambda each: each.predicted_inflated),
+        proved=_mean(sets, lambda each: each.proved),
+        inflation=_mean(sets, lambda each: each.inflation),
+        parted="" if abs(off) <= error else "below" if off < 0 else "above",
+        together=_pooled([each.together for each in sets]),
+        alone=_pooled([each.alone for each in sets]),
+    )
+
+
+def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) -> float | None:
+    values = [of(each) for each in sets]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
+
+
+def _pooled(parts: Sequence[Misses]) -> Misses:
+    return Misses(sum(part.missed for part in parts), sum(part.jobs for part in parts))
+
+
+#: Columns of summary.csv, a row per cell; shares are numbers from 0 on.
+COLUMNS = (
+    "cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities", "task_sets",
+    "lacking", "breakdown", "breakdown_low", "breakdown_high", "at_low", "at_high", "predicted",
+    "predicted_low", "predicted_high", "predicted_inflated", "proved", "inflation", "parted",
+    "miss_ratio", "miss_ratio_alone", "jobs", "jobs_alone",
+)  # fmt: skip
+#: Columns of sets.csv, a row per task set.
+SET_COLUMNS = (
+    "run", "cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities", "breakdown",
+    "end", "predicted", "predicted_inflated", "proved", "inflation", "miss_ratio",
+    "miss_ratio_alone", "jobs", "jobs_alone",
+)  # fmt: skip
+
+
+def row(found: CellResult | SetResult) -> dict[str, Any]:
+    """A row of summary.csv or of sets.csv."""
+    cell = found.cell
+    plain = attrs.asdict(found, recurse=False)
+    plain |= {
+        "cores": cell.point.cores,
+        "sync_share": cell.point.sync_share,
+        "contended_ratio": cell.point.contended_ratio,
+        "tasks_per_core": cell.tasks_per_core,
+        "priorities": cell.priorities,
+        "miss_ratio": share(found.together),
+        "miss_ratio_alone": share(found.alone),
+        "jobs": found.together.jobs,
+        "jobs_alone": found.alone.jobs,
+    }
+    if isinstance(found, CellResult):
+        plain["task_sets"] = found.sets
+        plain["breakdown_low"], plain["breakdown_high"] = found.interval
+        plain["predicted_low"], plain["predicted_high"] = found.predicted_interval
+    columns = COLUMNS if isinstance(found, CellResult) else SET_COLUMNS
+    return {column: plain[column] for column in columns}
+
+
+def share(part: Misses) -> float | None:
+    """Misses over jobs; None without jobs."""
+    return part.missed / part.jobs if part.jobs else None
