@@ -68,6 +68,8 @@ struct run {
     uint32_t injector_count;
     void *arena;
     size_t arena_bytes;
+    void *objects; /* the resources' shared memory */
+    size_t objects_bytes;
 };
 
 /* A task as one thread of its core's process. */

@@ -88,24 +88,34 @@ static void core_main(struct run *run, uint32_t core)
 
 /* --- resources -------------------------------------------------------------------------------------- */
 
-static bool make_resources(struct run *run, void **shared, size_t *shared_bytes)
+/* Each on pages of its own. */
+static size_t object_bytes(const struct run *run, uint32_t r)
 {
-    const struct db_task_set *set = run->set;
-    for (uint32_t r = 0; r < set->resource_count; r++) {
-        const struct db_fragment *fragment = set->resources[r].fragment;
-        struct db_resource *resource = &run->resources[r];
-        if (resource->participants == 0)
-            resource->participants = resource->cores = 1;
-        size_t bytes =
-            fragment->shared_bytes ? fragment->shared_bytes(resource->participants, resource->max_size) : 0;
-        shared_bytes[r] = round_up(bytes + DB_CACHE_LINE, 4096);
-        shared[r] = port_map(shared_bytes[r], 1);
-        int error = shared[r] ? resource_create(resource, fragment, shared[r], run->options) : ENOMEM;
+    const struct db_fragment *fragment = run->set->resources[r].fragment;
+    const struct db_resource *resource = &run->resources[r];
+    size_t bytes =
+        fragment->shared_bytes ? fragment->shared_bytes(resource->participants, resource->max_size) : 0;
+    return round_up(bytes + DB_CACHE_LINE, 4096);
+}
+
+/* In one mapping: every further one would make each of the cores' forks longer. */
+static bool make_resources(struct run *run)
+{
+    uint32_t count = run->set->resource_count;
+    for (uint32_t r = 0; r < count; r++) {
+        if (run->resources[r].participants == 0)
+            run->resources[r].participants = run->resources[r].cores = 1;
+        run->objects_bytes += object_bytes(run, r);
+    }
+    unsigned char *shared = run->objects = port_map(run->objects_bytes + 4096, 1);
+    for (uint32_t r = 0; r < count; r++) {
+        const struct db_fragment *fragment = run->set->resources[r].fragment;
+        int error = shared ? resource_create(&run->resources[r], fragment, shared, run->options) : ENOMEM;
         if (error) {
             fail_errno(&run->meeting->failure, fragment->name, error);
-            port_unmap(shared[r], shared_bytes[r]);
             return false;
         }
+        shared += object_bytes(run, r);
         run->resources_made = r + 1;
     }
     return true;
@@ -123,14 +133,15 @@ static void check_resources(struct run *run)
     }
 }
 
-static void destroy_resources(struct run *run, void **shared, size_t *shared_bytes)
+static void destroy_resources(struct run *run)
 {
     for (uint32_t r = 0; r < run->resources_made; r++) {
         const struct db_fragment *fragment = run->set->resources[r].fragment;
         if (fragment->destroy)
             fragment->destroy(&run->resources[r]);
-        port_unmap(shared[r], shared_bytes[r]);
     }
+    if (run->objects)
+        port_unmap(run->objects, run->objects_bytes + 4096);
 }
 
 /* --- the run ------------------------------------------------------------------------------------------ */
@@ -235,8 +246,6 @@ bool run_set(uint32_t index, uint32_t period_ppm, const struct options *options,
     struct run run;
     const struct db_task_set *set = db_task_sets[index];
     int64_t began = port_now_ns();
-    void *shared[set->resource_count + 1u];
-    size_t shared_bytes[set->resource_count + 1u];
     if (set->cores > options->cpu_count) {
         snprintf(reason, DB_REASON_BYTES, "the set needs %u cores, %u are given", set->cores,
                  options->cpu_count);
@@ -249,8 +258,8 @@ bool run_set(uint32_t index, uint32_t period_ppm, const struct options *options,
         printf("bound %u %lld\n", index, (long long)run.bound_ns);
         fflush(stdout);
     }
-    bool ok = make_resources(&run, shared, shared_bytes) && measure(&run, began);
-    destroy_resources(&run, shared, shared_bytes);
+    bool ok = make_resources(&run) && measure(&run, began);
+    destroy_resources(&run);
     snprintf(reason, DB_REASON_BYTES, "%s", run.meeting->failure.reason);
     ok = ok && hand_over(&run, index, path, reason, measured_ns);
     run_release(&run);

@@ -146,15 +146,21 @@ def test_a_file_of_another_file_system_is_copied_whole(tmp_path: Path) -> None:
     assert names(tmp_path) == ["moved.jobs"]
 
 
-def test_rejected_attempts_are_kept_and_counted(tmp_path: Path) -> None:
+def test_of_attempts_that_an_earlier_version_set_aside_the_first_counts(tmp_path: Path) -> None:
+    """Truth: decision 0015. A replacement was chosen by what came of the first attempt."""
     store = new_store(tmp_path / "c")
-    store.reject_table(key(), TABLE)
-    write_job_table(tmp_path / "made.jobs", OTHER)
-    second = store.reject_file(key(), tmp_path / "made.jobs")
-    store.reject_table(key(replica=3), TABLE)
-    assert store.rejected_counts() == {key(): 2, key(replica=3): 1}
-    assert second.name == f"{key().text}.2.jobs"
-    assert store.committed() == set()
+    store.commit_table(key(), OTHER)
+    store.commit_table(key(replica=1), OTHER)
+    store.fail(key(replica=3), "no quiet attempt in 3")
+    (store.path / "rejected").mkdir(exist_ok=True)
+    for name, table in ((f"{key().text}.1", TABLE), (f"{key().text}.2", OTHER),
+                        (f"{key(replica=3).text}.1", TABLE)):  # fmt: skip
+        write_job_table(store.path / "rejected" / f"{name}.jobs", table)
+    again = CampaignStore.open(store.path)
+    assert again.committed() == {key(), key(replica=1), key(replica=3)}
+    assert again.failed() == {}
+    finishes = [int(again.table(key(replica=n)).jobs["finish_ns"][0]) for n in (0, 1, 3)]
+    assert finishes == [110, 120, 110]
 
 
 def test_failures_are_counted_until_the_run_succeeds(tmp_path: Path) -> None:
@@ -239,7 +245,7 @@ def test_a_batch_name_cannot_leave_its_folder(tmp_path: Path) -> None:
         new_store(tmp_path).save_program("../b", "", [])
 
 
-# -- sessions, noise, calibration
+# -- sessions, calibration
 
 
 def test_sessions_are_numbered_and_paired(tmp_path: Path) -> None:
@@ -254,15 +260,12 @@ def test_sessions_are_numbered_and_paired(tmp_path: Path) -> None:
     assert (two.number, two.before, two.after) == (2, {"kernel": "c"}, None)
 
 
-def test_calibration_and_noise_are_read_back(tmp_path: Path) -> None:
+def test_a_calibration_is_read_back(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     assert store.load_calibration() is None
-    assert store.load_noise() is None
     store.save_calibration(calibration())
-    store.save_noise({"smallest_effect": 0.01})
     again = CampaignStore.open(tmp_path)
     assert again.load_calibration() == calibration()
-    assert again.load_noise() == {"smallest_effect": 0.01}
 
 
 def test_latest_follows_the_last_campaign(tmp_path: Path) -> None:
@@ -280,7 +283,7 @@ def test_latest_does_not_replace_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
-    table = job_table([RunTask()] * 2, [[ran(0, 10, 110)] * 5] * 2, probes=[(0, 0, 0, 0, 1)] * 4)
+    table = job_table([RunTask()] * 2, [[ran(0, 10, 110)] * 5] * 2, probes=[(0, 2, 0, 0, 1)] * 2)
     write_job_table(tmp_path / "x.jobs", table)
     expected = estimate_bytes(runs=3, jobs=10, tasks=2, slots=1)
     assert expected == 3 * (tmp_path / "x.jobs").stat().st_size
@@ -288,7 +291,7 @@ def test_the_estimate_is_what_the_files_take(tmp_path: Path) -> None:
 
 
 def test_details_and_counters_are_in_the_estimate(tmp_path: Path) -> None:
-    table = job_table([RunTask()], [[ran(0, 10, 110)] * 5], probes=[(0, 0, 0, 0, 1)] * 4)
+    table = job_table([RunTask()], [[ran(0, 10, 110)] * 5], probes=[(0, 2, 0, 0, 1)])
     counters = np.zeros(len(j.COUNTER_EVENTS), j.COUNTER_DTYPE)
     more = attrs.evolve(table, details=np.zeros(5, j.DETAIL_DTYPE), counters=counters)
     write_job_table(tmp_path / "x.jobs", more)
@@ -325,7 +328,7 @@ DAMAGES = (damage_text, damage_bytes, damage_shape, damage_nesting, damage_empti
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
     "name",
-    ["campaign.json", "calibration.json", "noise.json", "sessions/001-before.json",
+    ["campaign.json", "calibration.json", "sessions/001-before.json",
      "programs/b0.json", "failed/m002-s0500-c1000-r0000.json"],
 )  # fmt: skip
 def test_a_damaged_file_is_one_line_that_names_it(
@@ -333,7 +336,6 @@ def test_a_damaged_file_is_one_line_that_names_it(
 ) -> None:
     store = new_store(tmp_path)
     store.save_calibration(calibration())
-    store.save_noise({})
     store.save_session(1, "before", {})
     store.save_program("b0", "", [(key(), task_set([PlannedTask(core=0)]))])
     store.fail(key(), "x")
@@ -341,7 +343,6 @@ def test_a_damaged_file_is_one_line_that_names_it(
     with pytest.raises(DataError) as caught:
         again = CampaignStore.open(tmp_path)
         again.load_calibration()
-        again.load_noise()
         again.sessions()
         again.task_set(key())
         again.failed()
@@ -350,17 +351,15 @@ def test_a_damaged_file_is_one_line_that_names_it(
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["campaign.json", "calibration.json", "noise.json"])
+@pytest.mark.parametrize("name", ["campaign.json", "calibration.json"])
 def test_a_foreign_format_names_the_version_that_wrote_it(tmp_path: Path, name: str) -> None:
     store = new_store(tmp_path)
     store.save_calibration(calibration())
-    store.save_noise({})
     path = tmp_path / name
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2, "tool": "9.1"}))
     with pytest.raises(DataError, match=r"has format 2, written by deadbeat 9\.1") as caught:
         again = CampaignStore.open(tmp_path)
         again.load_calibration()
-        again.load_noise()
     assert f"deadbeat {tool_version()} reads format 1" in caught.value.message
     assert caught.value.hint == "open it with deadbeat 9.1"
 

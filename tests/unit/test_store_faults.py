@@ -85,12 +85,12 @@ with store.lock():
     for replica in itertools.count(first):
         print(replica, flush=True)
         store.commit_table(key(replica=replica), table)
-        store.save_noise({"replica": replica, "filler": "x" * 5000})
+        store.save_precision({"replica": replica, "filler": "x" * 5000})
 """
 
 
 def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
-    new_store(tmp_path).save_noise({"replica": -1})
+    new_store(tmp_path).save_precision({"replica": -1})
     announced = -1
     for round_ in range(8):
         child = python(CHILD_COMMITS, str(tmp_path))
@@ -104,7 +104,7 @@ def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
         done = store.committed()
         assert {made.replica for made in done} >= set(range(announced))
         assert all(len(store.table(made).jobs) == 200 for made in done)
-        noise = store.load_noise()
-        assert noise is not None
-        assert noise["replica"] >= announced - 2
+        record = store.load_precision()
+        assert record is not None
+        assert record["replica"] >= announced - 2
         assert not list(tmp_path.rglob("*.part"))

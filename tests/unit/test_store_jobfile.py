@@ -20,7 +20,7 @@ from deadbeat.store.jobfile import (
     read_job_table,
 )
 
-HEADER_BYTES, TASK_BYTES, WINDOW_BYTES = 256, 64, 24
+HEADER_BYTES, TASK_BYTES, SLOT_BYTES = 256, 64, 32
 
 
 def valid_bytes() -> bytes:
@@ -49,7 +49,7 @@ def patched(offset: int, form: str, value: int) -> bytes:
 
 TASKS = HEADER_BYTES
 SLOTS = TASKS + 2 * TASK_BYTES
-PROBES = SLOTS + WINDOW_BYTES
+PROBES = SLOTS + SLOT_BYTES
 JOBS = PROBES + 24
 DETAILS = JOBS + 3 * 64
 COUNTERS = DETAILS + 3 * 32
@@ -72,9 +72,9 @@ def test_a_valid_file_is_read() -> None:
         (valid_bytes()[:-1], "truncated"),
         (valid_bytes() + b"\0", "longer than its header says"),
         (valid_bytes()[:-1] + b"\0", "the checksum does not match"),
-        (patched(8, "<I", 3), "has version 3; deadbeat .* reads 1 to 2"),
+        (patched(8, "<I", 4), "has version 4; deadbeat .* reads 1 to 3"),
         (patched(8, "<I", 0), "has version 0; deadbeat "),
-        (patched(8, "<I", 1), "longer than its header says"),
+        (patched(8, "<I", 1), "slot_bytes is 32, not 24"),
         (patched(168, "<I", 31), "detail_bytes is 31, not 32"),
         (patched(172, "<I", 0), "counter_bytes is 0, not 32"),
         (patched(176, "<Q", 0), "longer than its header says"),
@@ -91,9 +91,10 @@ def test_a_valid_file_is_read() -> None:
         (patched(TASKS + TASK_BYTES + 56, "<Q", 2**64 - 1), "add up to"),
         (patched(SLOTS, "<H", 1), "slots are not numbered"),
         (patched(SLOTS + 2, "<H", 2), "neither together nor solo"),
-        (patched(SLOTS + 16, "<q", -1), "ends before it starts"),
-        (patched(SLOTS + 8, "<q", -(2**63)), "window's time is out of range"),
-        (patched(PROBES, "<H", 2), "boundary that does not exist"),
+        (patched(SLOTS + 24, "<q", -1), "ends before it starts"),
+        (patched(SLOTS + 8, "<q", 1), "starts before it begins"),
+        (patched(SLOTS + 8, "<q", -(2**63)), "slot's time is out of range"),
+        (patched(PROBES, "<H", 2), "slot that does not exist"),
         (patched(PROBES + 2, "<H", 3), "unknown kind"),
         (patched(PROBES + 16, "<Q", 2**62), "probe's value"),
         (patched(JOBS, "<q", 2**62), "release is out of range"),
@@ -101,7 +102,7 @@ def test_a_valid_file_is_read() -> None:
         (patched(JOBS + 16, "<q", 9), "finishes before it starts"),
         (patched(JOBS + 16, "<q", 2**63 - 1), "start or finish is out of range"),
         (patched(JOBS + 56, "<H", 1), "another task than the one it is filed under"),
-        (patched(JOBS + 58, "<H", 1), "window that does not exist"),
+        (patched(JOBS + 58, "<H", 1), "slot that does not exist"),
         (patched(JOBS + 60, "<I", 1 | 16), "finished without having started"),
         (patched(JOBS + 60, "<I", 1 | 4 | 8), "a skipped job started"),
         (patched(JOBS + 60, "<I", 1 | 2), "solo flag contradicts"),
@@ -112,13 +113,13 @@ def test_a_valid_file_is_read() -> None:
         (patched(DETAILS + 8, "<q", 101), "a worst use is longer than its job"),
         (patched(DETAILS + 16, "<q", 2**62), "start of a worst use"),
         (patched(COUNTERS, "<H", 2), "counter names a task that does not exist"),
-        (patched(COUNTERS + 2, "<H", 1), "counter names a window that does not exist"),
+        (patched(COUNTERS + 2, "<H", 1), "counter names a slot that does not exist"),
         (patched(COUNTERS + 4, "<H", 12), "counter is of an unknown event"),
         (patched(COUNTERS + 6, "<H", 5), "counter has an unknown status"),
         (patched(COUNTERS + 32 + 6, "<H", 4), "counter failed without a reason"),
         (patched(COUNTERS + 8, "<q", -1), "value of a counter is out of range"),
         (patched(COUNTERS + 16, "<q", 2**62), "enabled_ns of a counter"),
-        (patched(COUNTERS + 32, "<H", 0), "order of task, window and event"),
+        (patched(COUNTERS + 32, "<H", 0), "order of task, slot and event"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_clear_line(data: bytes, part: str) -> None:
@@ -135,13 +136,13 @@ def test_details_of_some_jobs_only_are_refused() -> None:
     assert find_inconsistency(some) == "there are details of 2 jobs, not 3"
 
 
-def test_counters_of_a_task_that_did_not_run_in_the_window_are_refused() -> None:
+def test_counters_of_a_task_that_did_not_run_in_the_slot_are_refused() -> None:
     table = parse_job_table(valid_bytes(), name="x.jobs")
     slots, jobs = table.slots.copy(), table.jobs.copy()
     slots["kind"], slots["task"] = j.SLOT_SOLO, 1
     jobs["flags"] |= j.JOB_SOLO
     assert find_inconsistency(attrs.evolve(table, slots=slots, jobs=jobs)) == (
-        "a counter names a task that did not run in its window"
+        "a counter names a task that did not run in its slot"
     )
 
 

@@ -44,6 +44,7 @@ def between_sections(spec: CampaignSpec, *, presets: Sequence[str]) -> list[Prob
         *_crossed_bounds(spec),
         *_wrong_timing(spec),
         *_too_many_slots(spec),
+        *_shared_cpus(spec),
     ]
 
 
@@ -124,6 +125,13 @@ def _too_many_slots(spec: CampaignSpec) -> Iterator[Problem]:
     if spec.run.seconds > most_s and not spec.run.slot_periods:
         text = f"a run of {spec.run.seconds:g} s can have more than {SLOTS_MAX} slots"
         yield Problem("run.seconds", text, f"at most {most_s:.0f}; or longer slots: slot_periods")
+
+
+def _shared_cpus(spec: CampaignSpec) -> Iterator[Problem]:
+    """Several logical cores on one CPU try the runtime at a scale; they measure nothing."""
+    if spec.cpus and len(set(spec.cpus)) < len(spec.cpus) and spec.run.policy != "other":
+        text = "several cores share a CPU: each would wait for the others"
+        yield Problem("cpus", text, "list each CPU once, or try it with --policy other")
 
 
 def _wrong_timing(spec: CampaignSpec) -> Iterator[Problem]:

@@ -67,7 +67,7 @@ class FakeExecutor:
     """A made-up machine with ``cores`` cores.
 
     Attributes:
-        cores: Logical cores it has, 1 to 64.
+        cores: Logical cores it has, 1 to 1024.
         name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
         contention: Slowdown that full contention adds per further core; 0: none at all.
         salt: Another one jitters otherwise, as another run of the same programs does.
@@ -388,7 +388,7 @@ def parse_fake(text: str) -> FakeExecutor:
             faults["fail"][run] = int(attempts or 1)
         elif key in _COUNTED_FAULTS and value.isdecimal():
             faults[key.replace("-", "_")] = int(value)
-        elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:
+        elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
             values["cores"] = int(value)
         elif key == "salt" and value.isdecimal():
             values["salt"] = int(value)

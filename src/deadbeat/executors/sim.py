@@ -257,7 +257,7 @@ def parse_sim(text: str) -> SimExecutor:
     values: dict[str, Any] = {}
     for part in filter(None, text.removeprefix("sim").removeprefix(":").split(",")):
         key, _, value = part.partition("=")
-        if key == "cores" and value.isdecimal() and 1 <= int(value) <= 64:
+        if key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
             values["cores"] = int(value)
         elif key == "policy" and value:
             values["policy"] = value

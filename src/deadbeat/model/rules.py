@@ -351,19 +351,26 @@ class Cores:
 
 @frozen
 class Cpus:
-    """CPU numbers in the order of the logical cores (None: all this process may use)."""
+    """CPU numbers in the order of the logical cores (None: all this process may use).
+
+    ``0-1*32`` is the list 32 times: 64 logical cores that share two CPUs.
+    """
 
     def parse(self, value: Any) -> tuple[int, ...] | None:
         if value is None or value == "all":
             return None
+        times = 1
+        if isinstance(value, str) and (match := _TIMES.fullmatch(value)):
+            value, times = match[1], _COUNT.parse(int(match[2]))
         numbers = each(items(value, "a list of CPU numbers", "0,1 or 0-3"), _CPU.parse)
-        if len(set(numbers)) != len(numbers):
-            raise refuse(f"{shown(value)} names a CPU twice", "list each CPU once")
-        return tuple(numbers)
+        if len(set(map(numbers.count, numbers))) > 1:
+            raise refuse(f"{shown(value)} names a CPU twice", "list each CPU once, or all as often")
+        return tuple(numbers * times)
 
 
 _COUNT = Whole(1, 1024)
 _CPU = Whole(0, 65535)
+_TIMES = re.compile(r"(.*\d)\s*\*\s*(\d{1,4})\s*")
 _RANGE = re.compile(r"\s*(\d{1,20})\s*(\.\.|-)\s*(\d{1,20})\s*")
 
 

@@ -188,7 +188,7 @@ def _slots_of_windows(windows: NDArray[Any], jobs: NDArray[Any]) -> dict[str, ND
     together = windows["kind"] == j.SLOT_TOGETHER
     first = np.cumsum(together & ~repeat) - 1
     solo = first[~together]
-    slots["round"] = np.clip(first, 0, solo.max() if len(solo) else None)
+    slots["round"] = np.clip(first, 0, max(0, solo.max()) if len(solo) else None)
     counted = jobs.copy()
     known = jobs["slot"] < len(windows)  # what is not is reported as inconsistent
     counted["flags"][known & repeat[np.where(known, jobs["slot"], 0)]] &= ~np.uint32(j.JOB_COUNTED)
