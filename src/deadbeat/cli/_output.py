@@ -19,7 +19,6 @@ from deadbeat.campaign.events import (
     Phase,
     RunDone,
     RunFailed,
-    RunRejected,
     Started,
 )
 
@@ -184,7 +183,7 @@ class Watch:
                     self.note(f"run {key.text} has no result: {reason}")
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
-            case RunRejected() | Finished():
+            case Finished():
                 pass  # repeated at once; counted at the end
 
     def share(self, done: float) -> None:
