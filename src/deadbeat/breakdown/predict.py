@@ -1,9 +1,9 @@
 """What the schedulability lab predicts of a task set: up to which utilisation it meets deadlines.
 
 ``simulated`` applies the criterion of the runs to the releases of a run: every job takes exactly
-its cost, and at most a share of the jobs may miss. ``proved`` is exact response-time analysis (Joseph
-and Pandya 1986; Audsley et al. 1993), core by core: no job misses, whatever the releases. Both are
-bisected over the scaling of T = D.
+its cost, and at most a share of the jobs may miss. (No hyperperiod: periods in ns have none of any
+use.) ``proved`` is exact response-time analysis (Joseph and Pandya 1986; Audsley et al. 1993), core
+by core: no job misses, whatever the releases. Both are bisected over the scaling of T = D.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from deadbeat.sched import analyze
 from deadbeat.sched.spans import BoundTask, simulate_jobs
 
 Floats = NDArray[np.float64]
-#: 1 % of the way from low to high, 40 times finer than six halvings of the runs.
+#: The runs have 6 by default: this is 64 times finer.
 _HALVINGS = 12
 _RELEASE, _FINISH, _DEADLINE = 2, 4, 5
 
@@ -116,9 +116,7 @@ def own_time_ns(columns: JobColumns, core: Sequence[int]) -> Floats:
     begun: list[int] = []
     for index in order[columns.finished[order]]:
         start, finish = columns.start_ns[index], columns.finish_ns[index]
-        while begun and (
-            where[begun[-1]] != where[index] or columns.finish_ns[begun[-1]] <= start
-        ):
+        while begun and (where[begun[-1]] != where[index] or columns.finish_ns[begun[-1]] <= start):
             begun.pop()
         if begun:
             own[begun[-1]] -= min(finish, columns.finish_ns[begun[-1]]) - start

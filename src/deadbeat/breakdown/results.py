@@ -8,8 +8,9 @@ from typing import Any
 import attrs
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import Interval, mean_interval, seed_of, student_half_width
+from deadbeat.analysis.bootstrap import Interval, student_half_width
 from deadbeat.analysis.metrics import job_columns
 from deadbeat.breakdown import predict
 from deadbeat.breakdown.search import Misses, Results, lacking, misses, planned, settings
@@ -173,34 +174,34 @@ def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
 
 
 def _cell_result(spec: BreakdownSpec, cell: Cell, sets: Sequence[SetResult]) -> CellResult:
-    seed, half = seed_of(spec.campaign.seed, cell), float(spec.search.resolution) / 2
+    half = float(spec.search.resolution) / 2
     measured = np.array([each.breakdown for each in sets])
     predicted = np.array([each.predicted for each in sets])
-
-    def interval(values: Any) -> Interval:
-        value = float(values[0])
-        return mean_interval(values, seed=seed) or (value, value)
-
-    low, high = interval(measured)
-    off = float((measured - predicted).mean())
-    error = half + (student_half_width(measured - predicted) if len(sets) > 1 else 0.0)
+    low, high = _around(measured, half)
+    behind, ahead = _around(measured - predicted, half)
     return CellResult(
         cell=cell,
         sets=len(sets),
         lacking=spec.sets - len(sets),
         breakdown=float(measured.mean()),
-        interval=(max(0.0, low - half), high + half),
+        interval=(max(0.0, low), high),
         at_low=sum(each.end == "low" for each in sets),
         at_high=sum(each.end == "high" for each in sets),
         predicted=float(predicted.mean()),
-        predicted_interval=interval(predicted),
+        predicted_interval=_around(predicted, 0.0),
         predicted_inflated=_mean(sets, lambda each: each.predicted_inflated),
         proved=_mean(sets, lambda each: each.proved),
         inflation=_mean(sets, lambda each: each.inflation),
-        parted="" if abs(off) <= error else "below" if off < 0 else "above",
+        parted="below" if ahead < 0 else "above" if behind > 0 else "",
         together=_pooled([each.together for each in sets]),
         alone=_pooled([each.alone for each in sets]),
     )
+
+
+def _around(values: NDArray[np.float64], half: float) -> Interval:
+    """Student's interval of the mean, wider by ``half`` on either side; of one value that alone."""
+    arm = half + (student_half_width(values) if len(values) > 1 else 0.0)
+    return float(values.mean()) - arm, float(values.mean()) + arm
 
 
 def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) -> float | None:

@@ -33,17 +33,18 @@ from deadbeat.store.summary import csv_text
 HEADINGS = ("where", "sets", "breakdown U", "predicted U", "predicted, C inflated", "C inflated by",
             "misses alone")  # fmt: skip
 TERMS = (
-    ("utilisation U", "Sum of C / T on the fullest core of a task set; C by calibration, T = D. All"
-     " runs of a set are of one program: only its periods are scaled."),
-    ("breakdown U", "The highest U at which a run meets its deadlines: at most the share of its jobs"
-     " misses that the parameter miss_share says. Found by bisection for each set, then the mean"
-     " over sets. On a noisy host a run may fail by chance; the bisection then ends near where"
-     " passing and failing are equally likely."),
+    ("utilisation U", "Sum of C / T on the fullest core of a task set; C by calibration, T = D."
+     " All runs of a set are of one program: only its periods are scaled."),
+    ("breakdown U", "The highest U at which a run meets its deadlines: at most the share of its"
+     " jobs misses that the parameter miss_share says. Found by bisection for each set, then the"
+     " mean over sets. On a noisy host a run may fail by chance; the bisection then ends near"
+     " where passing and failing are equally likely."),
     ("predicted", "By the schedulability lab: the releases of a run simulated under partitioned"
      " SCHED_FIFO, every job taking exactly C, with the same criterion."),
     ("predicted, C inflated", "The same with each task's C times what its jobs took in the run at"
-     " the breakdown: what is left to measured is variation, latency and the kernel."),
-    ("proved", "In the data: U up to which exact response-time analysis proves that no job misses."),
+     " the breakdown: what then still parts is variation, wake-up latency and the kernel."),
+    ("proved", "In the data: U up to which exact response-time analysis proves that no job of a"
+     " set misses."),
     ("C inflated by", "Mean time a job had its core at the breakdown, all tasks running, over C."),
     ("misses alone", "Jobs missed by tasks that ran alone, at the periods of the breakdown: what"
      " this host misses by itself."),
@@ -77,10 +78,10 @@ def sentence(found: Breakdown) -> str:
     if best.cell != worst.cell:
         words += f"; on {_cores(best.cell)}{_sharing(best.cell)} up to {_estimate(best)}"
     predicted = sorted({percent(each.predicted) for each in (worst, best)})
-    words += f". From calibrated costs the schedulability lab predicts {' and '.join(predicted)}: "
+    words += f". From calibrated costs the lab predicts {' and '.join(predicted)}: "
     parted = [each for each in found.cells if each.parted]
     if not parted:
-        return words + "prediction and machine agree everywhere."
+        return words + "nowhere is it shown to part from the machine."
     if len(parted) == len(found.cells):
         where = "everywhere"
     else:
@@ -101,7 +102,7 @@ def _sharing(cell: Cell) -> str:
 
 def _variant(cell: Cell) -> str:
     tasks = "1 task" if cell.tasks_per_core == 1 else f"{cell.tasks_per_core} tasks"
-    return f"{tasks} a core, {cell.priorities}"
+    return f"{tasks} a core with {cell.priorities} priorities"
 
 
 def _place(found: Breakdown, cell: Cell) -> str:
