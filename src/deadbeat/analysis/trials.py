@@ -245,9 +245,7 @@ def _outcome(control: Trial, said: Sequence[str | None], untraced: str, seconds:
 
 def trial_settings(seconds: float, *, causes: bool = True) -> RunSettings:
     """How a trial is run."""
-    return RunSettings(
-        seconds=seconds, split=True, causes=causes
-    )
+    return RunSettings(seconds=seconds, split=True, causes=causes)
 
 
 def probe(executor: HardwareExecutor) -> dict[Entry, float]:

@@ -31,8 +31,6 @@ from deadbeat.synthesis.parameters import PRIORITIES
 
 #: T = D of the programs as they are built, over C; every run scales it.
 BUILT_FACTOR = 10
-#: Levels closer than this are one: T / C is known by thousandths.
-_FINEST = Fraction(1, 500)
 _SECTION = "breakdown"
 
 
@@ -69,13 +67,13 @@ class SearchSpec:
     priorities: Annotated[tuple[str, ...], _Priorities()]
     low: Annotated[Fraction, rules.Ratio("0.01", "1")]
     high: Annotated[Fraction, rules.Ratio("0.02", "2")]
-    steps: Annotated[int, rules.Whole(1, 9)]
+    steps: Annotated[int, rules.Whole(1, 12)]
     miss_share: Annotated[Fraction, rules.Ratio("0", "0.5")]
 
     @property
     def resolution(self) -> Fraction:
         """Distance of neighbouring utilisations that are told apart."""
-        return (self.high - self.low) / 2**self.steps
+        return (self.high - self.low) / (1 << self.steps)
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -83,9 +81,11 @@ class SearchSpec:
             return [
                 Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}", "")
             ]
-        if self.resolution < 2 * _FINEST:
+        # Runs are told apart by n / U in thousandths, and the last one lies between two levels.
+        finest = 2 * self.high**2 / 1000
+        if self.resolution < finest:
             text = f"{self.steps} halvings of {float(self.low):g} to {float(self.high):g} end below"
-            return [Problem("steps", f"{text} {float(2 * _FINEST):g}", "fewer steps")]
+            return [Problem("steps", f"{text} {float(finest):g}", "fewer steps")]
         return []
 
 
@@ -257,7 +257,7 @@ def _plain_key(spec: BreakdownSpec, key: RunKey) -> RunKey:
 
 def utilisation(search: SearchSpec, level: int) -> Fraction:
     """U of a level: 0 is low, 2**(steps + 1) is high. The search asks even levels alone."""
-    return search.low + (search.high - search.low) * Fraction(level, 2 ** (search.steps + 1))
+    return search.low + (search.high - search.low) * Fraction(level, 1 << (search.steps + 1))
 
 
 def run_key(spec: BreakdownSpec, key: RunKey, level: int) -> RunKey:

@@ -157,7 +157,7 @@ def doubts(found: Breakdown) -> list[str]:
 def charts(found: Breakdown) -> list[Chart]:
     """Curves over M with a line for each alpha, and over alpha with a line for each M; a panel for
     each rho, number of tasks per core and priority rule."""
-    made = []
+    made: list[Chart] = []
     for axis, other in (("cores", "contended_ratio"), ("contended_ratio", "cores")):
         several = len({getattr(each.cell.point, axis) for each in found.cells}) > 1
         if several or (axis == "cores" and not made):
