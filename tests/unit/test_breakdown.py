@@ -21,7 +21,6 @@ from deadbeat.breakdown.spec import (
     BreakdownSpec,
     from_plain,
     keys,
-    period_ppm,
     resolve,
     run_key,
     set_seed,
