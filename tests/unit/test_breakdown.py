@@ -144,7 +144,7 @@ def test_contention_parts_machine_and_prediction_and_inflated_costs_explain_it(
 ) -> None:
     spec = tiny(grid={"replicas": 4}, run={"seconds": 0.3}, breakdown={"steps": 5})
     free, contended = [
-        cell for cell in found(tmp_path, spec, FakeExecutor()).cells if cell.cell.point.cores == 2
+        cell for cell in found(tmp_path, spec, FakeExecutor()).cells if cell.cell.cores == 2
     ]
     assert contended.inflation == pytest.approx(1.61, abs=0.01)
     assert contended.parted == "below"

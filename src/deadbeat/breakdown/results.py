@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deadbeat.analysis.bootstrap import Interval, student_half_width
 from deadbeat.analysis.metrics import job_columns
 from deadbeat.breakdown import predict
-from deadbeat.breakdown.search import Misses, Results, lacking, misses, planned, settings
+from deadbeat.breakdown.search import Results, lacking, misses, planned, settings
 from deadbeat.breakdown.spec import BreakdownSpec, Cell, cell_of, from_plain, keys, utilisation
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import BreakdownStore
@@ -35,50 +35,57 @@ class SetResult:
         proved: By response-time analysis from calibrated C, without any miss; None: equal
             priorities.
         inflation: Mean over tasks of the mean time a job had its core over C, in the last run.
-        together, alone: Jobs and misses of the last run.
+        jobs, missed: Of the last run, all tasks together. jobs_alone, missed_alone: each alone.
     """
 
-    run: str
     cell: Cell
+    run: str
     breakdown: float
     end: str
     predicted: float
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
-    together: Misses
-    alone: Misses
+    jobs: int
+    missed: int
+    jobs_alone: int
+    missed_alone: int
 
 
 @frozen(kw_only=True)
 class CellResult:
-    """The sets of one cell: means over them, and 95 % intervals that hold the resolution too.
+    """The sets of one cell: means over those with a result, jobs of all of them.
 
     Attributes:
         lacking: Sets without a result.
-        interval: Of ``breakdown``; of one set the two utilisations it lies between.
+        low, high: 95 % interval of ``breakdown``, with the resolution.
         at_low, at_high: Sets that end there.
         parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
             measured, by Student's interval of the differences and the resolution; else "".
-        together, alone: Jobs and misses of all last runs, at the breakdown found: the tasks alone
-            show the host's own misses.
     """
 
     cell: Cell
     sets: int
     lacking: int
     breakdown: float
-    interval: Interval
+    low: float
+    high: float
     at_low: int
     at_high: int
     predicted: float
-    predicted_interval: Interval
     predicted_inflated: float | None
     proved: float | None
     inflation: float | None
     parted: str
-    together: Misses
-    alone: Misses
+    jobs: int
+    missed: int
+    jobs_alone: int
+    missed_alone: int
+
+    @property
+    def missed_alone_share(self) -> float:
+        """What this host misses by itself; 0 without jobs."""
+        return self.missed_alone / max(1, self.jobs_alone)
 
 
 @frozen(kw_only=True)
@@ -150,6 +157,7 @@ def _set_result(
         return predict.simulated(task_set, search, inflated, seconds=seconds)
 
     top = 2 ** (search.steps + 1)
+    together, alone = misses(table), misses(table, solo=True)
     return SetResult(
         run=last.text,
         cell=cell_of(spec, key),
@@ -159,8 +167,10 @@ def _set_result(
         predicted_inflated=None if grown is None else predicted(grown),
         proved=predict.proved(task_set, search),
         inflation=None if grown is None else float(np.mean(grown)),
-        together=misses(table),
-        alone=misses(table, solo=True),
+        jobs=together.jobs,
+        missed=together.missed,
+        jobs_alone=alone.jobs,
+        missed_alone=alone.missed,
     )
 
 
@@ -184,17 +194,19 @@ def _cell_result(spec: BreakdownSpec, cell: Cell, sets: Sequence[SetResult]) -> 
         sets=len(sets),
         lacking=spec.sets - len(sets),
         breakdown=float(measured.mean()),
-        interval=(max(0.0, low), high),
+        low=max(0.0, low),
+        high=high,
         at_low=sum(each.end == "low" for each in sets),
         at_high=sum(each.end == "high" for each in sets),
         predicted=float(predicted.mean()),
-        predicted_interval=_around(predicted, 0.0),
         predicted_inflated=_mean(sets, lambda each: each.predicted_inflated),
         proved=_mean(sets, lambda each: each.proved),
         inflation=_mean(sets, lambda each: each.inflation),
         parted="below" if ahead < 0 else "above" if behind > 0 else "",
-        together=_pooled([each.together for each in sets]),
-        alone=_pooled([each.alone for each in sets]),
+        **{
+            name: sum(getattr(each, name) for each in sets)
+            for name in ("jobs", "missed", "jobs_alone", "missed_alone")
+        },
     )
 
 
@@ -210,48 +222,14 @@ def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) ->
     return float(np.mean(known)) if len(known) == len(values) else None
 
 
-def _pooled(parts: Sequence[Misses]) -> Misses:
-    return Misses(sum(part.missed for part in parts), sum(part.jobs for part in parts))
-
-
-#: Columns of summary.csv, a row per cell; shares are numbers from 0 on.
-COLUMNS = (
-    "cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities", "task_sets",
-    "lacking", "breakdown", "breakdown_low", "breakdown_high", "at_low", "at_high", "predicted",
-    "predicted_low", "predicted_high", "predicted_inflated", "proved", "inflation", "parted",
-    "miss_ratio", "miss_ratio_alone", "jobs", "jobs_alone",
-)  # fmt: skip
-#: Columns of sets.csv, a row per task set.
-SET_COLUMNS = (
-    "run", "cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities", "breakdown",
-    "end", "predicted", "predicted_inflated", "proved", "inflation", "miss_ratio",
-    "miss_ratio_alone", "jobs", "jobs_alone",
-)  # fmt: skip
+def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
+    """Of summary.csv or sets.csv: a row for each of that kind."""
+    names = [field.name for field in attrs.fields(kind) if field.name != "cell"]
+    return (*(field.name for field in attrs.fields(Cell)), *names)
 
 
 def row(found: CellResult | SetResult) -> dict[str, Any]:
-    """A row of summary.csv or of sets.csv."""
-    cell = found.cell
-    plain = attrs.asdict(found, recurse=False)
-    plain |= {
-        "cores": cell.point.cores,
-        "sync_share": cell.point.sync_share,
-        "contended_ratio": cell.point.contended_ratio,
-        "tasks_per_core": cell.tasks_per_core,
-        "priorities": cell.priorities,
-        "miss_ratio": share(found.together),
-        "miss_ratio_alone": share(found.alone),
-        "jobs": found.together.jobs,
-        "jobs_alone": found.alone.jobs,
-    }
-    if isinstance(found, CellResult):
-        plain["task_sets"] = found.sets
-        plain["breakdown_low"], plain["breakdown_high"] = found.interval
-        plain["predicted_low"], plain["predicted_high"] = found.predicted_interval
-    columns = COLUMNS if isinstance(found, CellResult) else SET_COLUMNS
-    return {column: plain[column] for column in columns}
-
-
-def share(part: Misses) -> float | None:
-    """Misses over jobs; None without jobs."""
-    return part.missed / part.jobs if part.jobs else None
+    """Its values by `columns`."""
+    plain = attrs.asdict(found)
+    cell: dict[str, Any] = plain.pop("cell")
+    return cell | plain

@@ -8,7 +8,7 @@ interrupted goes on the same way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -242,14 +242,18 @@ class _Search:
         self._began = self.clock()
         left_s = estimate_seconds(self.spec) * self._left / total
         self.on_event(Started(total=total, done=total - self._left, failed=0, eta_s=left_s))
-        # A set that has ended lacks its last run alone.
-        self._all(solo=False, steps=range(self.spec.search.steps))
-        self._all(solo=True, steps=range(self.spec.search.steps, self.spec.search.steps + 1))
+        last = self.spec.search.steps
+        self._all(range(last), solo=False)
+        self._all(range(last, last + 1), solo=True)
         return self._failed
 
-    def _all(self, *, solo: bool, steps: Iterable[int]) -> None:
-        """The steps of all sets; the program is opened only if there is anything to run."""
-        if not any(self._wanted(request, solo=solo) for request in self.requests):
+    def _lacking(self, request: RunRequest) -> int:
+        """Runs that a set lacks and may still get: a set that has ended lacks its last one."""
+        return 0 if request.key in self._given_up else self.results.lacking(request.key)
+
+    def _all(self, steps: range, *, solo: bool) -> None:
+        """These steps of all sets; the program is opened only if there is anything to run."""
+        if not any(self._lacking(request) > int(not solo) for request in self.requests):
             return
         self.on_event(Phase(name="build"))
         stored = next((program.elf for program in self.store.programs()), None)
@@ -258,19 +262,8 @@ class _Search:
             self._keep_program(session)
             for step in steps:
                 for request in self._order(step):
-                    ahead = self.spec.search.steps - step
-                    if self._wanted(request, solo=solo) and self._halvings(request.key) == ahead:
+                    if self._lacking(request) == self.spec.search.steps + 1 - step:
                         self._run(session, request)
-
-    def _halvings(self, key: RunKey) -> int:
-        """How many the bisection of a set still needs."""
-        at = self.results.walk(key)
-        return (at.high - at.low).bit_length() - 2
-
-    def _wanted(self, request: RunRequest, *, solo: bool) -> bool:
-        if request.key in self._given_up:
-            return False
-        return self.results.walk(request.key).ends == solo and self.results.lacking(request.key) > 0
 
     def _order(self, step: int) -> list[RunRequest]:
         seed = self.spec.campaign.seed

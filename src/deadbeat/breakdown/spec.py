@@ -35,21 +35,15 @@ _SECTION = "breakdown"
 
 
 @frozen
-class _Counts:
-    """A list of numbers of tasks."""
+class _List:
+    """An axis: each value once, by the rule ``of`` one."""
 
-    def parse(self, value: Any) -> tuple[int, ...]:
-        listed = rules.items(value, "a list of numbers", "1,2 or 1..4")
-        return tuple(sorted(set(rules.each(listed, rules.Whole(1, 64).parse))))
+    of: rules.Rule
+    example: str
 
-
-@frozen
-class _Priorities:
-    """A list of priority rules."""
-
-    def parse(self, value: Any) -> tuple[str, ...]:
-        listed = rules.items(value, "a list of priority rules", "rate-monotonic,random")
-        return tuple(sorted(set(rules.each(listed, rules.Choice(PRIORITIES).parse))))
+    def parse(self, value: Any) -> tuple[Any, ...]:
+        listed = rules.items(value, "a list", self.example)
+        return tuple(sorted(set(rules.each(listed, self.of.parse))))
 
 
 @frozen(kw_only=True)
@@ -63,8 +57,8 @@ class SearchSpec:
         miss_share: A run meets its deadlines where at most this share of its jobs misses.
     """
 
-    tasks_per_core: Annotated[tuple[int, ...], _Counts()]
-    priorities: Annotated[tuple[str, ...], _Priorities()]
+    tasks_per_core: Annotated[tuple[int, ...], _List(rules.Whole(1, 64), "1,2 or 1..4")]
+    priorities: Annotated[tuple[str, ...], _List(rules.Choice(PRIORITIES), "rate-monotonic,random")]
     low: Annotated[Fraction, rules.Ratio("0.01", "1")]
     high: Annotated[Fraction, rules.Ratio("0.02", "2")]
     steps: Annotated[int, rules.Whole(1, 12)]
@@ -108,13 +102,15 @@ class BreakdownSpec:
         return tuple(product(self.search.tasks_per_core, self.search.priorities))
 
 
-@frozen(order=True)
+@frozen
 class Cell:
     """Where task sets are alike: a point of the curves."""
 
+    cores: int
+    sync_share: float
+    contended_ratio: float
     tasks_per_core: int
     priorities: str
-    point: Point
 
 
 #: What a preset changes in the campaign, and in the search.
@@ -230,8 +226,8 @@ def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
 
 def cell_of(spec: BreakdownSpec, key: RunKey) -> Cell:
     """The cell of a task set."""
-    tasks, priorities = spec.variants[key.replica // spec.sets]
-    return Cell(tasks, priorities, attrs.evolve(key.point, deadline_factor_milli=0))
+    point, variant = key.point, spec.variants[key.replica // spec.sets]
+    return Cell(point.cores, point.sync_share, point.contended_ratio, *variant)
 
 
 def parameters(spec: BreakdownSpec, key: RunKey) -> SynthesisParameters:

@@ -10,12 +10,11 @@ from typing import Any
 import attrs
 
 from deadbeat.breakdown.results import (
-    COLUMNS,
-    SET_COLUMNS,
     Breakdown,
     CellResult,
+    SetResult,
+    columns,
     row,
-    share,
     summarise,
 )
 from deadbeat.breakdown.spec import Cell
@@ -57,10 +56,9 @@ def percent(value: float | None) -> str:
 
 
 def _estimate(found: CellResult) -> str:
-    low, high = found.interval
     ends = "at most " * bool(found.at_low) + "at least " * bool(found.at_high)
     mark = ends if found.at_low + found.at_high == found.sets else ""
-    return f"{mark}{percent(found.breakdown)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{mark}{percent(found.breakdown)} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
 
 
 def sentence(found: Breakdown) -> str:
@@ -90,14 +88,13 @@ def sentence(found: Breakdown) -> str:
 
 
 def _cores(cell: Cell) -> str:
-    return "1 core" if cell.point.cores == 1 else f"{cell.point.cores} cores"
+    return "1 core" if cell.cores == 1 else f"{cell.cores} cores"
 
 
 def _sharing(cell: Cell) -> str:
-    share, ratio = cell.point.sync_share, cell.point.contended_ratio
-    if share == 1 and ratio in (0, 1):
-        return " with everything contended" if ratio else " with nothing contended"
-    return f" at ρ = {share:g}, α = {ratio:g}"
+    if cell.sync_share == 1 and cell.contended_ratio in (0, 1):
+        return f" with {'everything' if cell.contended_ratio else 'nothing'} contended"
+    return f" at ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
 
 
 def _variant(cell: Cell) -> str:
@@ -106,8 +103,7 @@ def _variant(cell: Cell) -> str:
 
 
 def _place(found: Breakdown, cell: Cell) -> str:
-    point = cell.point
-    text = f"M = {point.cores}, ρ = {point.sync_share:g}, α = {point.contended_ratio:g}"
+    text = f"M = {cell.cores}, ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
     variants = {(each.cell.tasks_per_core, each.cell.priorities) for each in found.cells}
     return text + f", {_variant(cell)}" * (len(variants) > 1)
 
@@ -122,7 +118,7 @@ def table_rows(found: Breakdown) -> list[tuple[str, ...]]:
             percent(each.predicted),
             percent(each.predicted_inflated),
             "–" if each.inflation is None else f"{each.inflation:.2f}",
-            f"{100 * (share(each.alone) or 0):.2f} %",
+            f"{100 * each.missed_alone_share:.2f} %",
         )
         for each in found.cells
     ]
@@ -136,7 +132,7 @@ def doubts(found: Breakdown) -> list[str]:
     lacking = sum(each.lacking for each in found.cells)
     if lacking:
         texts.append(f"{lacking} task sets have no result.")
-    noisy = [each for each in found.cells if (share(each.alone) or 0) > found.miss_share]
+    noisy = [each for each in found.cells if each.missed_alone_share > found.miss_share]
     if noisy:
         where = "; ".join(_place(found, each.cell) for each in noisy)
         texts.append(
@@ -159,7 +155,7 @@ def charts(found: Breakdown) -> list[Chart]:
     each rho, number of tasks per core and priority rule."""
     made: list[Chart] = []
     for axis, other in (("cores", "contended_ratio"), ("contended_ratio", "cores")):
-        several = len({getattr(each.cell.point, axis) for each in found.cells}) > 1
+        several = len({getattr(each.cell, axis) for each in found.cells}) > 1
         if several or (axis == "cores" and not made):
             made.append(_chart(found, axis, other))
     return made
@@ -172,7 +168,7 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
     groups: dict[tuple[Any, ...], list[CellResult]] = {}
     for each in found.cells:
         cell = each.cell
-        place = (cell.point.sync_share, cell.tasks_per_core, cell.priorities)
+        place = (cell.sync_share, cell.tasks_per_core, cell.priorities)
         groups.setdefault(place, []).append(each)
     panels = tuple(
         Panel(
@@ -196,14 +192,17 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
 
 
 def _curves(cells: Sequence[CellResult], axis: str, other: str) -> tuple[Curve, ...]:
-    values = sorted({getattr(each.cell.point, other) for each in cells})
+    values = sorted({getattr(each.cell, other) for each in cells})
     made = []
     for look, value in enumerate(values):
-        own = [each for each in cells if getattr(each.cell.point, other) == value]
+        own = [each for each in cells if getattr(each.cell, other) == value]
         name = f"{_NAMES[other]} = {value:g}"
         measured = _curve(own, axis, name, look, lambda each: each.breakdown)
-        ends = tuple(tuple(100 * each.interval[end] for each in own) for end in (0, 1))
-        made.append(attrs.evolve(measured, kind="line", low=ends[0], high=ends[1]))
+        low, high = (
+            tuple(100 * end for end in ends)
+            for ends in zip(*((each.low, each.high) for each in own), strict=True)
+        )
+        made.append(attrs.evolve(measured, kind="line", low=low, high=high))
         inflated = [each for each in own if each.predicted_inflated is not None]
         label = f"{name}: predicted, C inflated"
         made.append(
@@ -228,7 +227,7 @@ def _curve(
         label=label,
         kind="plain",
         look=look,
-        x=tuple(float(getattr(each.cell.point, axis)) for each in cells),
+        x=tuple(float(getattr(each.cell, axis)) for each in cells),
         y=tuple(100 * value(each) for each in cells),
     )
 
@@ -273,8 +272,10 @@ def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakd
     found = summarise(store)
     page = store.path / REPORT_FILE
     with store.lock():
-        atomic_write(store.path / "summary.csv", csv_text(COLUMNS, map(row, found.cells)))
-        atomic_write(store.path / "sets.csv", csv_text(SET_COLUMNS, map(row, found.sets)))
+        atomic_write(
+            store.path / "summary.csv", csv_text(columns(CellResult), map(row, found.cells))
+        )
+        atomic_write(store.path / "sets.csv", csv_text(columns(SetResult), map(row, found.sets)))
         write_json(store.path / "summary.json", summary_dict(found))
         if draw and found.cells:
             _write_figures(found, store.path / "figures")
