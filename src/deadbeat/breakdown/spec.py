@@ -117,7 +117,7 @@ class Cell:
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "quick": {
         "grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 6},
-        "run": {"seconds": 0.4},
+        "run": {"seconds": 0.8},
     },
     "default": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 10},

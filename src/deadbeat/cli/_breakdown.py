@@ -20,6 +20,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.report.breakdown import (
     HEADINGS,
+    criterion,
     doubts,
     sentence,
     summary_dict,
@@ -149,7 +150,7 @@ def _print(found: Breakdown, path: Path, *, as_json: bool) -> None:
     print_table(
         HEADINGS,
         table_rows(found),
-        title="   ".join([found.name, *found.labels]),
+        title="   ".join([found.name, *found.labels, criterion(found)]),
         numeric=HEADINGS[1:],
     )
     for text in doubts(found):

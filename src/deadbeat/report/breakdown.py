@@ -67,24 +67,34 @@ def sentence(found: Breakdown) -> str:
         return "No task set has a result yet."
     worst = min(found.cells, key=lambda each: each.breakdown)
     best = max(found.cells, key=lambda each: each.breakdown)
-    prefix = "Simulated: on" if "SIMULATED" in found.labels else "On"
+    start = "Simulated: on" if "SIMULATED" in found.labels else "On"
     words = (
-        f"{prefix} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets of"
-        f" {_variant(worst.cell)} meet their deadlines up to {_estimate(worst)} utilisation of a"
-        " core"
+        f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets of {_variant(worst.cell)}"
+        f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where the lab"
+        f" predicts {_predictions(worst)}"
     )
     if best.cell != worst.cell:
-        words += f"; on {_cores(best.cell)}{_sharing(best.cell)} up to {_estimate(best)}"
-    predicted = sorted({percent(each.predicted) for each in (worst, best)})
-    words += f". From calibrated costs the lab predicts {' and '.join(predicted)}: "
+        where = f"{_cores(best.cell)}{_sharing(best.cell)}"
+        words += f"; on {where} up to {_estimate(best)}, where it predicts {_predictions(best)}"
     parted = [each for each in found.cells if each.parted]
     if not parted:
-        return words + "nowhere is it shown to part from the machine."
-    if len(parted) == len(found.cells):
-        where = "everywhere"
-    else:
-        where = "at " + "; ".join(_place(found, each.cell) for each in parted)
-    return words + f"prediction and machine part {where}."
+        return words + ". Prediction from calibrated costs and machine are not shown to part."
+    everywhere = len(parted) == len(found.cells)
+    where = "; ".join(_place(found, each.cell) for each in parted)
+    part = "everywhere" if everywhere else f"at {where}"
+    return words + f". Prediction from calibrated costs and machine part {part}."
+
+
+def _predictions(found: CellResult) -> str:
+    words = f"{percent(found.predicted)} from calibrated costs"
+    if found.predicted_inflated is None:
+        return words
+    return words + f" and {percent(found.predicted_inflated)} from costs as jobs had them there"
+
+
+def criterion(found: Breakdown) -> str:
+    """When a run meets its deadlines."""
+    return f"a run meets its deadlines: at most {100 * found.miss_share:g} % of its jobs miss"
 
 
 def _cores(cell: Cell) -> str:
@@ -183,8 +193,8 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
         name=f"breakdown-{axis.replace('_', '-')}",
         title=f"Breakdown utilisation over {_NAMES[axis]}",
         caption=(
-            "Lines with marks are measured, bands are 95 % intervals over task sets with the"
-            " resolution; lines without marks are predicted by the schedulability lab for the same"
+            f"{criterion(found).capitalize()}. Lines with marks are measured, bands are 95 %"
+            " intervals over task sets with the resolution; lines without marks are predicted by the schedulability lab for the same"
             " sets."
         ),
         panels=panels,
