@@ -120,10 +120,12 @@ static void inject(struct worker *w)
         spin_for(w->inject_ns);
 }
 
+/* Released and due while the same tasks run: where none is ever alone, that is the whole table. */
 static bool is_counted(const struct worker *w, const struct slot *slot, int64_t release)
 {
     int64_t at = release - *w->run->base_ns;
-    return at >= slot->start_ns && at + w->state->deadline_ns <= slot->end_ns;
+    int64_t end = w->run->options->solo ? slot->end_ns : table_end_ns(w->run);
+    return at >= slot->start_ns && at + w->state->deadline_ns <= end;
 }
 
 static struct db_job_record *new_record(struct worker *w, const struct slot *slot, int64_t release)
@@ -440,7 +442,7 @@ int measure_instrumentation(const struct options *o)
                                   .details = n.details,
                                   .record_capacity = INSTRUMENTED_BATCH + 1};
     n.slot = (struct slot){.kind = DB_SLOT_TOGETHER};
-    n.run = (struct run){.options = o, .slots = &n.slot, .base_ns = &n.base_ns};
+    n.run = (struct run){.options = o, .slots = &n.slot, .slot_count = 1, .base_ns = &n.base_ns};
     n.worker = (struct worker){
         .run = &n.run, .task = &n.task, .state = &n.state, .thread = &n.thread, .uses = n.uses, .usage = -1};
     for (int i = 0; i < INSTRUMENTED_USES; i++)

@@ -30,7 +30,7 @@ _DEADLINE = 6  # SCHED_DEADLINE, which Python has no name for
 
 
 def settings(**changes: object) -> RunSettings:
-    given = {"seconds": 0.05, "solo_seconds": 0.02, "slots": 2, "warmup_jobs": 1, **changes}
+    given = {"seconds": 0.05, **changes}
     return RunSettings(**given)  # type: ignore[arg-type]
 
 

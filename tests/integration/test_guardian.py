@@ -70,7 +70,10 @@ def task_sets(target: LocalTarget) -> list[str]:
     """Every core has a task above all others that computes on."""
     tasks = [task("runaway", RUNAWAY_S, core=core, priority=79) for core in range(len(CPUS))]
     program = link_program(Toolchain.find(), emit_batch([task_set(*tasks)]), fragments_root=POOLS)
-    return [put(target, program), *words("serve", seconds_ns=RUNAWAY_S * 1000 * MS)]
+    return [
+        put(target, program),
+        *words("serve", seconds_ns=RUNAWAY_S * 1000 * MS, slot_periods=1000),
+    ]
 
 
 def wake_ups(target: LocalTarget) -> list[str]:
@@ -100,7 +103,7 @@ def ended(target: LocalTarget, argv: Sequence[str]) -> tuple[int, str]:
     with (Path(target.folder) / "said").open("w+") as said:
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=said, stderr=said)
         assert process.stdin is not None
-        process.stdin.write(f"run 0 {target.folder}/jobs\n".encode())
+        process.stdin.write(f"run 0 1000000 {target.folder}/jobs\n".encode())
         process.stdin.flush()
         began = None
         while process.poll() is None:

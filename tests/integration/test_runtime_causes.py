@@ -68,7 +68,7 @@ def ran(table: JobTable, number: int, *, solo: bool = False) -> np.ndarray:
 
 def test_a_plain_run_has_neither_details_nor_counters() -> None:
     table = measured(BUSY, settings())
-    assert int(table.header["version"]) == 2
+    assert int(table.header["version"]) == 3
     assert (len(table.details), len(table.counters)) == (0, 0)
     assert (table.jobs["flags"] & j.JOB_SPLIT == 0).all()
 
@@ -94,7 +94,7 @@ def test_a_job_that_did_not_run_has_an_empty_detail() -> None:
 def test_a_computing_use_that_stood_still_is_suspected_and_its_place_is_named() -> None:
     # the second use takes 100 us, and a millisecond in every sixteenth job
     wanted = task_set(task_of(use("busy", 100), use("hiccup", 100), period_ns=4 * MS))
-    table = with_causes(wanted, seconds=0.5, solo_seconds=0.0)
+    table = with_causes(wanted, seconds=0.5, solo=False)
     done = ran(table, 0)
     span = (table.jobs["finish_ns"] - table.jobs["start_ns"])[done]
     details = table.details[done]
@@ -108,15 +108,20 @@ def test_a_computing_use_that_stood_still_is_suspected_and_its_place_is_named() 
     assert np.median(details["stall_ns"][~long]) == 0
 
 
+def in_the_last_round(table: j.JobTable, rows: np.ndarray) -> np.ndarray:
+    """By then the usual times are known, from the slots alone."""
+    return table.slots["round"][table.jobs["slot"][rows]] == table.slots["round"].max()
+
+
 def test_waiting_for_a_lock_is_no_stall_and_the_worst_use_synchronises() -> None:
     lock = (Resource("hold_plain", None),)
     waiter = task_of(use("hold_plain", 1, 0), core=0, period_ns=10 * MS, offset_ns=MS, priority=75)
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this machine has one core: nobody can hold the lock elsewhere")
     holder = task_of(use("hold_plain", 5000, 0), core=1, period_ns=10 * MS, priority=65)
-    table = with_causes(task_set(waiter, holder, resources=lock), seconds=0.2, solo_seconds=0.2)
+    table = with_causes(task_set(waiter, holder, resources=lock), seconds=0.2)
     waits = ran(table, 0)
-    waits = waits[table.jobs["slot"][waits] == table.jobs["slot"].max()]
+    waits = waits[in_the_last_round(table, waits)]
     span = (table.jobs["finish_ns"] - table.jobs["start_ns"])[waits]
     assert np.median(span) > 3 * MS  # it comes 1 ms after the holder, who holds for 5
     assert np.median(table.details["stall_ns"][waits]) == 0
@@ -129,10 +134,9 @@ def test_waiting_for_a_lock_is_no_stall_and_the_worst_use_synchronises() -> None
 def test_waiting_for_the_core_is_no_stall() -> None:
     low = task_of(use("busy", 1000), period_ns=4 * MS, priority=61)
     high = task_of(use("busy", 1000), period_ns=4 * MS, offset_ns=MS // 2, priority=75)
-    table = with_causes(task_set(low, high), seconds=0.4, solo_seconds=0.2)
+    table = with_causes(task_set(low, high), seconds=0.4)
     preempted = ran(table, 0)
-    # in the second together window the usual time is known, from the solo window before it
-    preempted = preempted[table.jobs["slot"][preempted] == table.jobs["slot"].max()]
+    preempted = preempted[in_the_last_round(table, preempted)]
     within = table.jobs["run_delay_within_ns"][preempted]
     assert np.median(within) > MS // 2
     assert np.median(table.details["worst_use_ns"][preempted]) > MS // 4
@@ -228,7 +232,7 @@ def _statuses_with_files(soft: int, hard: int) -> set[tuple[int, int]]:
     request = RunRequest(keys(1)[0], task_set(task("busy", 100), task("busy", 100, priority=71)))
     with (
         executor(target=_WithFiles(soft, hard)) as machine,
-        machine.open([request], settings(counters=True, solo_seconds=0.0)) as session,
+        machine.open([request], settings(counters=True, solo=False)) as session,
     ):
         rows = table_of(session.run(request.key)).counters
     failed = rows["status"] == j.COUNTER_FAILED
@@ -249,30 +253,12 @@ def test_as_many_files_are_opened_as_a_process_may() -> None:
     assert j.COUNTER_FAILED not in {status for status, _ in statuses}
 
 
-# -- accounts
-
-
-def test_a_wait_for_the_core_before_a_window_is_none_of_its_first_jobs() -> None:
-    # the ends of the slots wake all six at once; their jobs come one at a time
-    tasks = [
-        task_of(use("busy", 100), period_ns=20 * MS, offset_ns=(1 + i) * 3 * MS, priority=65 + i)
-        for i in range(6)
-    ]
-    table = with_causes(task_set(*tasks), seconds=0.6, solo_seconds=0.0, slots=10, warmup_jobs=0)
-    started = (table.jobs["flags"] & j.JOB_STARTED) != 0
-    _, first = np.unique(table.jobs[["task", "slot"]], return_index=True)
-    is_first = np.isin(np.arange(len(table.jobs)), first)
-    delay = table.jobs["run_delay_before_ns"]
-    later = np.median(delay[started & ~is_first])
-    assert np.median(delay[started & is_first]) <= later + 1000
-
-
 # -- injected causes
 
 
-def test_a_hog_holds_the_core_of_the_task_in_together_windows_only() -> None:
+def test_a_hog_holds_the_core_of_the_task_in_together_slots_only() -> None:
     hog = Hog(core=0, start_ns=5 * MS, length_ns=2 * MS, period_ns=10 * MS)
-    table = with_causes(BUSY, Injection(hog=hog), seconds=0.2, solo_seconds=0.1)
+    table = with_causes(BUSY, Injection(hog=hog), seconds=0.2)
     together, solo = ran(table, 0), ran(table, 0, solo=True)
     waited = table.jobs["run_delay_before_ns"] + table.jobs["run_delay_within_ns"]
     assert (waited[together] > MS // 2).sum() >= 10
@@ -283,9 +269,7 @@ def test_a_hog_holds_the_core_of_the_task_in_together_windows_only() -> None:
 def test_a_moved_task_runs_elsewhere_and_is_back_where_it_was_at_the_end() -> None:
     with executor() as machine:
         home, away = machine.cpus[:2]
-    table = with_causes(
-        BUSY, Injection(move=Move(task=0, period_ns=10 * MS)), seconds=0.2, solo_seconds=0.1
-    )
+    table = with_causes(BUSY, Injection(move=Move(task=0, period_ns=10 * MS)), seconds=0.2)
     together, solo = ran(table, 0), ran(table, 0, solo=True)
     assert set(table.details["start_cpu"][together].tolist()) == {home, away}
     assert set(table.details["start_cpu"][solo].tolist()) == {home}
@@ -312,9 +296,7 @@ def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None
     if not bandwidth.exists() or int(bandwidth.read_text()) < 0:
         pytest.skip("this kernel never throttles real-time tasks")
     greedy = task_set(task("busy", 1000))  # a millisecond of work every millisecond, none skipped
-    table = with_causes(
-        greedy, Injection(fair_core=0), seconds=2.5, solo_seconds=0.0, slots=1, overrun="late"
-    )
+    table = with_causes(greedy, Injection(fair_core=0), seconds=2.5, solo=False, overrun="late")
     waited = table.jobs["run_delay_within_ns"] + table.jobs["run_delay_before_ns"]
     # at most a second without, then about 50 ms at a time
     assert waited.max() > 20 * MS
@@ -322,7 +304,7 @@ def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None
 
 def test_an_added_delay_is_in_the_jobs_of_its_task_only() -> None:
     both = task_set(task("busy", 100), task("busy", 100, period_ns=2 * MS))
-    table = with_causes(both, Injection(delay_ns=300_000, delay_task=1), solo_seconds=0.0)
+    table = with_causes(both, Injection(delay_ns=300_000, delay_task=1), solo=False)
     span = table.jobs["finish_ns"] - table.jobs["start_ns"]
     cpu = table.jobs["cpu_ns"]
     assert np.median(cpu[ran(table, 1)]) == pytest.approx(400_000, rel=0.1)

@@ -33,7 +33,7 @@ WORST = {
     "latency_ns": 93_500,
     "cause": "stress-ng ran 88 us on the CPU",
 }
-INVALID = Problem(name="not-idle", seriousness="invalid", text="something else ran")
+INVALID = Problem(name="wrong-priority", seriousness="invalid", text="it had 50")
 
 
 def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:

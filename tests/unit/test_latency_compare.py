@@ -15,13 +15,14 @@ from deadbeat.cli.main import main
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyRun, Problem, Replaced
+from deadbeat.model.latency import CpuLatency, LatencyRun, Problem
 from deadbeat.model.results import Summary
 from deadbeat.report.comparison import render_comparison
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = latency_options(resamples=999)
-INVALID = (Problem(name="throttled", seriousness="invalid", text="3"),)
+INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="3"),)
+BUSY = (Problem(name="other-work", seriousness="warning", text="a build"),)
 
 
 def compared(*matrices: Matrix, aa: tuple[Matrix, ...] = (), **options: object) -> ComparisonResult:
@@ -110,15 +111,16 @@ def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
     assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
 
 
-def late_and_invalid(one: Matrix, *, scale: int) -> Matrix:
-    """With two of three repeats invalid, and all that was measured in them so much later."""
+def late_and_labelled(one: Matrix, *, scale: int) -> Matrix:
+    """With other work beside two of three repeats, and all that was measured so much later."""
 
     def later(cpu: CpuLatency) -> CpuLatency:
         values = Histogram.of([int(low) * scale for low in cpu.raw.lows_ns()])
         return evolve(cpu, raw=values, corrected=values)
 
+    busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9, "1": 0.8}}
     runs = [
-        evolve(run, problems=INVALID, cpus=tuple(map(later, run.cpus)))
+        evolve(run, load=busy, problems=BUSY, cpus=tuple(map(later, run.cpus)))
         if run.key.repeat % 3
         else run
         for run in one.runs
@@ -126,22 +128,14 @@ def late_and_invalid(one: Matrix, *, scale: int) -> Matrix:
     return of_runs(one.name, runs)
 
 
-def test_a_verdict_that_rests_on_leaving_runs_out_says_so() -> None:
+def test_runs_beside_other_work_decide_as_any_others() -> None:
     a, b = matrix("a", 1, repeats=12), matrix("b", 2, repeats=12)
-    result = compared(late_and_invalid(a, scale=1), late_and_invalid(b, scale=30))
-    (found,) = [f for f in result.findings if f.id == "verdict-by-validity"]
-    assert result.verdict != "worse"
-    assert f"worse instead of {result.verdict}" in found.message
-    assert found.severity == "warning" and found.where == "b"
-    assert "p99 worse instead of" in found.message
-
-
-def test_invalid_runs_like_the_others_change_no_verdict() -> None:
-    a, b = matrix("a", 1, repeats=12), matrix("b", 2, repeats=12, scale=1.5)
-    runs = [evolve(run, problems=INVALID) if run.key.repeat == 1 else run for run in b.runs]
-    result = compared(a, of_runs("b", runs))
+    result = compared(a, late_and_labelled(b, scale=30))
     assert result.verdict == "worse"
-    assert "verdict-by-validity" not in {finding.id for finding in result.findings}
+    (told,) = [f for f in result.findings if f.id == "other-work-beside"]
+    assert told.where == "b" and "of 36 runs had other work beside them" in told.message
+    assert "up to 1.7 CPUs" in told.message
+    assert "latency-invalid-runs" not in {finding.id for finding in result.findings}
 
 
 def with_settings(one: Matrix, **changes: object) -> Matrix:
@@ -232,16 +226,6 @@ def test_a_load_that_the_other_never_bore_is_not_hidden() -> None:
     assert result.verdict == "undecided"
     assert "cells of the baseline have no result" in result.comparisons[0].reason
     assert "latency-invalid-runs" in {finding.id for finding in result.findings}
-
-
-def test_runs_that_were_repeated_because_they_were_invalid_are_told() -> None:
-    one, two = matrix("a", 1), matrix("b", 2)
-    before = Replaced(started="2026-01-01T00:00:00Z", problems=INVALID)
-    again = of_runs("b", [evolve(two.runs[0], replaced=(before,)), *two.runs[1:]])
-    (finding,) = [
-        each for each in compared(one, again).findings if each.id == "latency-repeated-runs"
-    ]
-    assert finding.message.startswith(f"1 of {len(two.runs)} runs of b")
 
 
 def blind(run: LatencyRun, missed: int) -> LatencyRun:

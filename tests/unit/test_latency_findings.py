@@ -12,7 +12,7 @@ from helpers.latency_series import run_of
 
 from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem, Replaced
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem
 from deadbeat.report.latency_histograms import tail_charts
 from deadbeat.report.latency_words import MATRIX_COLUMNS, answers, matrix_rows
 
@@ -68,7 +68,7 @@ def problem(name: str, seriousness: str) -> tuple[Problem, ...]:
 def invalid(count: int) -> list[LatencyRun]:
     runs = runs_of()
     return [
-        evolve(r, problems=problem("throttled", "invalid")) if n < count else r
+        evolve(r, problems=problem("wrong-priority", "invalid")) if n < count else r
         for n, r in enumerate(runs)
     ]
 
@@ -126,15 +126,9 @@ def apart() -> list[LatencyRun]:
     return [evolve(runs_of()[0], cpus=(cpu_of(times(70, scale=9)),)), *runs_of()[1:]]
 
 
-def repeated() -> list[LatencyRun]:
-    before = Replaced(started="2026-01-01T00:00:00Z", problems=problem("throttled", "invalid"))
-    return [evolve(runs_of()[0], replaced=(before,)), *runs_of()[1:]]
-
-
 CASES: dict[str, Callable[[], list[LatencyRun]]] = {
     "latency-no-valid-run": lambda: invalid(4),
     "latency-invalid-runs": lambda: invalid(1),
-    "latency-repeated-runs": repeated,
     "latency-run-warnings": lambda: [
         evolve(r, problems=problem("steal", "warning")) for r in runs_of()
     ],
@@ -164,7 +158,7 @@ def test_it_is_found(name: str) -> None:
 
 
 def test_the_reasons_of_invalid_runs_are_counted() -> None:
-    assert "throttled (2)" in found(invalid(2))["latency-invalid-runs"]
+    assert "wrong-priority (2)" in found(invalid(2))["latency-invalid-runs"]
 
 
 def test_missed_periods_that_were_corrected_show_both_figures() -> None:

@@ -206,18 +206,15 @@ def named(**more: Any) -> dict[str, Any]:
     return {"asked": 100, "judged": False, "achieved": {"0": 0.9}, "died": "", **more}
 
 
+LITTLE = {"load_share": 0.3}
+
+
 @pytest.mark.parametrize(
     ("given", "name", "seriousness"),
     [
         ({"load": loaded(50, 0.2)}, "load-not-reached", "invalid"),
         ({"load": loaded(25, 0.151)}, "load-not-reached", "invalid"),
         ({"load": loaded(10, 0.06)}, "load-not-reached", "invalid"),
-        ({"circumstances": {"load_share": 0.2}}, "load-starved", "invalid"),
-        (
-            {"load": named(computes=True), "circumstances": {"load_share": 0.5}},
-            "load-starved",
-            "invalid",
-        ),
         ({"load": named(workers={"a": [2, 2, 2], "b": [2, 1, 1]})}, "load-not-reached", "invalid"),
         ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 0]})}, "load-not-reached", "invalid"),
         ({"load": named(workers={"a": [2, 2, 2], "b": [2, 2, 1]})}, "load-not-reached", "warning"),
@@ -227,19 +224,31 @@ def named(**more: Any) -> dict[str, Any]:
             "load-not-reached",
             "invalid",
         ),
-        ({"load": loaded(50, 0.7)}, "load-exceeded", "warning"),
-        ({"load": loaded(50, 0.9)}, "load-exceeded", "invalid"),
-        ({"load": loaded(0, 0.2)}, "not-idle", "warning"),
-        ({"load": loaded(0, 0.82)}, "not-idle", "invalid"),
+        ({"load": loaded(50, 0.7)}, "other-work", "warning"),
+        ({"load": loaded(50, 0.9)}, "other-work", "warning"),
+        ({"load": loaded(0, 0.2)}, "other-work", "warning"),
+        ({"load": loaded(0, 0.99)}, "other-work", "warning"),
+        # the measuring thread took what the load could not have: 0.3 + 0.65 of a CPU
+        (
+            {"load": loaded(100, 0.3), "cpu_ns": 1_950_000_000, "circumstances": LITTLE},
+            "load-starved",
+            "warning",
+        ),
+        # nothing but the load was kept from it, and it did nothing
+        (
+            {"load": named(computes=True, achieved={"0": 0.0}), "circumstances": {"load_share": 0}},
+            "load-not-reached",
+            "invalid",
+        ),
         ({"load": loaded(50, 0.5, died="killed")}, "load-died", "invalid"),
         ({"load": {"asked": 50, "judged": True, "achieved": {}}}, "load-unknown", "warning"),
         ({"circumstances": {"steal_share": {"0": 0.01}}}, "steal", "warning"),
-        ({"circumstances": {"steal_share": {"0": 0.2}}}, "steal", "invalid"),
-        ({"circumstances": {"throttled": {"0": 2}}}, "throttled", "invalid"),
+        ({"circumstances": {"steal_share": {"0": 0.2}}}, "steal", "warning"),
+        ({"circumstances": {"throttled": {"0": 2}}}, "throttled", "warning"),
         ({"circumstances": {"throttled": {"1": 2}}}, "throttled", "warning"),
-        ({"circumstances": {"limit_khz": {"0": [9, 8, 9]}}}, "throttled", "invalid"),
+        ({"circumstances": {"limit_khz": {"0": [9, 8, 9]}}}, "throttled", "warning"),
         ({"circumstances": {"limit_khz": {"1": [9, 8]}}}, "throttled", "warning"),
-        ({"circumstances": {"cooling": {"a": [0, 2, 0]}}}, "throttled", "invalid"),
+        ({"circumstances": {"cooling": {"a": [0, 2, 0]}}}, "throttled", "warning"),
         (
             {"circumstances": {"trip_mc": {"z": 80}, "temperature_mc": {"z": [70, 80]}}},
             "hot",
@@ -248,7 +257,7 @@ def named(**more: Any) -> dict[str, Any]:
         (
             {"circumstances": {"stalls": ["[9] sched: RT throttling activated"]}},
             "rt-throttled",
-            "invalid",
+            "warning",
         ),
         ({"circumstances": {"frequency_khz": {"0": [800, 2000]}}}, "frequency-moved", "warning"),
         ({"circumstances": {"stalls": ["rcu stall"]}}, "stall", "warning"),
@@ -261,9 +270,10 @@ def named(**more: Any) -> dict[str, Any]:
         ({"placed": -1}, "wrong-cpu", "invalid"),
         ({"cpu": 1, "placed": 1}, "cpu-missing", "invalid"),
         ({"cycles": 2800}, "too-few-cycles", "warning"),
+        ({"cycles": 1600}, "too-few-cycles", "warning"),
         ({"cycles": 1000}, "too-few-cycles", "invalid"),
         ({"cycles": 2990, "missed": 10}, "missed-periods", "warning"),
-        ({"cycles": 1000, "missed": 2000}, "missed-periods", "invalid"),
+        ({"cycles": 1000, "missed": 2000}, "missed-periods", "warning"),
         ({"clock_cost_ps": 3_000_000}, "slow-clock", "warning"),
         ({"raw": Histogram.of([1000] * 3000, resolution_ns=1000)}, "coarse-clock", "warning"),
         ({"raw": Histogram(overflow=1, overflow_from_ns=5)}, "overflow", "warning"),
@@ -316,6 +326,30 @@ def test_each_problem_has_its_name_and_its_weight(
 )
 def test_what_is_not_known_or_not_wrong_is_no_problem(given: dict[str, Any]) -> None:
     assert judge(evidence(**given)) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "0.32 CPUs"),  # asked 50 %, 52 % busy, of which the load had 20 %
+        ({"load": named(computes=True)}, "0.70 CPUs"),
+    ],
+)
+def test_a_load_that_others_starve_counts_and_both_are_told(
+    given: dict[str, Any], told: str
+) -> None:
+    found = judge(evidence(circumstances={"load_share": 0.2}, **given))
+    assert [(each.name, each.seriousness) for each in found] == [
+        ("load-starved", "warning"),
+        ("other-work", "warning"),
+    ]
+    assert "the load had 20.0 %" in found[0].text and told in found[1].text
+
+
+def test_what_the_host_took_the_load_could_not_have() -> None:
+    stolen = {"steal_share": {"0": 0.3}}
+    found = judge(evidence(load=loaded(100, 0.65), circumstances=stolen))
+    assert [each.name for each in found] == ["steal"]
 
 
 def test_what_invalidates_comes_first() -> None:

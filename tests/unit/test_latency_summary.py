@@ -46,7 +46,7 @@ def run_of(repeat: int, *cpus: list[int], load: LoadPoint = IDLE, missed: int = 
     )
 
 
-INVALID = (Problem(name="throttled", seriousness="invalid", text="3 events"),)
+INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="had 50"),)
 WARNED = (Problem(name="steal", seriousness="warning", text="0.1 %"),)
 
 
@@ -73,45 +73,6 @@ def test_invalid_runs_count_nowhere_and_are_named() -> None:
     assert (summary.runs, summary.invalid_runs) == (2, 1)
     assert cell.whole.raw["max"].value_ns == 100
     assert [(run.key.repeat, run.problems) for run in cell.invalid] == [(1, INVALID)]
-
-
-def test_what_invalid_runs_would_change_stands_beside_the_figures() -> None:
-    bad = evolve(run_of(1, [9_000] * 10, [100] * 10), problems=INVALID)
-    nothing = evolve(run_of(2), problems=INVALID)
-    summary = summarise_latency(
-        [run_of(0, [100] * 10, [200] * 10), bad, nothing], deadlines_ns=[5_000]
-    )
-    row = summary.cells[0].whole
-    would = row.counting_invalid
-    assert would is not None and would.runs == 1  # the third holds nothing
-    assert (would.max_ns, would.max_cpu, would.max_run) == (9_000, 0, bad.key)
-    assert would.p999_ns == Histogram.of([9_000]).quantile(999_000)
-    assert [each.limit_ns for each in would.tail] == [200, 5_000]
-    assert [each.limit_ns for each in row.tail] == [200, 5_000]
-    assert [each.exceeded for each in would.tail] == [10, 10]
-    assert (would.tail[0].bound or 0) > (row.tail[0].bound or 1)
-    one, two = summary.cells[0].cpus
-    assert (one.counting_invalid, two.counting_invalid) != (None, None)
-    assert two.counting_invalid is not None and two.counting_invalid.max_ns == 200
-    plain = latency_rows(summary)[0]
-    assert plain["counting_invalid_max_ns"] == 9_000
-    assert plain["counting_invalid_tail_bound"] == would.tail[0].bound
-    assert plain["tail_condition"] == row.tail[0].condition != ""
-    told = json.loads(json.dumps(tail_rows(summary)))[0]["counting_invalid"]
-    assert (told["max_ns"], told["max_run"]) == (9_000, "idle.prober.0001")
-
-
-def test_without_a_valid_run_the_invalid_ones_bound_their_own_maximum() -> None:
-    row = summarise_latency([evolve(run_of(0, [100] * 10), problems=INVALID)]).cells[0].whole
-    assert row.counting_invalid is not None
-    assert [each.limit_ns for each in row.counting_invalid.tail] == [100]
-
-
-def test_without_invalid_runs_there_is_nothing_to_count() -> None:
-    summary = summarise_latency([run_of(0, [100] * 10)])
-    assert summary.cells[0].whole.counting_invalid is None
-    assert latency_rows(summary)[0]["counting_invalid_max_ns"] is None
-    assert tail_rows(summary)[0]["counting_invalid"] is None
 
 
 def test_a_warning_counts_and_is_counted() -> None:

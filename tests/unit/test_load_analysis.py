@@ -10,8 +10,6 @@ from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, wai
 from deadbeat.analysis.load import figures_of
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import Gaps, LoadRun, Rounds
-from deadbeat.report.load_words import counting_lines
-from deadbeat.report.load_write import COLUMNS, cell_row
 
 DEADLINE = 15 * MS
 
@@ -99,25 +97,6 @@ def test_an_invalid_run_counts_nowhere() -> None:
     assert cell is not None
     assert (cell.runs, cell.invalid, cell.failures) == (1, 1, 0)
     assert summary.problems == ("invalid: 1 of 2 runs: wrong-priority, for example had fifo 50",)
-
-
-def test_what_invalid_runs_would_change_is_told() -> None:
-    wrong = Problem(name="wrong-priority", seriousness="invalid", text="had fifo 50")
-    bad = run_of(back_to_back([20 * MS] * 10), repeat=2, problems=(wrong,))
-    summary = summary_of_runs([run_of(back_to_back([10 * MS] * 10)), bad])
-    cell = summary.cell(4, "plain")
-    assert cell is not None and cell.counting_invalid is not None
-    would = cell.counting_invalid
-    assert (would.runs, would.response_max_ns) == (1, 20 * MS)
-    assert would.failures_per_s.value == pytest.approx(5.0)  # 10 and 0 in a second each
-    row = cell_row(cell)
-    assert set(row) == set(COLUMNS)
-    assert row["counting_invalid_response_max_ns"] == 20 * MS
-    (line,) = counting_lines(summary)
-    assert "counting the invalid run too, it would be 5.00" in line and "without: 0.00" in line
-    alone = summary_of_runs([bad])
-    assert "no other run counts" in counting_lines(alone)[0]
-    assert counting_lines(summary_of_runs([run_of(back_to_back([10 * MS] * 10))])) == []
 
 
 def test_verdicts_need_an_interval_off_zero() -> None:
@@ -216,3 +195,11 @@ def test_time_that_no_account_holds_is_not_taken_from_the_execution_twice() -> N
     assert lost.stopped == pytest.approx(14 * gap / SECOND)
     assert lost.uncharged == pytest.approx(14 * gap / SECOND)
     assert lost.slower == pytest.approx(0.050)
+
+
+def test_other_work_is_said_once_and_where_its_amount_is_not_known_by_name() -> None:
+    busy = Problem(name="other-work", seriousness="warning", text="2 others were ready")
+    runs = [run_of(back_to_back([10 * MS] * 10), repeat=n, problems=(busy,)) for n in (1, 2)]
+    assert summary_of_runs(runs).problems[0].startswith("warning: 2 of 2 runs: other-work")
+    known = summary_of_runs([evolve(run, machine={"foreign_cpus": 0.9}) for run in runs])
+    assert known.problems == () and known.beside.startswith("2 of 2 runs had other work")

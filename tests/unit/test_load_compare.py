@@ -21,7 +21,7 @@ from deadbeat.cli.main import main
 from deadbeat.loadtest.plan import block_of, plan
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import Problem, Replaced
+from deadbeat.model.latency import Problem
 from deadbeat.model.load import REFERENCE, LoadRun
 from deadbeat.model.load_summary import Effect, Estimate
 from deadbeat.model.results import Summary
@@ -30,7 +30,7 @@ from deadbeat.report.load_overlays import overlay_charts
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = load_options(resamples=999)
-INVALID = (Problem(name="steal", seriousness="invalid", text="half of it"),)
+INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="had 50"),)
 
 
 def compared(*tests: LoadTest, aa: tuple[LoadTest, ...] = (), **options: bool) -> ComparisonResult:
@@ -261,15 +261,6 @@ def test_other_work_in_a_round_and_other_cpus_are_told() -> None:
     assert "CPUs of the threads: 0, 1, 2, 3 | 0, 1" in result.differences
     alike = compared(a, evolve(b, additions=40_400_000))
     assert "load-rounds-differ" not in {each.id for each in alike.findings}
-
-
-def test_runs_that_were_repeated_because_they_were_invalid_are_told() -> None:
-    a, b = load_test("a", 1, **ONE), load_test("b", 2, **ONE)
-    before = Replaced(started="2026-01-01T00:00:00Z", problems=INVALID)
-    again = evolve(b, every=(evolve(b.every[0], replaced=(before,)), *b.every[1:]))
-    assert "load-repeated-runs" not in {each.id for each in compared(a, b).findings}
-    (finding,) = [each for each in compared(a, again).findings if each.id == "load-repeated-runs"]
-    assert finding.message.startswith("1 of 5 runs of b")
 
 
 def effect(condition: str, normal: int = 8, change: float = -1.0) -> Effect:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from deadbeat.loadtest.circumstances import Watcher
@@ -75,9 +77,7 @@ def names(asked: Ask, seen: Seen, machine: dict[str, object] | None = None) -> l
 
 
 def test_a_run_is_judged_by_what_the_thread_really_had() -> None:
-    seen = parse(
-        WHOLE.replace("round 0 17", "round 60000000 60000017", 1).replace("lost 3", "lost 0")
-    )
+    seen = parse(WHOLE.replace("window 50000000", "window 90000000").replace("lost 3", "lost 0"))
     inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
     assert names(ask(), inside) == []
     assert names(ask(), seen) == ["invalid too-few-rounds"]
@@ -85,6 +85,17 @@ def test_a_run_is_judged_by_what_the_thread_really_had() -> None:
     assert names(ask(policy="other"), inside) == ["invalid wrong-priority"]
     assert names(ask(pin=1), inside) == ["invalid wrong-placement"]
     assert names(ask(real_time=False), parse(WHOLE)) == ["warning gaps-lost"]
+
+
+def test_ordinary_threads_that_never_ran_are_a_result_only_where_their_cpu_was_taken() -> None:
+    text = WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0")
+    idle = parse(re.sub(r"^normal (\d+) \d+$", r"normal \1 0", text, flags=re.M))
+    assert idle.normal_units and not any(idle.normal_units)
+    assert names(ask(), idle) == ["invalid load-not-reached"]
+    assert names(ask(cpus=(0,)), idle) == []
+    assert names(ask(normal_cpus=(0,)), idle) == []
+    assert names(ask(pin=0, normal_cpus=(1,)), idle)[-1] == "invalid load-not-reached"
+    assert names(ask(cpus=(0,), real_time=False), idle) == ["invalid load-not-reached"]
 
 
 def test_stolen_time_is_a_warning() -> None:

@@ -255,10 +255,10 @@ class Shared(SimulatedLoad):
     ("foreign", "stolen", "problems"),
     [
         (0.04, 0.0, []),
-        (0.2, 0.0, [("other-load", "warning")]),
-        (0.4, 0.0, [("other-load", "invalid")]),
+        (0.2, 0.0, [("other-work", "warning")]),
+        (1.0, 0.0, [("other-work", "warning")]),
         (0.0, 0.02, [("steal", "warning")]),
-        (0.0, 0.1, [("steal", "invalid")]),
+        (0.0, 0.1, [("steal", "warning")]),
     ],
 )
 def test_other_work_beside_a_run_is_found(

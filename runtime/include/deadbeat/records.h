@@ -84,7 +84,8 @@ struct db_slot_row {
     uint16_t round;
     int64_t begin_ns; /* of the warm-up: first release */
     int64_t start_ns; /* first counted release is at or after this */
-    int64_t end_ns;   /* last counted deadline is at or before this; no release at or after it */
+    int64_t end_ns;   /* no release at or after it; last counted deadline at or before it, or
+                       * before the end of the last slot in a run without slots alone */
 };
 
 /* Kinds 0 and 1 are of earlier versions: probes between windows. */

@@ -13,13 +13,10 @@ from deadbeat.model.results import Finding
 
 
 class Judged(Protocol):
-    """A run that may count nowhere, and may stand in the place of one that did not."""
+    """A run that may count nowhere."""
 
     @property
     def valid(self) -> bool: ...
-
-    @property
-    def replaced(self) -> Sequence[object]: ...
 
 
 def no_repeat(options: Options, *, where: str, cure: str) -> Finding:
@@ -76,12 +73,14 @@ def not_counted(name: str, runs: Sequence[Judged]) -> str:
     return f"{invalid} of {len(runs)} runs of {name} do not count" if invalid else ""
 
 
-def measured_again(name: str, runs: Sequence[Judged]) -> str:
-    """How many runs stand in the place of invalid ones, in words; "" where none does."""
-    repeated = sum(bool(run.replaced) for run in runs)
-    if not repeated:
-        return ""
-    return (
-        f"{repeated} of {len(runs)} runs of {name} were invalid and measured again: a selection"
-        " that the other side may not have"
-    )
+def other_work_beside(name: str, text: str) -> Iterator[Finding]:
+    """What else ran beside the runs of one side (`deadbeat.analysis.beside`); they count."""
+    if text:
+        yield Finding(
+            id="other-work-beside",
+            severity="info",
+            message=f"{name}: {text}",
+            cure="where one side has more of it the difference may be that; repeats of the"
+            " baseline (--aa) in such an hour show how much it moves",
+            where=name,
+        )

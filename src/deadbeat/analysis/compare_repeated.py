@@ -16,7 +16,6 @@ from attrs import frozen
 
 from deadbeat.analysis.compare_findings import lost_and_gated, no_repeat
 from deadbeat.analysis.compare_sides import FALSE_ALARMS, Options, compare_sides
-from deadbeat.analysis.compare_words import metric_text
 from deadbeat.analysis.identity import differing_platforms
 from deadbeat.analysis.sides import Cell, Side
 from deadbeat.analysis.vocabulary import Vocabulary
@@ -92,7 +91,6 @@ class Way(Generic[R]):
         side: Its valid runs as plain figures.
         planned: Every cell it should have, those without a valid run included.
         place: Group of a figure's cell -> which of `Repeated.cells` it belongs to.
-        counting: Its runs, invalid ones too, as plain figures: what verdicts owe to validity.
     """
 
     of: str
@@ -100,7 +98,6 @@ class Way(Generic[R]):
     side: Callable[[R], Side]
     planned: Callable[[R], Iterable[Cell]]
     place: Callable[[str], str] = _itself
-    counting: Callable[[R], Side]
 
 
 def compare_repeated(
@@ -132,11 +129,7 @@ def compare_repeated(
             simulated=_simulated(baseline) and _simulated(result),
             same_machine=_same(baseline, result, "fingerprint"),
         )
-        found = _compared(baseline, result, repeats, way, way.side, own)
-        if any(not run.valid for each in (baseline, result, *repeats) for run in each.runs):
-            told += _of_validity(
-                found, _compared(baseline, result, repeats, way, way.counting, own)
-            )
+        found = _compared(baseline, result, repeats, way, own)
         found = attrs.evolve(found, reason=found.reason + _left_out(baseline, result))
         comparisons.append(found)
         told += _of_comparison(baseline, found, own, repeats)
@@ -167,17 +160,12 @@ def compare_repeated(
     )
 
 
-def _compared(  # noqa: PLR0917
-    baseline: R,
-    result: R,
-    repeats: Sequence[R],
-    way: Way[R],
-    side: Callable[[R], Side],
-    options: Options,
+def _compared(
+    baseline: R, result: R, repeats: Sequence[R], way: Way[R], options: Options
 ) -> Comparison:
     """Of what both measured."""
     places = baseline.cells & result.cells
-    one, two = (_within(side(each), places, way) for each in (baseline, result))
+    one, two = (_within(way.side(each), places, way) for each in (baseline, result))
     planned = sorted(
         {
             cell
@@ -186,7 +174,7 @@ def _compared(  # noqa: PLR0917
             if way.place(cell.group) in places
         }
     )
-    return compare_sides(one, two, list(map(side, repeats)), options=options, planned=planned)
+    return compare_sides(one, two, list(map(way.side, repeats)), options=options, planned=planned)
 
 
 def _within(side: Side, places: Set[str], way: Way[R]) -> Side:
@@ -334,29 +322,6 @@ def _differences(baseline: Repeated, others: Sequence[Repeated]) -> Iterator[str
         prefix = f"{result.name}: " if len(others) > 1 else ""
         lines = differing_platforms(baseline.platform, result.platform)
         yield from (prefix + line for line in lines)
-
-
-def _of_validity(found: Comparison, counting: Comparison) -> Iterator[Finding]:
-    """Where verdicts would be others with the runs that do not count."""
-    changed = [
-        f"{metric_text(one.metric)} {two.verdict} instead of {one.verdict}"
-        for one, two in zip(found.metrics, counting.metrics, strict=True)
-        if one.verdict != two.verdict
-    ]
-    overall = found.verdict != counting.verdict
-    if not changed and not overall:
-        return
-    verdict = f"{counting.verdict} instead of {found.verdict}" if overall else "the same over all"
-    metrics = f" ({', '.join(changed)})" if changed else ""
-    yield Finding(
-        id="verdict-by-validity",
-        severity="warning" if overall else "info",
-        message=f"counting the invalid runs of all sides too, the verdict would be"
-        f" {verdict}{metrics}",
-        cure="find out what makes runs invalid: where it is the thing compared itself, the verdict"
-        " with these runs is the answer",
-        where=found.other,
-    )
 
 
 def _of_comparison(

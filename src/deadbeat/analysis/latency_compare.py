@@ -17,7 +17,8 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.analysis.compare_findings import measured_again, not_counted
+from deadbeat.analysis.beside import beside_latency
+from deadbeat.analysis.compare_findings import not_counted, other_work_beside
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.latency_figures import pool
@@ -140,7 +141,6 @@ def compare_latency(
         side=functools.partial(side_of, per_cpu=per_cpu, corrected=corrected),
         planned=functools.partial(_planned, per_cpu=per_cpu),
         place=_without_cpu,
-        counting=functools.partial(side_of, per_cpu=per_cpu, corrected=corrected, invalid=True),
     )
     alone = (found for matrix in matrices[1:] for found in _of_cells(baseline, matrix))
     return compare_repeated(
@@ -159,20 +159,17 @@ def compare_latency(
 # -- from a matrix to a side
 
 
-def side_of(
-    matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True, invalid: bool = False
-) -> Side:
+def side_of(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) -> Side:
     """The runs that count, as plain figures.
 
     Args:
         per_cpu: A figure for each CPU of a run.
-        invalid: Also those that do not count.
         corrected: Of latencies corrected for missed periods; else raw ones, and then a run is
             told to have lost its missed periods.
     """
     runs: dict[str, RunFigure] = {}
     for run in matrix.runs:
-        if run.valid or (invalid and run.cpus):
+        if run.valid:
             runs |= dict(_figures(run, per_cpu=per_cpu, corrected=corrected))
     return Side(name=matrix.name, runs=runs)
 
@@ -288,14 +285,7 @@ def _of_matrices(every: Sequence[Matrix]) -> Iterator[Finding]:
                 cure="the page of the matrix tells why",
                 where=matrix.name,
             )
-        if message := measured_again(matrix.name, matrix.runs):
-            yield Finding(
-                id="latency-repeated-runs",
-                severity="warning",
-                message=message,
-                cure="compare matrices that were measured in one go (--fresh)",
-                where=matrix.name,
-            )
+        yield from other_work_beside(matrix.name, beside_latency(matrix.runs))
 
 
 def _of_cells(one: Matrix, two: Matrix) -> Iterator[Finding]:

@@ -73,22 +73,6 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             cure="what is named of each run tells what to put right; --retry-invalid measures these"
             " runs again",
         )
-    if summary.repeated:
-        cells = [cell for cell in summary.cells if cell.repeated]
-        why = _names(
-            problem
-            for run in summary.repeated
-            for before in run.replaced
-            for problem in before.problems
-        )
-        yield Finding(
-            id="latency-repeated-runs",
-            severity="warning",
-            message=f"{len(summary.repeated)} of {summary.runs} runs were measured again because"
-            f" they were invalid ({_places(cells)}): {why}; only bad runs were repeated, which is a"
-            " selection",
-            cure="a new matrix (--fresh) has none, once what made them invalid is put right",
-        )
     warnings = Counter[str]()
     for cell in summary.cells:
         warnings.update(cell.warnings)
@@ -98,7 +82,7 @@ def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
             id="latency-run-warnings",
             severity="warning",
             message=f"runs that count have remarks: {told}",
-            cure="the page and the files of the runs have each with its figures",
+            cure="each has its figures on the page; what came with them is in the intervals",
         )
 
 

@@ -12,17 +12,17 @@ from typing import Any
 
 from attrs import asdict, evolve
 
+from deadbeat.analysis.beside import beside_latency
 from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.evt import extrapolations
 from deadbeat.analysis.latency_figures import distribution, pool
 from deadbeat.analysis.latency_findings import findings_of
-from deadbeat.analysis.tail import Part, statements_at, tail_statements
+from deadbeat.analysis.tail import Part, tail_statements
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     BLOCKS_MAX,
     PATH_PARTS,
     PROFILES,
-    QUANTILES_PPM,
     CpuLatency,
     LatencyKey,
     LatencyRun,
@@ -33,13 +33,10 @@ from deadbeat.model.latency_summary import (
     LATENCY_COLUMNS,
     QUANTITIES,
     CellSummary,
-    CountingInvalid,
     Distribution,
     InvalidRun,
     LatencyRow,
     LatencySummary,
-    RepeatedRun,
-    TailStatement,
     WorstWakeUp,
 )
 
@@ -78,6 +75,7 @@ def summarise_latency(
         deadlines_ns=tuple(deadlines_ns),
         runs=len(ordered),
         invalid_runs=sum(not run.valid for run in ordered),
+        beside=beside_latency(ordered),
         meta=_meta(ordered),
     )
     return evolve(summary, findings=tuple(findings_of(summary, ordered)))
@@ -150,9 +148,6 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
         invalid=tuple(
             InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
         ),
-        repeated=tuple(
-            RepeatedRun(key=run.key, replaced=run.replaced) for run in runs if run.replaced
-        ),
         warnings=dict(Counter(name for run in valid for name in {p.name for p in run.problems})),
         achieved=sum(shares) / len(shares) if shares else None,
         achieved_min=min(shares, default=None),
@@ -162,9 +157,12 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
 
 
 def achieved_shares(run: LatencyRun) -> list[float]:
-    """Share of each CPU's time that was busy, as far as it is known."""
+    """Share of each CPU's time that was busy, as far as it is known; of all together what the load
+    itself had, where that was less than it wanted."""
     achieved = run.load.get("achieved")
-    values = achieved.values() if isinstance(achieved, dict) else ()
+    values = [*achieved.values()] if isinstance(achieved, dict) else []
+    if any(problem.name == "load-starved" for problem in run.problems):
+        values = [run.circumstances.get("load_share")]
     return [
         float(value)
         for value in values
@@ -203,32 +201,6 @@ def _row(
         tail=tail,
         extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
         worst=tuple(worst[:WORST]),
-        counting_invalid=_counting_invalid(_parts(runs, cpu), tail, deadlines_ns),
-    )
-
-
-def _counting_invalid(
-    parts: Sequence[Part], tail: Sequence[TailStatement], deadlines_ns: Sequence[int]
-) -> CountingInvalid | None:
-    """Of valid and invalid runs, with the limits that ``tail`` has of the valid ones.
-
-    At its own maximum a larger number of runs would always look the safer.
-    """
-    runs = sum(not part.run.valid and part.wake_ups > 0 for part in parts)
-    if not runs:
-        return None
-    top_cpu, top_run = _where_largest(parts)
-    latencies = pool([histogram for part in parts for histogram in part.honest])
-    limits = [(statement.limit_ns, statement.kind) for statement in tail]
-    found = statements_at(parts, limits) if limits else tail_statements(parts, deadlines_ns)
-    maxima = (each.raw.max_ns for part in parts for each in part.cpus)
-    return CountingInvalid(
-        runs=runs,
-        max_ns=max((value for value in maxima if value is not None), default=None),
-        max_cpu=top_cpu,
-        max_run=top_run,
-        p999_ns=latencies.quantile(QUANTILES_PPM["p99.9"]),
-        tail=tuple(found),
     )
 
 
@@ -326,24 +298,14 @@ def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
             "cpu": "all" if row.cpu is None else row.cpu,
             "statements": [asdict(statement) for statement in row.tail],
             "extrapolations": [asdict(each) for each in row.extrapolations],
-            "counting_invalid": _plain_counting(row.counting_invalid),
         }
         for cell in summary.cells
         for row in (cell.whole, *cell.cpus)
     ]
 
 
-def _plain_counting(counting: CountingInvalid | None) -> dict[str, Any] | None:
-    if counting is None:
-        return None
-    run = counting.max_run
-    return {**asdict(counting), "max_run": run.text if run else None}
-
-
 def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
     tail = row.tail[0] if row.tail else None
-    counting = row.counting_invalid
-    would = counting.tail[0] if counting and counting.tail else None
     found: dict[str, Any] = {
         "load": cell.load.text,
         "profile": cell.load.profile,
@@ -352,7 +314,6 @@ def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
         "cpu": "all" if row.cpu is None else row.cpu,
         "runs": len(row.runs),
         "invalid_runs": len(cell.invalid),
-        "repeated_runs": len(cell.repeated),
         "hours": row.hours,
         "expected": row.expected,
         "cycles": row.cycles,
@@ -366,10 +327,6 @@ def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
         "effective_wake_ups": tail.effective if tail else None,
         "hours_for_tenth": tail.hours_for_tenth if tail else None,
         "achieved": cell.achieved,
-        "counting_invalid_max_ns": counting.max_ns if counting else None,
-        "counting_invalid_p99.9_ns": counting.p999_ns if counting else None,
-        "counting_invalid_tail_bound": would.bound if would else None,
-        "counting_invalid_tail_condition": would.condition if would else None,
         **_plain_quantities("raw", row.raw),
         **_plain_quantities("corrected", row.corrected),
     }

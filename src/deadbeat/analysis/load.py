@@ -15,6 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from deadbeat.analysis.beside import beside_load
 from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.load_causes import causes_of
 from deadbeat.analysis.load_estimates import (
@@ -35,7 +36,6 @@ from deadbeat.analysis.permutation import holm
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
 from deadbeat.model.load_summary import (
-    CountingInvalid,
     Effect,
     Estimate,
     LoadCell,
@@ -45,6 +45,8 @@ from deadbeat.model.load_summary import (
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05
+#: Labels that the sentence of `beside_load` is about; ``other-load`` in folders of older versions.
+_BESIDE = ("other-work", "other-load", "steal")
 _FEWER, _MORE, _NOTHING = "fewer failures", "more failures", "no difference shown"
 
 
@@ -165,7 +167,7 @@ def summarise_load(
         changes=dict(changes),
         impossible=dict(impossible),
         problems=_problems(everything),
-        repeated=sum(bool(run.replaced) for run in everything),
+        beside=beside_load(everything),
         planned=planned,
         done=len(everything),
     )
@@ -212,8 +214,6 @@ def _cell(
         runs=len(valid),
         invalid=len(groups[key]) - len(valid),
         seconds=sum(each.run.window_s for each in valid),
-        repeated=sum(bool(each.run.replaced) for each in groups[key]),
-        counting_invalid=None if condition == REFERENCE else _counting_invalid(groups[key]),
     )
     if not valid:
         return bare
@@ -223,20 +223,6 @@ def _cell(
         given |= _realtime(valid, alone_ns)
         given["work_lost"] = _work_lost(valid, groups.get((REFERENCE, normal), ()))
     return evolve(bare, **given)
-
-
-def _counting_invalid(figures: Sequence[Figures]) -> CountingInvalid | None:
-    """Of the runs that count and those that do not."""
-    known = [each for each in figures if each.released and each.run.window_s > 0]
-    runs = sum(not each.run.valid for each in known)
-    if not runs:
-        return None
-    longest = [int(each.response_ns.max()) for each in known if len(each.response_ns)]
-    return CountingInvalid(
-        runs=runs,
-        failures_per_s=rate_of([each.counted_failures for each in known]),
-        response_max_ns=max(longest, default=None),
-    )
 
 
 def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
@@ -383,8 +369,13 @@ def _verdict(effect: Effect, p: float) -> str:
 
 
 def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
-    """What is wrong with runs, with their number; the invalid first."""
-    found = Counter((problem.seriousness, problem.name) for run in runs for problem in run.problems)
+    """What is wrong with runs, the invalid first; `beside_load` says the rest."""
+    found = Counter(
+        (problem.seriousness, problem.name)
+        for run in runs
+        for problem in run.problems
+        if problem.name not in _BESIDE or not run.valid or run.machine.get("foreign_cpus") is None
+    )
     example = {
         (problem.seriousness, problem.name): problem.text
         for run in reversed(runs)

@@ -8,7 +8,6 @@ docs/explanation/comparing-load-tests.md.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,8 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
-from deadbeat.analysis.compare_findings import measured_again, not_counted
+from deadbeat.analysis.beside import beside_load
+from deadbeat.analysis.compare_findings import not_counted, other_work_beside
 from deadbeat.analysis.compare_repeated import Way, compare_repeated, require_comparable
 from deadbeat.analysis.compare_sides import Options
 from deadbeat.analysis.load import Figures, figures_of
@@ -171,13 +171,7 @@ def compare_load(
     """
     require_comparable(tests, repeats, words=LOADS, allow_mixed=allow_mixed, partial=partial)
     every = [*tests, *repeats]
-    way = Way(
-        of="load",
-        words=LOADS,
-        side=side_of,
-        planned=_planned,
-        counting=functools.partial(side_of, invalid=True),
-    )
+    way = Way(of="load", words=LOADS, side=side_of, planned=_planned)
     found = compare_repeated(
         tests,
         repeats,
@@ -196,15 +190,14 @@ def compare_load(
 # -- from a load test to a side
 
 
-def side_of(test: LoadTest, *, invalid: bool = False) -> Side:
-    """The runs without a remedy that count, as plain figures; ``invalid``: also the others."""
+def side_of(test: LoadTest) -> Side:
+    """The runs without a remedy that count, as plain figures."""
     return side_of_runs(
         test.name,
         test.every,
         blocks=test.blocks,
         deadline_ns=test.deadline_ns,
         period_ns=test.period_ns,
-        invalid=invalid,
     )
 
 
@@ -215,13 +208,12 @@ def side_of_runs(
     blocks: Mapping[LoadKey, int],
     deadline_ns: int,
     period_ns: int | None,
-    invalid: bool = False,
 ) -> Side:
     """The same of runs by themselves; those of `REFERENCE` say what work is lost."""
     figures = [
         figures_of(run, deadline_ns=deadline_ns, period_ns=period_ns)
         for run in runs
-        if (run.valid or invalid) and run.key.condition in (PLAIN, REFERENCE)
+        if run.valid and run.key.condition in (PLAIN, REFERENCE)
     ]
     without = {
         (key.normal, key.repeat): each.work_per_s
@@ -301,14 +293,7 @@ def _of_tests(every: Sequence[LoadTest]) -> Iterator[Finding]:
                 cure=f"deadbeat show {test.name} tells why",
                 where=test.name,
             )
-        if message := measured_again(test.name, test.every):
-            yield Finding(
-                id="load-repeated-runs",
-                severity="warning",
-                message=message,
-                cure="compare load tests that were measured in one go (--fresh)",
-                where=test.name,
-            )
+        yield from other_work_beside(test.name, beside_load(test.every))
 
 
 def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ that they are like these is a condition which every statement names, beside the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -141,11 +141,6 @@ def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[
     if maximum is None:
         return []
     limits = [(maximum, "maximum"), *((limit, "deadline") for limit in deadlines_ns)]
-    return statements_at(parts, limits)
-
-
-def statements_at(parts: Sequence[Part], limits: Iterable[tuple[int, str]]) -> list[TailStatement]:
-    """Of each limit in ns, with its kind. ``parts`` hold a wake-up."""
     return [_statement(parts, limit, kind) for limit, kind in limits]
 
 

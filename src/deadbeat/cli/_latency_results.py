@@ -24,8 +24,6 @@ from deadbeat.store.place import REPORT_FILE
 _SEVERITIES = ("serious", "warning", "info")
 #: Invalid runs, and runs without a result, that are named; the folder has all of them.
 _TOLD = 5
-#: Cells of which it is told what their invalid runs would change.
-_CELLS_TOLD = 12
 
 
 #: Columns of the page's table that a terminal has no room for; ``--json`` has them.
@@ -56,8 +54,8 @@ def print_matrix(summary: LatencySummary) -> None:
     click.echo(words.sentence(summary))
     for text in words.tail_sentences(summary):
         click.echo(text)
-    for line in words.counting_lines(summary)[:_CELLS_TOLD]:
-        click.echo(line)
+    if summary.beside:
+        click.echo(f"{summary.beside}.")
     print_causes(summary.cells)
     invalid = [run for cell in summary.cells for run in cell.invalid]
     for one in invalid[:_TOLD]:
@@ -65,11 +63,6 @@ def print_matrix(summary: LatencySummary) -> None:
         click.echo(f"invalid, counted nowhere: {one.key.text}: {why}")
     if len(invalid) > _TOLD:
         click.echo(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
-    if summary.repeated:
-        click.echo(
-            f"{len(summary.repeated)} of {summary.runs} runs were measured again because they were"
-            f" invalid. {words.SELECTION}"
-        )
 
 
 def finding_counts(summary: LatencySummary) -> str:
@@ -110,10 +103,7 @@ def answer_dict(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
             {"run": run, "problem": name, "text": text}
             for run, name, text in words.invalid_rows(summary)
         ],
-        "repeated": [
-            {"run": run, "started": started, "problem": name, "text": text}
-            for run, started, name, text in words.repeated_rows(summary)
-        ],
+        "beside": summary.beside,
         "labels": list(labels_of(summary)),
         "headline": words.sentence(summary),
         "tail": list(words.tail_sentences(summary)),

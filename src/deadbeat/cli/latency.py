@@ -78,7 +78,7 @@ def _value_options(function: Any) -> Any:
 @click.option(
     "--retry-invalid",
     is_flag=True,
-    help="Measure again what is invalid in the last matrix; that it was is told.",
+    help="Measure again what is invalid in the last matrix.",
 )
 @click.option("--fail-on", metavar="invalid", help="Exit status 1 when a run is invalid.")
 @click.option(
@@ -100,9 +100,10 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     cyclictest where it is installed (Debian: rt-tests). Loads are stress-ng's.
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run that was not what it should be (less load, another
-    priority, a throttled CPU, a host that took the time) is kept, called invalid with the reason,
-    and counted nowhere; --retry-invalid measures such runs again.
+    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
+    the host took time, counts, and says so. One that did not measure what it claims (another
+    priority, a load that never ran) is kept, called invalid with the reason, and counted nowhere;
+    --retry-invalid measures such runs again.
     """
     layer, names = typed(_VALUES, options)
     if options["quick"]:

@@ -67,7 +67,7 @@ def _value_options(function: Any) -> Any:
 @click.option(
     "--retry-invalid",
     is_flag=True,
-    help="Measure again what is invalid in the last test; that it was is told.",
+    help="Measure again what is invalid in the last test.",
 )
 @click.option(
     "--trace/--no-trace",
@@ -101,9 +101,10 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     turn with runs without it, and put back (deadbeat tune status shows what a kill left behind).
 
     Results live in RUNS/NAME. The same command continues what was interrupted, and begins anew
-    (NAME-2, ...) once all is finished. A run that was not what it should be is called invalid with
-    the reason, and counted nowhere; --retry-invalid measures such runs again. Exit status 1 where
-    no run without a remedy counts.
+    (NAME-2, ...) once all is finished. A run beside which something else ran, or from which
+    the host took time, counts, and says so. One that did not measure what it claims (another
+    priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
+    --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
     from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that

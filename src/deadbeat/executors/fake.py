@@ -28,7 +28,14 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
 )
-from deadbeat.executors.tables import Timing, plan_slots, releases_in, task_rows, witness_rows
+from deadbeat.executors.tables import (
+    Timing,
+    counted_until_ns,
+    plan_slots,
+    releases_in,
+    task_rows,
+    witness_rows,
+)
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError
@@ -314,7 +321,9 @@ def simulate(
                 if task.core == core
             ]
             critical = any(task.critical for _, task, _ in here)
-            rows += _core_jobs(here, slot, 1.0 if solo else slowdowns[critical], settings, jitter)
+            factor = 1.0 if solo else slowdowns[critical]
+            due_ns = counted_until_ns(slots, slot, settings)
+            rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
     rows.sort(key=lambda job: (job[8], job[0]))
     jobs = np.array(rows, dtype=j.JOB_DTYPE)
     flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
@@ -342,8 +351,11 @@ def _core_jobs(
     factor: float,
     settings: RunSettings,
     jitter: np.random.Generator,
+    *,
+    due_ns: int,
 ) -> list[tuple[int, ...]]:
-    """Jobs of the tasks of one core in one slot, as tuples of JOB_DTYPE."""
+    """Jobs of the tasks of one core in one slot, as tuples of JOB_DTYPE; those due by ``due_ns``
+    count."""
     start_ns, end_ns = int(slot["start_ns"]), int(slot["end_ns"])
     releases = merge(
         *([(at, index, task, timing) for at in releases_in(timing, slot)]
@@ -353,7 +365,7 @@ def _core_jobs(
     busy_until: dict[int, int] = {}
     rows: list[tuple[int, ...]] = []
     for release, index, task, timing in releases:
-        counted = release >= start_ns and release + timing.deadline_ns <= end_ns
+        counted = release >= start_ns and release + timing.deadline_ns <= due_ns
         flags = j.JOB_COUNTED if counted else 0
         flags |= j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0
         begin = max(release, free_ns) + _WAKE_UP_NS

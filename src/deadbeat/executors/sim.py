@@ -29,6 +29,7 @@ from deadbeat.executors.base import (
 from deadbeat.executors.fake import FakeExecutor, no_trace
 from deadbeat.executors.tables import (
     Timing,
+    counted_until_ns,
     plan_slots,
     releases_in,
     task_rows,
@@ -179,7 +180,12 @@ def simulate_run(
     timings = [Timing.of(task, period_ppm) for task in task_set.tasks]
     parts = []
     for slot in slots:
-        parts.append(_slot_jobs(task_set, timings, slot, settings, policy))
+        part = _slot_jobs(task_set, timings, slot, settings, policy)
+        due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
+        counted = part["release_ns"] >= slot["start_ns"]
+        counted &= due_ns <= counted_until_ns(slots, slot, settings)
+        part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
+        parts.append(part)
     jobs = np.concatenate(parts)
     jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
     flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
@@ -209,8 +215,8 @@ def _slot_jobs(
     """Jobs released in one slot, in no order."""
     solo = int(slot["kind"]) == j.SLOT_SOLO
     chosen = [int(slot["task"])] if solo else list(range(len(timings)))
-    begin_ns, start_ns, end_ns = (int(slot[n]) for n in ("begin_ns", "start_ns", "end_ns"))
-    length_ns = end_ns - begin_ns
+    begin_ns = int(slot["begin_ns"])
+    length_ns = int(slot["end_ns"]) - begin_ns
     tasks = [
         BoundTask(
             core=task_set.tasks[index].core,
@@ -230,7 +236,7 @@ def _slot_jobs(
         skip_overruns=settings.overrun == "skip",
         policy=policy,
     )
-    task, _, release, start, finish, deadline = found[found[:, 2] < length_ns].T
+    task, _, release, start, finish, _ = found[found[:, 2] < length_ns].T
     rows = np.zeros(len(task), dtype=j.JOB_DTYPE)
     rows["task"] = np.array(chosen)[task]
     rows["slot"] = slot["slot"]
@@ -240,8 +246,6 @@ def _slot_jobs(
     rows["finish_ns"] = np.where(ran, finish + begin_ns, j.NEVER)
     rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
     rows["flags"] |= j.JOB_SOLO if solo else 0
-    counted = (release + begin_ns >= start_ns) & (deadline <= length_ns)
-    rows["flags"] |= np.where(counted, j.JOB_COUNTED, 0).astype(np.uint32)
     if settings.split:
         cost = np.array([bound.wcet_ns for bound in tasks])[task]
         rows["cpu_ns"] = np.where(ran, cost, 0)

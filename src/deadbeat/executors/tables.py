@@ -122,6 +122,11 @@ def releases_in(task: Timing, slot: Any) -> range:
     return range(first, int(slot["end_ns"]), task.period_ns)
 
 
+def counted_until_ns(slots: NDArray[Any], slot: Any, settings: RunSettings) -> int:
+    """Until when a counted job of ``slot`` must be due, ns: while the same tasks run."""
+    return int((slot if settings.solo else slots[-1])["end_ns"])
+
+
 def task_rows(
     task_set: TaskSet,
     settings: RunSettings,

@@ -1,58 +1,63 @@
-"""Whether a run is what it says it is; pure."""
+"""Whether a run is what it says it is, and what happened beside it; pure.
+
+What else ran, and what the host took, are labels: the run counts (`deadbeat.model.validity`).
+"""
 
 from __future__ import annotations
 
-from deadbeat.latency.judge import LOAD_OTHER, LOAD_TOLERANCE, STEAL_INVALID, STEAL_WARNING
 from deadbeat.loadtest.engine import Ask, Seen
 from deadbeat.model.latency import Problem
 from deadbeat.model.tuning import Setting
+from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, problem, rounds_inside
 
-#: Rounds that a window must hold to count.
-_ROUNDS_MIN = 2
 #: So many threads that are ready before anything of the test runs are other work.
 _OTHERS_MAX = 2
 
 
 def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
-    """Everything wrong with a run."""
+    """Everything wrong with a run, and its labels."""
     found = [*_placed(ask, seen)] if ask.real_time else []
-    found += [*_bandwidth(machine), *_others(machine)]
+    found += [*_ran(ask, seen), *_bandwidth(machine), *_others(machine)]
     if seen.gaps_lost:
         text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
-        found.append(Problem(name="gaps-lost", seriousness="warning", text=text))
-    others = machine.get("others_ready")
-    if isinstance(others, int) and others >= _OTHERS_MAX:
-        text = f"{others} other threads were ready before it began: the machine had other work"
-        found.append(Problem(name="other-work", seriousness="warning", text=text))
+        found.append(problem("gaps-lost", text))
     return tuple(found)
 
 
 def not_held(setting: Setting, text: str | None) -> Problem:
     """A setting of the condition that its file, which shows ``text``, no longer holds."""
     now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
-    return Problem(
-        name="setting-lost",
-        seriousness="invalid",
-        text=f"{setting.path} was set to {setting.value} and {now} after the run",
-    )
+    text = f"{setting.path} was set to {setting.value} and {now} after the run"
+    return problem("setting-lost", text, "invalid")
+
+
+def _ran(ask: Ask, seen: Seen) -> list[Problem]:
+    """Ordinary threads that did nothing: a result where the real-time thread has their only CPU."""
+    if not ask.normal or any(seen.normal_units):
+        return []
+    theirs = ask.cpus if ask.normal_cpus is None else ask.normal_cpus
+    if ask.real_time and len(theirs) == 1 and ask.pin in (None, *theirs):
+        return []
+    return [problem("load-not-reached", "the ordinary threads never ran", "invalid")]
 
 
 def _others(machine: dict[str, object]) -> list[Problem]:
-    """Time that went to what is no part of the test, by the bounds of `latency.judge`; other work
-    in CPUs, as each thread of it stands in the way as one more ordinary thread does."""
+    """Time that went to what is no part of the test; other work in CPUs, as each thread of it
+    stands in the way as one more ordinary thread does."""
     found = []
     stolen, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
     if isinstance(stolen, float) and stolen > STEAL_WARNING:
         text = f"the host took {100 * stolen:.1f} % of the CPUs' time meanwhile"
-        found.append(_doubt("steal", text, invalid=stolen > STEAL_INVALID))
-    if isinstance(foreign, float) and foreign > LOAD_TOLERANCE:
-        text = f"something else ran: {foreign:.2f} CPUs of work that is no part of the test"
-        found.append(_doubt("other-load", text, invalid=foreign > LOAD_OTHER))
+        found.append(problem("steal", text))
+    ready = machine.get("others_ready")
+    if isinstance(foreign, float):
+        if foreign > LOAD_TOLERANCE:
+            text = f"something else ran: {foreign:.2f} CPUs of work that is no part of the test"
+            found.append(problem("other-work", text))
+    elif isinstance(ready, int) and ready >= _OTHERS_MAX:
+        text = f"{ready} other threads were ready before it began: the machine had other work"
+        found.append(problem("other-work", text))
     return found
-
-
-def _doubt(name: str, text: str, *, invalid: bool) -> Problem:
-    return Problem(name=name, seriousness="invalid" if invalid else "warning", text=text)
 
 
 def _bandwidth(machine: dict[str, object]) -> list[Problem]:
@@ -61,36 +66,18 @@ def _bandwidth(machine: dict[str, object]) -> list[Problem]:
     if before is None or after is None or before == after:
         return []
     text = f"sched_rt_runtime_us went from {before} to {after} while it was measured"
-    return [Problem(name="bandwidth-changed", seriousness="invalid", text=text)]
+    return [problem("bandwidth-changed", text, "invalid")]
 
 
 def _placed(ask: Ask, seen: Seen) -> list[Problem]:
     wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
     found = []
     if (seen.policy, seen.priority) != wanted:
-        found.append(
-            Problem(
-                name="wrong-priority",
-                seriousness="invalid",
-                text=f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}",
-            )
-        )
+        text = f"the thread had {seen.policy} {seen.priority}, not {wanted[0]} {wanted[1]}"
+        found.append(problem("wrong-priority", text, "invalid"))
     if ask.pin is not None and seen.cpu != ask.pin:
-        found.append(
-            Problem(
-                name="wrong-placement",
-                seriousness="invalid",
-                text=f"the thread was bound to CPU {seen.cpu}, not {ask.pin}",
-            )
-        )
-    low, high = seen.window_ns
-    inside = int(((seen.rounds.release_ns >= low) & (seen.rounds.release_ns < high)).sum())
-    if inside < _ROUNDS_MIN:
-        found.append(
-            Problem(
-                name="too-few-rounds",
-                seriousness="invalid",
-                text=f"the window holds {inside} rounds",
-            )
-        )
+        text = f"the thread was bound to CPU {seen.cpu}, not {ask.pin}"
+        found.append(problem("wrong-placement", text, "invalid"))
+    if not rounds_inside(seen.rounds, seen.window_ns):
+        found.append(problem("too-few-rounds", "the window holds no round", "invalid"))
     return found

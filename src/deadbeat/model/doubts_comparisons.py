@@ -76,14 +76,14 @@ COMPARISONS: tuple[Doubt, ...] = (
         """Read the campaign's own findings first (deadbeat show NAME).""",
     ),
     doubt(
-        "verdict-by-validity",
-        "The verdict rests on leaving invalid runs out",
-        """Runs that are not what they say they are do not count, on either side. With them some
-        verdict would be another: then the answer depends on what was left out. If the kernel or
-        the setting that is compared makes runs invalid itself (a load that it does not let run, a
-        thread that it throttles), leaving them out hides just what was asked.""",
-        """See why they are invalid, on which side, and beside which load (deadbeat show). Where the
-        cause has nothing to do with what is compared, measure again without it.""",
+        "other-work-beside",
+        "Other work ran beside runs of a comparison",
+        """Other programs or the host had a part of the CPUs while one side was measured. Its runs
+        count all the same: left out, late wake-ups and long rounds would be left out with them.
+        Such runs scatter, which widens the intervals; where only one side has them, the difference
+        may be theirs.""",
+        """Compare how much each side has of it. Measure both again at one time, or repeat the
+        baseline in such an hour and name the repeats with --aa: the gate then holds it.""",
     ),
     doubt(
         "aa-lacks-cells",
@@ -103,19 +103,10 @@ COMPARISONS: tuple[Doubt, ...] = (
     doubt(
         "load-invalid-runs",
         "Some runs of a load test do not count",
-        """The thread was not what was asked for, the host or other work took too much, or a remedy
-        no longer held. If what is tested makes runs invalid (a board that throttles, say), those
-        that are left are the mild ones.""",
-        """See in which cells they are and why; repeat the test when the machine is quieter.""",
-    ),
-    doubt(
-        "load-repeated-runs",
-        "Runs of a load test were invalid and measured again",
-        """Only bad runs were repeated, which is a selection, and they were repeated later than the
-        runs they are paired with. What made them invalid may be what one kernel does more often
-        than the other.""",
-        """Compare load tests that were measured in one go, with --fresh; see on the page what the
-        runs were invalid for.""",
+        """The thread was not what was asked for, ordinary threads never ran, or a remedy no longer
+        held: the runs measured something else. Runs beside other work count.""",
+        """See in which cells they are and why; put that right, and repeat the command with
+        --retry-invalid.""",
     ),
     doubt(
         "load-rounds-differ",

@@ -8,38 +8,30 @@ LATENCIES: tuple[Doubt, ...] = (
     doubt(
         "latency-no-valid-run",
         "A cell of the matrix has no figures",
-        """Every run of it was found invalid: the load did not run, the measuring thread had another
-        priority, the processor throttled. Its figures would describe something else; they are in
-        the files, and count nowhere.""",
+        """Every run of it was found invalid: the load never ran, the measuring thread had another
+        priority or saw too little. Its figures would describe something else; they are in the
+        files, and count nowhere.""",
         """Each invalid run names its problems with their figures. Put them right and repeat the
-        command with --retry-invalid: it measures these runs again, and says so.""",
+        command with --retry-invalid: it measures these runs again.""",
     ),
     doubt(
         "latency-invalid-runs",
         "Some runs do not count",
-        """What was asked for did not happen in them. If it is the load itself that makes runs
-        invalid (heat, a hypervisor), those that are left are the mild ones.""",
-        """See in which cells they are, and what their figures would be with these runs: the table
-        of the terminal and the page's part on validity have both. Where the two are far apart, the
-        answer is about the machine as it should have been.""",
-    ),
-    doubt(
-        "latency-repeated-runs",
-        "Invalid runs were measured again",
-        """Only bad runs were repeated, until they were good or nobody asked again: that is a
-        selection. Where what made them invalid comes with lateness (a host that takes time, heat),
-        the figures are those of the quiet part of the machine's time. They were also measured later
-        than the rest of their block, so what drifts slowly did not fall on all alike.""",
-        """See which cells have them, how often, and why; what was measured before is kept in
-        set-aside. Once the cause is gone a new matrix (--fresh) has no such runs. Where the
-        cause belongs to the machine as it will be used, no figure here holds for it.""",
+        """They did not measure what they claim: the load never ran or died, the thread had another
+        priority or place, wake-ups are not accounted for. What else ran beside a run, the host's
+        share and heat make no run invalid.""",
+        """See in which cells they are and why; --retry-invalid measures them again.""",
     ),
     doubt(
         "latency-run-warnings",
         "Runs that count have remarks",
-        """Something was less than ideal, though not so much that the figures describe another
-        thing: a little steal, a load slightly off, another real-time task.""",
-        """Read the remarks of the run that has the maximum first.""",
+        """Something else happened beside them: other work had a part of a CPU, the host took time,
+        the processor throttled, the load got less than it wanted, another real-time task could
+        preempt. The figures are those of the machine in that hour: nothing is left out for being
+        noisy, as late wake-ups would be left out with it. Runs with and without it scatter, and the
+        intervals between runs are wider for it.""",
+        """Read the remarks of the run that has the maximum first. To know the machine by itself,
+        end the other work and measure a new matrix (--fresh).""",
     ),
     doubt(
         "latency-settings-mixed",

@@ -207,8 +207,7 @@ class LatencyRun:
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
         kind: ``hardware``, ``emulated`` or ``simulated``.
         engine_version: Of the program that measured.
-        replaced: Invalid measurements in the place of which it is, the first first. Only invalid
-            ones are repeated, which is a selection.
+        replaced: Invalid measurements in the place of which it is, the first first.
     """
 
     key: LatencyKey

@@ -18,7 +18,6 @@ from deadbeat.model.latency import (
     LoadPoint,
     PathSplit,
     Problem,
-    Replaced,
 )
 from deadbeat.model.results import Finding
 
@@ -191,28 +190,6 @@ class WorstWakeUp:
 
 
 @frozen(kw_only=True)
-class CountingInvalid:
-    """Figures of a row if the runs that do not count were counted too: what validity decides.
-
-    Attributes:
-        runs: How many invalid runs hold wake-ups.
-        max_ns: The latest wake-up of all these runs; None of nothing.
-        max_cpu, max_run: Where it was.
-        p999_ns: The 99.9 % quantile, corrected where every engine tells, else raw; None where it
-            overflowed.
-        tail: Statements on the same limits as those of the row. A row without a valid run has
-            none: there the first is of ``max_ns``.
-    """
-
-    runs: int
-    max_ns: int | None
-    max_cpu: int | None
-    max_run: LatencyKey | None
-    p999_ns: float | None
-    tail: tuple[TailStatement, ...] = ()
-
-
-@frozen(kw_only=True)
 class LatencyRow:
     """One CPU of a cell, or all of them.
 
@@ -227,7 +204,6 @@ class LatencyRow:
         tail: Statements on the tail: of the observed maximum first, then of the deadlines.
         extrapolations: Extreme-value models, or why there are none; of all CPUs only.
         worst: The latest wake-ups, the latest first.
-        counting_invalid: The same with the invalid runs; None where none of them holds a wake-up.
     """
 
     cpu: int | None
@@ -243,7 +219,6 @@ class LatencyRow:
     tail: tuple[TailStatement, ...] = ()
     extrapolations: tuple[Extrapolation, ...] = ()
     worst: tuple[WorstWakeUp, ...] = ()
-    counting_invalid: CountingInvalid | None = None
 
     @property
     def unaccounted(self) -> int:
@@ -272,14 +247,6 @@ class InvalidRun:
 
 
 @frozen(kw_only=True)
-class RepeatedRun:
-    """A run that was measured again because it was invalid: when it was before, and why."""
-
-    key: LatencyKey
-    replaced: tuple[Replaced, ...]
-
-
-@frozen(kw_only=True)
 class CellSummary:
     """One load measured by one engine.
 
@@ -288,10 +255,9 @@ class CellSummary:
         whole: Over all CPUs.
         cpus: Each CPU, ascending.
         invalid: Runs that do not count.
-        repeated: Runs, valid now or not, that were measured again because they were invalid.
         warnings: Name of a problem that does not make a run invalid -> runs that have it.
-        achieved: Share of a CPU's time that the load really took, mean over the valid runs; None:
-            not known.
+        achieved: Share of a CPU's time that was busy beside the measuring threads, or that the load
+            had where it got less than it wanted; mean over the valid runs. None: not known.
         achieved_min, achieved_max: Its range over runs and CPUs.
         split: Where latency went, per CPU: the parts of all traced runs pooled, the worst of them.
     """
@@ -301,7 +267,6 @@ class CellSummary:
     whole: LatencyRow
     cpus: tuple[LatencyRow, ...]
     invalid: tuple[InvalidRun, ...] = ()
-    repeated: tuple[RepeatedRun, ...] = ()
     warnings: dict[str, int] = field(factory=dict)
     achieved: float | None = None
     achieved_min: float | None = None
@@ -325,6 +290,7 @@ class LatencySummary:
         labels: What must show on every figure (``simulated``, ``policy other``, ...).
         deadlines_ns: Deadlines that were asked for.
         runs, invalid_runs: How many there are, and how many of them do not count.
+        beside: What else happened beside those that count, in a sentence; "" for nothing.
         meta: ``interval_ns``, ``priority``, ``policy``, ``seconds`` (of a run), ``cpus``,
             ``engines`` (name -> version), ``kinds``, ``started`` (first and last); None or a list
             where the runs differ.
@@ -337,12 +303,8 @@ class LatencySummary:
     deadlines_ns: tuple[int, ...] = ()
     runs: int = 0
     invalid_runs: int = 0
+    beside: str = ""
     meta: dict[str, Any] = field(factory=dict)
-
-    @property
-    def repeated(self) -> tuple[RepeatedRun, ...]:
-        """Those of all cells."""
-        return tuple(run for cell in self.cells for run in cell.repeated)
 
 
 def _columns() -> tuple[str, ...]:
@@ -365,7 +327,6 @@ LATENCY_COLUMNS: tuple[str, ...] = (
     "cpu",
     "runs",
     "invalid_runs",
-    "repeated_runs",
     "hours",
     "expected",
     "cycles",
@@ -380,8 +341,4 @@ LATENCY_COLUMNS: tuple[str, ...] = (
     "effective_wake_ups",
     "hours_for_tenth",
     "achieved",
-    "counting_invalid_max_ns",
-    "counting_invalid_p99.9_ns",
-    "counting_invalid_tail_bound",
-    "counting_invalid_tail_condition",
 )

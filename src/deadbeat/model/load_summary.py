@@ -37,28 +37,12 @@ class Lost:
 
 
 @frozen(kw_only=True)
-class CountingInvalid:
-    """Figures of a cell if the runs that do not count were counted too.
-
-    Attributes:
-        runs: How many invalid runs have rounds.
-        failures_per_s: As of the cell.
-        response_max_ns: Of all these runs; None of no round.
-    """
-
-    runs: int
-    failures_per_s: Estimate
-    response_max_ns: int | None
-
-
-@frozen(kw_only=True)
 class LoadCell:
     """All valid runs of one number of ordinary threads and one condition.
 
     Attributes:
         normal, condition: Which.
         runs, invalid: Runs that count, and that do not.
-        repeated: Runs, valid now or not, that were measured again because they were invalid.
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
         failures: Those over the deadline, and the skipped.
@@ -70,7 +54,6 @@ class LoadCell:
         work_lost: Share of what they do without the real-time thread, of pairs of one repeat.
         cpu_share: CPU time of the real-time thread per second of window.
         lost: Where its time went; None of ``reference``, and where it was never alone.
-        counting_invalid: With the invalid runs; None of ``reference``, and where none has rounds.
     """
 
     normal: int
@@ -78,7 +61,6 @@ class LoadCell:
     runs: int
     invalid: int
     seconds: float
-    repeated: int = 0
     released: int = 0
     failures: int = 0
     failures_per_s: Estimate | None = None
@@ -90,7 +72,6 @@ class LoadCell:
     work_lost: Estimate | None = None
     cpu_share: float | None = None
     lost: Lost | None = None
-    counting_invalid: CountingInvalid | None = None
 
 
 @frozen(kw_only=True)
@@ -167,7 +148,7 @@ class LoadSummary:
         changes: Remedy -> what it did.
         impossible: Remedy -> why it was not tried.
         problems: Of the runs: what and how many.
-        repeated: Runs that were measured again because they were invalid.
+        beside: What else happened beside runs that count, in a sentence; "" for nothing.
         planned, done: Runs.
     """
 
@@ -185,7 +166,7 @@ class LoadSummary:
     changes: dict[str, str] = field(factory=dict)
     impossible: dict[str, str] = field(factory=dict)
     problems: tuple[str, ...] = ()
-    repeated: int = 0
+    beside: str = ""
     planned: int = 0
     done: int = 0
 

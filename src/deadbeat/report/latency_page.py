@@ -63,7 +63,8 @@ def render_latency(
             "head_facts": parts.definitions(words.head_facts(summary, machine)),
             "sentence": parts.together(words.sentence(summary)),
             "tail_sentences": "".join(
-                f"<p>{parts.together(text)}</p>" for text in words.tail_sentences(summary)
+                f"<p>{parts.together(text)}</p>"
+                for text in (*words.tail_sentences(summary), *_beside(summary))
             ),
             "answers": parts.listed(
                 (_answer(load, lines) for load, lines in words.answers(summary)), "answers groups"
@@ -128,35 +129,17 @@ def _tail(summary: LatencySummary) -> str:
     return made
 
 
+def _beside(summary: LatencySummary) -> tuple[str, ...]:
+    return (f"{summary.beside}.",) if summary.beside else ()
+
+
 def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> str:
     invalid, warnings = words.invalid_rows(summary), words.warning_rows(runs)
-    others = " The figures of the others are used nowhere but here." if summary.invalid_runs else ""
-    made = f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count.{others}</p>"
-    counting = words.counting_rows(summary)
-    if counting:
-        table = parts.cell_table(
-            words.COUNTING_COLUMNS, counting, id="counting-table", kind="dense heads"
-        )
-        made += (
-            "<h3>What the answer owes to leaving runs out</h3>"
-            '<p class="hint">Runs do not count where something else than was asked for happened.'
-            " If the load itself, or the machine under it, makes runs invalid, those that are left"
-            " are the mild ones: beside each figure stands what it would be with the invalid runs."
-            " The share is that of wake-ups later than the limit, the latest of the valid runs.</p>"
-            f"{parts.scrolled(table, 'Counting the invalid runs too')}"
-        )
+    made = f"<p>{summary.runs - summary.invalid_runs} of {summary.runs} runs count.</p>"
     if invalid:
         table = parts.cell_table(words.INVALID_COLUMNS, invalid, id="invalid-table", kind="said")
         made += f"<h3>Runs that do not count</h3>{parts.scrolled(table, 'Invalid runs')}"
-    if summary.repeated:
-        rows = words.repeated_rows(summary)
-        table = parts.cell_table(words.REPEATED_COLUMNS, rows, id="repeated-table", kind="said")
-        made += (
-            f"<h3>Runs that were measured again</h3><p>{len(summary.repeated)} of {summary.runs}"
-            f" runs were invalid before. {escape(words.SELECTION)}</p>"
-            f"{parts.scrolled(table, 'Runs that were measured again')}"
-        )
     if warnings:
         table = parts.cell_table(words.WARNING_COLUMNS, warnings, id="warning-table", kind="said")
-        made += f"<h3>Runs that count, with a reservation</h3>{parts.scrolled(table, 'Warnings')}"
+        made += f"<h3>What happened beside runs that count</h3>{parts.scrolled(table, 'Warnings')}"
     return made

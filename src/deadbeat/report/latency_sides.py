@@ -188,12 +188,6 @@ def caveats(asked: Question, loads: Iterable[LoadPoint] | None = None) -> tuple[
     invalid = [f"{s.name}: {s.summary.invalid_runs}" for s in asked.sides if s.summary.invalid_runs]
     if invalid:
         found.append(f"Runs that do not count and are not shown: {', '.join(invalid)}.")
-    again = [f"{s.name}: {len(s.summary.repeated)}" for s in asked.sides if s.summary.repeated]
-    if again:
-        found.append(
-            f"Runs that were measured again because they were invalid, which is a selection:"
-            f" {', '.join(again)}."
-        )
     left = {load for s in asked.sides for load in loads_of(s.summary.cells)} - set(asked.loads)
     if left and loads is None:
         names = ", ".join(load_words(load) for load in sorted(left, key=load_order))

@@ -10,7 +10,6 @@ from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import (
     FEW,
     CellSummary,
-    CountingInvalid,
     Distribution,
     Extrapolation,
     LatencyRow,
@@ -42,17 +41,6 @@ TAIL_COLUMNS = (
 )
 GATE_COLUMNS = ("load", "method", "condition", "holds", "figures")
 INVALID_COLUMNS = ("run", "problem", "what was seen")
-REPEATED_COLUMNS = ("run", "measured before", "problem", "what was seen")
-#: Beside the number of runs that were measured again because they were invalid.
-SELECTION = (
-    "Only bad runs were repeated: that is a selection, and what came with that which made them bad"
-    " is missing from these figures. They were also measured later than the rest of their block."
-)
-COUNTING_COLUMNS = (
-    *("load", "engine", "CPU", "valid runs", "invalid runs"),
-    *("maximum", "counting these too", "99.9 %", "counting these too"),
-    *("limit", "share later at most", "counting these too"),
-)
 
 
 def ordered(cells: Iterable[CellSummary]) -> list[CellSummary]:
@@ -106,15 +94,7 @@ def _reservations(summary: LatencySummary, cells: int) -> tuple[str, ...]:
     if cells > 1:
         found.append(f"each bound is at 95 % by itself, the worst of {cells} was picked afterwards")
     if summary.invalid_runs:
-        found.append(
-            f"{summary.invalid_runs} of {summary.runs} runs do not count, and what was late in them"
-            " is in no bound but those that say so"
-        )
-    if summary.repeated:
-        found.append(
-            f"{len(summary.repeated)} of {summary.runs} runs were measured again because they were"
-            " invalid, which is a selection"
-        )
+        found.append(f"{summary.invalid_runs} of {summary.runs} runs do not count")
     text = "; ".join(found)
     return (f"{text[:1].upper()}{text[1:]}.",) if text else ()
 
@@ -123,24 +103,7 @@ def _said(cell: CellSummary, place: int) -> str:
     tail = cell.whole.tail[place]
     # From the value itself: what was rounded once must not be rounded again.
     text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
-    would = cell.whole.counting_invalid
-    too = ""
-    if would is not None and would.tail[place].bound is not None:
-        too = f"; {_counting(would.runs)} {_would_be(would.tail[place])}"
-    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}{too}."
-
-
-def _would_be(tail: TailStatement) -> str:
-    if tail.bound is None or tail.bound >= 1:
-        return "nothing would be shown"
-    return f"the share would be < {tail.bound:.2g}, {tail.condition}"
-
-
-def _counting(runs: int) -> str:
-    """``counting the 3 invalid runs too``."""
-    return (
-        f"counting the {'' if runs == 1 else f'{runs} '}invalid run{'' if runs == 1 else 's'} too,"
-    )
+    return f"Beside {load_words(cell.load)}: {text.rstrip('.')}."
 
 
 def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
@@ -155,7 +118,7 @@ def answers(summary: LatencySummary) -> list[tuple[str, tuple[str, ...]]]:
 def _answer(cell: CellSummary, *, named: bool) -> str:
     who = f"{cell.engine}: " if named else ""
     if not cell.whole.runs:
-        return f"{who}no valid run ({len(cell.invalid)} invalid){_would(cell)}."
+        return f"{who}no valid run ({len(cell.invalid)} invalid)."
     shown = cell.whole.honest
     count = cell.whole.missed
     missed = f", {count:,} period{'' if count == 1 else 's'} missed" if count else ""
@@ -167,61 +130,7 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     median = time_text(shown["p50"].value_ns)
     return (
         f"{who}maximum {time_text(shown['max'].value_ns)} on CPU {cell.whole.max_cpu},"
-        f"{tail} median {median}{missed}{_would(cell)}."
-    )
-
-
-def _would(cell: CellSummary) -> str:
-    """``; counting the 3 invalid runs too, the maximum would be 5.2 ms and 99.9 % within 1.1 ms``.
-
-    "" where no run was left out.
-    """
-    would = cell.whole.counting_invalid
-    if would is None:
-        return ""
-    return (
-        f"; {_counting(would.runs)} the maximum would be {time_text(would.max_ns)} and 99.9 %"
-        f" within {time_text(would.p999_ns)}"
-    )
-
-
-def counting_lines(summary: LatencySummary) -> list[str]:
-    """A line for every cell with invalid runs: what its figures would be with these."""
-    made = []
-    for cell in ordered(summary.cells):
-        would, row = cell.whole.counting_invalid, cell.whole
-        if would is not None:
-            known = f"maximum {time_text(row.raw['max'].value_ns)}" if row.runs else "no valid run"
-            made.append(f"{load_words(cell.load)}, {cell.engine}: {known}{_would(cell)}")
-    return made
-
-
-def counting_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
-    """Of every cell with invalid runs, and its CPUs, the figures without and with these."""
-    return [
-        _counting_row(cell, row, row.counting_invalid)
-        for cell in ordered(summary.cells)
-        for row in (cell.whole, *cell.cpus)
-        if row.counting_invalid is not None
-    ]
-
-
-def _counting_row(cell: CellSummary, row: LatencyRow, would: CountingInvalid) -> tuple[str, ...]:
-    tail, other = (each[0] if each else None for each in (row.tail, would.tail))
-    limit = tail or other
-    return (
-        load_words(cell.load),
-        cell.engine,
-        "all" if row.cpu is None else str(row.cpu),
-        str(len(row.runs)),
-        str(would.runs),
-        time_text(row.raw["max"].value_ns),
-        time_text(would.max_ns),
-        time_text(row.honest["p99.9"].value_ns),
-        time_text(would.p999_ns),
-        "–" if limit is None else time_text(limit.limit_ns),
-        _bound(tail),
-        _bound(other),
+        f"{tail} median {median}{missed}."
     )
 
 
@@ -413,17 +322,6 @@ def invalid_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
         for cell in ordered(summary.cells)
         for run in cell.invalid
         for problem in run.problems
-    ]
-
-
-def repeated_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
-    """Every invalid measurement that was repeated, and why it was invalid."""
-    return [
-        (run.key.text, before.started, problem.name, problem.text)
-        for cell in ordered(summary.cells)
-        for run in cell.repeated
-        for before in run.replaced
-        for problem in before.problems
     ]
 
 

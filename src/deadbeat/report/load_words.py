@@ -304,14 +304,8 @@ def sentences(summary: LoadSummary) -> list[str]:
 
 
 def open_lines(summary: LoadSummary) -> list[str]:
-    """What is wrong with runs, what is missing, and what was measured again."""
-    lines = [*summary.problems, *counting_lines(summary)]
-    if summary.repeated:
-        lines.append(
-            f"{summary.repeated} of {summary.done} runs were measured again because they were"
-            " invalid: only bad runs were repeated, which is a selection, and later than the runs"
-            " they are paired with"
-        )
+    """What is wrong with runs, what happened beside them, and what is missing."""
+    lines = [*filter(None, (summary.beside,)), *summary.problems]
     if summary.done < summary.planned:
         lines.append(f"unfinished: {summary.done} of {summary.planned} runs")
     return lines
@@ -328,28 +322,6 @@ def without_causes(summary: LoadSummary) -> str:
     text = f"Nothing took a noticeable share of its time with {max(known)} ordinary threads."
     most = max(cell.normal for cell in plain)
     return text if most in known else f"{text} With {most} it is not known: no run counts."
-
-
-def counting_lines(summary: LoadSummary) -> list[str]:
-    """A line per cell with invalid runs: what its figures would be with these."""
-    return [_counting(cell) for cell in summary.cells if cell.counting_invalid is not None]
-
-
-def _counting(cell: LoadCell) -> str:
-    would = cell.counting_invalid
-    assert would is not None
-    many = "invalid run" if would.runs == 1 else f"{would.runs} invalid runs"
-    without = (
-        f" (without: {ranged(cell.failures_per_s)}, {_most(cell)} ms)"
-        if cell.runs
-        else " (no other run counts)"
-    )
-    longest = "-" if would.response_max_ns is None else f"{would.response_max_ns / 1e6:.3f}"
-    return (
-        f"{condition_words(cell.condition)}, {cell.normal} ordinary: counting the {many} too, it"
-        f" would be {ranged(would.failures_per_s)} failures per second and at most {longest} ms a"
-        f" round{without}"
-    )
 
 
 def cause_lines(summary: LoadSummary) -> list[str]:

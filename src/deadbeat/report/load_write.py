@@ -25,14 +25,13 @@ _ESTIMATES = (
     "work_lost",
 )
 _OF_CELL = (
-    "condition", "normal", "runs", "invalid", "repeated", "seconds", "released", "failures",
+    "condition", "normal", "runs", "invalid", "seconds", "released", "failures",
 )  # fmt: skip
 COLUMNS = (
     *_OF_CELL,
     *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")),
     "response_mean_ns", *(f"response_{name.replace('.', '_')}_ns" for name in QUANTILES_PPM),
     "response_max_ns", "cpu_share", "lost_waiting", "lost_stopped", "lost_slower", "lost_uncharged",
-    "counting_invalid_failures_per_s", "counting_invalid_response_max_ns",
 )  # fmt: skip
 
 
@@ -53,9 +52,6 @@ def cell_row(cell: LoadCell) -> dict[str, Any]:
     row["cpu_share"] = cell.cpu_share
     for part in ("waiting", "stopped", "slower", "uncharged"):
         row[f"lost_{part}"] = getattr(cell.lost, part) if cell.lost else None
-    would = cell.counting_invalid
-    row["counting_invalid_failures_per_s"] = would.failures_per_s.value if would else None
-    row["counting_invalid_response_max_ns"] = would.response_max_ns if would else None
     return row
 
 

@@ -19,6 +19,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.platform import Platform
+from deadbeat.model.validity import judged_latency
 from deadbeat.store.files import (
     read_json,
     storing,
@@ -104,7 +105,7 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
         return run_to_plain(run)
 
     def from_plain(self, plain: Any, path: Path) -> LatencyRun:
-        return run_from_plain(plain, path=path, hint=RUN_HINT)
+        return judged_latency(run_from_plain(plain, path=path, hint=RUN_HINT))
 
     def failed(self) -> dict[LatencyKey, str]:
         """Runs without a result, and why; one that was measured later is not among them."""

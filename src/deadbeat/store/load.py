@@ -16,6 +16,7 @@ from cattrs import Converter, transform_error
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.platform import Platform
+from deadbeat.model.validity import judged_load
 from deadbeat.store.files import (
     read_json,
     storing,
@@ -142,7 +143,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
 
     def from_plain(self, plain: Any, path: Path) -> LoadRun:
         try:
-            return _converter().structure(plain, LoadRun)
+            return judged_load(_converter().structure(plain, LoadRun))
         except Exception as error:  # cattrs groups whatever its hooks raise
             lines = transform_error(error, path="$") or [str(error)]
             raise DataError(f"run {path} is damaged: {lines[0]}", RUN_HINT) from error

@@ -2,7 +2,7 @@
 
 ``runs/KEY.json`` is written once. Only an invalid run may be measured again: it is copied to
 ``set-aside/KEY.N.json`` (its N-th measurement), and the run that then replaces it atomically says
-that it did.
+that it did. Of several measurements the first that is valid by today's rule is the run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     @abstractmethod
     def from_plain(self, plain: Any, path: Path) -> R:
-        """The run that was written to ``path``. DataError where it is none."""
+        """The run that was written to ``path``, judged by today's rule. DataError where it is
+        none."""
 
     def keys_in(self, folder: str) -> set[K]:
         """Keys of the files ``KEY.json`` in ``folder``; what has another name is none of ours."""
@@ -126,7 +127,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             if old.valid:
                 raise DeadbeatError(f"{path} counts: it is not measured again", "a defect")
             number = len(old.replaced) + 1
-            aside = self.path / SET_ASIDE / f"{run.key.text}.{number}.json"
+            aside = self._aside(run.key, number)
             with storing(aside):
                 aside.parent.mkdir(exist_ok=True)
             copy_file(path, aside)
@@ -136,22 +137,36 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return path
 
     def load(self, key: K) -> R:
-        """The run ``key``.
+        """The run ``key``: its first valid measurement, else its last.
+
+        Versions before set runs aside beside which something else ran, and measured them again:
+        what was measured first counts.
 
         Raises:
             DataError: Missing, damaged, or of another key or format.
         """
-        path = self.run_path(key)
+        last = self._read(self.run_path(key), key)
+        for number in range(1, len(last.replaced) + 1):
+            aside = self._aside(key, number)
+            if aside.is_file() and (run := self._read(aside, key)).valid:
+                return run
+        return last
+
+    def _aside(self, key: K, number: int) -> Path:
+        return self.path / SET_ASIDE / f"{key.text}.{number}.json"
+
+    def _read(self, path: Path, key: K) -> R:
         run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
         if run.key != key:
             raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
         return run
 
     def invalid(self) -> set[K]:
-        """Stored runs that count nowhere; what else is in their files is not looked at.
+        """Stored runs that count nowhere.
 
         Raises:
-            DataError: A file is missing or no JSON.
+            DataError: A file is missing or no JSON; one whose run is not valid, or replaces one
+                that was not, is damaged.
         """
         return {key for key in self.committed() if self._is_invalid(key)}
 
@@ -164,8 +179,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: One that would be replaced is damaged.
         """
-        again = {self.load(key).key for key in self.invalid()} if retry_invalid else set()
-        return self.committed() - again
+        return self.committed() - (self.invalid() if retry_invalid else set())
 
     def runs(self) -> Iterator[R]:
         """Every stored run in the order of its key, one at a time in memory.
@@ -176,10 +190,12 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return (self.load(key) for key in sorted(self.committed()))
 
     def _is_invalid(self, key: K) -> bool:
+        """Most runs are stored as valid: their figures need not be read."""
         plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
         problems = plain.get("problems") if isinstance(plain, dict) else None
         listed = problems if isinstance(problems, list) else []
-        return any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
+        stored = any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
+        return stored and not self.load(key).valid
 
     def _write(self, path: Path, run: R) -> None:
         plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}

@@ -1,0 +1,50 @@
+"""What happened beside runs that count, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from deadbeat.model.latency import LatencyRun
+from deadbeat.model.load import LoadRun
+from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, other_work
+
+
+def beside_latency(runs: Iterable[LatencyRun]) -> str:
+    """Of the runs of a latency matrix; "" where nothing happened."""
+    valid = [run for run in runs if run.valid]
+    return _said(
+        [other_work(run.load, run.circumstances, run.seconds) for run in valid],
+        [max((run.circumstances.get("steal_share") or {}).values(), default=0.0) for run in valid],
+    )
+
+
+def beside_load(runs: Iterable[LoadRun]) -> str:
+    """Of the runs of a load test; "" where nothing happened."""
+    machines = [run.machine for run in runs if run.valid]
+    return _said(
+        [each.get("foreign_cpus") or 0.0 for each in machines],
+        [each.get("steal_share") or 0.0 for each in machines],
+    )
+
+
+def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
+    """``12 of 46 runs had other work beside them (up to 22 % of a CPU); they count``.
+
+    Args:
+        others: Of every run that counts, CPUs of work that was no part of it.
+        stolen: Likewise, the share of its time that the host took; the same runs.
+    """
+    busy = [work for work in others if work > LOAD_TOLERANCE]
+    late = [share for share in stolen if share > STEAL_WARNING]
+    many = f"of {len(others)} run{'' if len(others) == 1 else 's'}"
+    told = []
+    if busy:
+        told.append(f"{len(busy)} {many} had other work beside them (up to {_cpus(max(busy))})")
+    if late:
+        share = f"up to {100 * max(late):.2g} % of a CPU"
+        told.append(f"the host took time from {len(late)}{'' if busy else f' {many}'} ({share})")
+    return f"{', '.join(told)}; they count" if told else ""
+
+
+def _cpus(work: float) -> str:
+    return f"{100 * work:.0f} % of a CPU" if work < 0.995 else f"{work:.1f} CPUs"

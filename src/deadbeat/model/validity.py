@@ -1,0 +1,202 @@
+"""Whether a run measured what it claims, and what else happened beside it.
+
+Invalid is a run with another priority, policy or place than asked, without samples, or beside a
+load that never ran. Other work, the host, heat, and a load that got little of its CPUs are labels:
+such a run counts, and what it shows widens the intervals between runs.
+
+Pure functions of what a run stores, so that runs of an older version are judged by the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.model.latency import CpuLatency, LatencyRun, Problem, Seriousness
+from deadbeat.model.load import LoadRun, Rounds
+
+#: Share of a CPU's time by which a load may miss what was asked, and by which something else may
+#: run beside it without a word.
+LOAD_TOLERANCE = 0.1
+#: Likewise, as a share of what was asked, and the step in which CPU time is counted, s.
+LOAD_SHARE, TICK_S = 0.2, 0.01
+#: Of what was asked, the share below which a load never ran.
+LOAD_NEVER = 0.01
+#: CPU time an engine takes beside its measuring, s: cyclictest formats a line for every bucket.
+ENGINE_S = 0.2
+#: Share of time the host took that is worth a label.
+STEAL_WARNING = 0.005
+#: Share of the expected wake-ups that must have been seen, or counted as missed: else doubtful, and
+#: too few.
+SEEN_WARNING, SEEN_INVALID = 0.98, 0.5
+#: Labels that versions before made reasons of.
+_LABELS = frozenset({"steal", "other-load", "rt-throttled", "throttled", "missed-periods"})
+#: What `load_problems` and `cycle_problems` find anew in a stored run; some by their older names.
+_OF_LOAD = frozenset(
+    {"load-died", "load-unknown", "load-not-reached", "load-starved", "other-work"}
+    | {"load-exceeded", "not-idle"}
+)
+_OF_CYCLES = frozenset({"too-few-cycles"})
+_TOLD = 3
+
+
+def problem(name: str, text: str, seriousness: Seriousness = "warning") -> Problem:
+    """A label, unless ``seriousness`` says otherwise."""
+    return Problem(name=name, seriousness=seriousness, text=text)
+
+
+def shares_text(by_cpu: Mapping[str, float]) -> str:
+    """``CPU 0 12.0 %, CPU 1 9.5 %``: the first three."""
+    return ", ".join(
+        f"CPU {cpu} {100 * share:.1f} %" for cpu, share in list(by_cpu.items())[:_TOLD]
+    )
+
+
+# -- the load beside a latency run
+
+
+def load_problems(
+    load: Mapping[str, Any],
+    circumstances: Mapping[str, Any],
+    cpus: Iterable[CpuLatency],
+    seconds: float,
+) -> Iterator[Problem]:
+    """What is wrong with the load of a latency run of ``seconds`` (`LatencyRun.load` and
+    ``circumstances``), and what ran beside it."""
+    if load.get("died"):
+        yield problem("load-died", f"the load ended before its time: {load['died']}", "invalid")
+    yield from _workers(load)
+    achieved = load.get("achieved") or {}
+    if not achieved:
+        if load.get("judged"):
+            yield problem("load-unknown", "how busy the CPUs were could not be read")
+        return
+    asked = load.get("asked", 0) / 100
+    least = _least_share(asked, seconds)
+    # The measuring threads and the host come first: what they took the load could not have.
+    measuring = {str(c.cpu): (c.cpu_ns or 0) / (seconds * 1e9) for c in cpus}
+    stolen = circumstances.get("steal_share") or {}
+    taken = {cpu: measuring.get(cpu, 0.0) + stolen.get(cpu, 0.0) for cpu in achieved}
+    idle = {cpu: share for cpu, share in achieved.items() if share + taken[cpu] < least}
+    if idle and load.get("judged"):
+        text = f"asked for {100 * asked:.0f} % of each CPU, {shares_text(idle)} were busy"
+        yield problem("load-not-reached", text, "invalid")
+    own = circumstances.get("load_share")
+    if own is not None and own < least and (load.get("computes") or load.get("judged")):
+        free = 1 - sum(taken.values()) / len(taken)
+        if own < LOAD_NEVER * asked and free > LOAD_TOLERANCE:
+            yield problem("load-not-reached", "the load never ran", "invalid")
+        else:
+            text = f"asked for {100 * asked:.0f} % of each CPU, the load had {100 * own:.1f} %"
+            yield problem("load-starved", text)
+    other = other_work(load, circumstances, seconds)
+    if other:
+        text = f"something else ran: {other:.2f} CPUs of work of neither the load nor its measuring"
+        yield problem("other-work", text)
+
+
+def other_work(load: Mapping[str, Any], circumstances: Mapping[str, Any], seconds: float) -> float:
+    """CPUs of work beside a run that was neither its load's nor of its measuring threads.
+
+    0.0 where it is no more than an engine's own start and end, and where it cannot be told from
+    what the kernel does for the load (``io``, ``timer``).
+    """
+    achieved = load.get("achieved") or {}
+    asked = load.get("asked", 0) / 100
+    bound = LOAD_TOLERANCE + ENGINE_S / seconds
+    beyond = [share - asked for share in achieved.values()] if load.get("judged") else []
+    found = sum(max(share, 0.0) for share in beyond) if max(beyond, default=0.0) > bound else 0.0
+    own = circumstances.get("load_share")
+    wants = load.get("computes") or load.get("judged")
+    if wants and own is not None and own < _least_share(asked, seconds):
+        others = sum(achieved.values()) - own * len(achieved)
+        found = max(found, others if others > bound else 0.0)
+    return found
+
+
+def _least_share(asked: float, seconds: float) -> float:
+    """What a load must have of a CPU, of which ``asked`` was: 10 points less, or a fifth less."""
+    return asked - min(LOAD_TOLERANCE, LOAD_SHARE * asked + TICK_S / seconds)
+
+
+def _workers(load: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every worker of a load works, and together they do what makes it that load."""
+    workers = load.get("workers", {})
+    if workers is None:
+        yield problem("load-unknown", "what the load's own processes did could not be read")
+        return
+    idle = [
+        f"{working} of {asked} {kind}"
+        for kind, (asked, _, working) in workers.items()
+        if working < asked
+    ]
+    if idle:
+        # One that others keep from its CPU for a short run is not yet another load.
+        gone = any(there < asked or not working for asked, there, working in workers.values())
+        text = f"not all workers of the load ran: {', '.join(idle)}"
+        yield problem("load-not-reached", text, "invalid" if gone else "warning")
+    rates = load.get("throughput") or {}
+    for name, least in (load.get("least") or {}).items():
+        if name in rates and rates[name] < least:
+            text = (
+                f"the load did next to nothing: {name} {rates[name]:g}, at least {least:g} is one"
+            )
+            hint = "; files in memory load no disk: set TMPDIR" if "written" in name else ""
+            yield problem("load-not-reached", text + hint, "invalid")
+
+
+# -- samples
+
+
+def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Problem]:
+    """CPUs whose wake-ups are not accounted for, or of which there is none."""
+    for cpu in cpus:
+        seen = cpu.cycles + cpu.missed
+        if seen < cpu.expected * SEEN_WARNING or not cpu.cycles:
+            few = seen < cpu.expected * SEEN_INVALID or not cpu.cycles
+            text = f"CPU {cpu.cpu}: {seen} of {cpu.expected} wake-ups were seen or missed"
+            yield problem("too-few-cycles", text, "invalid" if few else "warning")
+
+
+def rounds_inside(rounds: Rounds, window_ns: tuple[int, int]) -> int:
+    """Rounds of a load test that were released in its window."""
+    low, high = window_ns
+    return int(((rounds.release_ns >= low) & (rounds.release_ns < high)).sum())
+
+
+# -- runs of an older version
+
+
+def judged_latency(run: LatencyRun) -> LatencyRun:
+    """``run`` by today's rule, whatever an older version called invalid."""
+    if run.valid:
+        return run
+    anew = _OF_CYCLES | (_OF_LOAD if run.load else frozenset())
+    kept = [each for each in _labelled(run.problems) if each.name not in anew]
+    of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if run.load else ()
+    return evolve(run, problems=_sorted((*kept, *of_load, *cycle_problems(run.cpus))))
+
+
+def judged_load(run: LoadRun) -> LoadRun:
+    """The same of a load test."""
+    if run.valid:
+        return run
+    kept = [
+        each
+        for each in _labelled(run.problems)
+        if each.name != "too-few-rounds" or not rounds_inside(run.rounds, run.window_ns)
+    ]
+    return evolve(run, problems=_sorted(kept))
+
+
+def _labelled(problems: Iterable[Problem]) -> list[Problem]:
+    return [
+        evolve(each, seriousness="warning") if each.name in _LABELS else each for each in problems
+    ]
+
+
+def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The invalidating ones first."""
+    return tuple(sorted(problems, key=lambda each: each.seriousness != "invalid"))
