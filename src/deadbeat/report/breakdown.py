@@ -194,8 +194,8 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
         title=f"Breakdown utilisation over {_NAMES[axis]}",
         caption=(
             f"{criterion(found).capitalize()}. Lines with marks are measured, bands are 95 %"
-            " intervals over task sets with the resolution; lines without marks are predicted by the schedulability lab for the same"
-            " sets."
+            " intervals over task sets with the resolution; lines without marks are"
+            " predicted by the schedulability lab for the same sets."
         ),
         panels=panels,
     )
