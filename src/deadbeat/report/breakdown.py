@@ -69,7 +69,7 @@ def sentence(found: Breakdown) -> str:
     best = max(found.cells, key=lambda each: each.breakdown)
     start = "Simulated: on" if "SIMULATED" in found.labels else "On"
     words = (
-        f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets of {_variant(worst.cell)}"
+        f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets ({_variant(worst.cell)})"
         f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where the lab"
         f" predicts {_predictions(worst)}"
     )
@@ -89,7 +89,7 @@ def _predictions(found: CellResult) -> str:
     words = f"{percent(found.predicted)} from calibrated costs"
     if found.predicted_inflated is None:
         return words
-    return words + f" and {percent(found.predicted_inflated)} from costs as jobs had them there"
+    return words + f" and {percent(found.predicted_inflated)} from inflated ones"
 
 
 def criterion(found: Breakdown) -> str:
@@ -109,7 +109,7 @@ def _sharing(cell: Cell) -> str:
 
 def _variant(cell: Cell) -> str:
     tasks = "1 task" if cell.tasks_per_core == 1 else f"{cell.tasks_per_core} tasks"
-    return f"{tasks} a core with {cell.priorities} priorities"
+    return f"{tasks} a core, {cell.priorities}"
 
 
 def _place(found: Breakdown, cell: Cell) -> str:
