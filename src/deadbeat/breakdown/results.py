@@ -58,7 +58,8 @@ class CellResult:
 
     Attributes:
         lacking: Sets without a result.
-        low, high: 95 % interval of ``breakdown``, with the resolution.
+        low, high: 95 % interval of ``breakdown``, with the resolution, within 0 and the highest
+            utilisation that was considered.
         at_low, at_high: Sets that end there.
         parted: ``below`` or ``above`` where the sets' own predictions lie outside of what was
             measured, by Student's interval of the differences and the resolution; else "".
@@ -195,7 +196,7 @@ def _cell_result(spec: BreakdownSpec, cell: Cell, sets: Sequence[SetResult]) -> 
         lacking=spec.sets - len(sets),
         breakdown=float(measured.mean()),
         low=max(0.0, low),
-        high=high,
+        high=min(high, float(spec.search.high)),
         at_low=sum(each.end == "low" for each in sets),
         at_high=sum(each.end == "high" for each in sets),
         predicted=float(predicted.mean()),

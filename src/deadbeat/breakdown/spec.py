@@ -166,7 +166,11 @@ def _checked(
     except RefusedError as error:
         problems = [attrs.evolve(p, path=f"{_SECTION}.{p.path}") for p in error.problems]
         raise usage([renamed(problem, names) for problem in problems]) from None
-    return BreakdownSpec(campaign=campaign, search=built)
+    # what the campaign is checked with; `parameters` has each of the axes
+    tasks = attrs.evolve(
+        campaign.tasks, per_core=built.tasks_per_core[0], priorities=built.priorities[0]
+    )
+    return BreakdownSpec(campaign=attrs.evolve(campaign, tasks=tasks), search=built)
 
 
 @cache
