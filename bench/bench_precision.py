@@ -13,7 +13,7 @@ import argparse
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
@@ -28,8 +28,6 @@ from deadbeat.model.results import Point, RunKey, point_text
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 RECORDED = Path(__file__).parent / "recorded-quick.csv"
-#: Resamplings of an interval: the tool's own number where the interval is what is judged.
-RESAMPLES = {"savings": 400, "coverage": 2000}
 #: Seconds of a run where they were not recorded.
 SECONDS = 1.0
 #: Releases of a set whose misses are drawn.
@@ -156,22 +154,14 @@ class Trial:
     spec: PrecisionSpec
     world: World
     values: Floats
-    resamples: int
     used: dict[Point, list[int]] = field(factory=dict)
 
     def sample(self, key: RunKey, table: Any) -> Sample:
         return Sample(float(table), self.world.below)
 
     def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
-        """The tool's own, which needs no calibration for it."""
-        gauge = SummaryGauge(
-            metric=self.spec.metric,
-            calibration=cast(Any, None),
-            tolerance=0.0,
-            seed=lambda key: 1,
-            resamples=self.resamples,
-        )
-        return gauge.estimate(key, samples)
+        """The tool's own."""
+        return SummaryGauge(metric=self.spec.metric).estimate(key, samples)
 
     def run(self) -> Mapping[str, Any]:
         """Goes through the plan as the runner does; the record of the points."""
@@ -232,7 +222,7 @@ def savings(name: str, world: World, spec: PrecisionSpec, trials: int) -> None:
     for seed in range(trials):
         random = np.random.default_rng(seed)
         values, times = world.draw(random, spec.sets_max)
-        trial = Trial(spec, world, values, RESAMPLES["savings"])
+        trial = Trial(spec, world, values)
         outcome = trial.run()
         widths = [point["half_width"] for point in outcome.values()]
         fixed = fixed_sets(trial, max(widths))
@@ -267,7 +257,7 @@ def coverage(name: str, world: World, spec: PrecisionSpec, trials: int) -> None:
     campaigns = []
     for seed in range(trials):
         values, _ = world.draw(np.random.default_rng(10**6 + seed), spec.sets_max)
-        campaigns.append(Trial(spec, world, values, RESAMPLES["coverage"]))
+        campaigns.append(Trial(spec, world, values))
         campaigns[-1].run()
     shares, fixed, sets = [], [], []
     for row, point in enumerate(world.points):

@@ -13,15 +13,41 @@ struct entry {
     bool first_of_class; /* the smallest entry of its fragment */
 };
 
+/* A block is of the entry, then one of pure computation: what the host does. */
+enum bench_phase { PHASE_ENTRY, PHASE_CONTROL, PHASES };
+
+/* One block: timed from begin to end, with the same work before and after it. */
+struct bench_span {
+    int64_t from_ns, begin_ns, end_ns, until_ns;
+};
+
+/* Blocks that run at once: each works until all have arrived, and on until all have finished. */
+struct bench_crowd {
+    alignas(DB_CACHE_LINE) atomic_uint arrived[PHASES];
+    alignas(DB_CACHE_LINE) atomic_uint finished[PHASES];
+    uint32_t expected;
+};
+
+/* The entries in random order, which the cores of a kind go through together: as long as on one core. */
+struct bench_pass {
+    uint32_t position;
+    uint32_t count; /* of passes, the one begun included */
+    uint16_t order[];
+};
+
 /* What one core's process owns and does. */
 struct bench_core {
     alignas(DB_CACHE_LINE) atomic_uint generation;
     uint32_t command;
-    uint32_t entry;   /* of a parallel block */
-    uint32_t rounds;  /* how often the core was visited */
-    int64_t start_ns; /* of a parallel block */
-    int64_t control_ns;
-    int64_t block_ns; /* its result */
+    uint32_t entry;                  /* of a parallel block */
+    struct bench_span spans[PHASES]; /* its result */
+    uint64_t trip_ps;                /* of a ping */
+    uint32_t rounds;                 /* how often the core was visited */
+    uint32_t kind;
+    /* all below, its objects included, in memory that the other cores' processes let go of */
+    unsigned char *memory;
+    size_t memory_bytes;
+    size_t memory_used;
     struct db_resource *resources;
     struct db_entry_row *state;    /* [entry_count] */
     struct db_sample_row *samples; /* [sample_capacity] */
@@ -34,13 +60,22 @@ enum bench_command { BENCH_STOP, BENCH_VISIT, BENCH_BLOCK, BENCH_PING, BENCH_PON
 struct bench {
     const struct options *options;
     struct rendezvous *meeting;
+    struct bench_crowd *crowd;
     struct bench_core *cores;
+    const int *visited; /* cores in the order of their visits, again and again; their kinds take turns */
+    uint32_t visited_count;
+    uint32_t kind_count;
+    struct bench_pass **passes; /* [kind_count] */
     struct entry *entries;
     uint32_t entry_count;
     uint32_t resource_count;
+    uint64_t random;
     int64_t clock_ps;
     int64_t bound_ns;
 };
+
+/* Whether costs are measured on the core; on the others only blocks beside other cores are. */
+bool is_visited(const struct bench *b, uint32_t core);
 
 /* The life of one core's process; does not return. */
 void bench_core_main(struct bench *b, uint32_t index);

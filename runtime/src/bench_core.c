@@ -11,9 +11,9 @@
 #define REPEATS_MAX 5000
 #define MEASURED_VISITS 4 /* of a group, after one that warms it up */
 #define PARALLEL_BLOCK_NS (100 * INT64_C(1000))
-#define QUIET_TRIES 20
-#define QUIET_PART 50    /* within a fiftieth */
-#define CONTROL_LOOPS 10 /* about as long as a block */
+#define LEAD_IN_NS (100 * INT64_C(1000))     /* after idle, alone as beside others */
+#define CROWD_BOUND_NS (20 * DB_MILLISECOND) /* a core that does not come is not waited for any longer */
+#define CONTROL_LOOPS 5                      /* about as long as a block */
 #define QUICK_YARDSTICK_LOOPS 3
 #define CALIBRATION_PRIORITY 70
 
@@ -23,34 +23,37 @@ struct bench_worker {
     struct bench_core *core;
     uint32_t index;
     struct db_context *contexts;
-    uint16_t *order; /* entries in the order of this pass */
-    uint32_t position;
-    uint32_t passes;
     uint64_t random;
-    uint64_t quiet_ps;
     unsigned char *scrub;
     uint64_t thread;
 };
 
+/* Blocks beside other cores are of the smallest entry of a class. */
+static bool needed(const struct bench_worker *w, uint32_t entry)
+{
+    return w->bench->entries[entry].first_of_class || is_visited(w->bench, w->index);
+}
+
 static bool usable(const struct bench_worker *w, uint32_t entry)
 {
-    return w->core->state[entry].error == 0;
+    return needed(w, entry) && w->core->state[entry].error == 0;
 }
 
 /* Contexts lie one after the other as they do in a task. Each on pages of its own would start at
  * the same offset as the object it uses, and loads would wait for stores 4 KiB away. */
-static unsigned char *context_memory(const struct bench *b)
+static unsigned char *context_memory(const struct bench_worker *w)
 {
+    const struct entry *entries = w->bench->entries;
     size_t bytes = DB_CACHE_LINE;
-    for (uint32_t i = 0; i < b->entry_count; i++)
-        bytes += context_bytes(b->entries[i].fragment, b->entries[i].size);
+    for (uint32_t i = 0; i < w->bench->entry_count; i++)
+        bytes += needed(w, i) ? context_bytes(entries[i].fragment, entries[i].size) : 0;
     return port_map(bytes, 0);
 }
 
 static void set_up_contexts(struct bench_worker *w)
 {
     struct bench *b = w->bench;
-    unsigned char *memory = context_memory(b);
+    unsigned char *memory = context_memory(w);
     for (uint32_t i = 0; i < b->entry_count; i++) {
         const struct entry *entry = &b->entries[i];
         struct db_resource *r = entry->fragment->kind == DB_SY ? &w->core->resources[entry->resource] : NULL;
@@ -59,7 +62,7 @@ static void set_up_contexts(struct bench_worker *w)
                 memory ? context_setup(&w->contexts[i], memory + DB_CACHE_LINE, entry->size,
                                        b->options->seed + i * 7919u + w->index, r, 0, entry->fragment)
                        : ENOMEM;
-        if (memory)
+        if (memory && needed(w, i))
             memory += context_bytes(entry->fragment, entry->size);
     }
 }
@@ -94,16 +97,16 @@ static uint32_t draw_repeats(struct bench_worker *w, uint32_t entry)
     return repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : (uint32_t)repeats;
 }
 
-static void shuffle(struct bench_worker *w)
+static void shuffle(struct bench_worker *w, struct bench_pass *pass)
 {
     for (uint32_t i = w->bench->entry_count; i > 1; i--) {
         uint32_t k = (uint32_t)(db_random(&w->random) % i);
-        uint16_t kept = w->order[i - 1];
-        w->order[i - 1] = w->order[k];
-        w->order[k] = kept;
+        uint16_t kept = pass->order[i - 1];
+        pass->order[i - 1] = pass->order[k];
+        pass->order[k] = kept;
     }
-    w->position = 0;
-    w->passes++;
+    pass->position = 0;
+    pass->count++;
 }
 
 struct visit_item {
@@ -114,22 +117,23 @@ struct visit_item {
 /* The next entries of this pass that together last about as long as a job. */
 static uint32_t next_group(struct bench_worker *w, struct visit_item *group)
 {
+    struct bench_pass *pass = w->bench->passes[w->core->kind];
     uint32_t count = 0;
     int64_t total = 0;
-    while (w->position < w->bench->entry_count && count < GROUP_MAX) {
-        uint16_t entry = w->order[w->position];
+    if (pass->count == 0 || pass->position == w->bench->entry_count)
+        shuffle(w, pass);
+    while (pass->position < w->bench->entry_count && count < GROUP_MAX) {
+        uint16_t entry = pass->order[pass->position];
         uint32_t repeats = draw_repeats(w, entry);
         int64_t cost = estimate_ns(w, entry) * (1 + (int64_t)repeats);
         if (count && total + cost > GROUP_NS)
             break;
-        w->position++;
+        pass->position++;
         if (!usable(w, entry))
             continue;
         group[count++] = (struct visit_item){entry, repeats};
         total += cost;
     }
-    if (w->position == w->bench->entry_count)
-        shuffle(w);
     return count;
 }
 
@@ -187,21 +191,6 @@ static void visit_group(struct bench_worker *w, const struct visit_item *group, 
     }
 }
 
-/* A visit beside a busy neighbour would be rejected: waits a little for a quiet moment instead.
- * What quiet is, is the fastest yardstick of this core so far; if that was a rare state, the
- * bound lets the visits go on. */
-static void await_quiet_moment(struct bench_worker *w)
-{
-    for (int tries = 0; tries < QUIET_TRIES; tries++) {
-        uint64_t now = yardstick_ps(QUICK_YARDSTICK_LOOPS);
-        if (now < w->quiet_ps || w->quiet_ps == 0)
-            w->quiet_ps = now;
-        if (now - w->quiet_ps <= w->quiet_ps / QUIET_PART)
-            return;
-        port_sleep_until_ns(port_now_ns() + DB_MILLISECOND);
-    }
-}
-
 static void visit(struct bench_worker *w)
 {
     struct visit_item group[GROUP_MAX];
@@ -210,23 +199,53 @@ static void visit(struct bench_worker *w)
     for (int i = 0; count && i < visits; i++) {
         /* at task cadence: 1 to 5 ms of sleep before each */
         port_sleep_until_ns(port_now_ns() + DB_MILLISECOND + (int64_t)(db_random(&w->random) % 4000000));
-        await_quiet_moment(w);
         visit_group(w, group, count, i > 0 || w->bench->options->cold);
         w->core->rounds++;
     }
 }
 
+static bool lacks(atomic_uint *count, const struct bench_crowd *crowd)
+{
+    return atomic_load(count) < crowd->expected;
+}
+
+/* A block that lies wholly beside the others': each core works before it until all are there, and
+ * after it until all have finished, so that neither a late wake-up nor a stall ends the overlap. */
+static void time_block(struct bench_worker *w, enum bench_phase phase, void (*run)(struct db_context *),
+                       struct db_context *context, uint32_t repeats)
+{
+    struct bench_crowd *crowd = w->bench->crowd;
+    struct bench_span span = {.from_ns = port_now_ns()};
+    int64_t now;
+    atomic_fetch_add(&crowd->arrived[phase], 1);
+    do {
+        run(context);
+        now = port_now_ns();
+    } while (now < span.from_ns + LEAD_IN_NS ||
+             (lacks(&crowd->arrived[phase], crowd) && now < span.from_ns + CROWD_BOUND_NS));
+    span.begin_ns = port_now_ns();
+    repeat(run, context, repeats);
+    span.end_ns = port_now_ns();
+    atomic_fetch_add(&crowd->finished[phase], 1);
+    while (lacks(&crowd->finished[phase], crowd) && port_now_ns() < span.end_ns + CROWD_BOUND_NS)
+        run(context);
+    span.until_ns = port_now_ns();
+    w->core->spans[phase] = span;
+}
+
+static void compute(struct db_context *unused)
+{
+    (void)unused;
+    (void)yardstick_block_ns(1);
+}
+
 static void block(struct bench_worker *w)
 {
     uint32_t entry = w->core->entry;
-    void (*run)(struct db_context *) = w->bench->entries[entry].fragment->run;
     int64_t repeats = PARALLEL_BLOCK_NS / estimate_ns(w, entry) + 1;
-    port_sleep_until_ns(w->core->start_ns);
-    repeat(run, &w->contexts[entry], 8);
-    int64_t start = port_now_ns();
-    repeat(run, &w->contexts[entry], (uint32_t)repeats);
-    w->core->block_ns = port_now_ns() - start;
-    w->core->control_ns = yardstick_block_ns(CONTROL_LOOPS);
+    time_block(w, PHASE_ENTRY, w->bench->entries[entry].fragment->run, &w->contexts[entry],
+               (uint32_t)repeats);
+    time_block(w, PHASE_CONTROL, compute, NULL, CONTROL_LOOPS);
 }
 
 static void check_contexts(struct bench_worker *w)
@@ -253,7 +272,7 @@ static void obey(struct bench_worker *w)
         block(w);
         break;
     case BENCH_PING:
-        w->core->block_ns = (int64_t)ping(&w->bench->meeting->ball);
+        w->core->trip_ps = ping(&w->bench->meeting->ball);
         break;
     default:
         pong(&w->bench->meeting->ball);
@@ -267,7 +286,6 @@ static void *worker_main(void *argument)
         port_minimal_timer_slack();
     set_up_contexts(w);
     estimate(w);
-    shuffle(w);
     say_done(w->bench->meeting);
     for (unsigned seen = 0;; seen++) {
         while (atomic_load(&w->core->generation) == seen)
@@ -292,11 +310,8 @@ static struct bench_worker *new_worker(struct bench *b, uint32_t index)
     w->index = index;
     w->random = db_seed_state(b->options->seed ^ (index * UINT64_C(0x9E3779B97F4A7C15)));
     w->contexts = port_map((b->entry_count + 1) * sizeof *w->contexts, 0);
-    w->order = port_map((b->entry_count + 1) * sizeof *w->order, 0);
     w->scrub = scrub ? port_map(scrub, 0) : NULL;
-    for (uint32_t i = 0; w->order && i < b->entry_count; i++)
-        w->order[i] = (uint16_t)i;
-    return w->contexts && w->order && (w->scrub || !scrub) ? w : NULL;
+    return w->contexts && (w->scrub || !scrub) ? w : NULL;
 }
 
 static bool start_worker(struct bench *b, uint32_t index, struct bench_worker **started)

@@ -134,6 +134,8 @@ int main(int count, char **words)
     struct options o = {
         .warmup = 1,
         .solo = true,
+        .kinds = 1,
+        .participants = 1,
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
         .bound_ns = DB_LONGEST_NS,

@@ -80,6 +80,8 @@ static bool parse_text_option(struct options *o, const char *key, const char *va
         return parse_cpus(o->cpus, &o->cpu_count, value);
     if (strcmp(key, "--normal-cpus") == 0)
         return parse_cpus(o->rounds.normal_cpus, &o->rounds.normal_cpu_count, value);
+    if (strcmp(key, "--visit") == 0)
+        return parse_cpus(o->visit, &o->visit_count, value);
     if (strcmp(key, "--policy") == 0) {
         o->policy = strcmp(value, "fifo") == 0 ? DB_POLICY_FIFO : DB_POLICY_OTHER;
         return o->policy == DB_POLICY_FIFO || strcmp(value, "other") == 0;
@@ -123,6 +125,8 @@ static const struct number {
     {"--slot-periods", SMALL, offsetof(struct options, slot_periods), 0, MAX_WARMUP},
     {"--warmup", SMALL, offsetof(struct options, warmup), 0, MAX_WARMUP},
     {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},
+    {"--kinds", SMALL, offsetof(struct options, kinds), 1, DB_MAX_CORES},
+    {"--participants", SMALL, offsetof(struct options, participants), 1, UINT16_MAX},
     {"--inject-task", INDEX, offsetof(struct options, inject.delay_task), -1, UINT16_MAX},
     {"--inject-every", SMALL, offsetof(struct options, inject.delay_every), 1, MAX_WARMUP},
     {"--inject-fair", INDEX, offsetof(struct options, inject.fair_core), -1, DB_MAX_CORES},
@@ -198,6 +202,9 @@ static const char *inconsistency(const struct options *o)
         return "--inject-hog names a core beyond --cpus";
     if (o->inject.fair_core >= (int32_t)o->cpu_count)
         return "--inject-fair names a core beyond --cpus";
+    for (uint32_t i = 0; i < o->visit_count; i++)
+        if (o->visit[i] >= (int)o->cpu_count)
+            return "--visit names a core beyond --cpus";
     if (o->inject.delay_ns > 0 && o->inject.delay_task < 0)
         return "--inject-ns needs a task: --inject-task INDEX";
     return NULL;

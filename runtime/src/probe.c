@@ -2,7 +2,19 @@
 #include "runtime.h"
 
 #define YARDSTICK_LOOPS 11
-#define YARDSTICK_TIMES 8000
+#define YARDSTICK_TIMES 8000 /* the length that a loop's time is given for */
+#define CLOCK_READS 1000
+#define FASTEST_OF 20
+/* A reading is off by up to a step of the clock: an Arm system counter has 18 to 1,000 ns. */
+#define WITNESS_STEPS 50
+#define WITNESS_LEAST_NS INT64_C(1000)
+#define WITNESS_MOST_NS INT64_C(20000)
+#define YARDSTICK_STEPS 1000
+#define YARDSTICK_LEAST_NS INT64_C(10000)
+#define YARDSTICK_MOST_NS INT64_C(200000)
+
+static int yardstick_times = YARDSTICK_TIMES;
+static int witness_times = YARDSTICK_TIMES / 8;
 
 /* Four independent chains keep the multiplier busy: throughput-bound, no memory, about 10 to 40 us. */
 static inline uint64_t multiply(uint64_t x, int times)
@@ -18,19 +30,46 @@ static inline uint64_t multiply(uint64_t x, int times)
     return a ^ b ^ c ^ d;
 }
 
-void probes_fit_clock(void)
-{
-}
-
 static uint64_t yardstick_loop(uint64_t x)
 {
-    return multiply(x, YARDSTICK_TIMES);
+    return multiply(x, yardstick_times);
+}
+
+/* The smallest difference of two successive reads: the clock's step, or what a read costs where that is more.
+ */
+static int64_t clock_step_ns(void)
+{
+    int64_t least = INT64_MAX, last = port_now_ns();
+    for (int i = 0; i < CLOCK_READS; i++) {
+        int64_t now = port_now_ns();
+        least = now > last && now - last < least ? now - last : least;
+        last = now;
+    }
+    return least < INT64_MAX ? least : WITNESS_MOST_NS;
+}
+
+static int64_t between(int64_t least, int64_t value, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+void probes_fit_clock(void)
+{
+    int64_t step = clock_step_ns(), fastest = INT64_MAX;
+    for (int i = 0; i < FASTEST_OF; i++) {
+        int64_t took = yardstick_block_ns(1) * YARDSTICK_TIMES / yardstick_times;
+        fastest = took > 0 && took < fastest ? took : fastest;
+    }
+    int64_t loop = between(YARDSTICK_LEAST_NS, step * YARDSTICK_STEPS, YARDSTICK_MOST_NS);
+    int64_t witness = between(WITNESS_LEAST_NS, step * WITNESS_STEPS, WITNESS_MOST_NS);
+    yardstick_times = (int)between(YARDSTICK_TIMES, loop * YARDSTICK_TIMES / fastest, INT32_MAX);
+    witness_times = (int)between(1, witness * YARDSTICK_TIMES / fastest, INT32_MAX);
 }
 
 int64_t witness_ns(void)
 {
     int64_t start = port_now_ns();
-    uint64_t x = multiply((uint64_t)start, YARDSTICK_TIMES / 8);
+    uint64_t x = multiply((uint64_t)start, witness_times);
     int64_t took = port_now_ns() - start;
     db_keep(&x);
     return took;
@@ -57,7 +96,7 @@ uint64_t yardstick_ps(int loops)
         insert(sorted, i, port_now_ns() - start);
     }
     db_keep(&x);
-    return (uint64_t)sorted[loops / 2] * 1000;
+    return (uint64_t)sorted[loops / 2] * 1000 * YARDSTICK_TIMES / (uint64_t)yardstick_times;
 }
 
 int64_t yardstick_block_ns(int loops)

@@ -67,6 +67,10 @@ struct options {
     const char *entries; /* file with one "name size" a line */
     const char *out;
     uint64_t seed;
+    int visit[DB_MAX_CORES]; /* calibration: cores whose costs are measured, by turns; none: all */
+    uint32_t visit_count;
+    uint32_t kinds;        /* calibration: of cores, which take turns in --visit */
+    uint32_t participants; /* try: of the largest object there will be */
     bool cold;
     size_t scrub_bytes; /* cold: how much memory is read to empty the caches */
     /* probe */
@@ -119,10 +123,11 @@ void watch_children(struct rendezvous *meeting);
 
 /* The median of `loops` loops, in ps. */
 uint64_t yardstick_ps(int loops);
-/* A short loop of the same kind, once, in ns, with the clock read it takes. */
-int64_t witness_ns(void);
-/* Makes both long enough for the clock's step; called once, before any fork. */
+/* Makes loop and witness as long as the clock's resolution needs them; called before a process forks.
+ * Without it they are as long as on a clock of nanoseconds. A loop's time is given for its usual length. */
 void probes_fit_clock(void);
+/* A short computation, once, in ns, with the clock read it takes: compared within one run only. */
+int64_t witness_ns(void);
 /* Time of so many loops together, in ns. */
 int64_t yardstick_block_ns(int loops);
 int64_t clock_cost_ps(void);

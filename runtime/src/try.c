@@ -1,5 +1,5 @@
-/* What of the pool this machine can do: each entry is set up, run and checked once, in a process of its own.
- */
+/* What of the pool this machine can do: each entry is set up, run and checked once, in a process of its own,
+ * after an object for as many participants as there will be at most. */
 #include "runtime.h"
 
 #include <errno.h>
@@ -12,6 +12,42 @@
 struct attempt {
     struct rendezvous meeting;
 };
+
+/* 0 or the errno of making an object for so many participants. */
+static int attempt_object(const struct db_fragment *fragment, uint32_t size, uint32_t participants,
+                          const struct options *o)
+{
+    struct db_resource resource = {.participants = participants, .cores = participants, .max_size = size};
+    size_t bytes = fragment->shared_bytes ? fragment->shared_bytes(participants, size) : 0;
+    bytes = round_up(bytes + DB_CACHE_LINE, 4096);
+    void *shared = port_map(bytes, 1);
+    int error = shared ? resource_create(&resource, fragment, shared, o) : ENOMEM;
+    if (!error && fragment->destroy)
+        fragment->destroy(&resource);
+    if (shared)
+        port_unmap(shared, bytes);
+    return error;
+}
+
+/* False after saying how many participants an object can serve here. */
+static bool attempt_participants(const struct db_fragment *fragment, uint32_t size, const struct options *o,
+                                 struct failure *f)
+{
+    char what[100];
+    uint32_t most = 1, beyond = o->participants;
+    int error = beyond > 1 ? attempt_object(fragment, size, beyond, o) : 0;
+    if (!error)
+        return true;
+    while (beyond - most > 1) {
+        uint32_t middle = most + (beyond - most) / 2;
+        int why = attempt_object(fragment, size, middle, o);
+        error = why ? why : error;
+        *(why ? &beyond : &most) = middle;
+    }
+    snprintf(what, sizeof what, "its object serves at most %u participants here, %u need it", most,
+             o->participants);
+    return fail_errno(f, what, error), false;
+}
 
 static bool attempt_entry(const struct db_fragment *fragment, uint32_t size, const struct options *o,
                           struct failure *f)
@@ -39,7 +75,7 @@ static bool attempt_entry(const struct db_fragment *fragment, uint32_t size, con
         fragment->teardown(&context);
     if (sy && fragment->destroy)
         fragment->destroy(&resource);
-    return !has_failed(f);
+    return !has_failed(f) && (!sy || attempt_participants(fragment, size, o, f));
 }
 
 static void try_entry(const char *name, uint32_t size, const struct options *o)

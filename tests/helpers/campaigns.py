@@ -11,14 +11,13 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.analysis.quiet import is_quiet
 from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.events import Event, RunDone, RunFailed, RunRejected
+from deadbeat.campaign.events import Event, RunDone, RunFailed
 from deadbeat.campaign.plan import resolve
 from deadbeat.campaign.runner import CampaignResult, run_campaign
 from deadbeat.campaign.spec import CampaignSpec, spec_dict, specify
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import References, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
@@ -29,8 +28,7 @@ TINY: dict[str, Any] = {
     "name": "tiny",
     "preset": "quick",
     "grid": {"sync_share": [0, 1], "contended_ratio": [0, 1], "replicas": 1},
-    "run": {"seconds": 0.1, "solo_seconds": 0.1},
-    "quiet": {"repeat_share": 1},
+    "run": {"seconds": 0.1},
 }
 #: Random task sets: M = 2 and a random M, each with both k, at two deadline factors.
 TINY_STRESS: dict[str, Any] = {
@@ -39,14 +37,12 @@ TINY_STRESS: dict[str, Any] = {
     "preset": "quick",
     "stress": {"cores": "2,random", "sets": 2, "critical_cores": "0,1", "per_task": True},
     "tasks": {"deadline_factor": "2,10"},
-    "run": {"seconds": 0.1, "windows": 2, "solo_seconds": 0.2},
-    "quiet": {"repeat_share": 1},
+    "run": {"seconds": 0.1},
 }
 #: The first for a command line.
 TINY_OPTIONS = (
     *("profile", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--replicas", "1"),
     *("--sync-share", "0,1", "--contended-ratio", "0,1", "--seconds", "0.1"),
-    *("--solo-seconds", "0.1", "--repeat-share", "1"),
 )
 
 
@@ -73,13 +69,12 @@ def run(
     on_event: Callable[[Event], None] = lambda event: None,
     **options: Any,
 ) -> CampaignResult:
-    """One session with the real judge of quietness."""
+    """One session."""
     return run_campaign(
         spec,
         executor or FakeExecutor(),
         store,
         example_catalog(),
-        judge=is_quiet,
         on_event=on_event,
         **options,
     )
@@ -87,13 +82,12 @@ def run(
 
 def essence(store: CampaignStore) -> dict[str, Any]:
     """Everything of a campaign that must not depend on how often it was broken off."""
-    summary = summarise(store, resamples=50)
+    summary = summarise(store)
     return {
         "rows": summary.rows,
         "sets": summary.sets,
         "distributions": summary.distributions,
         "failed": sorted(key.text for key in store.failed()),
-        "rejected": store.rejected_counts(),
         "jobs": {path.name: path.read_bytes() for path in sorted((store.path / "jobs").iterdir())},
         "programs": {path.name: path.read_bytes() for path in (store.path / "programs").iterdir()},
     }
@@ -125,9 +119,6 @@ class CrashingExecutor:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
-
-    def references(self, catalog: Catalog, *, seconds: float, policy: str) -> References:
-        return self.inner.references(catalog, seconds=seconds, policy=policy)
 
     def open(
         self,
@@ -172,7 +163,7 @@ class Log:
 
     def __call__(self, event: Event) -> None:
         self.events.append(event)
-        if isinstance(event, RunDone | RunRejected | RunFailed):
+        if isinstance(event, RunDone | RunFailed):
             self.fuse.burn()
 
     def of(self, kind: type) -> list[Any]:

@@ -100,13 +100,14 @@ def _set(
         "delay_ratio_mean": slowdown * (1.01 + 0.006 * wobble(number, m)),
         "slowdown_mean": slowdown,
         "response_ratio_mean": sum(parts.values()) if causes else slowdown * 1.04,
+        "alone_misses": 0,
+        "alone_released": jobs // 4,
         "deadline_misses": misses,
         "deadline_miss_ratio": misses / jobs,
         "miss_episodes": (misses + 2) // 3,
         "sync_share_real": rho,
         "contended_ratio_real": alpha if rho else None,
         "overlap_real": 0.1 * rho * alpha,
-        "rejected": int(number % 17 == 0),
         "file": f"jobs/{key.text}.jobs",
         **{f"{part}_ratio": parts[part] if causes else None for part in PARTS},
         "counter_context_switches_per_job": 1 + 4 * effect + drawn[2] if counters else None,
@@ -161,7 +162,7 @@ def _row(
         "deadline_miss_p95_nonzero": float(np.percentile(missed, 95)) if len(missed) else None,
         "miss_episodes": sum(item["miss_episodes"] for item in own),
         "overruns": sum(item["deadline_misses"] for item in own) // 4,
-        "rejected_share": sum(item["rejected"] for item in own) / len(own),
+        "left_out": 0,
     }
     for column in ("sync_share_real", "contended_ratio_real", "overlap_real"):
         known_real = [item[column] for item in own if item[column] is not None]

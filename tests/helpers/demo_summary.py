@@ -103,7 +103,6 @@ def _set(m: int, rho: float, alpha: float, replica: int, contention: float) -> d
         "sync_share_real": rho * (1 + 0.004 * wobble(replica, rho)),
         "contended_ratio_real": alpha * (1 + 0.01 * wobble(replica, alpha)),
         "overlap_real": 0.0 if m == 1 else 0.1 * rho * alpha,
-        "rejected": 1 if replica == 1 and alpha == 0.5 else 0,
         "file": f"jobs/{key.text}.jobs",
     }
 
@@ -114,12 +113,12 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
     jobs = sum(item["jobs"] for item in own)
     misses = sum(item["deadline_misses"] for item in own)
     miss = misses / jobs
-    rejected = sum(item["rejected"] for item in own)
     values = {
         "cores": m,
         "sync_share": rho,
         "contended_ratio": alpha,
         "deadline_factor": 10.0,
+        "tasks_per_core": 1,
         "task_sets": len(own),
         "jobs": jobs,
         "delay_ratio_mean": delay,
@@ -128,19 +127,36 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
         "delay_ratio_max": delay * 1.6,
         "delay_ratio_ci_low": delay - 0.006,
         "delay_ratio_ci_high": delay + 0.006,
+        "delay_ratio_ci_basis": "sets",
         "slowdown_mean": slow,
         "slowdown_p50": slow * 0.997,
         "slowdown_ci_low": slow - 0.005,
         "slowdown_ci_high": slow + 0.005,
+        "slowdown_ci_basis": "sets",
+        "slowdown_calm": slow * 0.999,
+        "slowdown_rough": slow * 1.001,
+        "compute_ratio": 1.002,
+        "compute_ratio_ci_low": 0.998,
+        "compute_ratio_ci_high": 1.006,
         "response_ratio_mean": _mean(own, "response_ratio_mean"),
         "response_ratio_predicted": _mean(own, "response_ratio_predicted"),
         "deadline_miss_ratio": miss,
         "deadline_miss_ci_low": miss * 0.6,
         "deadline_miss_ci_high": min(1.0, miss * 1.5) if misses else 3 / jobs,
+        "miss_sets": sum(item["deadline_misses"] > 0 for item in own),
+        "miss_sets_ci_low": 0.0,
+        "miss_sets_ci_high": 1.0,
+        "alone_miss_ratio": 0.0,
+        "alone_miss_ci_low": 0.0,
+        "alone_miss_ci_high": 3 / jobs,
+        "miss_excess": miss,
+        "miss_excess_ci_low": miss * 0.6 - 3 / jobs,
+        "miss_excess_ci_high": min(1.0, miss * 1.5) if misses else 3 / jobs,
+        **_needed(slow),
         "miss_episodes": (misses + 2) // 3,
         "released": jobs,
         "overruns": misses // 4,
-        "rejected_share": rejected / (rejected + len(own)),
+        "left_out": 0,
         "sync_share_real": _mean(own, "sync_share_real"),
         "contended_ratio_real": _mean(own, "contended_ratio_real"),
         "overlap_real": _mean(own, "overlap_real"),
@@ -156,12 +172,23 @@ def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[st
     return values
 
 
+def _needed(slow: float) -> dict[str, float | None]:
+    """Deadlines that jobs need: the tail is longer than the mean, and its end is not known."""
+    found: dict[str, float | None] = {}
+    for side, mean in (("", slow), ("alone_", 1.0)):
+        for name, times in (("p99", 1.3), ("p999", 1.6)):
+            needed, column = mean * times, f"{side}deadline_needed_{name}"
+            high = needed * 1.2 if name == "p99" else None
+            found |= {column: needed, f"{column}_low": needed * 0.9, f"{column}_high": high}
+        found[f"{side}deadline_needed_all"] = mean * 1.8
+    return found
+
+
 def _undecided(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {"cores", "sync_share", "contended_ratio", "deadline_factor"}
+    kept = {"cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"}
     return {key: value if key in kept else None for key, value in row.items()} | {
         "task_sets": 0,
         "jobs": 0,
-        "rejected_share": 1.0,
     }
 
 
@@ -216,11 +243,11 @@ def _noise(floor: float | None) -> dict[str, Any]:
     if floor is None:
         return {}
     return {
-        "seconds": 6.0,
         "smallest_effect": floor,
-        "basis": "M = 1 flat in alpha within 1.2 % over 12 windows",
-        "cores": [{"core": 0, "cpu": 0, "lost_share": 0.017, "longest_gap_ns": 6_300_000}],
-        "controls": [],
+        "sets": 108,
+        "mean": 1.0,
+        "sd": 0.004,
+        "basis": "108 sets of the campaign that share no object",
     }
 
 

@@ -53,15 +53,13 @@ class Drawn:
     """A design without an executor: every set's figure is known beforehand.
 
     Attributes:
-        values: Point -> its figures, in order of rounds; NaN: no quiet attempt.
+        values: Point -> its figures, in order of rounds; NaN: it failed.
         below: What each figure is divided by: the releases of a set where its misses are drawn.
         asked: Runs that were wanted, in order.
     """
 
     spec: PrecisionSpec
     values: Mapping[Point, Sequence[float]]
-    resamples: int = 400
-    seed: int = 1
     below: float = 1.0
     asked: list[RunKey] = field(factory=list)
 
@@ -82,14 +80,7 @@ class Drawn:
         return self._gauge().estimate(key, samples)
 
     def _gauge(self) -> SummaryGauge:
-        """Of the tool; it takes runs apart by a calibration, and here are none."""
-        return SummaryGauge(
-            metric=self.spec.metric,
-            calibration=cast(Any, None),
-            tolerance=0.0,
-            seed=lambda key: self.seed,
-            resamples=self.resamples,
-        )
+        return SummaryGauge(metric=self.spec.metric)
 
     def interval(self, point: Point) -> Estimate:
         """What the summary says of the sets that were run."""

@@ -51,6 +51,6 @@ def made_up(
                             "deadline_miss_ratio": misses * random.uniform(0, 2),
                         },
                         at_ns=len(runs) * 10**9,
-                        yardstick_ps=1000.0,
+                        witness_ps=1000.0,
                     )
     return Side(name=name or f"side-{seed}", runs=runs)

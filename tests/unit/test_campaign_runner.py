@@ -221,4 +221,4 @@ def test_simulated_is_on_every_summary(tmp_path: Path) -> None:
 
     store = begin(tmp_path, SPEC)
     run(SPEC, store)
-    assert "simulated" in summarise(store, resamples=10).labels
+    assert "simulated" in summarise(store).labels

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadbeat.analysis.causes import has_split, part_figures, split_parts
-from deadbeat.analysis.metrics import job_columns, run_figures
+from deadbeat.analysis.figures import run_figures
+from deadbeat.analysis.metrics import job_columns
 from deadbeat.analysis.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

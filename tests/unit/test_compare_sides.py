@@ -17,7 +17,7 @@ from deadbeat.analysis.sides import (
     Cell,
     RunFigure,
     Side,
-    log_yardstick_shift,
+    log_witness_shift,
     pair_up,
 )
 from deadbeat.analysis.vocabulary import CAMPAIGNS
@@ -376,9 +376,9 @@ def test_what_is_no_number_is_missing(metric: str, value: float) -> None:
 def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> None:
     one, two = made_up(110), made_up(111)
     slow = attrs.evolve(
-        two, runs={key: attrs.evolve(run, yardstick_ps=1020.0) for key, run in two.runs.items()}
+        two, runs={key: attrs.evolve(run, witness_ps=1020.0) for key, run in two.runs.items()}
     )
-    assert log_yardstick_shift(one, slow) == pytest.approx(math.log(1.02))
+    assert log_witness_shift(one, slow) == pytest.approx(math.log(1.02))
     for metric, wider in (("delay_ratio", True), ("slowdown", False)):
         gates = [gate_of(one, other, [], metric).size for other in (two, slow)]
         assert gates[0] is not None and gates[1] is not None
@@ -392,7 +392,7 @@ def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> Non
 def test_a_host_in_another_state_rules_out_a_verdict_on_delay_ratios() -> None:
     one, two = made_up(112), made_up(113, effect=lambda cell: 0.2)
     slow = attrs.evolve(
-        two, runs={key: attrs.evolve(run, yardstick_ps=1050.0) for key, run in two.runs.items()}
+        two, runs={key: attrs.evolve(run, witness_ps=1050.0) for key, run in two.runs.items()}
     )
     slowdown, delay, _ = compare_sides(one, slow, options=OPTIONS).metrics
     assert slowdown.verdict == "worse"

@@ -8,7 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from machines import ARM_BOARD, CPU, RT_KERNEL, VIRTUAL_MACHINE, replaced
 
-from deadbeat.executors.environment import platform_from_environment, read_environment
+from deadbeat.executors.environment import (
+    core_kinds,
+    platform_from_environment,
+    read_environment,
+)
 from deadbeat.readiness.procfs import is_unknown, kernel_config, parse_cpu_list
 from deadbeat.targets import LocalTarget
 
@@ -117,6 +121,19 @@ def test_an_arm_board():
     assert found["topology"]["0"]["midr"] == "0x00000000410fd083"
     assert found["topology"]["0"]["caches"] == f"unknown: {CPU}/cpu0/cache cannot be read"
     assert is_unknown(found["cgroup"])
+
+
+def test_kinds_of_cores_are_told_by_what_the_machine_shows_of_them():
+    assert core_kinds(environment(VIRTUAL_MACHINE), [0, 1]) == (0, 0)
+    assert core_kinds(environment({}), [0, 1, 2]) == (0, 0, 0)  # all equal as far as is known
+    for name, text in (
+        ("cpu_capacity", "446\n"),
+        ("cpufreq/scaling_max_freq", "3600000\n"),
+        ("cache/index1/size", "512K\n"),
+        ("regs/identification/midr_el1", "0x410fd034\n"),
+    ):
+        other = replaced(VIRTUAL_MACHINE, {f"{CPU}/cpu1/{name}": text})
+        assert core_kinds(environment(other), [1, 0, 1]) == (0, 1, 0), name
 
 
 def test_a_realtime_kernel_with_control_groups_of_version_2():

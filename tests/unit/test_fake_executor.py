@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deadbeat.analysis.quiet import is_quiet
 from helpers.campaigns import example_catalog
 
-from deadbeat.analysis.quiet import is_quiet
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, Faults, parse_fake, simulate
 from deadbeat.model import jobs as j

@@ -177,7 +177,7 @@ def test_a_fixed_design_has_no_such_columns(tmp_path: Path) -> None:
 
     store = begin(tmp_path, tiny_spec())
     run(tiny_spec(), store)
-    rows = summarise(store, resamples=10).rows
+    rows = summarise(store).rows
     assert {(row["half_width"], row["stopped"]) for row in rows} == {(None, None)}
     assert store.load_precision() is None
 
@@ -287,7 +287,7 @@ def test_a_group_of_a_stress_campaign_stops_when_it_is_known(tmp_path: Path) -> 
         "mode": "stress",
         "preset": "quick",
         "precision": asked,
-        "run": {"seconds": 0.1, "solo_seconds": 0.2},
+        "run": {"seconds": 0.1},
         "tasks": {"deadline_factor": "5,10"},
         "stress": {"cores": "2", "critical_cores": "0,1"},
     }

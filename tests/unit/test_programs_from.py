@@ -123,7 +123,7 @@ def test_summary_and_findings_say_whose_programs_ran_where(tmp_path: Path) -> No
     source = original(tmp_path)
     spec, store = borrow(tmp_path, source)
     run(spec, store, executor=ELSEWHERE, source=source)
-    summary = summarise(store, resamples=10)
+    summary = summarise(store)
     assert summary.meta["platform"]["name"] == "elsewhere"
     assert summary.meta["origin"]["from"] == "tiny"
     assert summary.meta["origin"]["original_platform"]["name"] == "simulated"
@@ -131,14 +131,14 @@ def test_summary_and_findings_say_whose_programs_ran_where(tmp_path: Path) -> No
     ids = [finding.id for finding in summary.findings]
     assert "foreign-costs" in ids and "calibration" not in ids
     assert state_of(store.path).programs_from == "tiny"
-    assert summarise(source, resamples=10).meta["origin"] is None
+    assert summarise(source).meta["origin"] is None
 
 
 def test_the_same_hardware_makes_no_foreign_costs(tmp_path: Path) -> None:
     source = original(tmp_path)
     spec, store = borrow(tmp_path, source, FakeExecutor())
     run(spec, store, executor=FakeExecutor(), source=source)
-    summary = summarise(store, resamples=10)
+    summary = summarise(store)
     assert summary.labels == ("simulated",)
     assert "foreign-programs" in [finding.id for finding in summary.findings]
     assert essence(store)["jobs"] == essence(source)["jobs"]

@@ -55,9 +55,7 @@ def test_a_missing_point_stays_empty_between_known_neighbours():
     ("row", "state"),
     [
         (None, "not measured"),
-        ({"slowdown_mean": None, "task_sets": 0, "rejected_share": None}, "not measured"),
-        ({"slowdown_mean": None, "task_sets": 0, "rejected_share": 1.0}, "undecided"),
-        ({"slowdown_mean": None, "task_sets": 2, "rejected_share": 0.0}, "undecided"),
+        ({"slowdown_mean": None, "task_sets": 0}, "undecided"),
         ({"slowdown_mean": math.nan, "task_sets": 2}, "undecided"),
         ({"slowdown_mean": 1.0, "task_sets": 2}, "measured"),
     ],

@@ -43,7 +43,7 @@ def test_points_without_a_single_value_have_no_answer():
     empty = campaign(row(1, 0.0, 0.0) | nothing)
     assert headline(empty).sentence == "No run is stored: nothing is decided."
     noisy = evolve(empty, meta={"failed": {"m001": {"reason": "no quiet attempt in 3"}}})
-    assert headline(noisy).sentence == "No task set has a quiet result: nothing is decided."
+    assert headline(noisy).sentence == "No task set has a result: nothing is decided."
     assert headline(campaign(row(1, 0.0, 0.0))).sentence.startswith("No deadline was missed")
 
 

@@ -148,7 +148,7 @@ def test_the_words_of_the_page(demo):
         "smallest effect visible here: 1.2 %",
         "The hypervisor took 1.9 % of the time of core 1.",
         "What to do: Leave one core out",
-        "Rejected, undecided, not measured",
+        "Undecided, not measured",
         "mutex_ceiling/1",
         "changed by +12",
     ):

@@ -16,14 +16,19 @@ def task_set(slowdown: float | None, misses: int, released: int = 100) -> dict[s
         "delay_ratio_mean": slowdown,
         "deadline_misses": misses,
         "released": released,
+        "alone_misses": 1,
+        "alone_released": 50,
         "jobs": released,
+        "left_out": 0,
+        "cost_half_width": None,
         "miss_episodes": misses,
         "overruns": 0,
         "response_ratio_mean": slowdown,
         "sync_share_real": 0.5,
         "contended_ratio_real": None,
         "overlap_real": None,
-        **dict.fromkeys(PART_COLUMNS),
+        "compute_ratio": slowdown and 1.1,
+        **dict.fromkeys(("slowdown_calm", "slowdown_rough", *PART_COLUMNS)),
     }
 
 
@@ -31,7 +36,7 @@ EXAMPLE = [task_set(1.0, 0), task_set(1.1, 0), task_set(1.2, 5), task_set(2.0, 2
 
 
 def test_the_worked_example_of_a_group() -> None:
-    row = group_row(EXAMPLE, seed=1, resamples=200)
+    row = group_row(EXAMPLE)
     expected = {
         "task_sets": 4,
         "slowdown_mean": 1.325,
@@ -45,34 +50,52 @@ def test_the_worked_example_of_a_group() -> None:
         "deadline_miss_p50_nonzero": 0.125,
         "deadline_miss_p95_nonzero": 0.1925,
         "released": 400,
+        "alone_miss_ratio": 0.02,
+        "miss_excess": 0.0425,
+        "compute_ratio": 1.1,
         "miss_episodes": 25,
     }
     assert {key: row[key] for key in expected} == pytest.approx(expected, abs=5e-4)
     assert row["contended_ratio_real"] is None
 
 
-def test_intervals_resample_sets() -> None:
-    many = group_row(EXAMPLE * 10, seed=1, resamples=500)
-    few = group_row(EXAMPLE, seed=1, resamples=500)
+def test_intervals_are_over_sets() -> None:
+    many = group_row(EXAMPLE * 10)
+    few = group_row(EXAMPLE)
     assert many["slowdown_mean"] == pytest.approx(few["slowdown_mean"])
     assert few["slowdown_ci_low"] < many["slowdown_ci_low"] < 1.325
     assert 1.325 < many["slowdown_ci_high"] < few["slowdown_ci_high"]
 
 
-def test_a_group_without_a_quiet_set_says_nothing() -> None:
-    row = group_row([], seed=1, resamples=50)
+def test_the_excess_of_misses_has_the_arms_of_both_sides() -> None:
+    row = group_row(EXAMPLE)
+    # Alone all sets are alike: the arms are those of the misses together.
+    assert (row["alone_miss_ci_low"], row["alone_miss_ci_high"]) == (0.02, 0.02)
+    assert row["miss_excess_ci_low"] == pytest.approx(row["deadline_miss_ci_low"] - 0.02)
+    assert row["miss_excess_ci_high"] == pytest.approx(row["deadline_miss_ci_high"] - 0.02)
+
+
+def test_a_delay_ratio_is_known_no_better_than_its_costs() -> None:
+    row = group_row([item | {"cost_half_width": 0.5} for item in EXAMPLE * 100])
+    plain = group_row(EXAMPLE * 100)
+    assert row["delay_ratio_ci_high"] > 1.325 * 1.5 > plain["delay_ratio_ci_high"]
+    assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
+
+
+def test_a_group_without_a_set_says_nothing() -> None:
+    row = group_row([])
     assert row.pop("task_sets") == 0
     assert set(row.values()) == {None}
 
 
 def test_sets_without_a_miss_leave_no_quantile_of_misses() -> None:
-    row = group_row(EXAMPLE[:2], seed=1, resamples=50)
+    row = group_row(EXAMPLE[:2])
     assert row["miss_set_share"] == row["deadline_miss_ratio"] == 0
     assert row["deadline_miss_p50_nonzero"] is None
     assert row["miss_set_share_ci_high"] > 0.5
 
 
 def test_what_was_not_measured_is_no_value() -> None:
-    row = group_row([*EXAMPLE, task_set(None, 0, released=0)], seed=1, resamples=50)
+    row = group_row([*EXAMPLE, task_set(None, 0, released=0)])
     assert row["slowdown_mean"] == pytest.approx(1.325)
     assert row["miss_set_share"] == 0.5

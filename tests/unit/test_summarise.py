@@ -26,6 +26,7 @@ from helpers.runs import (
 )
 
 import deadbeat
+from deadbeat.analysis.point import Pooled, point_row
 from deadbeat.analysis.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
@@ -45,7 +46,8 @@ def run(span: int, *, misses: int = 0, flags: int = j.RUN_REALTIME) -> JobTable:
     for task in range(2):
         together = [ran(1000 * i, 1000 * i, 1000 * i + span) for i in range(4 - misses)]
         together += [skip(1000 * (4 - misses + i)) for i in range(misses)]
-        tables.append([*together, ran(9000, 9000, 9100, slot=1 + task)])
+        alone = 9000 + 1000 * task
+        tables.append([*together, ran(alone, alone, alone + 100, slot=1 + task)])
     tasks = [RunTask(core=0), RunTask(core=1)]
     return job_table(tasks, tables, slots=SLOTS, flags=flags)
 
@@ -61,10 +63,9 @@ def plan(con: bool = True) -> Any:
 
 @pytest.fixture
 def store(tmp_path: Path) -> CampaignStore:
-    """Two sets at one point (slowdowns 1.2 and 1.4), one at another, a third without quiet set."""
+    """Two sets at one point (slowdowns 1.2 and 1.4), one at another, a third without a run."""
     made = new_store(tmp_path / "demo")
     made.save_calibration(calibration())
-    made.save_noise({"smallest_effect": 0.01})
     keys = [key(replica=0), key(replica=1), key(contended_ratio=0), key(contended_ratio=500)]
     made.save_program(
         "b0", "", [(k, plan(k.point.contended_ratio_milli > 0)) for k in keys],
@@ -73,8 +74,6 @@ def store(tmp_path: Path) -> CampaignStore:
     made.commit_table(key(replica=0), run(120))
     made.commit_table(key(replica=1), run(140, misses=1))
     made.commit_table(key(contended_ratio=0), run(100))
-    made.reject_table(key(replica=1), run(300))
-    made.reject_table(key(contended_ratio=500), run(300))
     made.save_session(1, "before", {"time": "2026-01-01T00:00:00+00:00"})
     return made
 
@@ -110,17 +109,40 @@ def test_misses_pool_the_jobs(store: CampaignStore) -> None:
     assert 0 <= row["deadline_miss_ci_low"] < 2 / 16 < row["deadline_miss_ci_high"] <= 1
 
 
+def test_sets_that_miss_are_counted_apart(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert row["miss_sets"] == 1
+    # Clopper and Pearson: one of two.
+    ends = (row["miss_sets_ci_low"], row["miss_sets_ci_high"])
+    assert ends == pytest.approx((0.0126, 0.9874), abs=1e-4)
+
+
+def test_misses_alone_are_the_hosts_floor(store: CampaignStore) -> None:
+    row = row_of(store, 1.0)
+    assert row["alone_miss_ratio"] == 0.0
+    # Two sets of one round each.
+    assert row["alone_miss_ci_high"] == pytest.approx(1 - 0.05**0.5)
+    assert row["miss_excess"] == pytest.approx(2 / 16)
+    assert row["miss_excess_ci_low"] < 0 < row["miss_excess"] < row["miss_excess_ci_high"]
+
+
+def test_needed_deadlines_are_multiples_of_c(store: CampaignStore) -> None:
+    # Two of sixteen jobs never ran: no deadline is long enough for all but one in a hundred.
+    row = row_of(store, 1.0)
+    assert row["deadline_needed_p99"] is row["deadline_needed_all"] is None
+    assert row["deadline_needed_p99_low"] == pytest.approx(1.2)
+    assert row["deadline_needed_p99_high"] is None
+    none = row_of(store, 0.0)
+    assert none["deadline_needed_p999"] == none["deadline_needed_all"] == pytest.approx(1.0)
+    assert none["deadline_needed_p999_high"] is None
+    assert none["alone_deadline_needed_p99"] == pytest.approx(1.0)
+
+
 def test_intervals_hold_their_means_and_know_how_few_sets_there_are(store: CampaignStore) -> None:
     row = row_of(store, 1.0)
     assert row["slowdown_ci_low"] < 1.2
     assert row["slowdown_ci_high"] > 1.4
     assert row["delay_ratio_ci_low"] < row["delay_ratio_mean"] < row["delay_ratio_ci_high"]
-
-
-def test_rejected_attempts_are_a_share_and_nothing_else(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
-    assert row["rejected_share"] == pytest.approx(1 / 3)
-    assert row["delay_ratio_max"] < 2
 
 
 def test_realised_axes_and_overlap_come_from_the_plan(store: CampaignStore) -> None:
@@ -131,20 +153,82 @@ def test_realised_axes_and_overlap_come_from_the_plan(store: CampaignStore) -> N
     assert row_of(store, 0.0)["overlap_real"] is None
 
 
-def test_one_set_has_no_interval_but_a_bound_on_its_misses(store: CampaignStore) -> None:
-    row = row_of(store, 0.0)
-    assert row["task_sets"] == 1
-    assert row["slowdown_ci_low"] is row["slowdown_ci_high"] is None
-    assert row["delay_ratio_ci_low"] is None
-    assert row["deadline_miss_ratio"] == 0.0
-    assert (row["deadline_miss_ci_low"], row["deadline_miss_ci_high"]) == (0.0, 0.95)
+def in_rounds(slots: int = 4) -> JobTable:
+    """Two tasks, ``slots`` rounds; together they take 110, 120, ... and 100 alone."""
+    table, jobs = [], []
+    for number in range(slots):
+        table += [Slot(round=number), Slot(round=number, solo=0), Slot(round=number, solo=1)]
+    for task in range(2):
+        own = []
+        for number in range(slots):
+            at = 3000 * number
+            own += [
+                ran(at, at, at + 110 + 10 * number, slot=3 * number),
+                ran(at + 1000, at + 1000, at + 1100, slot=3 * number + 1 + task),
+            ]
+        jobs.append(own)
+    return job_table([RunTask(core=0), RunTask(core=1)], jobs, slots=table)
 
 
-def test_a_point_without_quiet_set_is_undecided(store: CampaignStore) -> None:
+def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    store.commit_table(key(), in_rounds())
+    (row,) = summarise(store).rows
+    assert (row["task_sets"], row["slowdown_ci_basis"]) == (1, "rounds")
+    # Of 1.1, 1.2, 1.3 and 1.4 that of the mean: t(3) 0.129 / 2.
+    assert row["slowdown_mean"] == pytest.approx(1.25)
+    assert row["slowdown_ci_high"] == pytest.approx(1.25 + 3.1824 * 0.1290994 / 2, rel=1e-4)
+    assert row["delay_ratio_ci_basis"] == "rounds"
+    assert row["delay_ratio_ci_low"] == pytest.approx(1.25 - 3.1824 * 0.1290994 / 2, rel=1e-4)
+    assert (row["deadline_miss_ratio"], row["deadline_miss_ci_low"]) == (0.0, 0.0)
+    assert row["deadline_miss_ci_high"] == pytest.approx(1 - 0.05**0.25)
+    assert (row["miss_sets"], row["miss_sets_ci_high"]) == (0, pytest.approx(0.95))
+
+
+def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -> None:
+    sets = [row | {"cost_half_width": 0.5} for row in summarise(store).sets[1:]]
+    row, plain = point_row(key().point, sets, Pooled()), row_of(store, 1.0)
+    arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
+    assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
+    assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
+
+
+def test_several_sets_have_the_interval_over_sets(store: CampaignStore) -> None:
+    assert row_of(store, 1.0)["slowdown_ci_basis"] == "sets"
+    # One round says nothing of its error.
+    one = row_of(store, 0.0)
+    assert one["slowdown_ci_low"] is one["slowdown_ci_basis"] is None
+
+
+def test_a_point_without_a_run_is_undecided(store: CampaignStore) -> None:
     row = row_of(store, 0.5)
-    assert (row["task_sets"], row["jobs"], row["rejected_share"]) == (0, 0, 1.0)
-    known = {"cores", "sync_share", "contended_ratio", "task_sets", "jobs", "rejected_share"}
+    assert (row["task_sets"], row["jobs"]) == (0, 0)
+    known = {"cores", "sync_share", "contended_ratio", "task_sets", "jobs"}
     assert all(row[column] is None for column in SUMMARY_COLUMNS if column not in known)
+
+
+def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    for replica, span in enumerate((99, 101, 103)):
+        store.commit_table(key(contended_ratio=0, replica=replica), run(span))
+    assert summarise(store).noise_floor["sets"] == 3
+    alone = [ran(0, 0, 101), ran(9000, 9000, 9100, slot=1)]
+    store.commit_table(key(cores=1, replica=0), job_table([RunTask()], [alone], slots=SLOTS[:2]))
+    # Two tasks on one core preempt one another: no slowdown of theirs is noise.
+    store.commit_table(key(cores=1, replica=1), run(400))
+    store.commit_table(key(replica=0), run(300))
+    found = summarise(store).noise_floor
+    assert (found["sets"], found["mean"]) == (4, pytest.approx(1.01))
+    assert found["sd"] == pytest.approx(np.std([0.99, 1.01, 1.03, 1.01], ddof=1))
+    # Points have 2, 3 and 1 sets.
+    reach = 3.1824 * found["sd"] * (1 / 2 + 1 / 4) ** 0.5
+    assert found["smallest_effect"] == pytest.approx(0.01 + reach, rel=1e-4)
+
+
+def test_few_sets_without_an_effect_leave_the_smallest_one_undecided(store: CampaignStore) -> None:
+    found = summarise(store).noise_floor
+    assert (found["smallest_effect"], found["sets"]) == (None, 1)
+    assert "noise-floor-undecided" in {finding.id for finding in summarise(store).findings}
 
 
 def test_sets_are_reported_one_by_one(store: CampaignStore) -> None:
@@ -153,7 +237,7 @@ def test_sets_are_reported_one_by_one(store: CampaignStore) -> None:
     assert all(tuple(item) == SET_COLUMNS for item in sets)
     last = sets[-1]
     assert (last["key"], last["replica"], last["seed"]) == (key(replica=1).text, 1, 77)
-    assert (last["rejected"], last["deadline_misses"], last["skipped"]) == (1, 2, 2)
+    assert (last["left_out"], last["deadline_misses"], last["skipped"]) == (0, 2, 2)
     assert (store.path / last["file"]).is_file()
 
 
@@ -241,11 +325,11 @@ def test_summary_csv_has_the_columns_of_the_issue_and_nothing_for_none(
     lines = (store.path / "summary.csv").read_text().splitlines()
     assert lines[0] == ",".join(SUMMARY_COLUMNS)
     assert lines[0].startswith(
-        "cores,sync_share,contended_ratio,deadline_factor,task_sets,jobs,delay_ratio_mean,"
+        "cores,sync_share,contended_ratio,deadline_factor,tasks_per_core,task_sets,jobs,"
     )
     undecided = lines[2].split(",")
-    assert undecided[:6] == ["2", "0.5", "0.5", "", "0", "0"]
-    assert undecided[6] == undecided[-1] == ""
+    assert undecided[:7] == ["2", "0.5", "0.5", "", "", "0", "0"]
+    assert undecided[7] == undecided[-1] == ""
     assert all(len(line.split(",")) == len(SUMMARY_COLUMNS) for line in lines)
 
 
@@ -268,7 +352,7 @@ def test_summary_json_is_plain_json_with_a_format(store: CampaignStore) -> None:
     write_summary(store, summarise(store))
     plain = json.loads((store.path / "summary.json").read_text())
     assert plain["format"] == FORMAT
-    assert plain["noise_floor"] == {"smallest_effect": 0.01}
+    assert plain["noise_floor"]["smallest_effect"] is None
     assert plain["meta"]["created_at"] == "2026-01-01T00:00:00+00:00"
     assert {"id", "severity", "message", "cure", "where"} == set(plain["findings"][0])
 

@@ -6,8 +6,9 @@ import attrs
 from helpers.runs import Job, RunTask, Slot, job_table, ran, skip
 from helpers.sides import made_up
 
-from deadbeat.analysis.compare import starved_tasks
 from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.analysis.figures import run_figures
+from deadbeat.analysis.metrics import job_columns
 from deadbeat.analysis.sides import Cell, RunFigure, Side
 from deadbeat.model.comparison import Comparison
 
@@ -119,7 +120,7 @@ def test_tasks_without_a_finished_job_are_counted() -> None:
         [skip(0, counted=False)],
     ]
     table = job_table([RunTask()] * 4, jobs, slots=(Slot(), Slot(solo=2)))
-    assert starved_tasks(table) == 1
+    assert run_figures(table, job_columns(table)).set_figures["starved_tasks"] == 1
 
 
 def test_runs_without_such_figures_are_compared_all_the_same() -> None:

@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 
 from deadbeat.catalog import Catalog
-from deadbeat.model.calibration import Calibration
+from deadbeat.model.calibration import Calibration, ParallelRatio
 from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.model.tasks import Access, Kind, TaskSet
@@ -341,6 +341,23 @@ def test_a_class_without_parallel_form_is_used_only_alone_and_contended():
     assert [(r.fragment, r.core) for r in only.resources] == [("mutex", None)]
     with pytest.raises(SynthesisError, match="0 SY fragments"):
         synthesiser.synthesise(parameters(1, "1/2", fragments=("mutex",)), 1)
+
+
+def _classes_at(calibration, *, cores):
+    synthesiser = Synthesiser(CATALOG, calibration)
+    asked = parameters("1/2", cores=cores, tasks=cores)
+    return {name for seed in seeds(60) for name in sy_classes(synthesiser.synthesise(asked, seed))}
+
+
+def test_every_number_of_cores_draws_from_the_same_classes():
+    measured = ParallelRatio(ratio=1.4, low=1.2, high=1.6, rounds=60)
+    noisy = ParallelRatio(ratio=1.4, low=0.9, high=1.9, rounds=60)
+    alone, noise = "mutex", "event_fd"
+    calibration = evolve(CALIBRATION, parallel_ratio={alone: measured, noise: noisy})
+    one, two = (_classes_at(calibration, cores=cores) for cores in (1, 2))
+    assert one == two
+    assert alone not in one and noise in one
+    assert one | {alone} == _classes_at(CALIBRATION, cores=2)
 
 
 def test_named_fragments_restrict_their_kind():

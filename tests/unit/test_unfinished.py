@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
@@ -10,7 +9,7 @@ from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 from deadbeat.analysis.blame import Run
 from deadbeat.analysis.late import Worst
 from deadbeat.analysis.unfinished import blame_late
-from deadbeat.executors.events import Lateness, extract, without_off, worst_jobs
+from deadbeat.executors.events import Lateness, extract, worst_jobs
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
@@ -144,7 +143,7 @@ def test_a_job_that_was_started_and_nothing_before_it_accuse_nobody() -> None:
     assert {one.cause for one in (started, alone)} == {"unknown"}
     assert {one.holder for one in (started, alone)} == {""}
     assert started.parts_ns == alone.parts_ns == {}
-    assert "not finished when its window ended" in started.evidence
+    assert "not finished when its slot ended" in started.evidence
     assert "no job of its task before them" in alone.evidence
 
 
@@ -152,7 +151,7 @@ def test_behind_a_job_that_never_finished() -> None:
     found = blamed(table_of(Job(release=0, start=5, finish=None), skip(1000)), which=1)
     assert (found.cause, found.response_ns) == ("core held", 9000)
     assert "1 release skipped" in found.evidence
-    assert "when its window ended" in found.evidence
+    assert "when its slot ended" in found.evidence
 
 
 # --- who asks for them
@@ -188,14 +187,3 @@ def test_the_events_of_a_row_are_those_of_what_it_stood_behind() -> None:
     assert [e.at_ns // 1000 for e in trace.jobs[0].events] == [5_100, 9_040]
     table.jobs["flags"][0] &= ~np.uint32(j.JOB_COUNTED)
     assert [one.job for one in extract(table, text, {5: 0}, count=2).jobs] == [0, 5]
-
-
-def test_jobs_beside_which_the_host_was_off_do_not_count() -> None:
-    slots = (SLOT, Slot(start=10_000, end=20_000))
-    table = table_of(ran(0, 0, 5000), ran(10_000, 10_000, 10_900, slot=1), slots=slots)
-    assert without_off(table) is table
-    off = table.slots.copy()
-    off["flags"][0] = j.WINDOW_OFF
-    marked = attrs.evolve(table, slots=off)
-    assert [late.job for late in worst_jobs(without_off(marked), 5)] == [1]
-    assert [late.job for late in worst_jobs(marked, 5)] == [0, 1]

@@ -1,5 +1,5 @@
 /*
- * The file a calibration writes, version 1: header, entries, samples, parallel rows, crc32.
+ * The file a calibration writes, version 2: header, entries, samples, parallel rows, crc32.
  * Its numpy twin is in src/deadbeat/executors/calibration.py.
  */
 #ifndef DEADBEAT_SAMPLES_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define DB_SAMPLES_MAGIC "DBCALS\r\n"
-#define DB_SAMPLES_VERSION 1
+#define DB_SAMPLES_VERSION 2
 
 struct db_samples_header {
     char magic[8];
@@ -52,6 +52,9 @@ struct db_parallel_row {
     uint16_t together;  /* 0: alone; of a cache-line row: the other core */
     int64_t block_ns;   /* of a cache-line row: one round trip, ps */
     int64_t control_ns; /* pure computation right after it, the same way: what the host does */
+    uint32_t
+        overlap_ppm; /* together: share of either block in which the other cores worked, mean over them */
+    uint32_t reserved;
 };
 
 /* Parallel rows with this entry are round trips of a cache line between two cores. */
@@ -60,6 +63,6 @@ struct db_parallel_row {
 _Static_assert(sizeof(struct db_samples_header) == 64, "samples header is 64 bytes");
 _Static_assert(sizeof(struct db_entry_row) == 24, "entry row is 24 bytes");
 _Static_assert(sizeof(struct db_sample_row) == 56, "sample row is 56 bytes");
-_Static_assert(sizeof(struct db_parallel_row) == 24, "parallel row is 24 bytes");
+_Static_assert(sizeof(struct db_parallel_row) == 32, "parallel row is 32 bytes");
 
 #endif

@@ -147,7 +147,7 @@ def pool_to_plain(pool: Pool) -> dict[str, Any]:
                     *(_rounded(run.values.get(metric)) for metric in pool.metrics),
                     # To the microsecond: only the order matters.
                     None if run.at_ns is None else run.at_ns // 1000,
-                    run.yardstick_ps,
+                    run.witness_ps,
                     *_hidden(run, pool.metrics),
                 ]
                 for key, run in sorted(side.runs.items())
@@ -195,14 +195,14 @@ def _runs(
     found = {}
     count = len(metrics)
     for key, row in rows.items():
-        values, (at_us, yardstick_ps, *cut) = row[:count], row[count:]
+        values, (at_us, witness_ps, *cut) = row[:count], row[count:]
         *place, block = places[key]
         found[key] = RunFigure(
             cell=Cell(*place),
             block=block,
             values=dict(zip(metrics, values, strict=True)),
             at_ns=None if at_us is None else at_us * 1000,
-            yardstick_ps=yardstick_ps,
+            witness_ps=witness_ps,
             # Pools of campaigns, and of before this was kept, have none.
             hidden=dict(zip(metrics, cut[0], strict=True)) if cut else {},
         )

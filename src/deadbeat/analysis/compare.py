@@ -23,17 +23,15 @@ from deadbeat.analysis.identity import (
     require_runs,
     unfinished,
 )
-from deadbeat.analysis.sides import Cell, RunFigure, Side, log_yardstick_shift
+from deadbeat.analysis.sides import Cell, RunFigure, Side, log_witness_shift
 from deadbeat.analysis.standing import standing_of
 from deadbeat.analysis.summarise import factor_at
 from deadbeat.analysis.view import CampaignView
 from deadbeat.analysis.vocabulary import CAMPAIGNS
 from deadbeat.campaign.plan import group_of
 from deadbeat.campaign.spec import read_spec
-from deadbeat.model import jobs as j
 from deadbeat.model.comparison import Comparison, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Finding, Point, RunKey
 from deadbeat.store.keys import parse_run_key
 
@@ -47,7 +45,7 @@ _COLUMNS = {
     "delay_ratio": "delay_ratio_mean",
     "deadline_miss_ratio": "deadline_miss_ratio",
 }
-#: Yardsticks further apart than this are worth a word.
+#: Witnesses further apart than this are worth a word.
 _SHIFT_TOLD = 0.005
 
 
@@ -223,16 +221,14 @@ def side_of(view: CampaignView) -> Side:
     runs = {}
     for text, row in rows.items():
         key = parse_run_key(text)
-        table = view.store.table(key)
-        at_ns, yardstick_ps = _host(table)
         runs[text] = RunFigure(
             cell=cells[key],
             block=_block(row, key),
             values={metric: row.get(column) for metric, column in _COLUMNS.items()},
-            at_ns=at_ns,
-            yardstick_ps=yardstick_ps,
+            at_ns=row["began_ns"],
+            witness_ps=row["witness_ps"],
             lost=1 - row["jobs"] / row["released"] if row["released"] else None,
-            starved=starved_tasks(table),
+            starved=row["starved_tasks"],
         )
     return Side(name=name_of(view), runs=runs)
 
@@ -267,23 +263,8 @@ def _block(row: Mapping[str, Any], key: RunKey) -> str:
     """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
     if row.get("group"):
         return f"{key.replica}"
-    return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}"
-
-
-def _host(table: JobTable) -> tuple[int | None, float | None]:
-    """When a run began, and the median of its yardsticks."""
-    at_ns = int(table.header["epoch_realtime_ns"])
-    probes = table.probes[table.probes["kind"] == j.PROBE_YARDSTICK]
-    return at_ns or None, float(np.median(probes["value_ps"])) if len(probes) else None
-
-
-def starved_tasks(table: JobTable) -> int:
-    """Tasks that were released together with the others but of which no counted job finished."""
-    flags = table.jobs["flags"]
-    chosen = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
-    finished = chosen & (flags & j.JOB_FINISHED != 0)
-    released, done = (np.unique(table.jobs["task"][which]) for which in (chosen, finished))
-    return len(released) - len(done)
+    loaded = f"/{key.point.per_core}" if key.point.per_core else ""
+    return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
 
 
 # -- what the reader must know
@@ -331,12 +312,12 @@ def _of_comparison(
     where = comparison.other
     if again and not options.simulated:
         yield no_repeat(options, where=where, cure=f"{again}, then --aa NAME")
-    shift = log_yardstick_shift(side, other)
+    shift = log_witness_shift(side, other)
     if shift is not None and abs(shift) > _SHIFT_TOLD and options.same_machine:
         yield Finding(
             id="host-state-differs",
             severity="warning",
-            message=f"the host's yardstick took {effect_text('delay_ratio', np.expm1(shift))} in"
+            message=f"pure computation alone took {effect_text('delay_ratio', np.expm1(shift))} in"
             f" {where}: delay ratios move with it, slowdowns do not",
             cure="repeat both close together in time, or rely on the slowdown",
             where=where,

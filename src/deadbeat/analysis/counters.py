@@ -58,7 +58,7 @@ def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int,
     started = flags & j.JOB_STARTED != 0
     np.add.at(count, (table.jobs["task"][started], table.jobs["slot"][started]), 1)
     counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
-    # A slot off the quiet mode has no counted job, and its events are no more to be trusted.
+    # A slot whose jobs are all left out has no counted job, and its events are of a straggler too.
     looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["slot"][counted]))
     count[:, ~looked_at] = 0
     if tasks is not None:

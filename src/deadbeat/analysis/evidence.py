@@ -25,11 +25,11 @@ class Evidence:
         sessions: Environments before and after each invocation.
         rows, sets: Of the summary.
         failed: Runs that failed, and why.
-        rejected_share: Share of the windows that met a host off its quiet mode; None: none ran.
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
-        noise: The noise floor; empty if not measured.
+        noise: What shows without an effect (`point.noise_floor`).
         mode: ``profile`` or ``stress``.
         overloaded: Runs whose task sets ask more of a core than it has.
+        long_slots: Those of them that kept their slots long (policy late).
         origin: Whose programs were run; None: the campaign's own.
     """
 
@@ -38,11 +38,11 @@ class Evidence:
     rows: Sequence[Mapping[str, Any]]
     sets: Sequence[Mapping[str, Any]]
     failed: Mapping[RunKey, Mapping[str, Any]]
-    rejected_share: float | None
     solo_cost_ratios: Mapping[RunKey, NDArray[np.float64]]
     noise: Mapping[str, Any]
     mode: str = "profile"
     overloaded: Sequence[RunKey] = ()
+    long_slots: Sequence[RunKey] = ()
     origin: Origin | None = None
 
     @property

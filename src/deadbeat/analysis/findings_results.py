@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from deadbeat.analysis.evidence import Evidence
-from deadbeat.analysis.finding_checks import COST_TOLERANCE, results
-from deadbeat.campaign.runner import NEVER_QUIET
+from deadbeat.analysis.finding_checks import results
+from deadbeat.analysis.point import NULL_SETS_MIN
+from deadbeat.executors.tables import LONG_PERIODS
 from deadbeat.model.results import Finding
 
-REJECTED_SHARE_MAX = 0.2
+#: Share of left-out jobs from which on their number is worth a word.
+LEFT_OUT_SHARE = 0.03
+#: A host that is busy makes tasks alone slower than C by up to this much.
+ALONE_TOLERANCE = 0.25
 #: Fewer sets than this give an interval that mostly says how few they are.
 SETS_MIN = 5
 #: Five of so many sets lie beyond the 95 % quantile.
@@ -54,45 +57,8 @@ def _policy(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _rejected(evidence: Evidence) -> Iterator[Finding]:
-    share = evidence.rejected_share or 0.0
-    points = [r for r in evidence.rows if (r["rejected_share"] or 0.0) > REJECTED_SHARE_MAX]
-    if share > REJECTED_SHARE_MAX:
-        yield Finding(
-            id="rejected",
-            severity="serious" if share > 0.5 else "warning",
-            message=f"{100 * share:.0f} % of the measuring windows met a host off its quiet mode"
-            " and were left out",
-            cure="quieten the machine; what remains is the quiet part of its time only",
-        )
-    elif points:
-        yield Finding(
-            id="rejected",
-            severity="info",
-            message=f"at {len(points)} of {len(evidence.rows)} {evidence.places} more than"
-            f" {100 * REJECTED_SHARE_MAX:.0f} % of the windows were left out (host not quiet)",
-        )
-
-
-def is_never_quiet(reason: str) -> bool:
-    """Whether a run has no result because of the host alone (the words are the campaign's)."""
-    return reason.startswith(NEVER_QUIET)
-
-
-@results
 def _failed(evidence: Evidence) -> Iterator[Finding]:
-    never_quiet = {
-        key for key, entry in evidence.failed.items() if is_never_quiet(str(entry.get("reason")))
-    }
-    if never_quiet:
-        yield Finding(
-            id="never-quiet",
-            severity="warning",
-            message=f"{len(never_quiet)} task set{'s have' if len(never_quiet) > 1 else ' has'} no"
-            " result: the host was not quiet for long enough beside them",
-            cure="measure them again at a quieter time with --retry-failed",
-        )
-    if broken := sorted(evidence.failed.keys() - never_quiet):
+    if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
         yield Finding(
             id="failed-runs",
@@ -105,13 +71,31 @@ def _failed(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
+def _left_out(evidence: Evidence) -> Iterator[Finding]:
+    """Jobs that a job of an earlier slot overlaps do not count."""
+    left_out, counted = (
+        sum(row[column] for row in evidence.sets for column in columns)
+        for columns in (("left_out",), ("released", "alone_released"))
+    )
+    if left_out > LEFT_OUT_SHARE * (left_out + counted):
+        worst = max(evidence.sets, key=lambda row: int(row["left_out"]))
+        yield Finding(
+            id="left-out",
+            severity="warning",
+            message=f"{100 * left_out / (left_out + counted):.0f} % of the jobs do not count: jobs"
+            " of earlier slots still ran beside them",
+            cure="a larger --deadline-factor, or longer slots (--slot-periods)",
+            where=str(worst["key"]),
+        )
+
+
+@results
 def _few_sets(evidence: Evidence) -> Iterator[Finding]:
     counts = [int(row["task_sets"]) for row in evidence.rows]
     undecided = sum(count == 0 for count in counts)
     single = sum(count == 1 for count in counts)
     few = sum(2 <= count < SETS_MIN for count in counts)
-    tried = evidence.sets or evidence.failed or evidence.rejected_share
-    if undecided and not tried:
+    if undecided and not (evidence.sets or evidence.failed):
         yield Finding(
             id="no-runs",
             severity="serious",
@@ -119,21 +103,19 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
             cure="repeat its command: it runs what is lacking",
         )
     elif undecided:
-        host = evidence.failed or evidence.rejected_share
-        quiet = "quiet " if host else ""
         yield Finding(
             id="undecided-points",
             severity="warning",
-            message=f"{_share(evidence, undecided)} no {quiet}task set: undecided",
-            cure="resume the campaign when the machine is quieter"
-            if host
-            else "repeat the campaign's command: it runs what is lacking",
+            message=f"{_share(evidence, undecided)} no task set: undecided",
+            cure="repeat the campaign's command: it runs what is lacking",
         )
     if single:
         yield Finding(
             id="single-set",
             severity="warning",
-            message=f"{_share(evidence, single, 'rest')} on one task set: no interval",
+            message=f"{_share(evidence, single, 'rest')} on one task set:"
+            f" {'its interval says' if single == 1 else 'their intervals say'} nothing of other"
+            " sets",
             cure=evidence.more_sets,
         )
     if few:
@@ -222,6 +204,21 @@ def _overloaded(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
+def _long_slots(evidence: Evidence) -> Iterator[Finding]:
+    """What is released late piles up within a slot: short slots would measure their own length."""
+    if evidence.long_slots:
+        yield Finding(
+            id="long-slots",
+            severity="info",
+            message=f"{len(evidence.long_slots)} of {len(evidence.sets)} task sets ask more of a"
+            f" core than it has under --overrun late: their slots last {LONG_PERIODS} periods, and"
+            " their misses grow with that length",
+            cure="a larger --deadline-factor, or --overrun skip",
+            where=evidence.long_slots[0].text,
+        )
+
+
+@results
 def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
     """On several critical cores, critical tasks slow each other down as well."""
     for row in evidence.rows:
@@ -241,23 +238,15 @@ def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:
         return  # the costs were measured elsewhere, see _foreign_programs
-    worst, worst_key, worst_task, off, known = 0.0, None, 0, 0, 0
-    for key, ratios in evidence.solo_cost_ratios.items():
-        deviations = np.where(np.isnan(ratios), 0.0, ratios - 1)
-        known += int((~np.isnan(ratios)).sum())
-        off += int((np.abs(deviations) > COST_TOLERANCE).sum())
-        if len(deviations) and np.abs(deviations).max() > abs(worst):
-            worst_task = int(np.abs(deviations).argmax())
-            worst, worst_key = float(deviations[worst_task]), key
-    if off and worst_key is not None:
+    ratios = np.concatenate([np.empty(0), *evidence.solo_cost_ratios.values()])
+    off = float(np.median(ratios[~np.isnan(ratios)]) - 1) if not np.isnan(ratios).all() else 0.0
+    if abs(off) > ALONE_TOLERANCE:
         yield Finding(
             id="calibration",
-            severity="warning" if off > known / 10 else "info",
-            message=f"{off} of {known} tasks run alone took more than"
-            f" {100 * COST_TOLERANCE:.0f} % more or less than their C; worst: task {worst_task} of"
-            f" {worst_key.text}, {100 * worst:+.1f} %",
+            severity="warning",
+            message=f"tasks run alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
+            " than their C (median): delay ratios are off by as much",
             cure="calibrate again; read the slowdown, which does not depend on calibration",
-            where=worst_key.text,
         )
 
 
@@ -271,7 +260,7 @@ def _no_solo(evidence: Evidence) -> Iterator[Finding]:
             severity="warning",
             message=f"{tasks} tasks of {len(rows)} task sets have no solo job:"
             " they are left out of the slowdown",
-            cure="lengthen the solo windows",
+            cure="lengthen the runs: --seconds",
             where=str(rows[0]["key"]),
         )
 
@@ -290,40 +279,11 @@ def _plan_missing(evidence: Evidence) -> Iterator[Finding]:
 
 @results
 def _noise(evidence: Evidence) -> Iterator[Finding]:
-    if not evidence.noise:
-        yield Finding(
-            id="noise-floor-missing",
-            severity="info",
-            message="the noise floor was not measured: small effects cannot be told from noise",
-            cure="run `deadbeat selftest`",
-        )
-    elif not isinstance(evidence.noise.get("smallest_effect"), int | float):
+    if evidence.sets and evidence.noise.get("smallest_effect") is None:
         yield Finding(
             id="noise-floor-undecided",
-            severity="warning",
-            message="the smallest effect that can be seen is undecided: the machine was not quiet",
-            cure="quieten the machine and repeat",
-        )
-    yield from _controls(evidence.noise.get("controls"))
-
-
-def _controls(controls: Any) -> Iterator[Finding]:
-    """What the controls before the campaign showed that they must not, or could not show."""
-    rows = [row for row in controls if isinstance(row, dict)] if isinstance(controls, list) else []
-    for row in rows:
-        if row.get("passed") is False:
-            yield Finding(
-                id=f"control-{row.get('name')}",
-                severity="serious",
-                message=f"the control {row.get('name')} gave {row.get('value')} {row.get('unit')},"
-                f" accepted is {row.get('low')} to {row.get('high')}: {row.get('message')}",
-                cure="run `deadbeat selftest`; small effects of this campaign may be artefacts",
-            )
-    undecided = [str(row.get("name")) for row in rows if row.get("passed") is None]
-    if undecided:
-        yield Finding(
-            id="controls-undecided",
             severity="info",
-            message=f"the controls {', '.join(undecided)} are undecided",
-            cure="run `deadbeat selftest` at a quieter time",
+            message="the smallest effect that a point can show is undecided: fewer than"
+            f" {NULL_SETS_MIN} task sets share neither an object nor a core",
+            cure="measure M = 1 or alpha = 0 as well, with one task a core",
         )

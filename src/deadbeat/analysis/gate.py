@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.analysis.bootstrap import t_quantile
-from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, common, log_yardstick_shift, pair_up
+from deadbeat.analysis.sides import Cell, Floats, Pairs, Side, common, log_witness_shift, pair_up
 from deadbeat.analysis.vocabulary import CAMPAIGNS, Vocabulary
 
 #: Stretches of time that two campaigns are cut into, and the runs each needs at least.
@@ -116,9 +116,9 @@ def gate_of(
     """The gate for ``metric``: from ``repeats`` of the baseline where there are any.
 
     Args:
-        margin: Minimum effect, as a logarithm: a yardstick that differs by more rules out any
+        margin: Minimum effect, as a logarithm: a witness that differs by more rules out any
             verdict on delay ratios that rests on the two campaigns alone.
-        same_machine: Then a yardstick that differs is a state of the host, and moves every delay
+        same_machine: Then a witness that differs is a state of the host, and moves every delay
             ratio by as much; between machines it is a part of what is compared.
         simulated: No side ran on a machine, so that only single runs scatter.
         words: For what is compared.
@@ -130,10 +130,10 @@ def gate_of(
         least = _Z95 * _noise(pair_up(baseline, other, metric))
         return Gate(least=least, basis="simulated: there is no host that could drift")
     gate = gate_from_within(pair_up(baseline, other, metric), words=words)
-    shift = log_yardstick_shift(baseline, other) if same_machine else None
+    shift = log_witness_shift(baseline, other) if same_machine else None
     if metric != "delay_ratio" or gate.least is None or not shift:
         return gate
-    told = f"the yardstick differs by {math.expm1(shift):+.2%}"
+    told = f"pure computation differs by {math.expm1(shift):+.2%}"
     if abs(shift) > margin:
         return Gate(
             least=math.inf,

@@ -14,10 +14,11 @@ from deadbeat.model.results import Finding, RunKey
 from deadbeat.readiness.standing import TUNED
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN, _TUNED_SHOWN = 3, 8, 12
-#: Parameters that say how a campaign was carried out, not what it measured.
+#: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
+#: [quiet].
 _OWN = ("name", "preset", "cpus", "calibration", "quiet")
 #: Settings under which the same program is another measurement.
-_HOW = ("policy", "overrun", "layout", "seconds", "solo_seconds", "windows", "warmup_jobs", "split")
+_HOW = ("policy", "overrun", "layout", "seconds", "slot_periods", "warmup_jobs", "split")
 #: What of a machine is set side by side; what changes from minute to minute is not.
 _PLATFORM = ("name", "kind", "machine", "soc", "kernel", "preemption", "governor", "toolchain")
 _DETAILS = (
@@ -224,7 +225,7 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
         yield Finding(
             id="unpaired-runs",
             severity="warning" if len(failed) * 5 > len(planned) else "info",
-            message=f"{len(failed)} of {len(planned)} programs failed or were never quiet"
+            message=f"{len(failed)} of {len(planned)} programs failed"
             f" ({', '.join(lacking)}): compared are {len(paired)}",
             cure=f"deadbeat show tells why; repeat the command of {names} with --retry-failed",
         )

@@ -10,7 +10,7 @@ import attrs
 
 from deadbeat.analysis.blame import Run
 from deadbeat.analysis.causes import in_us
-from deadbeat.analysis.quiet import only_quiet, tolerance_of
+from deadbeat.analysis.rounds import without_overlapped
 from deadbeat.analysis.unfinished import blame_late
 from deadbeat.executors.events import JOBS_PER_RUN, Lateness, worst_jobs
 from deadbeat.model import jobs as j
@@ -106,9 +106,8 @@ def late_of(store: CampaignStore, *, count: int = WORST) -> Late:
         DataError: A file of the campaign is damaged, other than those of events.
     """
     worst = Worst(count)
-    calibration, tolerance = store.load_calibration(), tolerance_of(store.spec)
     for key in sorted(store.committed()):
-        worst.consider(key, only_quiet(store.table(key), calibration, tolerance)[0])
+        worst.consider(key, without_overlapped(store.table(key))[0])
     return worst.named(store)
 
 
@@ -160,8 +159,7 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
 
 def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> Run:
     """``key`` with its trace and its plan, as far as they are there."""
-    calibration = store.load_calibration()
-    table, _ = only_quiet(store.table(key), calibration, tolerance_of(store.spec))
+    table, _ = without_overlapped(store.table(key))
     planned = store.planned_set(key)
     return Run.of(key.text, table, trace=trace, task_set=planned.task_set if planned else None)
 

@@ -115,7 +115,7 @@ def overlap_share(
     """Share of the time inside contended objects in which another core is inside the same one.
 
     Args:
-        columns: Jobs of the run; all finished jobs of together windows are used, warm-up included,
+        columns: Jobs of the run; all finished jobs of together slots are used, warm-up included,
             since they contend too.
         tasks: Task rows of the run.
         plan: From `contended_plan`.
@@ -143,7 +143,7 @@ def overlap_share(
 
 
 def _slices(columns: JobColumns, tasks: NDArray[Any], jobs_max: int) -> Integers:
-    """Indices of the finished jobs of together windows; if they are many, of those that start in
+    """Indices of the finished jobs of together slots; if they are many, of those that start in
     every k-th slice of time, k such that about ``jobs_max`` remain."""
     used = np.flatnonzero(columns.finished & ~columns.solo)
     step = -(-len(used) // jobs_max)

@@ -8,90 +8,50 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from deadbeat.analysis.bootstrap import mean_interval, miss_interval, seed_of, student_half_width
-from deadbeat.analysis.metrics import job_columns, of_tasks, run_figures
-from deadbeat.analysis.quiet import only_quiet
-from deadbeat.campaign.plan import deadline_factor, group_of
+from deadbeat.analysis.bootstrap import Floats, Interval, student_half_width
+from deadbeat.analysis.figures import run_figures
+from deadbeat.analysis.intervals import mean_interval, share_over_sets
+from deadbeat.analysis.metrics import job_columns, of_tasks
+from deadbeat.analysis.point import known
+from deadbeat.analysis.rounds import without_overlapped
+from deadbeat.campaign.plan import group_of
 from deadbeat.campaign.precision import REACHED, UNFINISHED, Estimate, Sample
 from deadbeat.campaign.spec import CampaignSpec
-from deadbeat.campaign.stress import Group
-from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Finding, Point, RunKey
-
-RESAMPLES = 2000
-#: Metric of a precision -> columns of the summary.
-COLUMNS = {
-    "slowdown": ("slowdown_mean", "slowdown_ci_low", "slowdown_ci_high"),
-    "delay_ratio": ("delay_ratio_mean", "delay_ratio_ci_low", "delay_ratio_ci_high"),
-    "deadline_miss_ratio": (
-        "deadline_miss_ratio",
-        "deadline_miss_ci_low",
-        "deadline_miss_ci_high",
-    ),
-}
+from deadbeat.model.results import Finding, RunKey
 
 
-def point_seed(seed: int, point: Point) -> int:
-    """Seed of the resampling at a point of the campaign with ``seed``."""
-    level = (point.deadline_factor_milli,) if point.deadline_factor_milli else ()
-    place = (point.cores, point.sync_share_milli, point.contended_ratio_milli, *level)
-    return seed_of(seed, *place)
-
-
-def group_seed(seed: int, group: Group, factor: float | None) -> int:
-    """Seed of the resampling of a group at a deadline factor."""
-    return seed_of(seed, group.name, factor)
-
-
-def gauge_of(spec: CampaignSpec, calibration: Calibration) -> SummaryGauge:
+def gauge_of(spec: CampaignSpec) -> SummaryGauge:
     """The gauge of a campaign that asks for a precision."""
     assert spec.precision is not None
-
-    def seed(key: RunKey) -> int:
-        group = group_of(spec, key)
-        if group is None:
-            return point_seed(spec.seed, key.point)
-        factor = deadline_factor(spec, key)
-        return group_seed(spec.seed, group, None if factor is None else float(factor))
 
     def critical(key: RunKey) -> int:
         group = group_of(spec, key)
         return 0 if group is None else group.critical_cores
 
-    return SummaryGauge(
-        metric=spec.precision.metric,
-        calibration=calibration,
-        tolerance=spec.quiet.tolerance,
-        seed=seed,
-        critical_cores=critical,
-    )
+    return SummaryGauge(metric=spec.precision.metric, critical_cores=critical)
 
 
 @frozen(kw_only=True)
 class SummaryGauge:
-    """A Gauge whose numbers are those of the summary: same sets, same weights, same interval.
+    """A Gauge whose numbers are those of the summary: same sets, same weights; the interval is the
+    part of the summary's that further sets can tighten.
 
     Attributes:
-        seed: Of the resampling at the point, or the group, of a run.
         critical_cores: How many cores carry the tasks that count in a run; 0: all.
     """
 
     metric: str
-    calibration: Calibration
-    tolerance: float
-    seed: Callable[[RunKey], int]
     critical_cores: Callable[[RunKey], int] = lambda key: 0
-    resamples: int = RESAMPLES
 
     def sample(self, key: RunKey, table: JobTable) -> Sample | None:
-        """The set's own figure, from its quiet windows."""
-        quiet, _ = only_quiet(table, self.calibration, self.tolerance)
-        columns, chosen = job_columns(quiet), None
+        """The set's own figure."""
+        table, _ = without_overlapped(table)
+        columns, chosen = job_columns(table), None
         if critical := self.critical_cores(key):
             chosen = np.asarray(table.tasks["core"] < critical)
             columns = of_tasks(columns, chosen)
-        figures = run_figures(quiet, columns, chosen=chosen).set_figures
+        figures = run_figures(table, columns, chosen=chosen).set_figures
         if self.metric == "deadline_miss_ratio":
             return Sample(float(figures["deadline_misses"]), float(figures["released"]))
         value = figures[f"{self.metric}_mean"]
@@ -101,11 +61,7 @@ class SummaryGauge:
         """Mean and interval over sets; None where the summary has none either."""
         above = np.array([sample.above for sample in samples])
         below = np.array([sample.below for sample in samples])
-        how = {"seed": self.seed(key), "resamples": self.resamples}
-        if self.metric == "deadline_miss_ratio":
-            interval = miss_interval(above, below, **how)
-        else:
-            interval = mean_interval(above, **how)
+        interval = _over_sets(self.metric, above, below)
         if interval is None or not below.sum():
             return None
         used = below > 0
@@ -113,26 +69,35 @@ class SummaryGauge:
         return Estimate(float(above.sum() / below.sum()), *interval, student=student)
 
 
-def half_width(row: Mapping[str, Any], metric: str) -> float | None:
-    """Half the interval of a row of the summary, relative to the mean but for a miss ratio."""
-    mean, low, high = (row[column] for column in COLUMNS[metric])
-    if mean is None or low is None or high is None:
+def _over_sets(metric: str, above: Floats, below: Floats) -> Interval | None:
+    miss = metric == "deadline_miss_ratio"
+    return share_over_sets(above, below) if miss else mean_interval(above)
+
+
+def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
+    """Half the interval over sets, relative to the mean but for a miss ratio."""
+    miss = metric == "deadline_miss_ratio"
+    above = known(sets, "deadline_misses" if miss else f"{metric}_mean")
+    below = known(sets, "released") if miss else np.ones_like(above)
+    interval = _over_sets(metric, above, below)
+    if interval is None:
         return None
-    half = (high - low) / 2
-    if metric == "deadline_miss_ratio":
-        return float(half)
-    return float(half / mean) if mean > 0 else None
+    half = (interval[1] - interval[0]) / 2
+    if miss:
+        return half
+    mean = float(above.mean())
+    return half / mean if mean > 0 else None
 
 
 def precision_columns(
-    record: Mapping[str, Any] | None, name: str, row: Mapping[str, Any]
+    record: Mapping[str, Any] | None, name: str, sets: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """``half_width`` and ``stopped`` of the row called ``name``; None without a precision."""
+    """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
     if not record:
         return {"half_width": None, "stopped": None}
     point = record["points"].get(name, {})
     return {
-        "half_width": half_width(row, record["metric"]),
+        "half_width": half_width(sets, record["metric"]),
         "stopped": point.get("stopped", UNFINISHED),
     }
 

@@ -51,7 +51,7 @@ class RunFigure:
         block: Runs of one block were measured next to each other and share what the host did then.
         values: Metric -> value; None where the run has none.
         at_ns: When it began (wall clock); None: not known.
-        yardstick_ps: Median of its host probes; None: not probed.
+        witness_ps: Median of its witnesses alone; None: it has none.
         lost: Share of its released jobs that did not finish; None: not known.
         starved: Tasks that were released but of which no job finished: no ratio knows of them.
         hidden: Metric -> how much larger it may be than ``values`` has it, as a logarithm: what an
@@ -62,7 +62,7 @@ class RunFigure:
     block: str
     values: Mapping[str, float | None]
     at_ns: int | None = None
-    yardstick_ps: float | None = None
+    witness_ps: float | None = None
     lost: float | None = None
     starved: int = 0
     hidden: Mapping[str, float] = field(factory=dict)
@@ -163,12 +163,12 @@ def _middle(a: int | None, b: int | None) -> float:
     return math.nan if a is None or b is None else a / 2 + b / 2
 
 
-def log_yardstick_shift(baseline: Side, other: Side) -> float | None:
-    """Median over the pairs of log(yardstick of the other / of the baseline); None: not probed."""
+def log_witness_shift(baseline: Side, other: Side) -> float | None:
+    """Median over the pairs of log(witness of the other / the baseline); None: they have none."""
     shifts = [
         math.log(two / one)
         for key in baseline.runs.keys() & other.runs.keys()
-        if (one := baseline.runs[key].yardstick_ps) and (two := other.runs[key].yardstick_ps)
+        if (one := baseline.runs[key].witness_ps) and (two := other.runs[key].witness_ps)
     ]
     return float(np.median(shifts)) if shifts else None
 

@@ -17,7 +17,7 @@ class Standing:
 
     Attributes:
         done: They have a result.
-        failed: They failed, or had no quiet attempt.
+        failed: They failed.
         left: They are not run yet: the campaign is unfinished.
         unwanted: Never run, since their point was known well enough (``--precision``).
         decided: Whether it is known that all of ``left`` will be run.

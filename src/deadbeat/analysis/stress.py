@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import mean_interval, miss_interval
+from deadbeat.analysis.intervals import difference, mean_interval, share_over_sets
 from deadbeat.analysis.metrics import quantiles
+from deadbeat.analysis.point import compute_columns, ends, known, mean_of
 from deadbeat.model.results import PART_COLUMNS
 from deadbeat.studies.statistics import wilson
 
@@ -22,67 +23,79 @@ Sets = Sequence[Mapping[str, Any]]
 
 _SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "max": 1.0}
 _MEANS = (
+    "slowdown_calm",
+    "slowdown_rough",
     "response_ratio_mean",
     "sync_share_real",
     "contended_ratio_real",
     "overlap_real",
     *PART_COLUMNS,
 )
-_SUMS = ("jobs", "released", "miss_episodes", "overruns")
+_SUMS = ("jobs", "released", "miss_episodes", "overruns", "left_out")
 
 
-def group_row(sets: Sets, *, seed: int, resamples: int) -> dict[str, Any]:
+def group_row(sets: Sets) -> dict[str, Any]:
     """What the task sets of a group say together; the columns that say which group are not in it.
 
     Args:
         sets: Rows of sets.csv.
-        seed: Of the resampling.
-        resamples: Resamplings of the sets for an interval.
     """
     row: dict[str, Any] = {"task_sets": len(sets)}
-    for metric in ("slowdown", "delay_ratio"):
-        row |= _spread(metric, _known(sets, f"{metric}_mean"), seed=seed, resamples=resamples)
-    row |= miss_shares(sets, seed=seed, resamples=resamples)
-    row |= {column: _mean(_known(sets, column)) for column in _MEANS}
+    common = mean_of(known(sets, "cost_half_width")) or 0.0
+    for metric, shared in (("slowdown", 0.0), ("delay_ratio", common)):
+        row |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
+    row |= compute_columns(sets)
+    row |= miss_shares(sets)
+    row |= {column: mean_of(known(sets, column)) for column in _MEANS}
     row |= {column: sum(item[column] for item in sets) if sets else None for column in _SUMS}
     return row
 
 
-def _spread(metric: str, values: Floats, *, seed: int, resamples: int) -> dict[str, Any]:
-    interval = mean_interval(values, seed=seed, resamples=resamples)
-    low, high = interval or (None, None)
-    found = {"mean": _mean(values), "ci_low": low, "ci_high": high}
+def _spread(metric: str, values: Floats, *, common: float) -> dict[str, Any]:
+    found = {"mean": mean_of(values)}
     found |= dict(zip(_SHARES, quantiles(values, *_SHARES.values()), strict=True))
-    return {f"{metric}_{name}": value for name, value in found.items()}
+    named: dict[str, Any] = {f"{metric}_{name}": value for name, value in found.items()}
+    return named | ends(f"{metric}_ci", mean_interval(values, common=common))
 
 
-def miss_shares(sets: Sets, *, seed: int, resamples: int) -> dict[str, Any]:
-    """Jobs pooled; and the sets that missed anything, apart from those that did not.
+def miss_shares(sets: Sets) -> dict[str, Any]:
+    """Jobs pooled, together and alone, with intervals over sets; and the sets that missed anything,
+    apart from those that did not.
 
     Args: as of `group_row`.
     """
     ran = [row for row in sets if row["released"]]
-    released, missed = _known(ran, "released"), _known(ran, "deadline_misses")
-    interval = miss_interval(missed, released, seed=seed, resamples=resamples)
+    released, missed = known(ran, "released"), known(ran, "deadline_misses")
     late = (missed / released)[missed > 0]
     p50, p95 = quantiles(late, 0.5, 0.95)
-    low, high = interval or (None, None)
-    share_low, share_high = wilson(len(late), len(ran)) if ran else (None, None)
-    return {
-        "deadline_miss_ratio": float(missed.sum() / released.sum()) if ran else None,
-        "deadline_miss_ci_low": low,
-        "deadline_miss_ci_high": high,
+    shares = {
+        "deadline_miss": (missed, released),
+        "alone_miss": (known(ran, "alone_misses"), known(ran, "alone_released")),
+    }
+    row: dict[str, Any] = {}
+    for name, (events, trials) in shares.items():
+        row[f"{name}_ratio"] = float(events.sum() / trials.sum()) if trials.any() else None
+        row |= ends(f"{name}_ci", share_over_sets(events, trials))
+    return row | {
+        **_excess(row),
         "miss_set_share": len(late) / len(ran) if ran else None,
-        "miss_set_share_ci_low": share_low,
-        "miss_set_share_ci_high": share_high,
+        **ends("miss_set_share_ci", wilson(len(late), len(ran)) if ran else None),
         "deadline_miss_p50_nonzero": p50,
         "deadline_miss_p95_nonzero": p95,
     }
 
 
-def _known(sets: Sets, column: str) -> Floats:
-    return np.array([float(row[column]) for row in sets if row[column] is not None])
-
-
-def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _excess(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Misses together beyond those alone."""
+    one, other = row["deadline_miss_ratio"], row["alone_miss_ratio"]
+    intervals = [
+        (row[f"{name}_ci_low"], row[f"{name}_ci_high"]) for name in ("deadline_miss", "alone_miss")
+    ]
+    decided = None not in (one, other, *intervals[0], *intervals[1])
+    return {
+        "miss_excess": one - other if None not in (one, other) else None,
+        **ends(
+            "miss_excess_ci",
+            difference(one, intervals[0], other, intervals[1]) if decided else None,
+        ),
+    }

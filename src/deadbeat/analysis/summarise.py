@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -12,30 +11,18 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import mean_interval, miss_interval
 from deadbeat.analysis.causes import part_figures
 from deadbeat.analysis.counters import EventStates, counter_figures
 from deadbeat.analysis.evidence import Evidence
+from deadbeat.analysis.figures import RunFigures, run_figures
 from deadbeat.analysis.findings import collect_findings
 from deadbeat.analysis.late import WORST, Worst, late_facts
-from deadbeat.analysis.metrics import (
-    Bools,
-    JobColumns,
-    RunFigures,
-    job_columns,
-    of_tasks,
-    quantiles,
-    run_figures,
-)
+from deadbeat.analysis.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
-from deadbeat.analysis.precision import (
-    group_seed,
-    point_seed,
-    precision_columns,
-    precision_findings,
-)
+from deadbeat.analysis.point import Pooled, noise_floor, point_row
+from deadbeat.analysis.precision import precision_columns, precision_findings
 from deadbeat.analysis.predict import prediction_figures
-from deadbeat.analysis.quiet import only_quiet, tolerance_of
+from deadbeat.analysis.rounds import without_overlapped
 from deadbeat.analysis.stress import group_row
 from deadbeat.campaign.plan import group_of
 from deadbeat.campaign.rounds import group_text
@@ -46,7 +33,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import PART_COLUMNS, Point, RunKey, Summary, point_text
+from deadbeat.model.results import Point, RunKey, Summary, point_text
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import FORMAT, tool_version
@@ -68,7 +55,6 @@ class Attempts:
     """What happened to the runs of a campaign; ``precision``: why its points stopped, if known."""
 
     committed: set[RunKey]
-    rejected: dict[RunKey, int]
     failed: dict[RunKey, dict[str, Any]]
     planned: frozenset[RunKey]
     mode: str = "profile"
@@ -78,7 +64,6 @@ class Attempts:
     def of(cls, store: CampaignStore) -> Attempts:
         return cls(
             committed=store.committed(),
-            rejected=store.rejected_counts(),
             failed=store.failed(),
             planned=store.planned(),
             mode=mode_of(store),
@@ -87,19 +72,17 @@ class Attempts:
 
     def points(self) -> list[Point]:
         """Every point that was planned or tried, in order."""
-        keys = itertools.chain(self.committed, self.rejected, self.failed, self.planned)
+        keys = itertools.chain(self.committed, self.failed, self.planned)
         return sorted({key.point for key in keys})
 
-    def digest(self, resamples: int) -> str:
+    def digest(self) -> str:
         """Changes whenever a stored summary no longer fits the runs."""
         text = repr(
             (
                 FORMAT,
                 COLUMNS[self.mode],
                 tool_version(),
-                resamples,
                 sorted(key.text for key in self.committed | self.planned),
-                sorted((key.text, n) for key, n in self.rejected.items()),
                 sorted((key.text, str(value)) for key, value in self.failed.items()),
                 len(self.committed),
                 self.precision,
@@ -114,24 +97,14 @@ def mode_of(store: CampaignStore) -> str:
 
 
 @frozen(eq=False)
-class _Samples:
-    """The job samples of a point or group, run by run.
+class _Histograms:
+    """The job samples of a point or group, by bin."""
 
-    Attributes:
-        pooled: Whether the samples themselves are kept; a group has too many of them.
-    """
-
-    pooled: bool = True
-    delay_ratio: list[Floats] = field(factory=list)
-    slowdown: list[Floats] = field(factory=list)
     counts: dict[str, NDArray[np.int64]] = field(
         factory=lambda: {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
     )
 
     def add(self, figures: RunFigures) -> None:
-        if self.pooled:
-            self.delay_ratio.append(figures.delay_ratio)
-            self.slowdown.append(figures.slowdown)
         for name in DISTRIBUTED:
             self.counts[name] += bin_counts(getattr(figures, name))
 
@@ -145,34 +118,34 @@ class _Parts:
     distributions: list[dict[str, Any]] = field(factory=list)
 
 
-def summarise(store: CampaignStore, *, resamples: int = 2000, worst: int = WORST) -> Summary:
-    """The campaign in ``store`` as numbers; deterministic, with intervals seeded by the campaign.
+def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
+    """The campaign in ``store`` as numbers; deterministic.
 
     Args:
-        resamples: Resamplings of the task sets of a point for an interval.
         worst: Jobs that are named with what they are put down to, where the split was recorded.
 
     Raises:
         DataError: A file of the campaign is damaged; names it and what to do.
     """
     attempts = Attempts.of(store)
-    calibration, noise = store.load_calibration(), store.load_noise() or {}
+    calibration = store.load_calibration()
     origin = store.load_origin()
     reader = RunReader(store, calibration, attempts)
     reader.worst = Worst(worst)
     if attempts.mode == "stress":
-        parts = _stress_parts(reader, read_spec(store.spec), attempts, resamples)
+        parts = _stress_parts(reader, read_spec(store.spec), attempts)
     else:
-        parts = _profile_parts(reader, attempts, resamples)
+        parts = _profile_parts(reader, attempts)
+    noise = noise_floor(parts.rows, parts.sets)
     evidence = Evidence(
         calibration=calibration,
         sessions=store.sessions(),
         rows=parts.rows,
         sets=parts.sets,
         failed=attempts.failed,
-        rejected_share=reader.rejected.share(None),
         solo_cost_ratios=reader.solo_cost_ratios,
         overloaded=tuple(reader.overloaded),
+        long_slots=tuple(reader.long_slots),
         noise=noise,
         origin=origin,
         mode=attempts.mode,
@@ -186,25 +159,29 @@ def summarise(store: CampaignStore, *, resamples: int = 2000, worst: int = WORST
         noise_floor=noise,
         labels=labels_of(calibration, parts.sets, origin),
         meta={
-            **_meta(store, calibration, attempts, resamples),
+            **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
             "counters": reader.events.states(),
         },
     )
 
 
-def _profile_parts(reader: RunReader, attempts: Attempts, resamples: int) -> _Parts:
+def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
     """A row per point of the grid."""
     parts, by_point = _Parts(), _by_point(attempts.committed)
     columns, _ = COLUMNS["profile"]
     for point in attempts.points():
-        samples = _Samples()
-        point_sets = [reader.read(key, samples) for key in by_point.get(point, [])]
-        seed = point_seed(reader.seed, point)
-        row = point_row(point, point_sets, samples, seed=seed, resamples=resamples)
-        row["rejected_share"] = reader.rejected.share(point)
+        pooled, histograms = Pooled(), _Histograms()
+        point_sets = []
+        for key in by_point.get(point, []):
+            figures, set_row = reader.read(key)
+            pooled.add(figures)
+            histograms.add(figures)
+            point_sets.append(set_row)
+        row = point_row(point, point_sets, pooled)
         row["deadline_factor"] = reader.deadline_factor(point)
-        row |= precision_columns(attempts.precision, point_text(point), row)
+        row["tasks_per_core"] = reader.tasks_per_core(point)
+        row |= precision_columns(attempts.precision, point_text(point), point_sets)
         parts.rows.append({column: row[column] for column in columns})
         parts.sets.extend(point_sets)
         where = {
@@ -212,14 +189,13 @@ def _profile_parts(reader: RunReader, attempts: Attempts, resamples: int) -> _Pa
             "sync_share": point.sync_share,
             "contended_ratio": point.contended_ratio,
             "deadline_factor": row["deadline_factor"],
+            "tasks_per_core": row["tasks_per_core"],
         }
-        parts.distributions.extend(_distributions(where, samples))
+        parts.distributions.extend(_distributions(where, histograms))
     return parts
 
 
-def _stress_parts(
-    reader: RunReader, spec: CampaignSpec, attempts: Attempts, resamples: int
-) -> _Parts:
+def _stress_parts(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> _Parts:
     """A row per group and deadline factor."""
     assert spec.stress is not None
     parts = _Parts()
@@ -231,24 +207,24 @@ def _stress_parts(
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group in groups(spec.stress):
         for factor in factors:
-            samples = _Samples(pooled=False)
-            cell_sets = [
-                reader.read(key, samples, group=group) for key in by_cell.get((group, factor), [])
-            ]
+            histograms = _Histograms()
+            cell_sets = []
+            for key in by_cell.get((group, factor), []):
+                figures, set_row = reader.read(key, group=group)
+                histograms.add(figures)
+                cell_sets.append(set_row)
             where = {
                 "group": group.name,
                 "cores": group.cores,
                 "critical_cores": group.critical_cores or None,
                 "deadline_factor": factor,
             }
-            seed = group_seed(reader.seed, group, factor)
-            row = where | group_row(cell_sets, seed=seed, resamples=resamples)
-            row["rejected_share"] = reader.rejected.share((group.name, factor))
+            row = where | group_row(cell_sets)
             name = group_text(group, factor, spec)
-            row |= precision_columns(attempts.precision, name, row)
+            row |= precision_columns(attempts.precision, name, cell_sets)
             parts.rows.append({column: row[column] for column in columns})
             parts.sets.extend(cell_sets)
-            parts.distributions.extend(_distributions(where, samples))
+            parts.distributions.extend(_distributions(where, histograms))
     return parts
 
 
@@ -276,25 +252,6 @@ def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
     }
 
 
-@frozen(eq=False)
-class _Rejected:
-    """Windows that were measured, and those of them that met a host off its quiet mode."""
-
-    windows: Counter[Hashable] = field(factory=Counter)
-    off: Counter[Hashable] = field(factory=Counter)
-
-    def add(self, cell: Hashable, *, windows: int, off: int) -> None:
-        """Windows of a run at ``cell``: a point, or a group and its deadline factor."""
-        self.windows[cell] += windows
-        self.off[cell] += off
-
-    def share(self, cell: Hashable | None) -> float | None:
-        """Share of the windows of ``cell`` (None: of all) that were left out; None if none ran."""
-        windows = self.windows.total() if cell is None else self.windows[cell]
-        off = self.off.total() if cell is None else self.off[cell]
-        return off / windows if windows else None
-
-
 class RunReader:
     """Reads runs of a campaign together with their plans.
 
@@ -302,6 +259,7 @@ class RunReader:
         solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
         worst: Their worst jobs.
         overloaded: Those of them that ask more of a core than it has.
+        long_slots: Those of these that ran late, in long slots.
     """
 
     def __init__(
@@ -309,47 +267,42 @@ class RunReader:
     ) -> None:
         self._store = store
         self._calibration = calibration
-        self._tolerance = tolerance_of(store.spec)
         self._costs = UseCosts(calibration) if calibration else None
-        self._rejected = attempts.rejected
         self._spec = spec_of(store)
         self._columns = COLUMNS[attempts.mode][1]
-        self.seed = store.seed
         self.worst = Worst()
         self.solo_cost_ratios: dict[RunKey, Floats] = {}
         self.overloaded: list[RunKey] = []
-        self.rejected = _Rejected()
+        self.long_slots: list[RunKey] = []
         self.events = EventStates()
-        for key, windows in store.rejected_windows().items():
-            self.rejected.add(self._cell(key), windows=windows, off=windows)
 
     def deadline_factor(self, point: Point) -> float | None:
         """T / C of the task sets at ``point``; None where the campaign does not say."""
         return factor_at(self._spec, point)
 
-    def _cell(self, key: RunKey) -> Hashable:
-        group = None if self._spec is None else group_of(self._spec, key)
-        return key.point if group is None else (group.name, self.deadline_factor(key.point))
+    def tasks_per_core(self, point: Point) -> int | None:
+        """N / M at ``point`` of a grid; None where the campaign does not say."""
+        return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
 
-    def read(self, key: RunKey, samples: _Samples, *, group: Group | None = None) -> dict[str, Any]:
-        """Row of sets.csv of the committed run ``key``; its jobs are added to ``samples``.
+    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, dict[str, Any]]:
+        """Figures of the committed run ``key``, and its row of sets.csv.
 
         Raises:
             DataError: Its file is damaged, or belongs to another task set than its program.
         """
-        table, off = only_quiet(self._store.table(key), self._calibration, self._tolerance)
-        self.rejected.add(self._cell(key), windows=len(table.windows), off=off)
+        table, left_out = without_overlapped(self._store.table(key))
         self.worst.consider(key, table)
         everyone = job_columns(table)
         chosen = self._critical(key, table, group)
         columns = everyone if chosen is None else of_tasks(everyone, chosen)
         figures = run_figures(table, columns, chosen=chosen)
-        samples.add(figures)
         self.solo_cost_ratios[key] = figures.solo_cost_ratio
         loads = table.tasks["wcet_ns"] / table.tasks["period_ns"]
         # T is a whole number of nanoseconds: a core that is exactly full may be beyond by rounding.
         if np.bincount(table.tasks["core"], weights=loads).max() > 1 + 1e-6:
             self.overloaded.append(key)
+            if int(table.header["flags"]) & j.RUN_LATE:
+                self.long_slots.append(key)
         row = dict.fromkeys(self._columns) | figures.set_figures
         row |= {
             "key": key.text,
@@ -361,7 +314,8 @@ class RunReader:
             "set_id": table.set_id,
             "utilisation": float(loads.sum()),
             "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
-            "rejected": self._rejected.get(key, 0),
+            "left_out": left_out,
+            "began_ns": int(table.header["epoch_realtime_ns"]) or None,
             "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
         }
         if group is not None:
@@ -371,7 +325,7 @@ class RunReader:
         self.events.add(table)
         row |= prediction_figures(table, everyone, chosen=chosen)
         row |= self._plan_figures(key, table, columns)
-        return row
+        return figures, row
 
     def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
         """Which tasks the set is about; None: all of them."""
@@ -399,6 +353,7 @@ class RunReader:
             "seed": task_set.seed,
             "sync_share_real": task_set.sync_share_real,
             "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
+            "cost_half_width": cost_half_width(self._calibration, task_set),
             "overlap_real": self._overlap(key, table, columns, task_set),
         }
 
@@ -418,59 +373,16 @@ class RunReader:
         return overlap_share(columns, table.tasks, plan)
 
 
-def point_row(
-    point: Point, sets: list[dict[str, Any]], samples: _Samples, *, seed: int, resamples: int
-) -> dict[str, Any]:
-    """The row of ``point``: means over sets, quantiles over jobs, intervals over sets."""
-    released = np.array([float(row["released"]) for row in sets])
-    misses = np.array([float(row["deadline_misses"]) for row in sets])
-    delays, slowdowns = _known(sets, "delay_ratio_mean"), _known(sets, "slowdown_mean")
-    delay_ci = mean_interval(delays, seed=seed, resamples=resamples)
-    slowdown_ci = mean_interval(slowdowns, seed=seed, resamples=resamples)
-    miss_ci = miss_interval(misses, released, seed=seed, resamples=resamples)
-    p50, p95, largest = quantiles(_pool(samples.delay_ratio), 0.5, 0.95, 1.0)
-    (slowdown_p50,) = quantiles(_pool(samples.slowdown), 0.5)
-    row: dict[str, Any] = {
-        "cores": point.cores,
-        "sync_share": point.sync_share,
-        "contended_ratio": point.contended_ratio,
-        "task_sets": len(sets),
-        "jobs": sum(row["jobs"] for row in sets),
-        "delay_ratio_mean": _mean(delays),
-        "delay_ratio_p50": p50,
-        "delay_ratio_p95": p95,
-        "delay_ratio_max": largest,
-        "slowdown_mean": _mean(slowdowns),
-        "slowdown_p50": slowdown_p50,
-        "deadline_miss_ratio": float(misses.sum() / released.sum()) if released.any() else None,
-    }
-    intervals = {"delay_ratio": delay_ci, "slowdown": slowdown_ci, "deadline_miss": miss_ci}
-    for name, interval in intervals.items():
-        row[f"{name}_ci_low"], row[f"{name}_ci_high"] = interval or (None, None)
-    for column in (
-        "response_ratio_mean",
-        "response_ratio_predicted",
-        "sync_share_real",
-        "contended_ratio_real",
-        *PART_COLUMNS,
-    ):
-        row[column] = _mean(_known(sets, column))
-    row["overlap_real"] = _mean(_known(sets, "overlap_real"))
-    for column in ("miss_episodes", "released", "overruns"):
-        row[column] = sum(item[column] for item in sets) if sets else None
-    return row
+def cost_half_width(calibration: Calibration | None, task_set: TaskSet) -> float | None:
+    """Relative half width of the 95 % interval of C, mean over the tasks; None where not known.
 
-
-def _known(sets: Iterable[Mapping[str, Any]], column: str) -> Floats:
-    return np.array([float(row[column]) for row in sets if row[column] is not None])
-
-
-def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
-def _pool(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.empty(0)
+    Every set draws on the same costs, so this part of a delay ratio's interval does not shrink
+    with the number of sets.
+    """
+    uncertainty = getattr(calibration, "cost_uncertainty", None)
+    if uncertainty is None:
+        return None
+    return float(np.mean([uncertainty(task) for task in task_set.tasks]))
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:
@@ -481,10 +393,10 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
     return np.bincount(inside, minlength=len(EDGES) - 1)
 
 
-def _distributions(where: dict[str, Any], samples: _Samples) -> Iterator[dict[str, Any]]:
+def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[dict[str, Any]]:
     """Histograms of a point or group, cut to the bins that hold something."""
     for name in DISTRIBUTED:
-        counts = samples.counts[name]
+        counts = histograms.counts[name]
         filled = np.flatnonzero(counts)
         if len(filled) == 0:
             continue
@@ -524,7 +436,7 @@ def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Plat
 
 
 def _meta(
-    store: CampaignStore, calibration: Calibration | None, attempts: Attempts, resamples: int
+    store: CampaignStore, calibration: Calibration | None, attempts: Attempts
 ) -> dict[str, Any]:
     sessions, origin = store.sessions(), store.load_origin()
     platform = where_it_ran(calibration, origin)
@@ -543,8 +455,7 @@ def _meta(
         ],
         "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
         "precision": attempts.precision,
-        "resamples": resamples,
-        "runs_digest": attempts.digest(resamples),
+        "runs_digest": attempts.digest(),
     }
 
 

@@ -1,7 +1,7 @@
 """Late jobs by what they are: one that finished, or a row of jobs of a task that never did.
 
 A row stood behind one job of its task. Its response is known from below: had its first job been
-started, it would have been when that job finished, at the earliest, or not within its window. All
+started, it would have been when that job finished, at the earliest, or not within its slot. All
 of that is core wait, and the cause of it is that of the job it stood behind.
 """
 
@@ -30,7 +30,7 @@ def _behind(run: Run, late: Lateness, trace: JobTrace | None) -> LateJob:
     columns, response = run.columns, late.until_ns - int(run.columns.release_ns[late.job])
     words = f"{_row(late)} skipped: job {late.blocker} of its task"
     if not columns.finished[late.blocker]:
-        words += f" still ran {in_us(response)} later, when its window ended"
+        words += f" still ran {in_us(response)} later, when its slot ended"
         return _late_job(run, late, "core held", words, parts_ns=_waited(response))
     took = late.until_ns - int(columns.release_ns[late.blocker])
     words += f" took {in_us(took)} and finished {in_us(response)} after this release"
@@ -45,11 +45,11 @@ def _behind(run: Run, late: Lateness, trace: JobTrace | None) -> LateJob:
 
 
 def _of_nobody(run: Run, late: Lateness) -> LateJob:
-    """Started and not finished, or nothing of its task ran before it in its window."""
+    """Started and not finished, or nothing of its task ran before it in its slot."""
     words = (
-        "started, and not finished when its window ended"
+        "started, and not finished when its slot ended"
         if late.blocker == late.job
-        else f"{_row(late)} never started, and no job of its task before them in their window"
+        else f"{_row(late)} never started, and no job of its task before them in their slot"
     )
     return _late_job(run, late, "unknown", words, parts_ns={})
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deadbeat.analysis.metrics import JobColumns, job_columns
 from deadbeat.analysis.predict import TaskPrediction, predict_tasks, why_not
-from deadbeat.analysis.quiet import only_quiet, tolerance_of
+from deadbeat.analysis.rounds import without_overlapped
 from deadbeat.analysis.summarise import Attempts, factor_at, spec_of, summarise, where_it_ran
 from deadbeat.campaign.plan import group_of
 from deadbeat.model import jobs as j
@@ -27,7 +27,6 @@ from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.summary import read_summary
 
-RESAMPLES = 2000
 _SPLIT_COLUMNS = (
     "cpu_ns",
     "run_delay_before_ns",
@@ -91,9 +90,9 @@ class CampaignView:
             DataError: A file of the campaign is damaged.
         """
         stored = read_summary(self.store)
-        if stored and stored.meta.get("runs_digest") == Attempts.of(self.store).digest(RESAMPLES):
+        if stored and stored.meta.get("runs_digest") == Attempts.of(self.store).digest():
             return stored
-        return summarise(self.store, resamples=RESAMPLES)
+        return summarise(self.store)
 
     @property
     def simulated(self) -> bool:
@@ -132,8 +131,7 @@ class CampaignView:
     def jobs(self, key: RunKey | str) -> Columns:
         """All jobs of a run, warm-up and solo included (see ``counted`` and ``solo``).
 
-        As in the summary, no job is counted in a window beside which the host was off its quiet
-        mode, and no slowdown refers to one.
+        As in the summary, no job counts that a job of an earlier slot overlaps.
 
         Columns: those of `analysis.metrics.JobColumns` that are per job, ``core``, and, where the
         run recorded the split, its five columns and ``blocked_ns``.
@@ -142,9 +140,7 @@ class CampaignView:
             UsageError: There is no such run.
             DataError: Its file is damaged.
         """
-        table, _ = only_quiet(
-            self.store.table(_key(key)), self._calibration, tolerance_of(self.store.spec)
-        )
+        table, _ = without_overlapped(self.store.table(_key(key)))
         return Columns(_columns(table, job_columns(table)))
 
     def predict(self, key: RunKey | str) -> tuple[TaskPrediction, ...]:
@@ -155,16 +151,14 @@ class CampaignView:
             DataError: Its file is damaged.
             DeadbeatError: It ran under a policy that is not modelled.
         """
-        table, _ = only_quiet(
-            self.store.table(_key(key)), self._calibration, tolerance_of(self.store.spec)
-        )
+        table, _ = without_overlapped(self.store.table(_key(key)))
         reason = why_not(table)
         if reason:
             raise DeadbeatError(f"{key} is not predicted: {reason}", "profile with --policy fifo")
         return predict_tasks(table, job_columns(table))
 
     def all_jobs(self) -> Columns:
-        """Counted jobs of the together windows of all runs: about 150 bytes a job in memory.
+        """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.
 
         Columns: those every run has of `jobs`, and ``cores``, ``sync_share``, ``contended_ratio``,
         ``deadline_factor`` (NaN where T is drawn), ``replica``, and of a stress campaign ``group``,

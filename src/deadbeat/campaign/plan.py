@@ -454,7 +454,13 @@ def run_length_s(spec: CampaignSpec, tasks: int) -> float:
     """Length of the timetable of a run of so many tasks, s: the fewest rounds may take longer than
     what is asked. A bound: with slots of the slowest task there can be."""
     slowest_ns = int(spec.longest_period_ns)
-    slowest = Timing(slowest_ns, slowest_ns, 0, slowest_ns // 10, 0)
+    slowest = Timing(
+        period_ns=slowest_ns,
+        deadline_ns=slowest_ns,
+        offset_ns=0,
+        wcet_ns=slowest_ns // 10,
+        core=0,
+    )
     round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
         slot_lengths([slowest], [slowest], settings(spec))
     )

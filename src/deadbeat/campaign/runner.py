@@ -197,6 +197,7 @@ def calibrate(
         basis=spec.calibration.basis,
         policy=spec.run.policy,
         layout=spec.run.layout,
+        participants=max(map(spec.most_tasks, spec.core_counts)),
         progress=lambda share: on_event(Phase(name="calibration", share=share)),
     )
 

@@ -78,7 +78,7 @@ def make_stopping(
     from deadbeat.campaign.rounds import layout  # noqa: PLC0415  heavy
 
     def begin(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
-        return Precision(asked, layout(spec, keys), gauge_of(spec, calibration))
+        return Precision(asked, layout(spec, keys), gauge_of(spec))
 
     return begin
 

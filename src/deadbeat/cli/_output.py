@@ -184,7 +184,7 @@ class Watch:
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
             case Finished():
-                pass  # repeated at once; counted at the end
+                pass
 
     def share(self, done: float) -> None:
         """Progress of something that is no campaign."""

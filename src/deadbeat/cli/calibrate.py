@@ -67,12 +67,10 @@ def command(
     asked = {"seconds": seconds} if seconds is not None else {}
     names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
     spec = specify({"cpus": cpus, "calibration": asked}, names=names)
-    options = {
-        "pool": choice("--pool", pool, POOLS, "full"),
-        "basis": choice("--cost-basis", basis, ("warm", "cold"), "warm"),
-        "policy": choice("--policy", policy, ("fifo", "other"), "fifo"),
-        "layout": choice("--layout", layout, ("default", "shared-address-space"), "default"),
-    }
+    pool = choice("--pool", pool, POOLS, "full")
+    basis = choice("--cost-basis", basis, ("warm", "cold"), "warm")
+    policy = choice("--policy", policy, ("fifo", "other"), "fifo")
+    layout = choice("--layout", layout, ("default", "shared-address-space"), "default")
     path = out or runs / CALIBRATION_FILE
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +85,10 @@ def command(
             make_catalog(executor),
             seconds=spec.calibration.seconds,
             progress=watch.share,
-            **options,
+            pool=pool,
+            basis=basis,
+            policy=policy,
+            layout=layout,
         )
     write_calibration(path, calibration)
     _answer(path, as_json=as_json)
@@ -103,6 +104,17 @@ def _answer(path: Path, *, as_json: bool) -> None:
         return
     for entry, reason in sorted(calibration.refused.items()):
         click.echo(f"refused: {entry}: {reason}")
+    for entry, costs in sorted(calibration.costs.items()):
+        if any(cost.known_badly for cost in costs):
+            share = max(cost.uncertainty for cost in costs)
+            calm = "" if all(cost.calm for cost in costs) else ", from no calm machine"
+            click.echo(f"known badly: {entry}: a use of 10 us within {100 * share:.1f} %{calm}")
+    for name, ratio in sorted(calibration.parallel_ratio.items()):
+        if ratio.refutes:
+            click.echo(
+                f"not core-local: {name}: {ratio.ratio:.3f} times slower on all cores"
+                f" ({ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds)"
+            )
     cores = len(calibration.platform.cpus)
     click.echo(
         f"{len(calibration.costs)} entries on {cores} core{'s' if cores != 1 else ''},"

@@ -42,6 +42,7 @@ def command(runs: Path, as_json: bool) -> None:
                 "programs_from": state.programs_from or None,
             },
             state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
+            "",
         )
         for state in survey(runs)
     ]

@@ -175,8 +175,11 @@ class Executor(Protocol):
     def environment(self) -> dict[str, Any]:
         """State of the machine now, JSON values; recorded before and after every session."""
 
-    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
-        """Fragments that cannot run here under ``policy``: name -> reason of one line."""
+    def unavailable(
+        self, catalog: Catalog, *, policy: str, participants: int = 1
+    ) -> dict[str, str]:
+        """Fragments that cannot run here under ``policy``, or whose object cannot serve as many as
+        ``participants`` tasks: name -> reason of one line."""
 
     def calibrate(
         self,
@@ -188,12 +191,18 @@ class Executor(Protocol):
         policy: str,
         progress: Progress,
         layout: str = "default",
+        participants: int = 1,
     ) -> Calibration:
-        """Costs of the entries of ``pool`` on every core, in about ``seconds``; ``layout``: the
-        process layout of the runs they are for.
+        """Costs of the entries of ``pool`` on every core, in about ``seconds``.
 
-        Raises CalibrationError when noise forbids an answer; a fragment that cannot run here is in
-        ``refused`` with its reason.
+        A fragment that cannot run here is in ``refused`` with its reason; noise refuses none.
+
+        Args:
+            layout: The process layout of the runs they are for.
+            participants: Tasks that will share one object at most.
+
+        Raises:
+            CalibrationError: Nothing can run.
         """
 
     def selftest(

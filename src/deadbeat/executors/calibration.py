@@ -1,12 +1,24 @@
 """From the samples of a calibration (runtime/include/deadbeat/samples.h) to costs with intervals.
 
-Method. A visit is bracketed by a yardstick; only visits whose two yardsticks are within
-``QUIET_TOLERANCE`` of the core's quiet mode count, so that states of the host are never averaged.
+Method. C is the cost of the calm machine, so that programs differ as little as possible between a
+quiet and a busy hour. A visit is bracketed by two yardsticks. Visits beside which both are near the
+fast mode of the kind of core count alone, if they come from at least ``LEAST_GROUPS`` groups. Else
+the calmest quarter counts, else all visits do: the cost is marked, and its interval reaches down by
+as much as the yardsticks were slower. No entry is refused for noise. Cores of a kind are pooled:
+their visits give one cost, known as well on 64 cores as on two.
+
 All costs are means of the middle half of the visits (repeats weighted by their number). A job's
 span is a sum of many uses: its median follows the means of what varies a little in every use, but
 not the rare stalls of the host, which lengthen a few jobs by much and shift a mean by percents.
 The visits of one group are neighbours in time and correlated, so the interval comes from the means
 of groups (Student's t), not from single visits.
+
+Whether the cores slow each other down is a ratio of blocks on all cores at once to blocks alone,
+beyond that of pure computation beside them. Host noise that meets both sides alike makes the log
+ratio of a round symmetric about the truth, however long its tails are: the estimate is that of
+Hodges and Lehmann (1963), the median of the means of all pairs of rounds, its interval that of the
+signed-rank test (Wilcoxon 1945), which asks for symmetry alone. A ratio of minima would favour the
+rounds that overlapped least, and a mean follows single stalls.
 """
 
 from __future__ import annotations
@@ -22,20 +34,25 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.student import t_quantile_975
-from deadbeat.model.calibration import Cost
+from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
 
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.
 TRIM = 0.25
-#: Fewer groups than this give no interval worth printing.
+#: Calm visits count alone where they come from at least so many groups.
 LEAST_GROUPS = 6
-#: A use of this length must be known to within LARGEST_UNCERTAINTY of itself.
-REFERENCE_USE_PS = 10_000_000
-LARGEST_UNCERTAINTY = 0.10
-#: When less than this share of visits is quiet, even the mode is a guess.
-LEAST_QUIET_SHARE = 0.02
+#: Where they do not, this share of the visits counts, if it comes from as many.
+CALMEST = 0.25
+#: Visits of one core between two draws of a group: one that warms up, and four measured.
+GROUP_VISITS = 5
+#: Blocks ran at once where the other cores worked in this share of either, on average.
+LEAST_OVERLAP = 0.8
+#: From so many rounds on, a ratio has an interval.
+LEAST_ROUNDS = 10
+#: At most this many cores of a kind are visited.
+CORES_VISITED = 8
 
 CACHE_LINE_ENTRY = 0xFFFF
 
@@ -82,6 +99,8 @@ PARALLEL = np.dtype(
         ("together", "<u2"),
         ("block_ns", "<i8"),
         ("control_ns", "<i8"),
+        ("overlap_ppm", "<u4"),
+        ("reserved", "<u4"),
     ]
 )
 
@@ -101,22 +120,21 @@ class Estimates:
     """What the samples say.
 
     Attributes:
-        costs: entry -> one Cost per core.
+        costs: entry -> one Cost per logical core; that of its kind.
         refused: entry -> reason.
-        parallel_ratio: fragment -> all cores at once over alone, beyond pure computation.
-        compute_parallel_ratio: The same of pure computation; None on one core.
-        yardstick_ps: Quiet mode per core.
+        parallel_ratio: fragment -> all cores at once over alone, beyond pure computation; without
+            those of which too few rounds overlapped.
+        compute_parallel_ratio: The same of pure computation; None where it is not known.
+        yardstick_ps: Fast mode per logical core; of a core that was not visited, that of its kind.
         cache_line_ps: Quiet round trip of a cache line per pair of neighbours "a-b".
-        quiet_share: Share of visits that were quiet, over all cores.
     """
 
     costs: dict[str, tuple[Cost, ...]]
     refused: dict[str, str]
-    parallel_ratio: dict[str, float]
-    compute_parallel_ratio: float | None
+    parallel_ratio: dict[str, ParallelRatio]
+    compute_parallel_ratio: ParallelRatio | None
     yardstick_ps: tuple[int, ...]
     cache_line_ps: dict[str, int]
-    quiet_share: float
 
 
 def read_samples(path: Path, *, cores: int) -> Samples:
@@ -132,8 +150,8 @@ def read_samples(path: Path, *, cores: int) -> Samples:
         raise DataError(f"{path.name}: the samples of a calibration are damaged", "calibrate again")
     header = np.frombuffer(data, HEADER, 1)[0]
     # numpy strips trailing NULs only; the magic has none
-    if header["magic"] != b"DBCALS\r\n" or header["version"] != 1:
-        raise DataError(f"{path.name}: not a samples file of version 1", "calibrate again")
+    if header["magic"] != b"DBCALS\r\n" or header["version"] != 2:
+        raise DataError(f"{path.name}: not a samples file of version 2", "calibrate again")
     sizes = (int(header["entry_count"]) * cores, int(header["sample_count"]),
              int(header["parallel_count"]))  # fmt: skip
     parts, offset = [], HEADER.itemsize
@@ -150,7 +168,23 @@ def read_samples(path: Path, *, cores: int) -> Samples:
     )
 
 
-def quiet_mode_ps(values: NDArray[Any]) -> int:
+def visits_of(kinds: Sequence[int]) -> tuple[int, ...]:
+    """Logical cores to visit by turns: at most CORES_VISITED of each kind, spread evenly, and all
+    kinds equally often.
+
+    Args:
+        kinds: Kind of each logical core.
+    """
+    chosen = []
+    for kind in sorted(set(kinds)):
+        cores = [core for core, its in enumerate(kinds) if its == kind]
+        count = min(len(cores), CORES_VISITED)
+        chosen.append([cores[turn * len(cores) // count] for turn in range(count)])
+    turns = max(map(len, chosen))
+    return tuple(cores[turn % len(cores)] for turn in range(turns) for cores in chosen)
+
+
+def fast_mode_ps(values: NDArray[Any]) -> int:
     """The fast mode of a core's yardsticks, ps: their 10 % quantile.
 
     A slow state only lengthens a yardstick, and the quantile holds as long as the fast state was
@@ -159,21 +193,59 @@ def quiet_mode_ps(values: NDArray[Any]) -> int:
     return int(np.quantile(values, 0.10))
 
 
+def _modes(samples: Samples, kinds: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Fast mode per logical core and per kind, ps; a kind's is that of its fastest core.
+
+    Raises:
+        CalibrationError: Nothing could be run on a kind of core.
+    """
+    rows = samples.samples
+    of_core = {
+        int(core): fast_mode_ps(rows["yardstick_before_ps"][rows["core"] == core])
+        for core in np.unique(rows["core"])
+    }
+    of_kind = []
+    for kind in range(max(kinds) + 1):
+        found = [of_core[core] for core, its in enumerate(kinds) if its == kind and core in of_core]
+        if not found:
+            raise CalibrationError(
+                f"no entry can be used on core {kinds.index(kind)}", _reasons(samples)
+            )
+        of_kind.append(min(found))
+    return [of_core.get(core, of_kind[kind]) for core, kind in enumerate(kinds)], of_kind
+
+
+def _reasons(samples: Samples) -> str:
+    """What kept entries from being used, in words; "" if nothing did."""
+    errors = sorted({int(error) for error in samples.entries["error"]} - {0})
+    return f"setting up an entry failed with errno {', '.join(map(str, errors))}" if errors else ""
+
+
+def _distances(samples: Samples, kinds: Sequence[int], of_kind: Sequence[int]) -> NDArray[Any]:
+    """Relative distance of each visit's worse yardstick from the fast mode of its kind of core."""
+    mode = np.array(of_kind)[np.array(kinds)[samples.samples["core"]]]
+    before = np.abs(samples.samples["yardstick_before_ps"] / mode - 1)
+    after = np.abs(samples.samples["yardstick_after_ps"] / mode - 1)
+    worse: NDArray[Any] = np.maximum(before, after)
+    return worse
+
+
 def _estimate(
     values: NDArray[Any], groups: NDArray[Any], weights: NDArray[Any]
 ) -> tuple[float, float]:
     """Weighted mean of the middle half, and the half-width of its 95 % interval.
 
     The spread is that of the winsorised values over (1 - 2 TRIM), as for any trimmed mean (Tukey
-    and McLaughlin 1963), taken between groups; a group weighs as much as it was measured for.
+    and McLaughlin 1963), taken between groups; a group weighs as much as it was measured for. A
+    single group says nothing of the spread: the half-width is the mean itself.
     """
     low, high = np.quantile(values, [TRIM, 1 - TRIM])
     kept = (values >= low) & (values <= high)
     mean = float(np.average(values[kept], weights=weights[kept]))
     _, index = np.unique(groups, return_inverse=True)
     share = np.bincount(index, weights=weights)
-    if len(share) < LEAST_GROUPS:
-        return mean, math.inf
+    if len(share) < 2:
+        return mean, abs(mean)
     winsorised = np.clip(values, low, high)
     away = winsorised - np.average(winsorised, weights=weights)
     residual = np.bincount(index, weights=weights * away) / share.mean()
@@ -181,71 +253,96 @@ def _estimate(
     return mean, t_quantile_975(len(share) - 1) * error
 
 
-def _cost(rows: NDArray[Any], *, quiet: NDArray[Any], clock_ps: int, cold: bool) -> Cost | str:
-    """Cost from the visits to one entry on one core, or the reason why there is none."""
-    rejected = int(len(rows) - quiet.sum())
-    kept = rows[quiet]
-    groups = kept["visit"] // (1 if cold else 5)
-    if len(np.unique(groups)) < LEAST_GROUPS:
-        return f"only {len(np.unique(groups))} quiet groups of visits ({rejected} visits rejected)"
-    firsts = kept["first_ns"] * 1000.0 - clock_ps
-    first, first_half = _estimate(firsts, groups, np.ones(len(kept)))
-    if cold:
-        again, again_half = repeat, repeat_half = first, first_half
-    else:
-        agains = kept["again_ns"] * 1000.0 - clock_ps
-        again, again_half = _estimate(agains, groups, np.ones(len(kept)))
-        per_repeat = (kept["rest_ns"] * 1000.0 - clock_ps) / kept["repeats"]
-        repeat, repeat_half = _estimate(per_repeat, groups, kept["repeats"].astype(float))
+def _counting(distances: NDArray[Any], groups: NDArray[Any]) -> tuple[NDArray[np.bool_], bool]:
+    """Which visits count, and whether those are calm ones."""
+
+    def enough(kept: NDArray[np.bool_]) -> bool:
+        return len(np.unique(groups[kept])) >= LEAST_GROUPS
+
+    calm = distances <= QUIET_TOLERANCE
+    if enough(calm) or calm.all():
+        return calm, True
+    calmest = distances <= np.quantile(distances, CALMEST)
+    return (calmest if enough(calmest) else np.ones(len(distances), dtype=bool)), False
+
+
+def _cost(rows: NDArray[Any], distances: NDArray[Any], *, clock_ps: int, cold: bool) -> Cost | str:
+    """Cost from the visits to one entry on one kind of core, or the reason why there is none."""
+    if not len(rows):
+        return "there was no time to visit it: calibrate for longer"
+    groups = rows["core"].astype(np.int64) << 32 | rows["visit"] // (1 if cold else GROUP_VISITS)
+    counting, calm = _counting(distances, groups)
+    rows, groups = rows[counting], groups[counting]
+    slower = 0.0 if calm else float(distances[counting].mean())
+    first = _estimate(rows["first_ns"] * 1000.0 - clock_ps, groups, np.ones(len(rows)))
+    again = repeat = first
+    if not cold:
+        again = _estimate(rows["again_ns"] * 1000.0 - clock_ps, groups, np.ones(len(rows)))
+        per_repeat = (rows["rest_ns"] * 1000.0 - clock_ps) / rows["repeats"]
+        repeat = _estimate(per_repeat, groups, rows["repeats"].astype(float))
     # a later use finds warm what the first found cold; more than the first is noise
-    again = min(again, first)
-    if min(first, again, repeat) <= 0:
+    again = (min(again[0], first[0]), again[1])
+    if min(first[0], again[0], repeat[0]) < 1:
         return "it costs less than reading the clock"
-    repeats = max(REFERENCE_USE_PS / repeat, 1.0)
-    uncertainty = (first_half + (repeats - 1) * repeat_half) / (first + (repeats - 1) * repeat)
-    if uncertainty > LARGEST_UNCERTAINTY:
-        return f"noise: a use of 10 us is only known to within {100 * uncertainty:.1f} %"
-    return Cost(
-        first_ps=round(first),
-        first_low_ps=round(first - first_half),
-        first_high_ps=round(first + first_half),
-        again_ps=round(again),
-        again_low_ps=round(again - again_half),
-        again_high_ps=round(again + again_half),
-        repeat_ps=round(repeat),
-        repeat_low_ps=round(repeat - repeat_half),
-        repeat_high_ps=round(repeat + repeat_half),
-        samples=len(kept),
-        rejected=rejected,
+    values = {}
+    for name, (mean, half) in (("first", first), ("again", again), ("repeat", repeat)):
+        values[f"{name}_ps"] = round(mean)
+        values[f"{name}_low_ps"] = max(round(mean * (1 - slower) - half), 0)
+        values[f"{name}_high_ps"] = round(mean + half)
+    return Cost(**values, samples=len(rows), rejected=len(counting) - len(rows), calm=calm)
+
+
+def _interval(logs: NDArray[Any]) -> ParallelRatio | None:
+    """Ratio from its logarithm in each round; None where these are too few."""
+    count = len(logs)
+    if count < LEAST_ROUNDS:
+        return None
+    first, second = np.triu_indices(count)
+    means = np.sort((logs[first] + logs[second]) / 2)
+    # the signed-rank statistic is normal enough from ten values on
+    spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    out = max(int(len(means) / 2 - 1.96 * spread), 0)
+    low, middle, high = np.exp([means[out], np.median(means), means[-1 - out]])
+    return ParallelRatio(
+        ratio=round(float(middle), 4),
+        low=round(float(low), 4),
+        high=round(float(high), 4),
+        rounds=count,
     )
 
 
-def _together_over_alone(rows: NDArray[Any], column: str, cores: int) -> NDArray[Any]:
-    """One ratio a core, by the fastest rounds: what cores really do to one another is there in
-    every round, what the host does only in some."""
-    ratios = []
-    for core in range(cores):
-        mine = rows[rows["core"] == core]
-        alone = mine[mine["together"] == 0][column].min()
-        ratios.append(float(mine[mine["together"] == 1][column].min() / alone))
-    return np.array(ratios)
+def _round_logs(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Of one class, per round that overlapped: log of together over alone of the block beyond pure
+    computation, and of pure computation; medians over the cores of the round."""
+    rows = rows[np.lexsort((rows["together"], rows["core"], rows["round"]))]
+    alone, beside = rows[rows["together"] == 0], rows[rows["together"] == 1]
+    logs = {
+        column: np.log(np.maximum(beside[column], 1) / np.maximum(alone[column], 1))
+        for column in ("block_ns", "control_ns")
+    }
+    kept = beside["overlap_ppm"] >= LEAST_OVERLAP * 1e6
+    rounds = [kept & (beside["round"] == number) for number in np.unique(beside["round"][kept])]
+    beyond = logs["block_ns"] - logs["control_ns"]
+    return (
+        np.array([np.median(beyond[mine]) for mine in rounds]),
+        np.array([np.median(logs["control_ns"][mine]) for mine in rounds]),
+    )
 
 
 def _parallel_ratios(
-    samples: Samples, entries: Sequence[Entry], cores: int
-) -> tuple[dict[str, float], float | None]:
+    samples: Samples, entries: Sequence[Entry]
+) -> tuple[dict[str, ParallelRatio], ParallelRatio | None]:
     """Per class, all cores at once over alone beyond what pure computation beside it shows; and
     that of pure computation itself."""
     rows = samples.parallel[samples.parallel["entry"] != CACHE_LINE_ENTRY]
-    ratios: dict[str, float] = {}
+    ratios: dict[str, ParallelRatio] = {}
+    computing = [np.zeros(0)]
     for number in np.unique(rows["entry"]):
-        mine = rows[rows["entry"] == number]
-        blocks = _together_over_alone(mine, "block_ns", cores)
-        control = _together_over_alone(mine, "control_ns", cores)
-        ratios[entries[int(number)].fragment] = round(float((blocks / control).max()), 4)
-    if not len(rows):
-        return ratios, None
-    return ratios, round(float(_together_over_alone(rows, "control_ns", cores).max()), 4)
+        beyond, control = _round_logs(rows[rows["entry"] == number])
+        computing.append(control)
+        if (ratio := _interval(beyond)) is not None:
+            ratios[entries[int(number)].fragment] = ratio
+    return ratios, _interval(np.concatenate(computing))
 
 
 def _cache_lines(samples: Samples) -> dict[str, int]:
@@ -258,99 +355,63 @@ def _cache_lines(samples: Samples) -> dict[str, int]:
     }
 
 
-def _quiet_visits(samples: Samples, cores: int) -> tuple[list[int], NDArray[np.bool_]]:
-    """Quiet mode of each core's yardstick, ps, and which visits were within it.
-
-    Raises:
-        CalibrationError: The machine was too seldom quiet for any answer.
-    """
-    rows = samples.samples
-    modes, quiet = [], np.zeros(len(rows), dtype=bool)
-    for core in range(cores):
-        mine = rows["core"] == core
-        if not mine.any():
-            raise CalibrationError(f"no visits on logical core {core}", "calibrate for longer")
-        mode = quiet_mode_ps(rows["yardstick_before_ps"][mine])
-        near = [
-            np.abs(rows[column] / mode - 1) <= QUIET_TOLERANCE
-            for column in ("yardstick_before_ps", "yardstick_after_ps")
-        ]
-        quiet |= mine & near[0] & near[1]
-        modes.append(mode)
-    share = float(quiet.mean())
-    if share < LEAST_QUIET_SHARE:
-        raise CalibrationError(
-            f"the machine was quiet in only {100 * share:.0f} % of the visits",
-            "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
-        )
-    return modes, quiet
-
-
-def estimate_references(samples: Samples, *, cores: int) -> tuple[tuple[int, ...], dict[str, int]]:
-    """Quiet yardstick per core and quiet round trip per pair "a-b", ps; no costs are needed.
-
-    Raises:
-        CalibrationError: The machine was too seldom quiet for any answer.
-    """
-    modes, _ = _quiet_visits(samples, cores)
-    return tuple(modes), _cache_lines(samples)
-
-
 def estimate_costs(
-    samples: Samples, entries: Sequence[Entry], *, cores: int, cold: bool
+    samples: Samples, entries: Sequence[Entry], *, kinds: Sequence[int], cold: bool
 ) -> Estimates:
-    """Costs of all entries, or why not.
+    """Costs of all entries that can be used here.
 
     Args:
         samples: What the runtime wrote.
         entries: The entries in the order they were given to it.
-        cores: Number of logical cores visited.
+        kinds: Kind of each logical core, numbered from 0.
         cold: Caches were emptied before every use: only first uses were measured.
 
     Raises:
-        CalibrationError: The machine was too seldom quiet for any answer.
+        CalibrationError: Nothing could be run.
     """
-    modes, quiet = _quiet_visits(samples, cores)
-    share = float(quiet.mean())
+    of_core, of_kind = _modes(samples, kinds)
+    distances = _distances(samples, kinds, of_kind)
+    row_kinds = np.array(kinds)[samples.samples["core"]]
     costs: dict[str, tuple[Cost, ...]] = {}
     refused: dict[str, str] = {}
     for number, entry in enumerate(entries):
-        found = [
-            _core_cost(samples, quiet, number, core, len(entries), cold=cold)
-            for core in range(cores)
-        ]
-        reasons = [f"core {core}: {x}" for core, x in enumerate(found) if isinstance(x, str)]
-        if reasons:
-            refused[str(entry)] = "; ".join(reasons)
+        found: list[Cost | str] = [_state(samples, number)]
+        if not found[0]:
+            mine = samples.samples["entry"] == number
+            masks = [mine & (row_kinds == kind) for kind in range(len(of_kind))]
+            found = [
+                _cost(
+                    samples.samples[mask],
+                    distances[mask],
+                    clock_ps=samples.clock_cost_ps,
+                    cold=cold,
+                )
+                for mask in masks
+            ]
+        known = [cost for cost in found if isinstance(cost, Cost)]
+        if len(known) == len(of_kind):
+            costs[str(entry)] = tuple(known[kind] for kind in kinds)
         else:
-            costs[str(entry)] = tuple(x for x in found if isinstance(x, Cost))
-    # with more refusals than answers, what is left is not the pool that was asked for
-    if len(costs) < len(entries) / 2:
-        raise CalibrationError(
-            f"only {len(costs)} of {len(entries)} entries got an answer; the machine was quiet in"
-            f" {100 * share:.0f} % of the visits",
-            "stop other load, or calibrate for longer (--calibration-seconds 60, or --seconds)",
-        )
-    parallel_ratio, compute_ratio = _parallel_ratios(samples, entries, cores)
+            refused[str(entry)] = next(reason for reason in found if isinstance(reason, str))
+    if not costs:
+        reasons = [f"{entry}: {reason}" for entry, reason in refused.items()]
+        raise CalibrationError("no entry can be used here", "; ".join(reasons[:1]))
+    parallel_ratio, compute_ratio = _parallel_ratios(samples, entries)
     return Estimates(
         costs=costs,
         refused=refused,
         parallel_ratio=parallel_ratio,
         compute_parallel_ratio=compute_ratio,
-        yardstick_ps=tuple(modes),
+        yardstick_ps=tuple(of_core),
         cache_line_ps=_cache_lines(samples),
-        quiet_share=share,
     )
 
 
-def _core_cost(
-    samples: Samples, quiet: NDArray[Any], number: int, core: int, entries: int, *, cold: bool
-) -> Cost | str:
-    state = samples.entries[core * entries + number]
-    if state["error"]:
-        return f"it cannot be set up here (errno {int(state['error'])})"
-    if state["wrong"]:
-        return "its check failed: the work was not done right"
-    mask = (samples.samples["entry"] == number) & (samples.samples["core"] == core)
-    rows = samples.samples[mask]
-    return _cost(rows, quiet=quiet[mask], clock_ps=samples.clock_cost_ps, cold=cold)
+def _state(samples: Samples, number: int) -> str:
+    """Why entry ``number`` cannot be used on one of the cores; "" if it can on all."""
+    for state in samples.entries[samples.entries["entry"] == number]:
+        if state["error"]:
+            return f"core {state['core']}: it cannot be set up (errno {state['error']})"
+        if state["wrong"]:
+            return f"core {state['core']}: its check failed: the work was not done right"
+    return ""

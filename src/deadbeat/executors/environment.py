@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,13 @@ from deadbeat.readiness.procfs import (
 from deadbeat.readiness.realtime import Diagnosis, diagnose_realtime
 from deadbeat.readiness.virtual import is_virtual
 
-__all__ = ["Diagnosis", "diagnose_realtime", "platform_from_environment", "read_environment"]
+__all__ = [
+    "Diagnosis",
+    "core_kinds",
+    "diagnose_realtime",
+    "platform_from_environment",
+    "read_environment",
+]
 
 _CACHES_MAX = 10
 _THERMAL_ZONES_MAX = 64
@@ -166,6 +172,30 @@ def platform_from_environment(
         fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
         details=dict(environment),
     )
+
+
+def core_kinds(environment: Mapping[str, Any], cpus: Sequence[int]) -> tuple[int, ...]:
+    """Kind of each of ``cpus``, numbered from 0 in their order: cores of a kind have the same
+    highest frequency, capacity, identification register and cache sizes, as far as these are known.
+
+    Args:
+        environment: From :func:`read_environment`.
+        cpus: CPU numbers.
+    """
+    kinds: dict[str, int] = {}
+    return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)
+
+
+def _kind(environment: Mapping[str, Any], cpu: str) -> str:
+    policy = environment.get("frequency_policy", {}).get(cpu, {})
+    topology = environment.get("topology", {}).get(cpu, {})
+    caches = topology.get("caches")
+    sizes = [
+        (cache["level"], cache["type"], cache["size_bytes"])
+        for cache in (caches if isinstance(caches, list) else ())
+    ]
+    frequency = policy.get("scaling_max_freq")
+    return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
 
 
 def _governor_words(governor: dict[str, str] | str) -> str:

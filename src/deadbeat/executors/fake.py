@@ -108,7 +108,9 @@ class FakeExecutor:
     def environment(self) -> dict[str, Any]:
         return {"simulated": True, "hostname": self.name, "cpus_online": list(range(self.cores))}
 
-    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
+    def unavailable(
+        self, catalog: Catalog, *, policy: str, participants: int = 1
+    ) -> dict[str, str]:
         """As on Linux: priority protocols need a real-time policy."""
         needs = {"priority-ceiling", "priority-inheritance", "realtime-policy"}
         return {
@@ -127,13 +129,14 @@ class FakeExecutor:
         policy: str,
         progress: Progress,
         layout: str = "default",
+        participants: int = 1,
     ) -> Calibration:
         """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
 
         Takes no time, whatever ``seconds`` says.
         """
         every = example_entries(catalog.fragments.values())
-        unavailable = self.unavailable(catalog, policy=policy)
+        unavailable = self.unavailable(catalog, policy=policy, participants=participants)
         wanted = {str(entry): entry for entry in catalog.entries(pool, mode=layout)}
         full = example_calibration(every, cores=self.cores)
         cold = basis == "cold"

@@ -21,8 +21,13 @@ from deadbeat.executors.calibration import (
     Samples,
     estimate_costs,
     read_samples,
+    visits_of,
 )
-from deadbeat.executors.environment import platform_from_environment, read_environment
+from deadbeat.executors.environment import (
+    core_kinds,
+    platform_from_environment,
+    read_environment,
+)
 from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.tracing import Tracer
 from deadbeat.model.calibration import Calibration
@@ -115,7 +120,9 @@ class HardwareExecutor:
         environment["toolchain"] = self._toolchain.identification
         return environment
 
-    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
+    def unavailable(
+        self, catalog: Catalog, *, policy: str, participants: int = 1
+    ) -> dict[str, str]:
         """Fragments that cannot run here, each tried in a process of its own."""
         refused = _refused_by_policy(catalog, policy)
         entries = [
@@ -123,7 +130,11 @@ class HardwareExecutor:
             for name, fragment in catalog.fragments.items()
             if name not in refused
         ]
-        with self._start("try", policy, {"--entries": self._put_entries(entries)}) as process:
+        options = {
+            "--entries": self._put_entries(entries),
+            "--participants": str(participants),
+        }
+        with self._start("try", policy, options) as process:
             for line in self._lines(process, timeout=90.0):
                 word, _, rest = line.partition(" ")
                 if word == "no":
@@ -143,10 +154,11 @@ class HardwareExecutor:
         policy: str,
         progress: Progress,
         layout: str = "default",
+        participants: int = 1,
     ) -> Calibration:
         """Costs of a pool's entries; see the protocol and :mod:`deadbeat.executors.calibration`."""
         began = monotonic()
-        refused_names = self.unavailable(catalog, policy=policy)
+        refused_names = self.unavailable(catalog, policy=policy, participants=participants)
         wanted = catalog.entries(pool, mode=layout)
         entries = [entry for entry in wanted if entry.fragment not in refused_names]
         refused = {
@@ -158,7 +170,7 @@ class HardwareExecutor:
         samples = self._sample(
             entries, seconds=seconds, cold=cold, policy=policy, layout=layout, progress=progress
         )
-        estimates = estimate_costs(samples, entries, cores=len(self._cpus), cold=cold)
+        estimates = estimate_costs(samples, entries, kinds=self._kinds(), cold=cold)
         progress(1.0)
         return Calibration(
             platform=self.describe(),
@@ -321,6 +333,7 @@ class HardwareExecutor:
     ) -> Samples:
         """Visits of ``entries`` for about ``seconds``."""
         out = f"{self._target.folder}/samples"
+        kinds = self._kinds()
         options = {
             "--entries": self._put_entries(entries),
             "--out": out,
@@ -329,6 +342,8 @@ class HardwareExecutor:
             "--cold": str(int(cold)),
             "--scrub-bytes": str(self._scrub_bytes()),
             "--one-process": str(int(layout == "shared-address-space")),
+            "--visit": ",".join(map(str, visits_of(kinds))),
+            "--kinds": str(len(set(kinds))),
         }
         with self._start("calibrate", policy, options) as process:
             for line in self._lines(process, timeout=3 * seconds + 180):
@@ -350,8 +365,11 @@ class HardwareExecutor:
         return self.start_program(program, verb, {"--policy": policy, **options})
 
     def _lines(self, process: Process, *, timeout: float, priority: int = 0) -> Iterator[str]:
-        """The lines of a program that runs to its end; TargetError when it reports an error."""
-        while (line := process.read_line(timeout)) is not None:
+        """The lines of a program that runs to its end; TargetError when it reports an error.
+
+        ``timeout`` counts from the moment on that it has the machine.
+        """
+        while (line := process.read_line(timeout + self._lock_wait)) is not None:
             if line.startswith("error "):
                 raise self.explain(line, priority=priority)
             yield line
@@ -367,6 +385,10 @@ class HardwareExecutor:
             path.write_text("".join(f"{e.fragment} {e.size}\n" for e in entries))
             self._target.put(path, destination)
         return destination
+
+    def _kinds(self) -> tuple[int, ...]:
+        """Kind of each logical core."""
+        return core_kinds(self.environment(), self._cpus)
 
     def _scrub_bytes(self) -> int:
         topology = self.environment().get("topology")

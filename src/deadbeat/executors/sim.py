@@ -81,8 +81,10 @@ class SimExecutor:
     def environment(self) -> dict[str, Any]:
         return self._made_up.environment()
 
-    def unavailable(self, catalog: Catalog, *, policy: str) -> dict[str, str]:
-        return self._made_up.unavailable(catalog, policy=policy)
+    def unavailable(
+        self, catalog: Catalog, *, policy: str, participants: int = 1
+    ) -> dict[str, str]:
+        return self._made_up.unavailable(catalog, policy=policy, participants=participants)
 
     def calibrate(
         self,
@@ -94,6 +96,7 @@ class SimExecutor:
         policy: str,
         progress: Progress,
         layout: str = "default",
+        participants: int = 1,
     ) -> Calibration:
         """Costs by formula, as the fake executor's; takes no time."""
         made_up = self._made_up.calibrate(
@@ -104,6 +107,7 @@ class SimExecutor:
             policy=policy,
             progress=progress,
             layout=layout,
+            participants=participants,
         )
         return attrs.evolve(made_up, platform=self.describe())
 

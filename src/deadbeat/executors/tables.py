@@ -26,7 +26,7 @@ SOLO_SAMPLE = 8
 ROUNDS_MIN = 4
 
 
-@frozen
+@frozen(kw_only=True)
 class Timing:
     """Period, deadline and offset of a task in a run, and its C, ns."""
 
@@ -38,11 +38,16 @@ class Timing:
 
     @classmethod
     def of(cls, task: Task, period_ppm: int = UNSCALED_PPM) -> Timing:
-        scaled = [
-            max(least, time_ns * period_ppm // UNSCALED_PPM)
-            for time_ns, least in ((task.period_ns, 1), (task.deadline_ns, 1), (task.offset_ns, 0))
-        ]
-        return cls(*scaled, task.wcet_ns, task.core)
+        def scaled(time_ns: int) -> int:
+            return time_ns * period_ppm // UNSCALED_PPM
+
+        return cls(
+            period_ns=max(1, scaled(task.period_ns)),
+            deadline_ns=max(1, scaled(task.deadline_ns)),
+            offset_ns=scaled(task.offset_ns),
+            wcet_ns=task.wcet_ns,
+            core=task.core,
+        )
 
 
 def is_overloaded(tasks: Sequence[Timing]) -> bool:
@@ -96,10 +101,10 @@ def plan_slots(
     random = np.random.default_rng(int(task_set_id(task_set)[:16], 16))
     rounds = round_count([sum(pair) for pair in solo], sum(together), settings)
     deck: list[int] = []
-    rows = []
+    rows: list[tuple[int, ...]] = []
     at_ns = 0
     for number in range(rounds):
-        drawn = []
+        drawn: list[int] = []
         while len(drawn) < min(len(solo), SOLO_SAMPLE):
             deck = deck or random.permutation(len(solo)).tolist()
             drawn.append(deck.pop())

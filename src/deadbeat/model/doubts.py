@@ -16,7 +16,4 @@ DOUBTS: tuple[Doubt, ...] = (*CAMPAIGNS, *COMPARISONS, *LATENCIES)
 
 def doubt_of(finding: str) -> Doubt | None:
     """The text for a finding's identifier; None if there is none."""
-    for doubt in DOUBTS:
-        if finding == doubt.id or (doubt.id.endswith("-") and finding.startswith(doubt.id)):
-            return doubt
-    return None
+    return next((doubt for doubt in DOUBTS if doubt.id == finding), None)

@@ -12,16 +12,17 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         that is gone: a computation that takes 60 us takes 60 ms once in a while, and there are
         whole seconds in which everything is 1.5 times slower. A slowdown, and above all a maximum,
         may be the host's and not the kernel's.""",
-        """Look at the share of windows that was left out and at the smallest effect that can be
-        seen. Medians and comparisons of runs that lie next to each other in time survive; maxima
-        do not. Confirm what matters on hardware.""",
+        """Read the intervals, the misses of the same tasks alone, and the smallest effect that can
+        be seen: they hold what the host did. Maxima are its own. Confirm what matters on
+        hardware.""",
     ),
     doubt(
         "steal",
         "The hypervisor took time",
         """While a CPU was stolen its task stood still, yet the clock ran: spans and response times
-        contain the loss. Stolen time is counted in ticks of 4 to 10 ms, so short losses are not in
-        the figure; and no steal at all does not prove that there was none.""",
+        contain the loss, together and alone alike. It widens the intervals, and misses alone show
+        how many it causes. Stolen time is counted in ticks of 4 to 10 ms: short losses are not in
+        the figure, and no steal at all does not prove that there was none.""",
         """Use a machine of its own or dedicated virtual CPUs. With --causes, jobs that stood still
         in pure computation are put down to a suspected host stall.""",
     ),
@@ -92,20 +93,21 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         """Repeat the command: it resumes and records again.""",
     ),
     doubt(
-        "rejected",
-        "Many windows were left out",
-        """Windows beside which the host was off its quiet mode do not count. What remains describes
-        the quiet part of the machine's time; if the machine is off that mode because of the very
-        load that is measured (heat, power limits), the worst was left out.""",
-        """See in which windows it happened: only together windows point to the load itself.
-        Quieten the machine, or measure longer.""",
+        "left-out",
+        "Jobs were overlapped from earlier slots",
+        """A job that outlives its slot runs on beside the next ones, which are of other tasks. What
+        was released there before it finished does not count, whatever became of it. Where that
+        concerns many jobs, the rest is what came after the worst of each slot.""",
+        """Misses are counted where they are released and stay. Longer slots (--slot-periods) or a
+        larger --deadline-factor leave less to overlap.""",
     ),
     doubt(
-        "never-quiet",
-        "Some sets have no result",
-        """The sets without a result are missing from the means. If long or busy sets miss more
-        often, the rest is not a fair sample.""",
-        """Measure them again at a quieter time: --retry-failed.""",
+        "long-slots",
+        "Overloaded sets ran in long slots",
+        """Under --overrun late a core that is asked for more than it has falls behind without end:
+        response times and misses grow for as long as a slot lasts. Such sets keep slots of 50
+        periods, and their figures are of that length.""",
+        """Compare them only with sets of the same kind; --overrun skip bounds the backlog.""",
     ),
     doubt(
         "failed-runs",
@@ -124,16 +126,16 @@ CAMPAIGNS: tuple[Doubt, ...] = (
     doubt(
         "undecided-points",
         "Some points are undecided",
-        """A point without a quiet set has no value. It is drawn as undecided, never filled from its
+        """A point without a run has no value. It is drawn as undecided, never filled from its
         neighbours.""",
-        """Resume when the machine is quieter.""",
+        """Repeat the command: it runs what is lacking.""",
     ),
     doubt(
         "single-set",
         "A point rests on one set",
         """Sets differ by their classes far more than jobs do: a contended mutex may cost hundreds
-        of times a contended queue. One set says nothing about the next, so there is no
-        interval.""",
+        of times a contended queue. The interval of one set comes from its own rounds: it says how
+        well this set is known, and nothing of the next.""",
         """More replicas, not longer runs; or --precision.""",
     ),
     doubt(
@@ -185,7 +187,7 @@ CAMPAIGNS: tuple[Doubt, ...] = (
     doubt(
         "no-calibration",
         "The calibration is not there",
-        """Platform, quiet references and overlap are not known; windows cannot be judged.""",
+        """Platform and overlap are not known.""",
         """Put the file back with which the campaign was generated.""",
     ),
     doubt(
@@ -193,7 +195,7 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         "Tasks without a job of their own",
         """Tasks that had no counted job alone have no slowdown and are left out of it: usually the
         slowest ones.""",
-        """Lengthen the solo windows: --solo-seconds.""",
+        """Lengthen the runs: --seconds.""",
     ),
     doubt(
         "no-program",
@@ -255,36 +257,18 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         """Confirm on hardware.""",
     ),
     doubt(
-        "noise-floor-missing",
-        "The noise floor is not known",
-        """Without it a slowdown of 1.03 may be an effect or the machine.""",
-        """deadbeat selftest, or --noise-seconds above 0.""",
-    ),
-    doubt(
         "noise-floor-undecided",
-        "The machine was too noisy for a noise floor",
-        """Too few quiet windows: no smallest effect can be stated, so none is proven.""",
-        """Quieten the machine and repeat.""",
-    ),
-    doubt(
-        "control-",
-        "A control failed",
-        """An experiment whose answer is known came out wrong on this machine at this time: one task
-        alone was not flat, local objects were not as fast in parallel, or an injected delay was not
-        recovered. Effects of the same size in the campaign may be artefacts.""",
-        """deadbeat selftest repeats the controls at length and says what failed.""",
-    ),
-    doubt(
-        "controls-undecided",
-        "Controls are undecided",
-        """They had no quiet window; they neither support nor contradict the results.""",
-        """Repeat deadbeat selftest at a quieter time.""",
+        "The smallest effect is not known",
+        """Sets that share no object (M = 1, or alpha = 0) and have no two tasks on a core show by
+        how much slowdowns differ from 1 without an effect. With fewer than three of them a slowdown
+        of 1.03 may be an effect or the machine.""",
+        """Measure M = 1 or alpha = 0 as well, with one task a core.""",
     ),
     doubt(
         "precision-not-reached",
         "A precision was not reached",
         """Some points are known less well than was asked: they got the most sets they may get, lost
-        runs to a busy host, or the time was over. Their means are right on average, but further
+        runs, or the time was over. Their means are right on average, but further
         from the truth than the target says; their intervals say how far.""",
         """The column stopped says why of each point, half_width how well it is known. Continue with
         another --budget, or begin anew with a higher --sets-max or a looser --precision.""",

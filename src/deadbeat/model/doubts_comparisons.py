@@ -55,9 +55,9 @@ COMPARISONS: tuple[Doubt, ...] = (
     doubt(
         "host-state-differs",
         "The host was faster or slower in one of the compared campaigns",
-        """The yardstick, pure computation beside the tasks, took longer in one campaign than in the
-        other on the same machine. Every delay ratio moves with it; a slowdown does not, because its
-        reference was measured in the same run.""",
+        """The witness, pure computation beside each task alone, took longer in one campaign than in
+        the other on the same machine. Every delay ratio moves with it; a slowdown does not, because
+        its reference was measured in the same run.""",
         """Rely on the slowdown, or repeat both campaigns close together in time.""",
     ),
     doubt(

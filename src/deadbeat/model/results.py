@@ -80,12 +80,26 @@ class Finding:
 #: Mean of each part of a response over C (``wake_up_ratio``, ...).
 PART_COLUMNS: tuple[str, ...] = tuple(f"{part}_ratio" for part in PARTS)
 
+#: Smallest deadline, as a multiple of C, that all but this share of the jobs meet, by its name.
+NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
+#: The same together and alone, each with its interval; and the largest seen.
+NEEDED_COLUMNS: tuple[str, ...] = tuple(
+    column
+    for side in ("", "alone_")
+    for name in (*NEEDED_SHARES, "all")
+    for column in (
+        f"{side}deadline_needed_{name}",
+        *(f"{side}deadline_needed_{name}_{end}" for end in ("low", "high") if name != "all"),
+    )
+)
+
 #: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
 SUMMARY_COLUMNS: tuple[str, ...] = (
     "cores",
     "sync_share",
     "contended_ratio",
     "deadline_factor",
+    "tasks_per_core",
     "task_sets",
     "jobs",
     "delay_ratio_mean",
@@ -94,19 +108,36 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     "delay_ratio_max",
     "delay_ratio_ci_low",
     "delay_ratio_ci_high",
+    "delay_ratio_ci_basis",
     "slowdown_mean",
     "slowdown_p50",
     "slowdown_ci_low",
     "slowdown_ci_high",
+    "slowdown_ci_basis",
+    "slowdown_calm",
+    "slowdown_rough",
+    "compute_ratio",
+    "compute_ratio_ci_low",
+    "compute_ratio_ci_high",
     "response_ratio_mean",
     "response_ratio_predicted",
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",
+    "miss_sets",
+    "miss_sets_ci_low",
+    "miss_sets_ci_high",
+    "alone_miss_ratio",
+    "alone_miss_ci_low",
+    "alone_miss_ci_high",
+    "miss_excess",
+    "miss_excess_ci_low",
+    "miss_excess_ci_high",
+    *NEEDED_COLUMNS,
     "miss_episodes",
     "released",
     "overruns",
-    "rejected_share",
+    "left_out",
     "sync_share_real",
     "contended_ratio_real",
     "overlap_real",
@@ -143,10 +174,21 @@ STRESS_COLUMNS: tuple[str, ...] = (
             "max",
         )
     ),
+    "slowdown_calm",
+    "slowdown_rough",
+    "compute_ratio",
+    "compute_ratio_ci_low",
+    "compute_ratio_ci_high",
     "response_ratio_mean",
     "deadline_miss_ratio",
     "deadline_miss_ci_low",
     "deadline_miss_ci_high",
+    "alone_miss_ratio",
+    "alone_miss_ci_low",
+    "alone_miss_ci_high",
+    "miss_excess",
+    "miss_excess_ci_low",
+    "miss_excess_ci_high",
     "miss_set_share",
     "miss_set_share_ci_low",
     "miss_set_share_ci_high",
@@ -154,7 +196,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
     "deadline_miss_p95_nonzero",
     "miss_episodes",
     "overruns",
-    "rejected_share",
+    "left_out",
     "sync_share_real",
     "contended_ratio_real",
     "overlap_real",
@@ -176,8 +218,9 @@ class Summary:
         distributions: One dict per point and metric: ``cores``, ``sync_share``,
             ``contended_ratio``, ``metric``, ``edges`` (n+1 bin edges), ``counts`` (n).
         findings: What makes the results doubtful.
-        noise_floor: Smallest slowdown effect that can be seen here, and what it rests on; empty
-            when not measured.
+        noise_floor: Smallest slowdown effect a point of the campaign can show, from its own null
+            sets: ``smallest_effect`` (None: fewer than three), ``basis``, ``sets``, ``mean``,
+            ``sd``.
         labels: What must show on every figure (``policy other``, ``simulated``, ...).
         meta: Campaign name, parameters, platform and environment as plain values.
     """

@@ -18,7 +18,7 @@ def _decide(evidence: Evidence) -> Judgement:
     row = max(fitting, key=lambda one: (one["critical_cores"] == CRITICAL_CORES, one["cores"]))
     found = value(row, "slowdown")
     if found is None:
-        return Judgement(verdict=UNDECIDED, because=f"{row['group']} has no quiet task set")
+        return Judgement(verdict=UNDECIDED, because=f"{row['group']} has no task set")
     bound = 1 + result.noise_floor
     above = found.above(bound)
     contended = number(row.get("contended_ratio_real")) or 0.0

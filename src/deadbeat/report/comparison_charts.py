@@ -443,7 +443,7 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
     chart = Chart(
         name="deadline-factor",
         title=f"Deadline misses over the deadline factor{where}",
-        caption="Bands: 95 % of each campaign alone, resampling task sets; whether campaigns differ"
+        caption="Bands: 95 % of each campaign alone, over task sets; whether campaigns differ"
         " is said by the verdicts, which compare program by program.",
         panels=tuple(panels[:12]),
     )

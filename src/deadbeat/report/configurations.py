@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.analysis.bootstrap import seed_of
 from deadbeat.analysis.stress import miss_shares
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
@@ -18,7 +17,6 @@ from deadbeat.report.samples import Row, Sample, samples
 
 #: Parameter and column of a task set, and what it is called.
 _LISTED = {"sync_share": "ρ", "contended_ratio": "α"}
-_RESAMPLES = 2000
 
 
 def groups(summary: Summary) -> tuple[str, ...]:
@@ -60,8 +58,7 @@ def factor_rows(summary: Summary) -> Sequence[Row]:
     for factor in factors(summary.rows):
         for sample in configuration_samples(summary, factor):
             if sample.sets:
-                seed = seed_of("configuration", sample.label, factor)
-                found = miss_shares(sample.sets, seed=seed, resamples=_RESAMPLES)
+                found = miss_shares(sample.sets)
                 rows.append({"group": sample.label, "deadline_factor": factor, **found})
     return rows
 

@@ -33,7 +33,6 @@ _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("ρ real", ("sync_share_real",), "share"),
     ("α real", ("contended_ratio_real",), "share"),
     ("overlap", ("overlap_real",), "percent"),
-    ("rejected", ("rejected",), "integer"),
     ("file", ("file", "key"), "text"),
 )
 

@@ -29,8 +29,8 @@ TERMS: tuple[tuple[str, str], ...] = (
     (
         "Slowdown",
         "Span divided by the span of the same task alone: same core, same cadence, no other task "
-        "on any core, in windows between those of the run. 1 means that the others do no harm. "
-        "It does not depend on calibration; it is the headline.",
+        "on any core, in short slots between those in which all run, in random order. 1 means "
+        "that the others do no harm. It does not depend on calibration; it is the headline.",
     ),
     (
         "Delay ratio",
@@ -41,25 +41,41 @@ TERMS: tuple[tuple[str, str], ...] = (
     (
         "Deadline miss",
         "A job that finished after its deadline (f − r > D), never finished, or was never "
-        "started. Only jobs whose deadline lies inside the measuring window count. An episode is "
+        "started. Only jobs whose deadline lies inside their slot count. An episode is "
         "a run of consecutive misses of one task: one stall can miss many deadlines. '<' before "
         "a miss ratio means: none seen, and with 95 % confidence not more than that.",
     ),
     (
         "Interval",
-        "95 %, by resampling task sets, never single jobs. A point's mean is the mean over its "
-        "task sets; quantiles and the miss ratio pool jobs.",
+        "95 %. A point's mean is the mean over its task sets, and its interval is over sets; that "
+        "of a point with a single set rests on the rounds of its run and says nothing of other "
+        "sets. Quantiles and the miss ratio pool jobs; the interval of the miss ratio is of these "
+        "sets and allows for misses that come in bursts.",
     ),
     (
         "Noise floor",
-        "The smallest slowdown that can be told from nothing on this machine, from controls run "
-        "before the campaign. An effect below it is not an effect.",
+        "The smallest slowdown that a point of the campaign can show, from its own sets that share "
+        "neither an object nor a core (M = 1, or α = 0). An effect below it is not an effect.",
     ),
     (
-        "Rejected, undecided, not measured",
-        "A window beside which the machine was off its quiet mode is left out and, within a "
-        "budget, measured again. A point without a set that kept quiet windows is undecided. A "
-        "point that was not run is not measured. Neither is filled from its neighbours.",
+        "Alone, excess",
+        "What the same tasks do alone on the machine, in the same rounds: the host's own floor. "
+        "The excess is what is missed beyond it.",
+    ),
+    (
+        "Needed deadline",
+        "The smallest deadline, as a multiple of C, that all but one in a hundred (p99) or in a "
+        "thousand (p999) of the jobs would have met.",
+    ),
+    (
+        "Compute ratio",
+        "A fixed piece of pure computation, timed beside the jobs: together over alone. Above 1 "
+        "the cores share execution units or a power budget, or the host took time from the load.",
+    ),
+    (
+        "Undecided, not measured",
+        "A point without a run is undecided. A point that was not planned is not measured. Neither "
+        "is filled from its neighbours.",
     ),
     (
         "ρ real, α real, overlap",

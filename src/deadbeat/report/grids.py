@@ -156,8 +156,7 @@ def state_of(row: Mapping[str, Any] | None, column: str) -> str:
         return NOT_MEASURED
     if number(row.get(column)) is not None:
         return MEASURED
-    attempted = bool(row.get("task_sets")) or (number(row.get("rejected_share")) or 0) > 0
-    return UNDECIDED if attempted else NOT_MEASURED
+    return UNDECIDED
 
 
 def grid(

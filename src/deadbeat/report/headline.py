@@ -217,7 +217,7 @@ def _sentence(summary: Summary, answers: Sequence[CoreAnswer], floor: float | No
     if not any(_known(row) for row in summary.rows):
         if holds_no_run(summary):
             return "No run is stored: nothing is decided."
-        return "No task set has a quiet result: nothing is decided."
+        return "No task set has a result: nothing is decided."
     missing = [answer.cores for answer in answers if answer.miss_points]
     slow = [answer.cores for answer in answers if answer.slow_points]
     if missing:

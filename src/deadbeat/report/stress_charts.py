@@ -88,7 +88,7 @@ def factor_charts(
             name=name,
             title=title or "Deadline misses over the deadline factor",
             caption="The same task sets with other periods T = D = factor x C; every level was run."
-            " Bands: 95 %, resampling task sets. An arrow where none was missed: at most that much"
+            " Bands: 95 %, over task sets. An arrow where none was missed: at most that much"
             " may still hide, and the fewer the sets, the more.",
             panels=tuple(panels),
         )
@@ -191,7 +191,7 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
             title="How much still reaches the critical tasks",
             caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
             " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
-            " resampling task sets; an arrow is an upper bound where nothing was missed.",
+            " over task sets; an arrow is an upper bound where nothing was missed.",
             panels=tuple(panels),
             family="critical" if option else "",
             option=option,

@@ -39,7 +39,6 @@ _FIELDS: tuple[tuple[str, str, str], ...] = (
     ("sync_share_real", "ρ real", "share"),
     ("contended_ratio_real", "α real", "share"),
     ("overlap_real", "overlap", "percent"),
-    ("rejected", "rejected", "integer"),
     ("file", "file", "text"),
 )
 

@@ -69,7 +69,7 @@ def stress_sentence(summary: Summary) -> str:
     if not decided and holds_no_run(summary):
         return "No run is stored: nothing is decided."
     if not decided:
-        return "No task set has a quiet result: nothing is decided."
+        return "No task set has a result: nothing is decided."
     worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
     first = decided[0]["deadline_factor"]
     sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)

@@ -142,7 +142,6 @@ GROUP_TABLE: tuple[tuple[str, str, str, float], ...] = (
     ("miss_set_share", "sets with a miss %", "miss_set_share_ci", 100.0),
     ("deadline_miss_p50_nonzero", "their median %", "", 100.0),
     ("deadline_miss_p95_nonzero", "their p95 %", "", 100.0),
-    ("rejected_share", "rejected %", "", 100.0),
     ("sync_share_real", "ρ real", "", 1.0),
     ("contended_ratio_real", "α real", "", 1.0),
     ("overlap_real", "overlap %", "", 100.0),

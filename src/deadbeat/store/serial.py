@@ -13,7 +13,7 @@ from typing import Any
 
 from cattrs import Converter, transform_error
 
-from deadbeat.model.calibration import Calibration
+from deadbeat.model.calibration import Calibration, ParallelRatio
 from deadbeat.model.errors import DataError
 from deadbeat.model.results import Finding
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, TaskSet
@@ -35,7 +35,17 @@ def converter() -> Converter:
         FragmentUse, lambda use: [str(use.entry), use.repeats, use.resource]
     )
     made.register_structure_hook(Segment, lambda item, _: _segment(item))
+    known = made.get_structure_hook(ParallelRatio)
+    made.register_structure_hook(
+        ParallelRatio,
+        lambda item, kind: _old_ratio(item) if isinstance(item, float) else known(item, kind),
+    )
     return made
+
+
+def _old_ratio(ratio: float) -> ParallelRatio:
+    """What a calibration held before ratios had an interval."""
+    return ParallelRatio(ratio=ratio, low=ratio, high=ratio, rounds=0)
 
 
 def _fraction(text: Any) -> Fraction:

@@ -29,9 +29,6 @@ from deadbeat.synthesis.stream import Stream
 GENERATOR_VERSION = "1"
 #: A task's realised cost differs from its WCET by at most one part in this.
 COST_PRECISION = 100
-#: A class is offered as core-local only up to this cost on all cores at once over alone
-#: (measurement.md, "Layout of a run").
-PARALLEL_RATIO_MAX = 1.03
 # The packer searches for something better than a gap of one part in this of the WCET.
 _GAP_PRECISION = 200
 # The longest segment of a kind is at most this times the shortest.
@@ -88,7 +85,7 @@ class Synthesiser:
         """
         pool = self._pool(parameters.fragments)
         drawn = outlines(parameters, seed)
-        classes = self._usable_classes(pool, parameters, drawn)
+        classes = self._usable_classes(pool, parameters.classes_min, drawn)
         for attempt in range(_ATTEMPTS):
             chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
             sync = _Choice(chosen, tuple(entry for name in chosen for entry in pool.sy[name]))
@@ -133,10 +130,8 @@ class Synthesiser:
             if str(entry) in self._calibration.costs and str(entry) not in self._calibration.refused
         )
 
-    def _usable_classes(
-        self, pool: _Pool, parameters: SynthesisParameters, drawn: Sequence[Outline]
-    ) -> list[str]:
-        """SY classes that this task set may use, sorted.
+    def _usable_classes(self, pool: _Pool, least: int, drawn: Sequence[Outline]) -> list[str]:
+        """SY classes that this task set may use, sorted: the same at every number of cores.
 
         A class without a parallel form would stay contended at every contended ratio, so it is
         used only where nothing else is left and everything is contended anyway.
@@ -151,22 +146,20 @@ class Synthesiser:
         fragments = [self._catalog.fragments[name] for name in pool.sy]
         if has_mixed_priorities(drawn):
             fragments = [fragment for fragment in fragments if fragment.mixed_priorities]
-        parallel = [f for f in fragments if f.parallel and self._is_parallel(f, parameters.cores)]
+        parallel = [f for f in fragments if f.parallel and not self._is_refuted(f)]
         if not parallel and ratios == {1}:
             parallel = fragments
-        if len(parallel) < parameters.classes_min:
+        if len(parallel) < least:
             raise SynthesisError(
-                f"{len(parallel)} SY fragments can be used here, classes_min asks for "
-                f"{parameters.classes_min}",
+                f"{len(parallel)} SY fragments can be used here, classes_min asks for {least}",
                 "calibrate more SY fragments, allow more by name, or use uniform priorities",
             )
         return [fragment.name for fragment in parallel]
 
-    def _is_parallel(self, fragment: Fragment, cores: int) -> bool:
-        """Whether calibration found its core-local objects to be as fast on all cores at once."""
-        return cores == 1 or (
-            self._calibration.parallel_ratio.get(fragment.name, 1.0) <= PARALLEL_RATIO_MAX
-        )
+    def _is_refuted(self, fragment: Fragment) -> bool:
+        """Whether calibration found that its core-local objects slow each other down."""
+        ratio = self._calibration.parallel_ratio.get(fragment.name)
+        return ratio is not None and ratio.refutes
 
     def _shelf(self, core: int, kind: Kind, choice: _Choice) -> Shelf:
         key = (core, kind, choice.names)

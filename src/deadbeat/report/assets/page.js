@@ -337,7 +337,7 @@
     const where = pointWords(state.cores, rho, alpha), row = rowOf.get(keyOf(state.cores, rho, alpha));
     const status = gridOf(data.metrics[0]).states[state.rho][state.alpha];
     if (!row || status === "not measured") return `${where}: not measured.`;
-    if (status === "undecided") return `${where}: undecided, too few quiet windows (${show(row[column.rejected_share], "percent")} of the windows left out).`;
+    if (status === "undecided") return `${where}: undecided, no run.`;
     const value = (metric, kind) => valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
     return `${where}: slowdown ${value(data.metrics[0], "ratio")}, delay ratio ${value(data.metrics[1], "ratio")}, ` +
       `deadline miss ratio ${value(data.metrics[2], "percent")}.`;
@@ -384,7 +384,7 @@
     ["delay ratio", "delay_ratio_mean", "ratio", "delay_ratio_ci_low", "delay_ratio_ci_high"], ["delay p50", "delay_ratio_p50", "ratio"],
     ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"], ["predicted (simulated)", "response_ratio_predicted", "ratio"],
     ["miss ratio", "deadline_miss_ratio", "percent", "deadline_miss_ci_low", "deadline_miss_ci_high"], ["miss episodes", "miss_episodes", "integer"],
-    ["released", "released", "integer"], ["overruns", "overruns", "integer"], ["rejected", "rejected_share", "percent"],
+    ["released", "released", "integer"], ["overruns", "overruns", "integer"],
     ["ρ real", "sync_share_real", "share"], ["α real", "contended_ratio_real", "share"], ["overlap", "overlap_real", "percent"],
   ];
 

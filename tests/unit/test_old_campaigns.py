@@ -1,0 +1,77 @@
+"""Truth: measurement.md: each planned window counts once, whatever the host did beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
+from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
+
+from deadbeat.analysis.summarise import summarise
+from deadbeat.model.jobs import JobTable
+from deadbeat.store.campaign import CampaignStore
+
+MS = 1_000_000
+#: Together, alone, together again because the first was off, together: three planned windows.
+WINDOWS = (
+    Slot(start=0, end=50 * MS),
+    Slot(start=100 * MS, end=150 * MS, solo=0),
+    Slot(start=200 * MS, end=250 * MS),
+    Slot(start=300 * MS, end=350 * MS),
+)
+#: The fourth window repeats the third.
+OFF = (0, 2)
+
+
+def attempt(*spans: int, late: int = 0) -> JobTable:
+    """One task of C = 100 us, T = D = 1 ms; ten jobs a window. ``late`` of the first never run."""
+    jobs = []
+    for number, (window, span) in enumerate(zip(WINDOWS, spans, strict=True)):
+        for i in range(10):
+            at = window.start + i * MS
+            missed = number == 0 and i < late
+            jobs.append(skip(at) if missed else ran(at, at, at + span, slot=number))
+    task = RunTask(wcet_ns=100_000, period_ns=MS, deadline_ns=MS)
+    return job_table([task], [jobs], slots=WINDOWS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CampaignStore:
+    """Three task sets: accepted at once, accepted as a second attempt, never accepted."""
+    made = CampaignStore.create(tmp_path / "old", {"name": "old", **SPEC}, 5)
+    made.save_calibration(calibration())
+    keys = [key(cores=1, replica=replica) for replica in range(3)]
+    commit_old(made, keys[0], version_2(attempt(120_000, 100_000, 140_000, 900_000), OFF))
+    first = version_2(attempt(300_000, 100_000, 300_000, 100_000, late=5), OFF)
+    reject_old(made, keys[1], 1, first)
+    commit_old(made, keys[1], version_2(attempt(100_000, 100_000, 100_000, 100_000)))
+    for number in (1, 2):
+        data = version_2(attempt(200_000, 100_000, 200_000 * number, 100_000), OFF)
+        reject_old(made, keys[2], number, data)
+    made.fail(keys[2], "no quiet attempt in 2: yardstick off by up to +30.0 %")
+    return CampaignStore.open(made.path)
+
+
+def test_every_run_is_a_result_and_its_first_attempt_counts(store: CampaignStore) -> None:
+    summary = summarise(store)
+    (row,) = summary.rows
+    assert (row["task_sets"], row["slowdown_ci_basis"]) == (3, "sets")
+    # The repeat of the third window (900 us) is left out; what was off is not.
+    assert [item["slowdown_mean"] for item in summary.sets] == pytest.approx([1.3, 3.0, 2.0])
+    assert [item["file"].split("/")[0] for item in summary.sets] == ["jobs", "rejected", "rejected"]
+    assert "failed-runs" not in {finding.id for finding in summary.findings}
+    assert summary.meta["failed"] == {}
+
+
+def test_the_misses_of_windows_that_were_set_aside_are_counted(store: CampaignStore) -> None:
+    (row,) = summarise(store).rows
+    assert row["deadline_miss_ratio"] == pytest.approx(5 / 60)
+    assert (row["miss_sets"], row["alone_miss_ratio"]) == (1, 0.0)
+    assert row["miss_excess"] == pytest.approx(5 / 60)
+    assert row["left_out"] == 0
+
+
+def test_nothing_is_said_from_witnesses_of_another_length(store: CampaignStore) -> None:
+    (row,) = summarise(store).rows
+    assert row["compute_ratio"] is row["slowdown_calm"] is None
