@@ -424,6 +424,9 @@ def labels_of(
         labels.append("shared address space")
     if origin is not None and not origin.same_hardware:
         labels.append("foreign costs")
+    cpus = platform.cpus if platform else ()
+    if len(set(cpus)) < len(cpus):
+        labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
     return tuple(labels)
 
 
