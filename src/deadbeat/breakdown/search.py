@@ -239,7 +239,6 @@ class _Search:
     def finish(self) -> dict[RunKey, str]:
         total = planned(self.spec)
         self._left = sum(self.results.lacking(request.key) for request in self.requests)
-        self._began = self.clock()
         left_s = estimate_seconds(self.spec) * self._left / total
         self.on_event(Started(total=total, done=total - self._left, failed=0, eta_s=left_s))
         last = self.spec.search.steps
@@ -260,6 +259,8 @@ class _Search:
         how = settings(self.spec, solo=solo)
         with self.executor.open(self.requests, how, program=stored) as session:
             self._keep_program(session)
+            if not self._ended:
+                self._began = self.clock()  # building is not how long runs take
             for step in steps:
                 for request in self._order(step):
                     if self._lacking(request) == self.spec.search.steps + 1 - step:

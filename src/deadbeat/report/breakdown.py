@@ -141,7 +141,7 @@ def doubts(found: Breakdown) -> list[str]:
         texts.append(f"{found.done} of {found.planned} runs are there: what follows may change.")
     lacking = sum(each.lacking for each in found.cells)
     if lacking:
-        texts.append(f"{lacking} task sets have no result.")
+        texts.append(f"Task sets without a result: {lacking}.")
     noisy = [each for each in found.cells if each.missed_alone_share > found.miss_share]
     if noisy:
         where = "; ".join(_place(found, each.cell) for each in noisy)
@@ -154,8 +154,8 @@ def doubts(found: Breakdown) -> list[str]:
         sets = sum(getattr(each, f"at_{end}") for each in found.cells)
         if sets:
             texts.append(
-                f"{sets} task sets end at the {name} utilisation that was tried: theirs may lie"
-                f" beyond. --{end} moves it."
+                f"Task sets that end at the {name} utilisation considered, so that theirs may lie"
+                f" beyond: {sets}. --{end} moves it."
             )
     return texts
 
