@@ -1,6 +1,6 @@
 """What a noisy host does to the figures: coverage, bias and recovery, with noise made on purpose.
 
-    bench/bench_noise.py [PART ...]     points null layout coverage injected sibling slots scale old
+    bench/bench_noise.py [PART ...]     points null layout injected sibling slots scale
 
 ``make bench`` runs the quick parts with few sets; PARTs named are run as the table of goals asks.
 Each noise is a neighbour on every CPU (neighbour.c), on and off for a mean of 3, 10 or 100 ms each.
@@ -163,38 +163,31 @@ def time_in_figures(store: CampaignStore) -> float:
 
 
 def null(machine: Machine) -> None:
-    """The mean of many sets whose truth is 1, in each noise."""
-    count = machine.count(60)
-    for name, mean_ms in noises():
-        with neighbours(mean_ms):
-            sets = task_sets(machine.calibration, count, cores=1)
-            values = slowdowns(measure(machine.executor, sets, SETTINGS))
-        error = float(values.std(ddof=1)) / np.sqrt(len(values))
-        report("mean of M = 1 sets", "1.000 +- 0.005", float(values.mean()), "slowdown",
-               {"noise": name, "sets": len(values), "standard_error": error,
-                "spread_of_one_set": float(values.std(ddof=1))})  # fmt: skip
-
-
-def coverage(machine: Machine) -> None:
-    """How often the interval of six sets holds the truth: resampled from measured M = 1 sets.
+    """Sets whose truth is 1, in each noise: their mean, and how often six of them hold the truth.
 
     Planted contention: every fifth job together takes four times as long, so the truth is 1.6.
     """
-    sets = task_sets(machine.calibration, machine.count(60), cores=1)
     for name, mean_ms in noises():
         with neighbours(mean_ms):
+            sets = task_sets(machine.calibration, machine.count(60), cores=1)
             runs = measure(machine.executor, sets, SETTINGS)
+        values = slowdowns(runs)
+        report("mean of M = 1 sets", "1.000 +- 0.005", float(values.mean()), "slowdown",
+               {"noise": name, "sets": len(values), "spread_of_one_set": float(values.std(ddof=1)),
+                "standard_error": float(values.std(ddof=1)) / len(values) ** 0.5})  # fmt: skip
         for effect, planted, goal in (("none", 0, "93 to 97 %"), ("planted", 1, ">= 92 %")):
             random = np.random.default_rng(1)
             values = np.array([with_planted(run.table, planted, random) for run in runs])
-            truth = 1 + 0.6 * planted
-            held = []
-            for _ in range(4000):
-                low, high = mean_interval(values[random.integers(0, len(values), 6)]) or (0, 0)
-                held.append(low <= truth <= high)
+            held = [holds_truth(values, 1 + 0.6 * planted, random) for _ in range(4000)]
             report(f"coverage of intervals of six sets, effect {effect}", goal,
                    100 * float(np.mean(held)), "%",
                    {"noise": name, "sets": len(values), "mean": float(values.mean())})  # fmt: skip
+
+
+def holds_truth(values: Floats, truth: float, random: np.random.Generator) -> bool:
+    """Whether the interval of six of ``values``, drawn at random, holds the truth."""
+    low, high = mean_interval(random.choice(values, 6, replace=False)) or (0.0, 0.0)
+    return low <= truth <= high
 
 
 def with_planted(table: JobTable, planted: int, random: np.random.Generator) -> float:
@@ -211,7 +204,7 @@ def injected(machine: Machine) -> None:
     """A delay of 5 and 20 % of C in every job, and of C in every fifth: recovered by one set's own
     interval."""
     sets = task_sets(machine.calibration, machine.count(60), cores=1, share="0")
-    for name, mean_ms in noises():
+    for name, mean_ms in noises()[::2]:
         for what, part, every in (("5 %", 0.05, 1), ("20 %", 0.2, 1), ("every fifth job", 1.0, 5)):
             inject = [
                 Injection(delay_ns=round(part * s.tasks[0].wcet_ns), delay_every=every)
@@ -341,10 +334,7 @@ class Machine:
         return values if self.whole else values[:1]
 
 
-PARTS = {
-    part.__name__: part
-    for part in (points, null, layout, coverage, injected, sibling, slots, scale)
-}
+PARTS = {part.__name__: part for part in (points, null, layout, injected, sibling, slots, scale)}
 #: Not in `make bench` unless they are named: a quarter of an hour each.
 LONG = ("points", "injected")
 

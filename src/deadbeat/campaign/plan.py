@@ -443,11 +443,23 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = 
             counted=slots * tasks if spec.run.counters else 0,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
+    runs = most_runs(spec)
+    part = runs / len(keys)
+    seconds, jobs, need = part * seconds, math.ceil(part * jobs), math.ceil(part * need)
     if simulated:
-        seconds = jobs * _SECONDS_PER_JOB + len(keys) * _SECONDS_PER_RUN
+        seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
     elif not calibrated:
         seconds += spec.calibration.seconds
-    return Estimate(runs=len(keys), jobs=jobs, bytes=need, seconds=seconds)
+    return Estimate(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
+
+
+def most_runs(spec: CampaignSpec) -> int:
+    """Runs of a resolved specification, where points stop when they are known at most."""
+    keys = len(plan(spec))
+    mean = None if spec.precision is None else spec.precision.sets_mean
+    if spec.precision is None or mean is None:
+        return keys
+    return min(keys, keys // spec.precision.sets_max * mean)
 
 
 def run_length_s(spec: CampaignSpec, tasks: int) -> float:

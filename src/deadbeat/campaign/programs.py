@@ -77,7 +77,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         index={batch: found["json"] for batch, found in hashes.items()},
         original=built_for,
         platform=platform,
-        original_yardstick_ps=kept.original_yardstick_ps if kept else calibration.yardstick_ps,
     )
 
 

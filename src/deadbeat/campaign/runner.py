@@ -241,7 +241,7 @@ class _Work:
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self.retry else self.store.failed()
         lacking = {key for key in keys if key not in committed and key not in failed}
-        self._total, self._left = len(keys), len(lacking)
+        self._total, self._left = min(len(keys), design.most_runs(self.spec)), len(lacking)
         self._done = sum(key in committed for key in keys)
         self._began = self.clock()
         self.on_event(
