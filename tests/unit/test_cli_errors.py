@@ -25,7 +25,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "status", "line"),
     [
         (("proflie",), 2, 'there is no command "proflie" (did you mean profile?)'),
-        (("xyzzy",), 2, 'there is no command "xyzzy" (one of calibrate,'),
+        (("xyzzy",), 2, 'there is no command "xyzzy" (one of breakdown, calibrate,'),
         (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
         ((*RUN, "--secnds", "1"), 2, "profile has no option --secnds (did you mean --seconds?)"),
         ((*RUN, "--zzz"), 2, "profile has no option --zzz (see deadbeat profile --help)"),

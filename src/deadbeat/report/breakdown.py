@@ -46,7 +46,7 @@ TERMS = (
      " set misses."),
     ("C inflated by", "Mean time a job had its core at the breakdown, all tasks running, over C."),
     ("misses alone", "Jobs missed by tasks that ran alone, at the periods of the breakdown: what"
-     " this host misses by itself."),
+     " this host misses by itself, unless jobs from the slots together lasted that long."),
 )  # fmt: skip
 
 
@@ -75,6 +75,8 @@ def sentence(found: Breakdown) -> str:
     )
     if best.cell != worst.cell:
         where = f"{_cores(best.cell)}{_sharing(best.cell)}"
+        if _variant(best.cell) != _variant(worst.cell):
+            where += f" ({_variant(best.cell)})"
         words += f"; on {where} up to {_estimate(best)}, where it predicts {_predictions(best)}"
     parted = [each for each in found.cells if each.parted]
     if not parted:
@@ -147,8 +149,9 @@ def doubts(found: Breakdown) -> list[str]:
         where = "; ".join(_place(found, each.cell) for each in noisy)
         texts.append(
             f"Tasks that ran alone missed more than {100 * found.miss_share:g} % of their jobs at"
-            f" {where}: this host by itself fails the criterion there. A larger --miss-share asks"
-            " less of it."
+            f" {where}: either this host by itself fails the criterion there, and a larger"
+            " --miss-share asks less of it; or jobs that began beside others took so long that they"
+            " lasted into the slots alone."
         )
     for end, name in (("low", "lowest"), ("high", "highest")):
         sets = sum(getattr(each, f"at_{end}") for each in found.cells)
