@@ -90,7 +90,9 @@ class Counting(FakeExecutor):
         program: Path | None = None,
     ) -> CountingSession:
         plain = super().open(requests, settings, program=program)
-        return CountingSession(**{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)})
+        return CountingSession(
+            **{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)}
+        )
 
 
 @frozen(kw_only=True)
