@@ -423,15 +423,16 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = 
     keys = plan(spec)
     need = jobs = 0
     seconds = 0.0
-    cells = Counter((key.point.cores, group_of(spec, key)) for key in keys)
-    for (cores, group), runs in cells.items():
-        tasks = spec.most_tasks(cores, group)
+    cells = Counter((key.point.per_core, key.point.cores, group_of(spec, key)) for key in keys)
+    for (per_core, cores, group), runs in cells.items():
+        row = _row_of(spec, per_core)
+        tasks = row.most_tasks(cores, group)
         sampled = min(tasks, SOLO_SAMPLE)
-        length_s = run_length_s(spec, tasks)
+        length_s = run_length_s(row, tasks)
         slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
         # of the slots one in 1 + sampled runs all tasks, the others one each
         running = (tasks + sampled) / (1 + sampled)
-        per_run = math.ceil(length_s * running * _jobs_per_second(spec, group))
+        per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
         jobs += runs * per_run
         seconds += runs * (length_s + _OVERHEAD_S)
         need += estimate_bytes(
@@ -462,9 +463,19 @@ def most_runs(spec: CampaignSpec) -> int:
     return min(keys, keys // spec.precision.sets_max * mean)
 
 
+def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
+    """``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid."""
+    tasks = spec.tasks
+    if spec.loaded is not None and per_core:
+        factors = (spec.loaded.deadline_factor,)
+        tasks = attrs.evolve(tasks, per_core=per_core, deadline_factor=factors)
+    return attrs.evolve(spec, loaded=None, tasks=tasks)
+
+
 def run_length_s(spec: CampaignSpec, tasks: int) -> float:
-    """Length of the timetable of a run of so many tasks, s: the fewest rounds may take longer than
-    what is asked. A bound: with slots of the slowest task there can be."""
+    """Length of the timetable of a run of so many tasks of the grid or the groups, s: the fewest
+    rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
+    """
     slowest_ns = int(spec.longest_period_ns)
     slowest = Timing(
         period_ns=slowest_ns,

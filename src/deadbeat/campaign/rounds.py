@@ -92,7 +92,7 @@ def bends(points: list[Point]) -> tuple[Bend, ...]:
         for point in points:
             others = tuple(
                 getattr(point, name)
-                for name in ("cores", "deadline_factor_milli", *_AXES)
+                for name in ("cores", "deadline_factor_milli", "per_core", *_AXES)
                 if name != axis
             )
             lines.setdefault(others, []).append(point)
