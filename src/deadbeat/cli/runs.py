@@ -54,7 +54,7 @@ def command(runs: Path, as_json: bool) -> None:
         (
             {**_plain(kind, state, latest), "invalid": state.invalid},
             f"{kind} {state.preset}".rstrip(),
-            f"{state.invalid} invalid" if state.state != "damaged" else "",
+            str(state.invalid) if state.state != "damaged" else "",
         )
         for kind, state in others
     ]
@@ -65,9 +65,9 @@ def command(runs: Path, as_json: bool) -> None:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
     else:
         print_table(
-            ["name", "state", "preset", "runs", "failed"],
+            ["name", "state", "preset", "runs", "failed", "invalid"],
             [_row(*row) for row in rows],
-            numeric=["runs", "failed"],
+            numeric=["runs", "failed", "invalid"],
         )
 
 
