@@ -46,13 +46,16 @@ def print_table(
     title: str = "",
     numeric: Sequence[str] = (),
     whole: Sequence[str] = (),
+    plain: bool = False,
 ) -> None:
     """A table on stdout; without colour or cut-off words where stdout is no terminal.
 
     Args:
         whole: Columns that are never cut, as they hold what is to be copied; the others give way.
+        plain: Without lines between the columns: they take half of the width of narrow ones.
     """
     # A tenth of a second, which --json must not pay.
+    from rich import box  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.measure import Measurement  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -60,6 +63,8 @@ def print_table(
 
     cells = [list(map(Text, row)) for row in rows]
     table = Table(title=Text(title) if title else None, title_justify="left")
+    if plain:
+        table.box, table.padding, table.show_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
     for number, column in enumerate(columns):
         table.add_column(
             column,

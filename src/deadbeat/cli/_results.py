@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from deadbeat.campaign.place import state_of
 from deadbeat.cli._output import print_table
 from deadbeat.model.results import Summary
 from deadbeat.report import (
+    NOTE,
     headline,
-    rows_for_terminal,
     terminal_columns,
+    terminal_sections,
     write_figures,
     write_report,
 )
-from deadbeat.report.facts import labels, noise_floor, origin_text, precision_text
+from deadbeat.report.facts import labels, origin_text, precision_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import write_summary
@@ -41,21 +43,27 @@ def write_results(
 
 
 def print_points(summary: Summary, path: Path) -> None:
-    """The answer in words, a line per point, and what holds for all of them, on stdout."""
+    """A line per point, the answer in words, and what holds for all of them, on stdout."""
     columns = terminal_columns(summary)
     marks = "   ".join(label.upper() for label in labels(summary))
-    print_table(
-        [heading for _, heading in columns],
-        ([row[key] for key, _ in columns] for row in rows_for_terminal(summary)),
-        title=f"{path.name}   {marks}".rstrip(),
-        numeric=[heading for key, heading in columns if key != "group"],
-    )
-    click.echo(headline(summary).sentence)
+    click.echo(f"{path.name}   {marks}".rstrip())
+    for section in terminal_sections(summary):
+        print_table(
+            [heading for _, heading in columns],
+            ([row[key] for key, _ in columns] for row in section.rows),
+            title=section.title,
+            numeric=[heading for key, heading in columns if key != "group"],
+            plain=True,
+        )
+    if summary.mode != "stress" and summary.rows:
+        click.echo(NOTE)
+    click.echo()
+    for line in headline(summary).lines:
+        click.echo(line)
     if text := origin_text(summary):
         click.echo(f"programs {text}")
     if text := precision_text(summary):
         click.echo(text)
-    click.echo(noise_floor(summary).text)
 
 
 def finding_counts(summary: Summary) -> str:
@@ -64,9 +72,9 @@ def finding_counts(summary: Summary) -> str:
     return ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s]) or "none"
 
 
-def print_findings(summary: Summary) -> None:
+def print_findings(summary: Summary, severities: Sequence[str] = SEVERITIES[:2]) -> None:
     """Every finding but the mere remarks, the serious ones first."""
-    for severity in SEVERITIES[:2]:
+    for severity in severities:
         for finding in summary.findings:
             if finding.severity == severity:
                 cure = f" ({finding.cure})" if finding.cure else ""

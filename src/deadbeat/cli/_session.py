@@ -40,7 +40,13 @@ from deadbeat.cli._programs import (
     choose_cpus,
     open_source,
 )
-from deadbeat.cli._results import answer_dict, finding_counts, print_points, write_results
+from deadbeat.cli._results import (
+    answer_dict,
+    finding_counts,
+    print_findings,
+    print_points,
+    write_results,
+)
 from deadbeat.executors.base import Executor
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
@@ -319,7 +325,8 @@ def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) ->
             f" {reason}"
         )
         click.echo(f"run them again: {again} --retry-failed")
-    click.echo(f"findings: {finding_counts(summary)}")
+    print_findings(summary, ("serious",))
+    click.echo(f"findings: {finding_counts(summary)} (deadbeat show {report.parent})")
     click.echo(f"report: {report}")
 
 

@@ -151,7 +151,7 @@ class Chart:
 
     Attributes:
         name: Identifier and file name.
-        caption: What it rests on and how to read it; the noise floor is put before it.
+        caption: What it rests on and how to read it; the smallest effect is put before it.
         family, option: A page shows one chart of a family at a time, chosen by its option.
     """
 

@@ -15,7 +15,7 @@ from deadbeat.report.data import encode
 @frozen(kw_only=True)
 class Stamp:
     """What stands on every figure of a page: ``labels`` in its title, ``noise`` in its caption
-    ("": a kind of page without a noise floor)."""
+    ("": a kind of page without one)."""
 
     labels: Sequence[str]
     noise: str

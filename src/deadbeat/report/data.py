@@ -38,7 +38,9 @@ _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 
 def page_data(summary: Summary) -> dict[str, Any]:
-    """Everything the page draws, as plain values."""
+    """Everything the page draws, as plain values; the points beside the grid as rows alone."""
+    loaded = facts.loaded_rows(summary)
+    summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
     cores = grids.cores_of(summary)
     shares = grids.axis_of(summary, "sync_share")
@@ -56,10 +58,15 @@ def page_data(summary: Summary) -> dict[str, Any]:
         "contended_edges": list(grids.edges(ratios)) if ratios else [],
         "metrics": [_metric(summary, metric, floor, cores) for metric in grids.METRICS],
         "row_columns": list(SUMMARY_COLUMNS),
-        "rows": [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in summary.rows],
+        "rows": _rows(summary.rows),
+        "loaded_rows": _rows(loaded),
         **_sets(summary.sets),
         **_distributions(summary.distributions),
     }
+
+
+def _rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+    return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
 def encode(data: Mapping[str, Any]) -> str:
@@ -82,6 +89,8 @@ def _metric(
         "low": metric.low,
         "high": metric.high,
         "scale": metric.scale,
+        "alone": metric.alone,
+        "from_below": metric.from_below,
         "range": [plain(scale.low), plain(scale.high)],
         "levels": list(scale.levels),
         "grids": {

@@ -1,4 +1,4 @@
-"""What a Summary says about itself: name, machine, noise floor, sessions, calibration.
+"""What a Summary says about itself: name, machine, smallest effect, sessions, calibration.
 
 Every reader of ``Summary.meta`` in the report is here, so that a key has one spelling. A fact that
 the summary does not hold is named as missing, never guessed.
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.model.results import Summary
 
@@ -78,8 +78,64 @@ def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
+def multiple(value: float) -> str:
+    """A multiple of C with three significant digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def deadline_words(row: Mapping[str, Any]) -> str:
+    """``D = 10 C``, or ``D = T`` where T is drawn."""
+    factor = factor_of(row)
+    return f"D = {factor:g} C" if factor else "D = T"
+
+
+def per_core_of(row: Mapping[str, Any]) -> int:
+    """Tasks a core of a row or distribution; 0 where the campaign does not say."""
+    return int(number(row.get("tasks_per_core")) or 0)
+
+
+def grid_of(summary: Summary) -> Summary:
+    """The campaign's grid: without the points that have a number of tasks a core of their own."""
+    own = _per_core(summary)
+    if not loaded_rows(summary):
+        return summary
+    return evolve(
+        summary,
+        rows=tuple(row for row in summary.rows if per_core_of(row) == own),
+        sets=tuple(item for item in summary.sets if item["tasks"] == own * item["cores"]),
+        distributions=tuple(item for item in summary.distributions if per_core_of(item) == own),
+    )
+
+
+def loaded_rows(summary: Summary) -> tuple[Mapping[str, Any], ...]:
+    """The points with another number of tasks a core than the grid's, in order."""
+    if summary.mode == "stress":
+        return ()
+    own = _per_core(summary)
+    axes = ("cores", "sync_share", "contended_ratio")
+    found = (row for row in summary.rows if per_core_of(row) != own)
+    return tuple(sorted(found, key=lambda row: tuple(row[axis] for axis in axes)))
+
+
+def loads(
+    rows: Iterable[Mapping[str, Any]],
+) -> dict[tuple[int, float], list[Mapping[str, Any]]]:
+    """The rows by tasks a core and deadline factor, ascending: what may be compared."""
+    found: dict[tuple[int, float], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((per_core_of(row), factor_of(row)), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _per_core(summary: Summary) -> int:
+    """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
+    asked = number(_mapping(_mapping(summary.meta.get("parameters")).get("tasks")).get("per_core"))
+    every = {per_core_of(row) for row in summary.rows}
+    return int(asked) if asked in every else min(every, default=0)
+
+
 def noise_floor(summary: Summary) -> NoiseFloor:
-    """The noise floor, with the sentence for the figures."""
+    """The smallest effect, with the sentence for the figures."""
     basis = str(summary.noise_floor.get("basis") or "")
     share = number(summary.noise_floor.get("smallest_effect"))
     if share is not None:
@@ -87,7 +143,7 @@ def noise_floor(summary: Summary) -> NoiseFloor:
             share=share, text=f"smallest effect visible here: {percent(share)}", basis=basis
         )
     if summary.noise_floor:
-        return NoiseFloor(share=None, text="smallest effect visible here: undecided", basis=basis)
+        return NoiseFloor(share=None, text="smallest effect visible here: not known", basis=basis)
     return NoiseFloor(share=None, text="smallest effect visible here: not measured", basis="")
 
 
@@ -129,8 +185,8 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
             "Simulated" if "SIMULATED" in labels(summary) else "Measured",
-            f"{_rows_are(summary)} · {_counted(len(summary.sets), 'task set')}"
-            f" · {_counted(jobs, 'job')}",
+            f"{_rows_are(summary)} · {counted(len(summary.sets), 'task set')}"
+            f" · {counted(jobs, 'job')}",
         ),
         *((("Precision", known),) if known else ()),
     )
@@ -139,16 +195,17 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
 def _rows_are(summary: Summary) -> str:
     count = len(summary.rows)
     if summary.mode != "stress":
-        return _counted(count, "point")
+        return counted(count, "point")
     levels = len(factors(summary.rows))
     if levels < 2:
-        return _counted(count, "group")
+        return counted(count, "group")
     several = len({row.get("group") for row in summary.rows})
     each = " each" if several > 1 else ""
-    return f"{_counted(several, 'group')} at {levels} deadline factors{each}"
+    return f"{counted(several, 'group')} at {levels} deadline factors{each}"
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -191,7 +248,7 @@ def precision_text(summary: Summary) -> str:
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
     sets = sum(int(number(point.get("sets")) or 0) for point in points)
     metric = str(record.get("metric")).replace("_", " ")
-    at = f"{_counted(len(points), 'point')} with {_counted(sets, 'task set')}"
+    at = f"{counted(len(points), 'point')} with {counted(sets, 'task set')}"
     return f"{metric} to within {width} at {at}: {text}"
 
 

@@ -57,7 +57,7 @@ _PANELS: tuple[tuple[str, str, str], ...] = (
 
 
 def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
-    """Yields file name and content of every figure, one at a time.
+    """Yields file name and content of every figure, one at a time; of a profile, of its grid.
 
     Names: ``overview-METRIC``, ``METRIC-mNNN`` (surface and heat map), ``distributions-mNNN``,
     ``predicted``.
@@ -72,7 +72,7 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
         )
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
-    words = words_of(summary)
+    words, summary = words_of(summary), facts.grid_of(summary)
     yield from draw_charts(_charts(summary), words, formats)
     for name, build in _plan(summary, words) if summary.mode != "stress" else ():
         with mpl.rc_context(STYLE):

@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import NoiseFloor, factor_of, number
+from deadbeat.report.facts import NoiseFloor, factor_of, multiple, number
 
 T = TypeVar("T")
 
@@ -42,7 +42,9 @@ class Metric:
         scale: Factor from the column's unit to the axis' unit.
         neutral: Value, in the axis' unit, of "no effect".
         least_span: Smallest range of the colour scale, in the axis' unit: noise must not fill it.
-        of_noise: Whether the noise floor is a share of this quantity.
+        of_noise: Whether the smallest effect is a share of this quantity.
+        alone: Column of the same quantity of the tasks alone; "" where there is none.
+        from_below: Whether ``low`` stands for a value that lies beyond what was seen.
     """
 
     id: str
@@ -55,6 +57,8 @@ class Metric:
     neutral: float
     least_span: float
     of_noise: bool
+    alone: str = ""
+    from_below: bool = False
 
 
 METRICS: tuple[Metric, ...] = (
@@ -71,16 +75,18 @@ METRICS: tuple[Metric, ...] = (
         of_noise=True,
     ),
     Metric(
-        id="delay_ratio",
-        name="Delay ratio",
-        axis="delay ratio (span / C)",
-        column="delay_ratio_mean",
-        low="delay_ratio_ci_low",
-        high="delay_ratio_ci_high",
+        id="deadline_needed",
+        name="Deadline needed",
+        axis="deadline that all but 1 in 1000 jobs meet (multiple of C)",
+        column="deadline_needed_p999",
+        low="deadline_needed_p999_low",
+        high="deadline_needed_p999_high",
         scale=1.0,
         neutral=1.0,
-        least_span=0.05,
-        of_noise=True,
+        least_span=0.5,
+        of_noise=False,
+        alone="alone_deadline_needed_p999",
+        from_below=True,
     ),
     Metric(
         id="deadline_miss_ratio",
@@ -93,6 +99,19 @@ METRICS: tuple[Metric, ...] = (
         neutral=0.0,
         least_span=1.0,
         of_noise=False,
+        alone="alone_miss_ratio",
+    ),
+    Metric(
+        id="delay_ratio",
+        name="Delay ratio",
+        axis="delay ratio (span / C)",
+        column="delay_ratio_mean",
+        low="delay_ratio_ci_low",
+        high="delay_ratio_ci_high",
+        scale=1.0,
+        neutral=1.0,
+        least_span=0.05,
+        of_noise=True,
     ),
 )
 
@@ -147,16 +166,11 @@ def axis_of(summary: Summary, column: str) -> tuple[float, ...]:
     return tuple(step / 1000 for step in sorted({milli(row[column]) for row in summary.rows}))
 
 
-def state_of(row: Mapping[str, Any] | None, column: str) -> str:
-    """How far a cell is known.
-
-    A point that was run but has no value had too few quiet windows (measurement.md): undecided.
-    """
+def state_of(row: Mapping[str, Any] | None, metric: Metric) -> str:
+    """How far a cell is known; a point without a run, or without a value, is undecided."""
     if row is None:
         return NOT_MEASURED
-    if number(row.get(column)) is not None:
-        return MEASURED
-    return UNDECIDED
+    return UNDECIDED if math.isnan(_value(row, metric)) else MEASURED
 
 
 def grid(
@@ -183,19 +197,21 @@ def grid(
         sync_shares=shares,
         contended_ratios=ratios,
         values=np.array(values, dtype=np.float64).reshape(len(shares), len(ratios)),
-        states=tuple(tuple(state_of(row, metric.column) for row in line) for line in cells),
+        states=tuple(tuple(state_of(row, metric) for row in line) for line in cells),
         texts=tuple(tuple(cell_text(row, metric, digits) for row in line) for line in cells),
     )
 
 
 def cell_text(row: Mapping[str, Any] | None, metric: Metric, digits: int = 2) -> str:
     """What is written into a cell. Zero misses show their upper bound, not a zero."""
-    state = state_of(row, metric.column)
+    state = state_of(row, metric)
     if row is None or state == NOT_MEASURED:
         return "–"
     if state == UNDECIDED:
         return "?"
     value = _value(row, metric)
+    if metric.from_below:
+        return f"{'' if _ended(row, metric) else '≥'}{multiple(value)}"
     if metric.neutral:
         return f"{value:.{digits}f}"
     upper = number(row.get(metric.high))
@@ -216,8 +232,8 @@ def short(value: float) -> str:
 def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     """Colour range and contour levels of a metric.
 
-    The range holds "no effect" and is never narrower than twice the noise floor; contour lines are
-    no closer than the floor and none follows "no effect": what cannot be seen is not drawn. A grid
+    The range holds "no effect" and is never narrower than twice the smallest effect; contour lines
+    are no closer than that and none follows "no effect": what cannot be seen is not drawn. A grid
     of few points has none.
     """
     values = [_value(row, metric) for row in summary.rows]
@@ -264,8 +280,16 @@ def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _value(row: Mapping[str, Any] | None, metric: Metric) -> float:
+    """In the axis' unit; NaN without one. A value that was not reached is known from below."""
     value = None if row is None else number(row.get(metric.column))
+    if row is not None and metric.from_below and not _ended(row, metric):
+        low = number(row.get(metric.low))
+        value = value if low is None else low
     return math.nan if value is None else value * metric.scale
+
+
+def _ended(row: Mapping[str, Any], metric: Metric) -> bool:
+    return None not in (number(row.get(metric.column)), number(row.get(metric.high)))
 
 
 def spread(values: Sequence[T], most: int) -> tuple[T, ...]:

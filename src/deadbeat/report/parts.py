@@ -32,8 +32,9 @@ def banner(labels: Iterable[str]) -> str:
 
 
 def noise(floor: facts.NoiseFloor) -> str:
-    """The noise floor and what it rests on."""
-    text = f'<span id="noise-floor">{escape(floor.text)}</span>'
+    """The smallest effect and what it rests on."""
+    words = f"{floor.text[:1].upper()}{floor.text[1:]}"
+    text = f'<span id="smallest-effect">{escape(words)}</span>'
     return f"{text} ({escape(floor.basis)})." if floor.basis else f"{text}."
 
 
@@ -43,13 +44,26 @@ def prose(text: str) -> str:
 
 
 def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:
-    """Findings, the serious ones first; ``labels`` of what they are about."""
+    """The serious findings, the others folded; ``labels`` of what they are about."""
     ordered = sorted(findings, key=lambda item: _SEVERITIES.get(item.severity, 0))
     if not ordered and any(label.lower().startswith("simulated") for label in labels):
         return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
     if not ordered:
         return "<p>Nothing was found that makes these results doubtful.</p>"
-    return f'<ul class="findings">{"".join(map(_finding, ordered))}</ul>{_doubts(findings)}'
+    serious = [item for item in ordered if item.severity not in ("warning", "info")]
+    others = ordered[len(serious) :]
+    shown = f"{_listed(serious)}{_doubts(serious)}" if serious else ""
+    if not others:
+        return shown
+    count = facts.counted(len(others), "finding")
+    head = f"{count} more, none serious" if serious else f"{count}, none serious"
+    known = {doubt_of(item.id) for item in serious}
+    rest = _doubts(item for item in others if doubt_of(item.id) not in known)
+    return f"{shown}<details><summary>{head}</summary>{_listed(others)}{rest}</details>"
+
+
+def _listed(findings: Iterable[Finding]) -> str:
+    return f'<ul class="findings">{"".join(map(_finding, findings))}</ul>'
 
 
 def _finding(finding: Finding) -> str:

@@ -90,7 +90,10 @@ def _ratio_chart(
     edges = log_edges([value for _, own in values for value in own])
     marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
     if name == "slowdown" and floor.share:
-        marks = (Mark(axis="x", at=1.0, to=1 + floor.share, label="below the noise floor"), *marks)
+        marks = (
+            Mark(axis="x", at=1.0, to=1 + floor.share, label="too small to see"),
+            *marks,
+        )
     turned = tuple(evolve(mark, axis="y") for mark in marks)
     drawn = [(sample, own) for sample, own in values if own]
     panels = (

@@ -90,9 +90,9 @@ def stress_sentence(summary: Summary) -> str:
 
 
 def _doubt(worst: Row, floor: float | None) -> list[str]:
-    """What the noise floor leaves of the answer."""
+    """What the smallest effect leaves of the answer."""
     if floor is None:
-        return ["The noise floor is not known: a small effect may be noise."]
+        return ["The smallest effect that can show is not known: too few sets share nothing."]
     if float(worst["slowdown_p95"]) <= 1 + floor:
         return ["The slowdown is no more than can be seen here."]
     return []

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import frozen
+
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import factor_of, factors, number
+from deadbeat.report.facts import grid_of, loaded_rows, loads, number
 from deadbeat.report.grids import METRICS, Metric, cell_text, state_of
+from deadbeat.report.headline import load_words, misses
 from deadbeat.report.stress_table import STRESS_TERMINAL_COLUMNS, stress_rows
 
 #: Keys of a row, in order, with the heading of each column.
@@ -16,74 +19,98 @@ TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
     ("sync_share", "rho"),
     ("contended_ratio", "alpha"),
     ("task_sets", "sets"),
-    ("slowdown_p50", "slowdown p50"),
-    ("slowdown", "slowdown mean [95 %]"),
-    ("delay_ratio", "delay ratio"),
-    ("miss_ratio", "miss % [95 %]"),
+    ("slowdown", "slowdown\nmean [95 %]"),
+    ("deadline_needed", "deadline\nneeded"),
+    ("miss_ratio", "miss %\n[95 %]"),
 )
+#: What stands below the table of a profile.
+NOTE = (
+    "deadline needed: by all but 1 in 1000 jobs, as a multiple of C\n"
+    "+ after a miss %: surely more than the same tasks miss alone"
+)
+_SLOWDOWN, _NEEDED, _MISS, _ = METRICS
+
+
+@frozen(kw_only=True)
+class Section:
+    """Rows of one table: keys as in `terminal_columns`.
+
+    Attributes:
+        title: What its points have in common; "" of a stress campaign.
+    """
+
+    title: str
+    rows: tuple[dict[str, str], ...]
 
 
 def terminal_columns(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Keys of a row, in order, with the heading of each column."""
-    if summary.mode == "stress":
-        return STRESS_TERMINAL_COLUMNS
-    if len(factors(summary.rows)) < 2:
-        return TERMINAL_COLUMNS
-    return (*TERMINAL_COLUMNS[:3], ("deadline_factor", "T/C"), *TERMINAL_COLUMNS[3:])
+    return STRESS_TERMINAL_COLUMNS if summary.mode == "stress" else TERMINAL_COLUMNS
 
 
-def rows_for_terminal(summary: Summary) -> tuple[dict[str, str], ...]:
-    """One dict of texts per point or group, keys as in `terminal_columns`, points in order.
+def terminal_sections(summary: Summary) -> tuple[Section, ...]:
+    """Points in order, those of each deadline factor and number of tasks a core for themselves.
 
-    A point without an answer says ``undecided`` or ``not measured`` where its value would stand.
+    A point without an answer says ``undecided`` where its slowdown would stand.
     """
     if summary.mode == "stress":
-        return stress_rows(summary)
-    ordered = sorted(
-        summary.rows,
-        key=lambda row: (
-            row["cores"],
-            row["sync_share"],
-            row["contended_ratio"],
-            factor_of(row),
-        ),
+        return (Section(title="", rows=stress_rows(summary)),)
+    groups = [*loads(grid_of(summary).rows).values(), *loads(loaded_rows(summary)).values()]
+    return tuple(
+        Section(title=load_words(rows[0], ", "), rows=tuple(map(_row, sorted(rows, key=_place))))
+        for rows in groups
     )
-    keys = [key for key, _ in terminal_columns(summary)]
-    return tuple({key: texts[key] for key in keys} for texts in map(_terminal_row, ordered))
 
 
-def _terminal_row(row: Mapping[str, Any]) -> dict[str, str]:
-    slowdown, delay, miss = METRICS
-    p50 = number(row.get("slowdown_p50"))
+def loaded_sections(summary: Summary) -> tuple[Section, ...]:
+    """Those of `terminal_sections` whose points are none of the grid's."""
+    count = len(loads(loaded_rows(summary)))
+    return terminal_sections(summary)[-count:] if count else ()
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["cores"], row["sync_share"], row["contended_ratio"]
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "cores": str(row["cores"]),
         "sync_share": f"{row['sync_share']:.2f}",
         "contended_ratio": f"{row['contended_ratio']:.2f}",
-        "deadline_factor": f"{factor_of(row):g}",
         "task_sets": str(row.get("task_sets") or 0),
-        "slowdown_p50": "-" if p50 is None else f"{p50:.3f}",
-        "slowdown": _with_interval(row, slowdown, digits=3),
-        "delay_ratio": _value_or_state(row, delay.column, cell_text(row, delay, 3)),
-        "miss_ratio": _miss(row, miss),
+        "slowdown": _with_interval(row, _SLOWDOWN),
+        "deadline_needed": _or_dash(row, _NEEDED, cell_text(row, _NEEDED)),
+        "miss_ratio": _miss(row),
     }
 
 
-def _value_or_state(row: Mapping[str, Any], column: str, text: str) -> str:
-    return state_of(row, column) if number(row.get(column)) is None else text
-
-
-def _with_interval(row: Mapping[str, Any], metric: Metric, *, digits: int) -> str:
-    value, ends = number(row.get(metric.column)), (row.get(metric.low), row.get(metric.high))
+def _with_interval(row: Mapping[str, Any], metric: Metric) -> str:
+    value = number(row.get(metric.column))
     if value is None:
-        return state_of(row, metric.column)
-    text = f"{value * metric.scale:.{digits}f}"
-    low, high = (number(end) for end in ends)
+        return state_of(row, metric)
+    digits = _percent if metric.scale == 100 else _ratio
+    text = digits(value * metric.scale)
+    low, high = (number(row.get(end)) for end in (metric.low, metric.high))
     if low is None or high is None:
         return text
-    return f"{text} [{low * metric.scale:.{digits}f}, {high * metric.scale:.{digits}f}]"
+    of_one = " one set" if row.get(f"{metric.id}_ci_basis") == "rounds" else ""
+    return f"{text} [{digits(low * metric.scale)}, {digits(high * metric.scale)}]{of_one}"
 
 
-def _miss(row: Mapping[str, Any], metric: Metric) -> str:
-    if number(row.get(metric.column)):
-        return _with_interval(row, metric, digits=2)
-    return _value_or_state(row, metric.column, cell_text(row, metric))
+def _ratio(value: float) -> str:
+    """At most three decimals, and no more than five characters below 10,000."""
+    return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.{2 if value < 10 else 1}f}"
+
+
+def _or_dash(row: Mapping[str, Any], metric: Metric, text: str) -> str:
+    return text if state_of(row, metric) == "measured" else "-"
+
+
+def _miss(row: Mapping[str, Any]) -> str:
+    if not number(row.get(_MISS.column)):
+        return _or_dash(row, _MISS, cell_text(row, _MISS)) + " "
+    return _with_interval(row, _MISS) + ("+" if misses(row) else " ")

@@ -32,11 +32,22 @@
   const {make, show} = deadbeatWords;
   const between = (low, high, kind) =>
     (low === null || high === null) ? "" : `[${show(low, kind)}, ${show(high, kind)}]`;
-  /* A value with its interval; when no deadline was missed, what the ratio is at most. */
+  /* A value with its interval; when no deadline was missed, what the ratio is at most; and what a
+     needed deadline is at least where its end was not seen. */
   function valueTexts(row, name, kind, low, high) {
     const value = row[column[name]], ends = low ? [row[column[low]], row[column[high]]] : [null, null];
+    if (name.includes("deadline_needed") && low && ends[1] === null) return [ends[0] === null ? show(value, kind) : `≥ ${show(ends[0], kind)}`, ""];
     if (name === "deadline_miss_ratio" && value === 0 && ends[1]) return [`< ${show(ends[1], kind)}`, "(none seen)"];
-    return [show(value, kind), value === null ? "" : between(ends[0], ends[1], kind)];
+    const one = low && row[column[`${name.replace("_mean", "")}_ci_basis`]] === "rounds" && ends[0] !== null ? " one set" : "";
+    return [show(value, kind), value === null ? "" : between(ends[0], ends[1], kind) + one];
+  }
+  const kindOf = (metric) => metric.scale === 100 ? "percent" : metric.from_below ? "multiple" : "ratio";
+  /* A metric of a point in words, with that of the same tasks alone beside it where there is one. */
+  function metricText(metric, row) {
+    const kind = kindOf(metric), own = valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
+    if (!metric.alone || own === "–") return own;
+    const ends = metric.from_below ? [`${metric.alone}_low`, `${metric.alone}_high`] : [];
+    return `${own}, alone ${valueTexts(row, metric.alone, kind, ...ends)[0]}`;
   }
   const origin = () => data.labels.includes("SIMULATED") ? "simulated" : "measured";
   const stamp = () => data.labels.length ? ` — ${data.labels.join(", ")}` : "";
@@ -89,8 +100,7 @@
       const row = rowOf.get(keyOf(state.cores, rho, alpha));
       const head = `<b>${plain(pointWords(state.cores, rho, alpha))}</b><br>`;
       if (value === null) return head + plain(grid.states[r][a]);
-      const kind = metric.scale === 100 ? "percent" : "ratio";
-      return head + plain(`${metric.name} ${valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ")}`) +
+      return head + plain(`${metric.name} ${metricText(metric, row)}`) +
         `<br>${row[column.task_sets]} task sets, ${show(row[column.jobs], "integer")} jobs`;
     }));
   }
@@ -182,7 +192,7 @@
     entitle("heat", `${metric.name}, M = ${state.cores}${factorWords()}`, `Heat map of ${metric.name} at M = ${state.cores}; the table of all points holds the numbers`);
     byId("heat-caption").textContent = `${capital(data.noise.text)}. A number is a ${origin()} point; hatched: n.m. is not measured, ? is undecided. ` +
       (metric.levels.length && big ? `White lines join points of equal value (${levelWords(metric)}); between points they are interpolated. ` : "") +
-      "< means: none seen, at most that. Choose a cell to see its task sets.";
+      (metric.from_below ? "≥ means: at least that, the end was not seen. " : metric.scale === 100 ? "< means: none seen, at most that. " : "") + "Choose a cell to see its task sets.";
     return draw("heat", traces, layout, `heat-${metric.id}-m${state.cores}${factorName()}`).then(listenToHeat);
   }
   const ends = (edges) => [edges[0], edges[edges.length - 1]];
@@ -338,9 +348,7 @@
     const status = gridOf(data.metrics[0]).states[state.rho][state.alpha];
     if (!row || status === "not measured") return `${where}: not measured.`;
     if (status === "undecided") return `${where}: undecided, no run.`;
-    const value = (metric, kind) => valueTexts(row, metric.column, kind, metric.low, metric.high).join(" ").trim();
-    return `${where}: slowdown ${value(data.metrics[0], "ratio")}, delay ratio ${value(data.metrics[1], "ratio")}, ` +
-      `deadline miss ratio ${value(data.metrics[2], "percent")}.`;
+    return `${where}: ${data.metrics.map((metric) => `${metric.name.toLowerCase()} ${metricText(metric, row)}`).join("; ")}.`;
   }
 
   function fillSets() {
@@ -381,9 +389,10 @@
   const COLUMNS = [
     ["M", "cores", "integer"], ["ρ", "sync_share", "text"], ["α", "contended_ratio", "text"], ...(several ? [["D/C", "deadline_factor", "text"]] : []), ["task sets", "task_sets", "integer"], ["jobs", "jobs", "integer"],
     ["slowdown", "slowdown_mean", "ratio", "slowdown_ci_low", "slowdown_ci_high"], ["slowdown p50", "slowdown_p50", "ratio"],
+    ["deadline needed, 1 in 1000", "deadline_needed_p999", "multiple", "deadline_needed_p999_low", "deadline_needed_p999_high"],
+    ["miss ratio", "deadline_miss_ratio", "percent", "deadline_miss_ci_low", "deadline_miss_ci_high"], ["miss episodes", "miss_episodes", "integer"],
     ["delay ratio", "delay_ratio_mean", "ratio", "delay_ratio_ci_low", "delay_ratio_ci_high"], ["delay p50", "delay_ratio_p50", "ratio"],
     ["delay p95", "delay_ratio_p95", "ratio"], ["delay max", "delay_ratio_max", "ratio"], ["response ratio", "response_ratio_mean", "ratio"], ["predicted (simulated)", "response_ratio_predicted", "ratio"],
-    ["miss ratio", "deadline_miss_ratio", "percent", "deadline_miss_ci_low", "deadline_miss_ci_high"], ["miss episodes", "miss_episodes", "integer"],
     ["released", "released", "integer"], ["overruns", "overruns", "integer"],
     ["ρ real", "sync_share_real", "share"], ["α real", "contended_ratio_real", "share"], ["overlap", "overlap_real", "percent"],
   ];

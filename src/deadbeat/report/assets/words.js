@@ -10,6 +10,7 @@ const deadbeatWords = (function () {
     integer: (value) => typeof value === "number" ? value.toLocaleString("en-GB") : String(value),
     identifier: (value) => String(value),
     ratio: (value) => value.toFixed(3),
+    multiple: (value) => value >= 100 ? Math.round(value).toLocaleString("en-GB") : String(Number(value.toPrecision(3))),
     share: (value) => value.toFixed(3),
     percent: (value) => significant(100 * value, 2) + " %",
     text: (value) => String(value),
