@@ -353,24 +353,26 @@ class RunReader:
             "seed": task_set.seed,
             "sync_share_real": task_set.sync_share_real,
             "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
-            "cost_half_width": cost_half_width(self._calibration, task_set),
-            "overlap_real": self._overlap(key, table, columns, task_set),
+            **self._cost_figures(key, table, columns, task_set),
         }
 
-    def _overlap(
+    def _cost_figures(
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> float | None:
-        if self._costs is None:
-            return None
+    ) -> dict[str, Any]:
+        """What needs the costs of the set's uses too."""
         try:
-            plan = contended_plan(task_set, self._costs)
+            overlap = None
+            if self._costs is not None:
+                plan = contended_plan(task_set, self._costs)
+                overlap = overlap_share(columns, table.tasks, plan)
+            half_width = cost_half_width(self._calibration, task_set)
         except KeyError as error:
             raise DataError(
                 f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
                 f" which {key.text} uses",
                 "put the calibration back with which the campaign was generated",
             ) from error
-        return overlap_share(columns, table.tasks, plan)
+        return {"cost_half_width": half_width, "overlap_real": overlap}
 
 
 def cost_half_width(calibration: Calibration | None, task_set: TaskSet) -> float | None:
