@@ -16,7 +16,7 @@ SLOTS = (
 
 
 def jobs(together: int, *, offset: int = 0, alone: int) -> list[Job]:
-    """Four jobs of span ``together`` with the other task, and four of span 100 in slot ``alone``."""
+    """Four jobs of span ``together`` with the other, and four of span 100 in slot ``alone``."""
     start = SLOTS[alone].start
     with_others = [ran(t, t + offset, t + offset + together) for t in range(0, 4000, 1000)]
     by_itself = [ran(start + t, start + t, start + t + 100, slot=alone)

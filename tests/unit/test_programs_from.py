@@ -21,11 +21,9 @@ from deadbeat.campaign.spec import CampaignSpec, spec_dict
 from deadbeat.executors.base import Injection, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.tracing import Tracer
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.targets.fake import FakeTarget
 
 SPEC = tiny_spec()
 ELSEWHERE = FakeExecutor(name="elsewhere")
@@ -326,34 +324,37 @@ def test_a_damaged_origin_is_one_line(tmp_path: Path) -> None:
     assert state_of(store.path).state == "damaged"
 
 
-def test_a_program_is_told_only_what_programs_of_every_version_know(tmp_path: Path) -> None:
-    """Those from before version 2 of the job files end with their usage at --causes."""
+def test_a_program_of_an_earlier_version_is_refused_with_its_reason(tmp_path: Path) -> None:
+    """It does not know slots, and ends at once."""
 
-    class StopError(Exception):
-        pass
+    class Ended:
+        def read_line(self, patience: float) -> None:
+            return None
 
-    class Recording:
+        def stderr(self) -> str:
+            return "cannot use --slot-periods 0\n"
+
+        def kill(self) -> None:
+            pass
+
+    class Machine:
         cpus, folder = (0, 1), str(tmp_path)
-        told: list[dict[str, str]] = []  # noqa: RUF012  a recorder
 
         def source_of(self, requests: Sequence[RunRequest]) -> str:
             return ""
 
-        def tracer(self) -> Tracer:
-            return Tracer(FakeTarget(), cpus=self.cpus)
-
-        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> None:
-            self.told.append(options)
-            raise StopError
+        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> Ended:
+            return Ended()
 
     source = original(tmp_path)
     key = plan(SPEC)[0]
-    requests, machine = [RunRequest(key, source.task_set(key))], Recording()
-    plain = RunSettings(seconds=1)
-    for settings in (plain, attrs.evolve(plain, counters=True, causes=True)):
-        session = HardwareSession(
-            machine, requests, settings, program=tmp_path / "x", injection=Injection()
-        )  # type: ignore[arg-type]
-        with pytest.raises(StopError):
-            session.run(key)
-    assert set(machine.told[1]) - set(machine.told[0]) == {"--causes", "--counters"}
+    session = HardwareSession(
+        Machine(),  # type: ignore[arg-type]
+        [RunRequest(key, source.task_set(key))],
+        RunSettings(seconds=1),
+        program=tmp_path / "x",
+        injection=Injection(),
+    )
+    with pytest.raises(TargetError, match="earlier version, which measured in windows") as caught:
+        session.run(key)
+    assert "measure their campaign again" in caught.value.hint

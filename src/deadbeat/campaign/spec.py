@@ -180,7 +180,7 @@ class CampaignSpec:
     preset: Annotated[str, rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS})))]
     seed: Annotated[int, rules.Whole(0, 2**63 - 1)]
     cores: Annotated[tuple[int, ...] | None, rules.Cores()] = None
-    cpus: Annotated[tuple[int, ...] | None, rules.Cpus()]
+    cpus: Annotated[tuple[int, ...] | None, rules.Cpus(shared=True)]
     grid: GridSpec | None = None
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
