@@ -17,6 +17,7 @@ from deadbeat.cli._output import print_table
 from deadbeat.model.results import Summary
 from deadbeat.report import (
     NOTE,
+    STRESS_NOTE,
     headline,
     terminal_columns,
     terminal_sections,
@@ -55,8 +56,8 @@ def print_points(summary: Summary, path: Path) -> None:
             numeric=[heading for key, heading in columns if key != "group"],
             plain=True,
         )
-    if summary.mode != "stress" and summary.rows:
-        click.echo(NOTE)
+    if summary.rows:
+        click.echo(STRESS_NOTE if summary.mode == "stress" else NOTE)
     click.echo()
     for line in headline(summary).lines:
         click.echo(line)

@@ -78,9 +78,19 @@ def factors(rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
     return tuple(sorted({factor_of(row) for row in rows}))
 
 
+def misses(row: Mapping[str, Any]) -> bool:
+    """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
+    return (number(row.get("miss_excess_ci_low")) or 0) > 0
+
+
 def multiple(value: float) -> str:
     """A multiple of C with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def ratio(value: float) -> str:
+    """At most three decimals, and no more than five characters below 10,000."""
+    return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
 def deadline_words(row: Mapping[str, Any]) -> str:

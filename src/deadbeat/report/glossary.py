@@ -53,7 +53,7 @@ TERMS: tuple[tuple[str, str], ...] = (
         "sets and allows for misses that come in bursts.",
     ),
     (
-        "Noise floor",
+        "Smallest effect",
         "The smallest slowdown that a point of the campaign can show, from its own sets that share "
         "neither an object nor a core (M = 1, or α = 0). An effect below it is not an effect.",
     ),
@@ -63,9 +63,10 @@ TERMS: tuple[tuple[str, str], ...] = (
         "The excess is what is missed beyond it.",
     ),
     (
-        "Needed deadline",
+        "Deadline needed",
         "The smallest deadline, as a multiple of C, that all but one in a hundred (p99) or in a "
-        "thousand (p999) of the jobs would have met.",
+        "thousand (p999) of the jobs would have met. '≥' before it: the end was not seen, it is at "
+        "least that.",
     ),
     (
         "Compute ratio",

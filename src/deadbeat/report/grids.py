@@ -77,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         id="deadline_needed",
         name="Deadline needed",
-        axis="deadline that all but 1 in 1000 jobs meet (multiple of C)",
+        axis="deadline needed, all but 1 in 1000 (C)",
         column="deadline_needed_p999",
         low="deadline_needed_p999_low",
         high="deadline_needed_p999_high",

@@ -22,6 +22,7 @@ from deadbeat.report.facts import (
     holds_no_run,
     loaded_rows,
     loads,
+    misses,
     multiple,
     noise_floor,
     number,
@@ -190,11 +191,6 @@ def _low(row: Row, column: str) -> float:
 
 
 # -- misses
-
-
-def misses(row: Row) -> bool:
-    """Whether more jobs miss than of the same tasks alone, by the interval of the difference."""
-    return (number(row.get("miss_excess_ci_low")) or 0) > 0
 
 
 def _miss_words(rows: Rows) -> str:

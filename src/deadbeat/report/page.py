@@ -89,7 +89,7 @@ def _loaded(summary: Summary) -> str:
     return (
         '<section id="loaded" aria-labelledby="loaded-title"><h2 id="loaded-title">Loaded cores'
         "</h2><p>Points with more tasks a core and shorter deadlines. They are no part of the"
-        f' figures below.</p>{tables}<p class="hint">{note}.</p></section>'
+        f' figures above.</p>{tables}<p class="hint">{note}.</p></section>'
     )
 
 

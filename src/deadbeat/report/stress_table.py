@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import holds_no_run, noise_floor, number, percent
+from deadbeat.report.facts import holds_no_run, misses, noise_floor, number, percent, ratio
 
 Row = Mapping[str, Any]
 
 #: Keys of a row, in order, with the heading of each column.
 STRESS_TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
     ("group", "group"),
-    ("deadline_factor", "T/C"),
+    ("deadline_factor", "D/C"),
     ("task_sets", "sets"),
-    ("slowdown_p50", "slowdown p50"),
+    ("slowdown_p50", "slowdown\np50"),
     ("slowdown_p95", "p95"),
-    ("slowdown_max", "max"),
     ("slowdown", "mean [95 %]"),
-    ("delay_ratio", "delay ratio p50"),
-    ("miss_ratio", "miss %"),
-    ("without_miss", "sets without a miss %"),
+    ("miss_ratio", "miss %\nof jobs"),
+    ("miss_sets", "of\nsets"),
 )
 
 
@@ -35,18 +33,16 @@ def stress_rows(summary: Summary) -> tuple[dict[str, str], ...]:
 
 
 def _row(row: Row) -> dict[str, str]:
-    late = number(row.get("miss_set_share"))
     return {
         "group": str(row["group"]),
         "deadline_factor": _text(row.get("deadline_factor"), ".3g"),
         "task_sets": str(row.get("task_sets") or 0),
-        "slowdown_p50": _text(row.get("slowdown_p50"), ".3f"),
-        "slowdown_p95": _text(row.get("slowdown_p95"), ".3f"),
-        "slowdown_max": _text(row.get("slowdown_max"), ".3f"),
+        "slowdown_p50": _ratio(row.get("slowdown_p50")),
+        "slowdown_p95": _ratio(row.get("slowdown_p95")),
         "slowdown": _interval(row, "slowdown"),
-        "delay_ratio": _text(row.get("delay_ratio_p50"), ".3f"),
-        "miss_ratio": _text(row.get("deadline_miss_ratio"), ".3f", scale=100),
-        "without_miss": "-" if late is None else f"{100 * (1 - late):.1f}",
+        "miss_ratio": _text(row.get("deadline_miss_ratio"), ".2f", scale=100)
+        + ("+" if misses(row) else " "),
+        "miss_sets": _text(row.get("miss_set_share"), ".1f", scale=100),
     }
 
 
@@ -55,12 +51,18 @@ def _text(value: Any, form: str, *, scale: float = 1) -> str:
     return "-" if known is None else format(known * scale, form)
 
 
+def _ratio(value: Any) -> str:
+    known = number(value)
+    return "-" if known is None else ratio(known)
+
+
 def _interval(row: Row, metric: str) -> str:
     mean = number(row.get(f"{metric}_mean"))
     low, high = (number(row.get(f"{metric}_ci_{end}")) for end in ("low", "high"))
     if mean is None:
         return "undecided"
-    return f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+    text = ratio(mean)
+    return text if low is None or high is None else f"{text} [{ratio(low)}, {ratio(high)}]"
 
 
 def stress_sentence(summary: Summary) -> str:
@@ -83,10 +85,18 @@ def stress_sentence(summary: Summary) -> str:
     if late:
         most = max(late, key=lambda row: float(row["miss_set_share"]))
         share = percent(float(most["miss_set_share"]))
-        text += f" {share} of the sets{_of_group(most, decided)} miss a deadline."
+        text += f" {share} of the sets{_of_group(most, decided)} miss a deadline{_beyond(most)}."
     else:
         text += " no set misses a deadline."
     return " ".join([text, *_doubt(worst, floor), *_shielding(decided)])
+
+
+def _beyond(row: Row) -> str:
+    """Whether the host alone may be to blame; "" where that was not measured."""
+    if number(row.get("miss_excess")) is None:
+        return ""
+    more = "surely" if misses(row) else "not surely"
+    return f" ({more} more jobs than miss alone)"
 
 
 def _doubt(worst: Row, floor: float | None) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import grid_of, loaded_rows, loads, number
+from deadbeat.report.facts import grid_of, loaded_rows, loads, misses, number, ratio
 from deadbeat.report.grids import METRICS, Metric, cell_text, state_of
-from deadbeat.report.headline import load_words, misses
+from deadbeat.report.headline import load_words
 from deadbeat.report.stress_table import STRESS_TERMINAL_COLUMNS, stress_rows
 
 #: Keys of a row, in order, with the heading of each column.
@@ -23,9 +23,13 @@ TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
     ("deadline_needed", "deadline\nneeded"),
     ("miss_ratio", "miss %\n[95 %]"),
 )
-#: What stands below the table of a profile.
+#: What stands below the table of a profile, and of a stress campaign.
 NOTE = (
     "deadline needed: by all but 1 in 1000 jobs, as a multiple of C\n"
+    "+ after a miss %: surely more than the same tasks miss alone"
+)
+STRESS_NOTE = (
+    "slowdowns are of task sets: median, 5 % above, mean [95 %]\n"
     "+ after a miss %: surely more than the same tasks miss alone"
 )
 _SLOWDOWN, _NEEDED, _MISS, _ = METRICS
@@ -88,18 +92,13 @@ def _with_interval(row: Mapping[str, Any], metric: Metric) -> str:
     value = number(row.get(metric.column))
     if value is None:
         return state_of(row, metric)
-    digits = _percent if metric.scale == 100 else _ratio
+    digits = _percent if metric.scale == 100 else ratio
     text = digits(value * metric.scale)
     low, high = (number(row.get(end)) for end in (metric.low, metric.high))
     if low is None or high is None:
         return text
     of_one = " one set" if row.get(f"{metric.id}_ci_basis") == "rounds" else ""
     return f"{text} [{digits(low * metric.scale)}, {digits(high * metric.scale)}]{of_one}"
-
-
-def _ratio(value: float) -> str:
-    """At most three decimals, and no more than five characters below 10,000."""
-    return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
 
 
 def _percent(value: float) -> str:
