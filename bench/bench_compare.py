@@ -53,7 +53,6 @@ def record(file: Path, paths: Sequence[Path], note: str) -> None:
     circumstances |= {
         "cpus": len(platform.get("cpus") or ()),
         "created_at": [view.summary.meta.get("created_at") for view in views],
-        "tolerance": views[0].store.spec["quiet"]["tolerance"],
         "note": note,
     }
     pool = Pool(sides=tuple(side_of(view) for view in views), circumstances=circumstances)

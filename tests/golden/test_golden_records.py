@@ -123,7 +123,7 @@ def test_every_field_has_the_value_that_c_gave_it(version: int) -> None:
 
 
 def test_of_a_repeated_window_the_first_attempt_counts(tmp_path: Path) -> None:
-    """Truth: decision 0015: a repeat was chosen by its outcome. Flags of the windows are patched in
+    """Truth: decision 0016: a repeat was chosen by its outcome. Flags of the windows are patched in
     the golden file: two of a kind, the first off the quiet mode."""
     data = bytearray(GOLDEN[1].read_bytes())
     windows = 256 + 2 * 64

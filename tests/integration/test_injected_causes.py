@@ -15,7 +15,7 @@ from helpers.hardware import MS, executor, keys, settings, table_of, task, task_
 
 from deadbeat.analysis.trials import CONTROLS, Trial, try_causes
 from deadbeat.executors.base import RunRequest
-from deadbeat.executors.events import without_off, worst_jobs
+from deadbeat.executors.events import worst_jobs
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.tracing import Tracer
 from deadbeat.targets.local import LocalTarget
@@ -112,7 +112,7 @@ def test_a_run_brings_the_events_of_its_worst_jobs(tracefs: None) -> None:
             table, trace = table_of(outcome), outcome.trace
             assert trace is not None and trace.unavailable == ""
             assert set(trace.threads.values()) == {0}
-            worst = worst_jobs(without_off(table), 10)
+            worst = worst_jobs(table, 10)
             looked_at = list(dict.fromkeys(late.looked_at for late in worst))
             assert [one.job for one in trace.jobs] == looked_at[:5]
             (thread,) = trace.threads

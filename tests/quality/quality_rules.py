@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 LAYERS = (
     "cli",
     "report",
+    "breakdown",
     "observations",
     "analysis",
     "studies",

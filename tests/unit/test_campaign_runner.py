@@ -1,11 +1,13 @@
-"""Truth: the rules of issue 2 and measurement.md on what is run, repeated, kept and refused."""
+"""Truth: the rules of issue 2 and measurement.md on what is run, kept and refused."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import pytest
+from attrs import field, frozen
 from helpers.campaigns import (
     Log,
     begin,
@@ -14,9 +16,9 @@ from helpers.campaigns import (
     tiny_spec,
 )
 
-from deadbeat.campaign.events import Finished, RunDone, RunFailed, RunRejected, Started
+from deadbeat.campaign.events import Finished, RunDone, RunFailed, Started
 from deadbeat.campaign.plan import plan
-from deadbeat.executors.base import RunOutcome
+from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
 from deadbeat.model.results import RunKey
@@ -29,11 +31,11 @@ def test_every_planned_run_is_committed_once(tmp_path: Path) -> None:
     store, log = begin(tmp_path, SPEC), Log()
     result = run(SPEC, store, on_event=log)
     assert store.committed() == set(plan(SPEC))
-    assert (result.planned, result.done, result.failed, result.rejected) == (8, 8, {}, 0)
+    assert (result.planned, result.done, result.failed) == (8, 8, {})
     assert [event.key.text for event in log.of(RunDone)] == KEYS
     assert [event.done for event in log.of(RunDone)] == list(range(1, 9))
     assert log.of(RunDone)[-1].eta_s == 0
-    assert log.of(Finished) == [Finished(done=8, failed=0, rejected=0)]
+    assert log.of(Finished) == [Finished(done=8, failed=0)]
 
 
 def test_a_second_session_runs_nothing(tmp_path: Path) -> None:
@@ -67,46 +69,53 @@ def test_tables_and_files_give_the_same_campaign(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "files").mkdir()
     by_table, by_file = begin(tmp_path / "a", SPEC), begin(tmp_path / "b", SPEC)
-    faults = Faults(off_quiet={KEYS[2]: 1})
-    run(SPEC, by_table, executor=FakeExecutor(faults=faults))
-    run(SPEC, by_file, executor=FakeExecutor(faults=faults, files=tmp_path / "files"))
+    run(SPEC, by_table)
+    run(SPEC, by_file, executor=FakeExecutor(files=tmp_path / "files"))
     assert essence(by_table) == essence(by_file)
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_an_attempt_off_the_quiet_mode_is_kept_and_repeated_at_once(tmp_path: Path) -> None:
-    store, log = begin(tmp_path, SPEC), Log()
-    result = run(
-        SPEC, store, executor=FakeExecutor(faults=Faults(off_quiet={KEYS[3]: 2})), on_event=log
+@frozen(kw_only=True)
+class Counting(FakeExecutor):
+    """Notes every run that is asked of it; ``slow``: its runs meet a host that is slower."""
+
+    slow: bool = False
+    asked: list[str] = field(factory=list)
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> CountingSession:
+        plain = super().open(requests, settings, program=program)
+        return CountingSession(
+            **{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)}
+        )
+
+
+@frozen(kw_only=True)
+class CountingSession(FakeSession):
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
+        machine = self.executor
+        assert isinstance(machine, Counting)
+        machine.asked.append(key.text)
+        outcome = super().run(key, period_ppm=period_ppm)
+        if machine.slow and outcome.table is not None:
+            outcome.table.probes["value_ps"] *= 2
+        return outcome
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_each_set_is_run_once_whatever_its_host_did(tmp_path: Path, slow: bool) -> None:
+    store, machine = begin(tmp_path, SPEC), Counting(slow=slow)
+    result = run(SPEC, store, executor=machine)
+    assert machine.asked == KEYS
+    assert (result.done, result.failed) == (8, {})
+    assert sorted(path.name for path in (store.path / "jobs").iterdir()) == sorted(
+        f"{key}.jobs" for key in KEYS
     )
-    rejected = log.of(RunRejected)
-    assert [(event.key.text, event.attempt) for event in rejected] == [(KEYS[3], 1), (KEYS[3], 2)]
-    assert "yardstick" in rejected[0].reason
-    position = log.events.index(rejected[1])
-    assert log.events[position + 1].key.text == KEYS[3]  # type: ignore[union-attr]
-    assert (result.done, result.rejected) == (8, 2)
-    assert len(list((store.path / "rejected").iterdir())) == 2
-
-
-def test_a_set_without_a_quiet_attempt_fails_with_the_reason(tmp_path: Path) -> None:
-    store = begin(tmp_path, SPEC)
-    result = run(SPEC, store, executor=FakeExecutor(faults=Faults(off_quiet={KEYS[3]: 99})))
-    ((key, reason),) = result.failed.items()
-    assert key.text == KEYS[3]
-    assert reason.startswith("no quiet attempt in 3: ")
-    assert "yardstick" in reason
-    assert (result.done, result.rejected) == (7, 3)
-
-
-def test_repeats_end_with_the_budget_of_the_campaign(tmp_path: Path) -> None:
-    spec = tiny_spec({"quiet": {"repeat_share": 0.25}})
-    store = begin(tmp_path, spec)
-    always = Faults(off_quiet=dict.fromkeys(KEYS, 99))
-    result = run(spec, store, executor=FakeExecutor(faults=always))
-    # 8 first attempts and a quarter of 8 further ones; nothing is dropped silently.
-    assert result.rejected == 8 + 2
-    assert len(result.failed) == 8
-    assert "no repeat is left" in result.failed[plan(spec)[-1]]
 
 
 def test_a_failed_run_is_kept_named_and_left_alone(tmp_path: Path) -> None:
@@ -124,16 +133,17 @@ def test_a_failed_run_is_kept_named_and_left_alone(tmp_path: Path) -> None:
 
 def test_a_failed_run_is_run_again_on_demand(tmp_path: Path) -> None:
     store = begin(tmp_path, SPEC)
-    executor = FakeExecutor(faults=Faults(fail={KEYS[1]: 1}, off_quiet={KEYS[4]: 4}))
+    executor = FakeExecutor(faults=Faults(fail={KEYS[1]: 1, KEYS[4]: 2}))
     assert len(run(SPEC, store, executor=executor).failed) == 2
+    assert set(run(SPEC, store, executor=executor, retry_failed=True).failed) == {plan(SPEC)[4]}
     result = run(SPEC, store, executor=executor, retry_failed=True)
-    assert (result.done, result.failed, result.rejected) == (8, {}, 4)
+    assert (result.done, result.failed) == (8, {})
     assert store.failed() == {}
 
 
 def test_a_result_of_another_task_set_fails_the_run(tmp_path: Path) -> None:
     class Swapped(FakeSession):
-        def run(self, key: RunKey) -> RunOutcome:
+        def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
             other = next(each for each in self.task_sets if each.point.cores != key.point.cores)
             return attrs.evolve(super().run(other), key=key)
 

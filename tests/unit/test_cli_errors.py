@@ -25,7 +25,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "status", "line"),
     [
         (("proflie",), 2, 'there is no command "proflie" (did you mean profile?)'),
-        (("xyzzy",), 2, 'there is no command "xyzzy" (one of calibrate,'),
+        (("xyzzy",), 2, 'there is no command "xyzzy" (one of breakdown, calibrate,'),
         (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
         ((*RUN, "--secnds", "1"), 2, "profile has no option --secnds (did you mean --seconds?)"),
         ((*RUN, "--zzz"), 2, "profile has no option --zzz (see deadbeat profile --help)"),
@@ -206,7 +206,7 @@ def test_a_calibration_of_a_foreign_machine(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_campaign_larger_than_the_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--preset", "default", "--replicas", "5000", "--seconds", "3600")
+    arguments = ("--preset", "default", "--replicas", "7000", "--seconds", "300")
     assert main(("profile", "--simulated", "--name", "huge", *arguments)) == 1
     err = capsys.readouterr().err
     assert "may need " in err and "TB, only " in err

@@ -10,7 +10,7 @@ import pytest
 from deadbeat.cli.main import main
 
 FEW = (
-    *("--quick", "--simulated", "--no-figures", "--seconds", "0.1", "--solo-seconds", "0.1"),
+    *("--quick", "--simulated", "--no-figures", "--seconds", "0.1"),
     *("--sync-share", "1", "--contended-ratio", "0,0.5,1", "--cores", "2", "--name", "p"),
 )
 ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
@@ -84,7 +84,7 @@ def test_what_contradicts_itself_is_refused(
 
 
 def test_stress_takes_it_too(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ("--quick", "--simulated", "--no-figures", "--seconds", "0.1", "--solo-seconds", "0.2")
+    few = ("--quick", "--simulated", "--no-figures", "--seconds", "0.1")
     asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
     assert main(["stress", *few, *asked, "--name", "s", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from deadbeat.store.summary import STRESS_SET_COLUMNS, read_summary
 
 OPTIONS = (
     *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
-    *("--sets", "3", "--seconds", "0.1", "--windows", "2", "--solo-seconds", "0.2"),
+    *("--sets", "3", "--seconds", "0.1"),
 )
 SUMMARY = Path("runs/tiny/summary.csv")
 
@@ -152,7 +152,7 @@ def test_other_parameters_do_not_continue_a_campaign(capsys: pytest.CaptureFixtu
 
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2", "--solo-seconds", "0.3")
+    options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2")
     options = (*options, "--simulated", "--no-figures", "--noise-seconds", "0")
     assert main(("stress", *options)) == 0
     err = capsys.readouterr().err
@@ -172,13 +172,6 @@ def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFix
         (("--preset", "2a"), "--preset: none of M = 4, 8, 12, 16 exists"),
         (("--quick", "--preset", "2b"), "--quick and --preset 2b exclude each other"),
         (("--per-task", "--sync-share", "1", "--contended-ratio", "1"), "--per-task: rho and"),
-        (
-            (
-                "--solo-seconds",
-                "0.05",
-            ),
-            "--solo-seconds: a window of",
-        ),
         (("--utilisation", "0.3", "--deadline-factor", "5"), "--deadline-factor: with a util"),
     ],
 )
@@ -205,7 +198,7 @@ def test_a_file_of_the_other_mode_names_the_right_verb(capsys: pytest.CaptureFix
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--replicas", "1")
     grid = ("--sync-share", "1", "--contended-ratio", "1", "--seconds", "0.1")
-    quick = ("--windows", "2", "--solo-seconds", "0.2", "--deadline-factor", "2,5,10")
+    quick = ("--deadline-factor", "2,5,10")
     assert main(("profile", *options, *grid, *quick)) == 0
     found = rows(Path("runs/p/summary.csv"))
     assert [(row["cores"], row["deadline_factor"]) for row in found] == [
@@ -220,8 +213,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
-    longer = ("--seconds", "0.3", "--solo-seconds", "auto")
-    assert main((*OPTIONS, *options, *longer)) == 0
+    assert main((*OPTIONS, *options, "--seconds", "0.3")) == 0
     assert "Of 6 task sets" in capsys.readouterr().out
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
     assert [row["deadline_factor"] for row in (*summary, *sets)] == [""] * 8
@@ -232,7 +224,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(
 def test_a_set_that_asks_more_than_its_cores_have_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    options = ("--cores", "2", "--tasks-per-core", "3", "--solo-seconds", "0.3")
+    options = ("--cores", "2", "--tasks-per-core", "3")
     for factor, overloaded in (("2", True), ("3", False)):
         found = answer(capsys, *OPTIONS, *options, "--deadline-factor", factor)
         told = [each["message"] for each in found["findings"] if each["id"] == "overloaded"]

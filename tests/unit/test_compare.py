@@ -371,7 +371,7 @@ def test_levels_of_the_deadline_factor_are_cells(
 def test_stress_campaigns_are_compared_by_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quick = ("--cores", "2,3", "--sets", "12", "--seconds", "0.1", "--solo-seconds", "0.1")
+    quick = ("--cores", "2,3", "--sets", "12", "--seconds", "0.1")
     for name, executor in (("a", "fake:cores=3"), ("b", "fake:cores=3,contention=4")):
         words = ("stress", "--quick", "--name", name, "--executor", executor, "--no-figures")
         assert main([*words, *quick, "--runs", str(tmp_path)]) == 0

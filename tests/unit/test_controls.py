@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.executors.controls import _smallest_effect, control, observe
-from deadbeat.model.jobs import WINDOW_OFF, JobTable
+from deadbeat.executors.controls import LEAST_SETS, control, observe
+from deadbeat.model.jobs import JobTable
 
 SLOTS = (
     Slot(start=0, end=10_000),
@@ -16,19 +15,19 @@ SLOTS = (
 )
 
 
-def jobs(together: int, *, offset: int = 0, solo_window: int) -> list[Job]:
-    """Four jobs of span 100 alone and of span ``together`` with the other task."""
-    start = SLOTS[solo_window].start
+def jobs(together: int, *, offset: int = 0, alone: int) -> list[Job]:
+    """Four jobs of span ``together`` with the other, and four of span 100 in slot ``alone``."""
+    start = SLOTS[alone].start
     with_others = [ran(t, t + offset, t + offset + together) for t in range(0, 4000, 1000)]
-    alone = [ran(start + t, start + t, start + t + 100, slot=solo_window)
-             for t in range(0, 4000, 1000)]  # fmt: skip
-    return with_others + alone
+    by_itself = [ran(start + t, start + t, start + t + 100, slot=alone)
+                 for t in range(0, 4000, 1000)]  # fmt: skip
+    return with_others + by_itself
 
 
 def table(*, together: int = 150, offset: int = 0) -> JobTable:
     return job_table(
         [RunTask(core=0), RunTask(core=1)],
-        [jobs(together, solo_window=1), jobs(together, offset=offset, solo_window=2)],
+        [jobs(together, alone=1), jobs(together, offset=offset, alone=2)],
         slots=SLOTS,
     )
 
@@ -37,8 +36,8 @@ def test_slowdown_is_together_over_alone() -> None:
     seen = observe(table())
     assert seen is not None
     assert seen.slowdown == pytest.approx(1.5)
-    assert seen.slowdown_p50 == pytest.approx(1.5)
-    assert seen.solo_p50_ns == 100
+    assert seen.solo_ns == 100
+    assert seen.span_ratio == pytest.approx(1.25)
 
 
 def test_overlap_is_the_share_of_jobs_met_by_another() -> None:
@@ -48,40 +47,42 @@ def test_overlap_is_the_share_of_jobs_met_by_another() -> None:
     assert (met.overlap, missed.overlap) == (1.0, 0.0)
 
 
-def test_windows_off_the_quiet_mode_are_left_out() -> None:
-    made = table()
-    slots = made.slots.copy()
-    slots["flags"][2] = WINDOW_OFF
-    assert observe(attrs.evolve(made, slots=slots)) is None
+def test_a_task_without_a_job_alone_shows_nothing() -> None:
+    made = job_table(
+        [RunTask(core=0), RunTask(core=1)],
+        [jobs(150, alone=1), jobs(150, alone=2)[:4]],
+        slots=SLOTS,
+    )
+    assert observe(made) is None
 
 
-def test_a_control_passes_inside_its_range_and_is_undecided_without_a_value() -> None:
-    def verdict(value: float | None) -> object:
-        accepted = (0.98, 1.02)
-        row = control("x", "negative", value, accepted=accepted, unit="ratio", message="")
-        return row["passed"]
-
-    assert [verdict(v) for v in (1.0, 0.98, 1.03, None)] == [True, True, False, None]
+def verdict(*values: float) -> bool | None:
+    row = control("x", "negative", values, accepted=(0.98, 1.02), unit="ratio", message="")
+    passed: bool | None = row["passed"]
+    return passed
 
 
-def test_a_value_off_the_range_from_few_sets_is_undecided_not_a_failure() -> None:
-    def verdict(value: float, sets: int) -> object:
-        accepted = (0.98, 1.02)
-        row = control("x", "negative", value, accepted=accepted, unit="", message="", sets=sets)
-        return row["passed"]
+@pytest.mark.parametrize(
+    ("around", "spread", "passed"),
+    [
+        (1.00, 0.005, True),
+        (1.03, 0.020, True),  # the interval reaches into the accepted range
+        (1.03, 0.005, False),  # it lies off it as a whole
+        (0.97, 0.005, False),
+        (1.00, 0.200, None),  # too wide to say anything
+        (2.00, 0.200, False),  # wide, and still off
+    ],
+)
+def test_a_control_is_judged_by_its_interval(
+    around: float, spread: float, passed: bool | None
+) -> None:
+    """Five values around a mean: Student's half width is 2.776 x spread / sqrt(5)."""
+    values = [around + spread * step for step in (-1, -1, 0, 1, 1)]
+    assert verdict(*values) is passed
 
-    assert [verdict(1.0, 3), verdict(1.1, 3), verdict(1.1, 5)] == [True, None, False]
 
-
-def test_the_smallest_effect_covers_bias_and_spread() -> None:
-    effect, _ = _smallest_effect([1.01, 1.01, 1.01, 1.01])
-    assert effect == pytest.approx(0.01)
-    # t(3) = 3.182, sd = 0.01155, sqrt(1 + 1/4)
-    spread, _ = _smallest_effect([0.99, 1.01, 0.99, 1.01])
-    assert spread == pytest.approx(3.182 * 0.011547 * 1.118, rel=0.01)
-
-
-def test_two_controls_are_too_few_for_a_floor() -> None:
-    effect, why = _smallest_effect([1.0, 1.0])
-    assert effect is None
-    assert why == "only 2 negative controls"
+def test_too_few_sets_decide_nothing() -> None:
+    assert verdict() is None
+    assert verdict(*[1.0] * (LEAST_SETS - 1)) is None
+    assert verdict(*[2.0] * (LEAST_SETS - 1)) is None
+    assert verdict(*[1.0] * LEAST_SETS) is True

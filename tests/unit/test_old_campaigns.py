@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from helpers.campaigns import begin, tiny_spec
 from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
 from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
 
 from deadbeat.analysis.summarise import summarise
+from deadbeat.campaign.place import choose, finished_like
+from deadbeat.campaign.plan import plan
+from deadbeat.campaign.spec import read_spec
+from deadbeat.executors.fake import FakeExecutor
+from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.store.campaign import CampaignStore
 
@@ -75,3 +82,19 @@ def test_the_misses_of_windows_that_were_set_aside_are_counted(store: CampaignSt
 def test_nothing_is_said_from_witnesses_of_another_length(store: CampaignStore) -> None:
     (row,) = summarise(store).rows
     assert row["compute_ratio"] is row["slowdown_calm"] is None
+
+
+def test_a_campaign_of_windows_is_not_continued_and_says_why(tmp_path: Path) -> None:
+    spec = tiny_spec()
+    made = begin(tmp_path, spec)
+    plain = json.loads((made.path / "campaign.json").read_text())
+    plain["spec"]["run"] |= SPEC["run"]
+    plain["spec"]["quiet"] = SPEC["quiet"]
+    (made.path / "campaign.json").write_text(json.dumps(plain))
+    kept = read_spec(CampaignStore.open(made.path).spec)
+    assert plan(kept) == plan(spec), "what it asked can still be read"
+    with pytest.raises(UsageError, match="an earlier version, in windows instead of slots") as told:
+        choose(tmp_path, spec)
+    assert "--fresh" in told.value.hint
+    assert choose(tmp_path, spec, fresh=True).path.name == "tiny-2"
+    assert finished_like(tmp_path, spec, FakeExecutor()) is None

@@ -18,13 +18,12 @@ from deadbeat.campaign.place import choose, state_of
 from deadbeat.campaign.plan import plan, resolve
 from deadbeat.campaign.programs import origin_of, stored_spec
 from deadbeat.campaign.spec import CampaignSpec, spec_dict
-from deadbeat.executors.base import Injection, References, RunRequest, RunSettings
+from deadbeat.executors.base import Injection, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.tracing import Tracer
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.targets.fake import FakeTarget
 
 SPEC = tiny_spec()
 ELSEWHERE = FakeExecutor(name="elsewhere")
@@ -98,25 +97,15 @@ def test_the_programs_are_the_same_bytes_and_run_as_they_are(tmp_path: Path) -> 
     assert ids[0] == ids[1] and len(ids[0]) == 8
 
 
-def test_costs_are_those_of_the_source_and_references_those_of_here(tmp_path: Path) -> None:
-    class Slower(FakeExecutor):
-        def references(self, *_: object, **__: object) -> References:
-            return References(yardstick_ps=(99_000_000, 101_000_000), cache_line_ps={"0-1": 61_000})
+def test_costs_are_those_of_the_source(tmp_path: Path) -> None:
+    class NoCosts(FakeExecutor):
+        def calibrate(self, *_: object, **__: object) -> Calibration:
+            raise AssertionError("nothing is calibrated where costs are borrowed")
 
-    source, machine = original(tmp_path), Slower(name="elsewhere")
+    source, machine = original(tmp_path), NoCosts(name="elsewhere")
     spec, store = borrow(tmp_path, source, machine)
     run(spec, store, executor=machine, source=source)
-    there, here = source.load_calibration(), store.load_calibration()
-    assert there is not None and here is not None
-    assert here.yardstick_ps == (99_000_000, 101_000_000)
-    assert here.cache_line_ps == {"0-1": 61_000}
-    changed = {"yardstick_ps": there.yardstick_ps, "cache_line_ps": there.cache_line_ps}
-    assert attrs.evolve(here, **changed) == there  # type: ignore[arg-type]
-    origin = store.load_origin()
-    assert origin is not None and origin.references == {
-        "yardstick_ps": [99_000_000, 101_000_000],
-        "cache_line_ps": {"0-1": 61_000},
-    }
+    assert store.load_calibration() == source.load_calibration() is not None
 
 
 def test_summary_and_findings_say_whose_programs_ran_where(tmp_path: Path) -> None:
@@ -335,34 +324,37 @@ def test_a_damaged_origin_is_one_line(tmp_path: Path) -> None:
     assert state_of(store.path).state == "damaged"
 
 
-def test_a_program_is_told_only_what_programs_of_every_version_know(tmp_path: Path) -> None:
-    """Those from before version 2 of the job files end with their usage at --causes."""
+def test_a_program_of_an_earlier_version_is_refused_with_its_reason(tmp_path: Path) -> None:
+    """It does not know slots, and ends at once."""
 
-    class StopError(Exception):
-        pass
+    class Ended:
+        def read_line(self, patience: float) -> None:
+            return None
 
-    class Recording:
+        def stderr(self) -> str:
+            return "cannot use --slot-periods 0\n"
+
+        def kill(self) -> None:
+            pass
+
+    class Machine:
         cpus, folder = (0, 1), str(tmp_path)
-        told: list[dict[str, str]] = []  # noqa: RUF012  a recorder
 
         def source_of(self, requests: Sequence[RunRequest]) -> str:
             return ""
 
-        def tracer(self) -> Tracer:
-            return Tracer(FakeTarget(), cpus=self.cpus)
-
-        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> None:
-            self.told.append(options)
-            raise StopError
+        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> Ended:
+            return Ended()
 
     source = original(tmp_path)
     key = plan(SPEC)[0]
-    requests, machine = [RunRequest(key, source.task_set(key))], Recording()
-    plain = RunSettings(seconds=1, solo_seconds=1, windows=2, warmup_jobs=1)
-    for settings in (plain, attrs.evolve(plain, counters=True, causes=True)):
-        session = HardwareSession(
-            machine, requests, settings, program=tmp_path / "x", injection=Injection()
-        )  # type: ignore[arg-type]
-        with pytest.raises(StopError):
-            session.run(key)
-    assert set(machine.told[1]) - set(machine.told[0]) == {"--causes", "--counters"}
+    session = HardwareSession(
+        Machine(),  # type: ignore[arg-type]
+        [RunRequest(key, source.task_set(key))],
+        RunSettings(seconds=1),
+        program=tmp_path / "x",
+        injection=Injection(),
+    )
+    with pytest.raises(TargetError, match="earlier version, which measured in windows") as caught:
+        session.run(key)
+    assert "measure their campaign again" in caught.value.hint

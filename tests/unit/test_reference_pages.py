@@ -57,7 +57,7 @@ def test_every_key_of_a_campaign_file_is_explained_in_order(section: str) -> Non
     assert first_cells(page, heading) == list(attrs.fields_dict(kind))
 
 
-@pytest.mark.parametrize("section", ["run", "tasks", "calibration", "quiet", "stress"])
+@pytest.mark.parametrize("section", ["run", "tasks", "calibration", "stress"])
 def test_the_defaults_of_a_campaign_file_are_those_of_the_code(section: str) -> None:
     page = (REFERENCE / "campaign-file.md").read_text(encoding="utf-8")
     plain = spec_dict(specify({"mode": "stress"} if section == "stress" else {}))[section]

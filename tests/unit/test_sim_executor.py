@@ -48,13 +48,8 @@ def task_set(cores: int, tasks: int, factor: int = 10) -> TaskSet:
 
 
 def table(cores: int, tasks: int, factor: int = 10, **options: object) -> JobTable:
-    settings = {"seconds": 0.2, "solo_seconds": 0.1, "slots": 2, "warmup_jobs": 1} | options
-    return simulate_run(
-        task_set(cores, tasks, factor),
-        RunSettings(**settings),  # type: ignore[arg-type]
-        cores=cores,
-        policy="p-fifo",
-    )
+    settings = RunSettings(seconds=0.2, **options)  # type: ignore[arg-type]
+    return simulate_run(task_set(cores, tasks, factor), settings, policy="p-fifo")
 
 
 def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> BoundTask:
@@ -136,7 +131,7 @@ def test_what_was_not_simulated_is_no_predicted_miss() -> None:
     found = table(2, 2)
     whole = prediction_figures(found, job_columns(found))
     assert whole["deadline_misses_predicted"] == 0
-    # A release of a together window is missing from the record: that window cannot be simulated.
+    # A release of a together slot is missing from the record: that slot cannot be simulated.
     together = np.flatnonzero(found.jobs["flags"] & j.JOB_SOLO == 0)
     damaged = attrs.evolve(found, jobs=np.delete(found.jobs, together[2]))
     columns = job_columns(damaged)
@@ -152,7 +147,7 @@ def test_sched_other_is_not_predicted() -> None:
 
 def test_the_session_runs_by_key() -> None:
     key = RunKey(Point(2, 500, 1000), 0)
-    settings = RunSettings(seconds=0.1, solo_seconds=0.1, slots=1, warmup_jobs=0)
+    settings = RunSettings(seconds=0.1)
     executor = SimExecutor(cores=2, policy="g-edf")
     assert executor.describe().kind == "simulated"
     with executor.open([RunRequest(key, task_set(2, 4))], settings) as session:

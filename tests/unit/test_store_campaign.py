@@ -147,7 +147,7 @@ def test_a_file_of_another_file_system_is_copied_whole(tmp_path: Path) -> None:
 
 
 def test_of_attempts_that_an_earlier_version_set_aside_the_first_counts(tmp_path: Path) -> None:
-    """Truth: decision 0015. A replacement was chosen by what came of the first attempt."""
+    """Truth: decision 0016. A replacement was chosen by what came of the first attempt."""
     store = new_store(tmp_path / "c")
     store.commit_table(key(), OTHER)
     store.commit_table(key(replica=1), OTHER)

@@ -207,22 +207,33 @@ def test_a_point_without_a_run_is_undecided(store: CampaignStore) -> None:
     assert all(row[column] is None for column in SUMMARY_COLUMNS if column not in known)
 
 
+def on_one_core(span: int) -> JobTable:
+    jobs = [ran(0, 0, span), ran(9000, 9000, 9100, slot=1)]
+    return job_table([RunTask()], [jobs], slots=SLOTS[:2])
+
+
 def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     for replica, span in enumerate((99, 101, 103)):
         store.commit_table(key(contended_ratio=0, replica=replica), run(span))
-    assert summarise(store).noise_floor["sets"] == 3
-    alone = [ran(0, 0, 101), ran(9000, 9000, 9100, slot=1)]
-    store.commit_table(key(cores=1, replica=0), job_table([RunTask()], [alone], slots=SLOTS[:2]))
-    # Two tasks on one core preempt one another: no slowdown of theirs is noise.
-    store.commit_table(key(cores=1, replica=1), run(400))
+    for replica, span in enumerate((100, 102)):
+        store.commit_table(key(cores=1, replica=replica), on_one_core(span))
+    # What contends has an effect, and two tasks on one core preempt one another.
     store.commit_table(key(replica=0), run(300))
+    store.commit_table(key(cores=1, contended_ratio=0), run(400))
     found = summarise(store).noise_floor
-    assert (found["sets"], found["mean"]) == (4, pytest.approx(1.01))
-    assert found["sd"] == pytest.approx(np.std([0.99, 1.01, 1.03, 1.01], ddof=1))
-    # Points have 2, 3 and 1 sets.
-    reach = 3.1824 * found["sd"] * (1 / 2 + 1 / 4) ** 0.5
-    assert found["smallest_effect"] == pytest.approx(0.01 + reach, rel=1e-4)
+    assert (found["sets"], found["mean"]) == (5, pytest.approx(1.01))
+    assert found["sd"] == pytest.approx((0.001 / 3) ** 0.5)
+    # Points have 3, 2, 1 and 1 sets.
+    assert found["smallest_effect"] == pytest.approx(3.1824 * found["sd"] / 1.5**0.5, rel=1e-4)
+
+
+def test_what_the_machine_does_under_load_is_no_noise(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    for replica in range(3):
+        store.commit_table(key(cores=1, replica=replica), on_one_core(100 + replica))
+        store.commit_table(key(contended_ratio=0, replica=replica), run(200 + replica))
+    assert summarise(store).noise_floor["smallest_effect"] < 0.05
 
 
 def test_few_sets_without_an_effect_leave_the_smallest_one_undecided(store: CampaignStore) -> None:

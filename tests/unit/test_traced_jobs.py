@@ -1,5 +1,4 @@
-"""Truth: what is traced is what `why` names: jobs that count, in slots beside which the host was
-quiet (docs/reference/files.md)."""
+"""Truth: what is traced is what `why` names: jobs that count (docs/reference/files.md)."""
 
 from __future__ import annotations
 
@@ -24,12 +23,11 @@ from deadbeat.store.files import read_json
 from deadbeat.store.jobfile import write_job_table
 
 
-def test_a_session_extracts_jobs_of_windows_that_count(tmp_path: Path) -> None:
+def test_a_session_extracts_jobs_that_count(tmp_path: Path) -> None:
     ms = 1_000_000
-    jobs = [ran(0, 0, 900_000), ran(2 * ms, 2 * ms, 2 * ms + 100, slot=1)]
+    jobs = [ran(0, 0, 900_000, counted=False), ran(2 * ms, 2 * ms, 2 * ms + 100, slot=1)]
     slots = (Slot(end=ms), Slot(start=2 * ms, end=3 * ms))
     table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], slots=slots)
-    table.slots["flags"][0] = j.WINDOW_OFF
     path = tmp_path / "a.jobs"
     write_job_table(path, table)
     session = HardwareSession.__new__(HardwareSession)
@@ -50,17 +48,18 @@ def test_a_run_is_as_bad_as_the_worst_of_its_jobs_that_count(
     spec = tiny_spec({"run": {"causes": True}})
     store, plain = begin(tmp_path, spec), FakeSession.run
 
-    def off_first(table: JobTable) -> JobTable:
-        slots, jobs = table.slots.copy(), table.jobs.copy()
-        slots["flags"][0] = j.WINDOW_OFF
-        jobs["finish_ns"][jobs["slot"] == 0] += 10**9
-        return evolve(table, slots=slots, jobs=jobs)
+    def slow_warm_up(table: JobTable) -> JobTable:
+        jobs = table.jobs.copy()
+        warming = jobs["flags"] & j.JOB_COUNTED == 0
+        assert warming.any()
+        jobs["finish_ns"][warming] += 10**9
+        return evolve(table, jobs=jobs)
 
     def traced(session: FakeSession, key: Any) -> RunOutcome:
         outcome = plain(session, key)
         assert outcome.table is not None
         trace = RunTrace(jobs=(JobTrace(job=0, events=()),))
-        return evolve(outcome, table=off_first(outcome.table), trace=trace)
+        return evolve(outcome, table=slow_warm_up(outcome.table), trace=trace)
 
     monkeypatch.setattr(FakeSession, "run", traced)
     run(spec, store)

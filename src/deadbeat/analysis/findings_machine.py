@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deadbeat.analysis.evidence import Evidence
-from deadbeat.analysis.finding_checks import COST_TOLERANCE, machine
+from deadbeat.analysis.finding_checks import machine
 from deadbeat.model.results import Finding
 
 #: Stolen share of a CPU's time from which on it is worth a word.
@@ -223,26 +223,4 @@ def _clock_source(evidence: Evidence) -> Iterator[Finding]:
             severity="warning",
             message=f"the clock source is {clock}: reading it may take a system call or a device",
             cure="boot with clocksource=tsc (x86) or see why the kernel gave it up (dmesg)",
-        )
-
-
-@machine
-def _references_moved(evidence: Evidence) -> Iterator[Finding]:
-    """The same hardware should show the same quiet yardstick, whatever its kernel."""
-    origin, calibration = evidence.origin, evidence.calibration
-    if origin is None or calibration is None or not origin.same_hardware:
-        return
-    there, here = origin.original_yardstick_ps, calibration.yardstick_ps
-    moved = [
-        (new / old - 1, core) for core, (old, new) in enumerate(zip(there, here, strict=False))
-    ]
-    share, core = max(moved, key=lambda pair: abs(pair[0]), default=(0.0, 0))
-    if abs(share) > COST_TOLERANCE:
-        yield Finding(
-            id="references-moved",
-            severity="warning",
-            message=f"core {core} computes {100 * abs(share):.1f} %"
-            f" {'slower' if share > 0 else 'faster'} while quiet than when {origin.name} was"
-            " calibrated on this hardware",
-            cure="look for a host state or a frequency limit; compare slowdown, not delay ratio",
         )

@@ -26,6 +26,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 #: Fewer null sets do not tell how much sets differ without an effect.
 NULL_SETS_MIN = 3
+_SHARING = "that share neither an object nor a core"
 _MEANS = (
     "slowdown_calm",
     "slowdown_rough",
@@ -172,31 +173,30 @@ def _joined(parts: list[Floats]) -> Floats:
 def noise_floor(rows: Rows, sets: Rows) -> dict[str, Any]:
     """The smallest slowdown effect that a point can show, from the campaign's own null sets.
 
-    A set of one core, or without a contended object (alpha 0), is parallel by construction if no
-    core has two of its tasks, which preempt one another: its slowdown would be 1 on a machine of
-    its own. With N of them of mean m and standard deviation s,
-    the mean of n further ones lies within |m - 1| + t(N - 1) s sqrt(1 / n + 1 / N) of 1 in 95 % of
-    cases (prediction interval); n is the median number of sets of a point.
+    Sets of one core, or without a contended object (alpha 0), are parallel by construction if no
+    core has two of their tasks, which preempt one another: what they differ by is noise. With s
+    their standard deviation about the mean of their M (or group), of d degrees of freedom, the mean
+    of n sets without an effect lies within t(d) s / sqrt(n) of the truth in 95 % of cases; n is the
+    median number of sets of a point. Their own mean is no part of it: at M > 1 it holds what the
+    machine does under load, which is a result.
     """
-    null = [
-        row
-        for row in sets
-        if (row["cores"] == 1 or row["contended_ratio"] == 0) and row["tasks"] <= row["cores"]
-    ]
-    values = known(null, "slowdown_mean")
+    null: dict[tuple[Any, ...], list[float]] = {}
+    for row in sets:
+        parallel = row["cores"] == 1 or row["contended_ratio"] == 0
+        if parallel and row["tasks"] <= row["cores"] and row["slowdown_mean"] is not None:
+            cell = row.get("group"), row["cores"]
+            null.setdefault(cell, []).append(row["slowdown_mean"])
+    values = [value for cell in null.values() for value in cell]
+    degrees = len(values) - len(null)
     found: dict[str, Any] = {"smallest_effect": None, "sets": len(values), "mean": None, "sd": None}
-    if len(values) < NULL_SETS_MIN:
-        return found | {
-            "basis": f"{len(values)} sets that share neither an object nor a core: too few to tell"
-        }
-    mean, spread = float(values.mean()), float(values.std(ddof=1))
-    counts = [row["task_sets"] for row in rows if row["task_sets"]]
-    number = float(np.median(counts))
-    t = t_quantile(0.975, len(values) - 1)
-    reach = t * spread * math.sqrt(1 / number + 1 / len(values))
+    if degrees < NULL_SETS_MIN - 1:
+        return found | {"basis": f"{len(values)} sets {_SHARING}: too few to tell"}
+    squares = sum(float(((np.array(cell) - np.mean(cell)) ** 2).sum()) for cell in null.values())
+    spread = math.sqrt(squares / degrees)
+    number = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
     return found | {
-        "smallest_effect": abs(mean - 1) + reach,
-        "basis": f"{len(values)} sets of the campaign that share neither an object nor a core",
-        "mean": mean,
+        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(number),
+        "basis": f"{len(values)} sets of the campaign {_SHARING}",
+        "mean": float(np.mean(values)),
         "sd": spread,
     }

@@ -353,36 +353,35 @@ class RunReader:
             "seed": task_set.seed,
             "sync_share_real": task_set.sync_share_real,
             "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
-            "cost_half_width": cost_half_width(self._calibration, task_set),
-            "overlap_real": self._overlap(key, table, columns, task_set),
+            **self._cost_figures(key, table, columns, task_set),
         }
 
-    def _overlap(
+    def _cost_figures(
         self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
-    ) -> float | None:
-        if self._costs is None:
-            return None
+    ) -> dict[str, Any]:
+        """What also needs the calibration."""
+        if self._calibration is None or self._costs is None:
+            return {}
         try:
             plan = contended_plan(task_set, self._costs)
+            half_width = cost_half_width(self._calibration, task_set)
         except KeyError as error:
             raise DataError(
                 f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
                 f" which {key.text} uses",
                 "put the calibration back with which the campaign was generated",
             ) from error
-        return overlap_share(columns, table.tasks, plan)
+        overlap = overlap_share(columns, table.tasks, plan)
+        return {"cost_half_width": half_width, "overlap_real": overlap}
 
 
-def cost_half_width(calibration: Calibration | None, task_set: TaskSet) -> float | None:
-    """Relative half width of the 95 % interval of C, mean over the tasks; None where not known.
+def cost_half_width(calibration: Calibration, task_set: TaskSet) -> float:
+    """Relative half width of the 95 % interval of C, mean over the tasks.
 
     Every set draws on the same costs, so this part of a delay ratio's interval does not shrink
     with the number of sets.
     """
-    uncertainty = getattr(calibration, "cost_uncertainty", None)
-    if uncertainty is None:
-        return None
-    return float(np.mean([uncertainty(task) for task in task_set.tasks]))
+    return float(np.mean([calibration.cost_uncertainty(task) for task in task_set.tasks]))
 
 
 def bin_counts(values: Floats) -> NDArray[np.int64]:
@@ -425,6 +424,9 @@ def labels_of(
         labels.append("shared address space")
     if origin is not None and not origin.same_hardware:
         labels.append("foreign costs")
+    cpus = platform.cpus if platform else ()
+    if len(set(cpus)) < len(cpus):
+        labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
     return tuple(labels)
 
 

@@ -72,7 +72,8 @@ def _wrong_name(spec: CampaignSpec) -> Iterator[Problem]:
 
 def _too_few_segments(spec: CampaignSpec) -> Iterator[Problem]:
     if spec.grid is not None:
-        mixed = any(0 < share < 1000 for share in spec.grid.sync_share)
+        loaded = () if spec.loaded is None else spec.loaded.sync_share
+        mixed = any(0 < share < 1000 for share in (*spec.grid.sync_share, *loaded))
         where, least = "tasks.segments_max", spec.tasks.segments_max
     elif spec.stress is not None:
         rho, drawn = spec.stress.sync_share, spec.stress.segments_max
@@ -143,6 +144,9 @@ def _wrong_timing(spec: CampaignSpec) -> Iterator[Problem]:
                 hint = "give a utilisation, or drop it"
                 yield Problem(f"tasks.{name}", "says something only with a utilisation", hint)
         return
+    if spec.loaded is not None:
+        text = "with a utilisation T is drawn, not C times its deadline_factor"
+        yield Problem("loaded", text, "leave one of the two out")
     if tasks.deadline_factor != _DEFAULT_FACTORS:
         text = "with a utilisation T is drawn, C = u T and D = T"
         yield Problem("tasks.deadline_factor", text, "leave one of the two out")

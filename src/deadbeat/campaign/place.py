@@ -17,6 +17,7 @@ from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.family import entries, family
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
+    BREAKDOWN,
     CAMPAIGN,
     LIST_HINT,
     LOAD_TEST,
@@ -154,7 +155,7 @@ def find_campaign(runs: Path, text: str) -> Path:
     """
     if (found := CAMPAIGN.find(runs, text)) is not None:
         return found
-    others = (MATRIX, LOAD_TEST)
+    others = (MATRIX, LOAD_TEST, BREAKDOWN)
     for kind in others:
         if (other := kind.find(runs, text)) is not None:
             name = other.resolve().name

@@ -423,15 +423,16 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = 
     keys = plan(spec)
     need = jobs = 0
     seconds = 0.0
-    cells = Counter((key.point.cores, group_of(spec, key)) for key in keys)
-    for (cores, group), runs in cells.items():
-        tasks = spec.most_tasks(cores, group)
+    cells = Counter((key.point.per_core, key.point.cores, group_of(spec, key)) for key in keys)
+    for (per_core, cores, group), runs in cells.items():
+        row = _row_of(spec, per_core)
+        tasks = row.most_tasks(cores, group)
         sampled = min(tasks, SOLO_SAMPLE)
-        length_s = run_length_s(spec, tasks)
+        length_s = run_length_s(row, tasks)
         slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
         # of the slots one in 1 + sampled runs all tasks, the others one each
         running = (tasks + sampled) / (1 + sampled)
-        per_run = math.ceil(length_s * running * _jobs_per_second(spec, group))
+        per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
         jobs += runs * per_run
         seconds += runs * (length_s + _OVERHEAD_S)
         need += estimate_bytes(
@@ -443,16 +444,38 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = 
             counted=slots * tasks if spec.run.counters else 0,
         )
         need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
+    runs = most_runs(spec)
+    part = runs / len(keys)
+    seconds, jobs, need = part * seconds, math.ceil(part * jobs), math.ceil(part * need)
     if simulated:
-        seconds = jobs * _SECONDS_PER_JOB + len(keys) * _SECONDS_PER_RUN
+        seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
     elif not calibrated:
         seconds += spec.calibration.seconds
-    return Estimate(runs=len(keys), jobs=jobs, bytes=need, seconds=seconds)
+    return Estimate(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
+
+
+def most_runs(spec: CampaignSpec) -> int:
+    """Runs of a resolved specification, where points stop when they are known at most."""
+    keys = len(plan(spec))
+    mean = None if spec.precision is None else spec.precision.sets_mean
+    if spec.precision is None or mean is None:
+        return keys
+    return min(keys, keys // spec.precision.sets_max * mean)
+
+
+def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
+    """``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid."""
+    tasks = spec.tasks
+    if spec.loaded is not None and per_core:
+        factors = (spec.loaded.deadline_factor,)
+        tasks = attrs.evolve(tasks, per_core=per_core, deadline_factor=factors)
+    return attrs.evolve(spec, loaded=None, tasks=tasks)
 
 
 def run_length_s(spec: CampaignSpec, tasks: int) -> float:
-    """Length of the timetable of a run of so many tasks, s: the fewest rounds may take longer than
-    what is asked. A bound: with slots of the slowest task there can be."""
+    """Length of the timetable of a run of so many tasks of the grid or the groups, s: the fewest
+    rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
+    """
     slowest_ns = int(spec.longest_period_ns)
     slowest = Timing(
         period_ns=slowest_ns,

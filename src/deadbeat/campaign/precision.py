@@ -42,12 +42,15 @@ class PrecisionSpec:
         sets_min: Sets every point gets: a kind of task set that is rarer than 3 / ``sets_min`` may
             not be among them.
         sets_max: Sets no point exceeds, reached or not.
+        sets_mean: Sets a point gets on average at most: what points save that are known early
+            goes to those with the widest intervals. None: no such bound.
     """
 
     target: Annotated[float, rules.Number("0.001", "1")]
     metric: Annotated[str, rules.Choice(METRICS)] = "slowdown"
     sets_min: Annotated[int, _SETS] = SETS_MIN
     sets_max: Annotated[int, _SETS] = SETS_MAX
+    sets_mean: Annotated[int | None, rules.OptionalWhole(5, 10_000)] = None
 
     @property
     def relative(self) -> bool:
@@ -55,10 +58,14 @@ class PrecisionSpec:
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
-        if self.sets_min <= self.sets_max:
-            return []
-        text = f"{self.sets_min} is above sets_max = {self.sets_max}"
-        return [Problem("sets_min", text, "lower it or raise sets_max")]
+        found = []
+        if self.sets_min > self.sets_max:
+            text = f"{self.sets_min} is above sets_max = {self.sets_max}"
+            found.append(Problem("sets_min", text, "lower it or raise sets_max"))
+        if self.sets_mean is not None and self.sets_mean < self.sets_min:
+            text = f"{self.sets_mean} is below sets_min = {self.sets_min}"
+            found.append(Problem("sets_mean", text, "raise it or lower sets_min"))
+        return found
 
 
 #: What says how many sets there are: section and key.
@@ -233,6 +240,8 @@ class Precision:
             unit.rounds += 1
         self._round, self._pass = 0, 1
         self._bent: set[str] = set()
+        mean = spec.sets_max if spec.sets_mean is None else spec.sets_mean
+        self._unspent = mean * len(self._units)
 
     @property
     def passes(self) -> int:
@@ -248,6 +257,9 @@ class Precision:
         unit = self._units[name]
         if unit.stopped or round_ in unit.attended or self._waits(name, unit):
             return False
+        if not self._unspent:
+            return False
+        self._unspent -= 1
         unit.attended.add(round_)
         return True
 
@@ -291,11 +303,14 @@ class Precision:
     def decided(self) -> tuple[int, int]:
         """Points that get no further set, and all points."""
         units = self._units.values()
-        return sum(unit.stopped or unit.exhausted for unit in units), len(units)
+        return sum(unit.stopped or self._has_no_more(unit) for unit in units), len(units)
+
+    def _has_no_more(self, unit: _Unit) -> bool:
+        return unit.exhausted or not self._unspent
 
     def expected_left(self) -> int:
         """Runs that are still needed by what is known now: the width falls as 1 / sqrt(sets)."""
-        return sum(map(self._left_of, self._units.values()))
+        return min(self._unspent, sum(map(self._left_of, self._units.values())))
 
     def _left_of(self, unit: _Unit) -> int:
         if unit.stopped:
@@ -334,8 +349,8 @@ class Precision:
     def _reason(self, unit: _Unit, estimate: Estimate | None) -> str:
         if unit.stopped:
             return REACHED
-        if not unit.exhausted:
+        if not self._has_no_more(unit):
             return UNFINISHED
         if len(unit.samples) >= self._spec.sets_min and self._tight(estimate):
             return REACHED
-        return CAP if len(unit.samples) == unit.rounds else LOST
+        return CAP if len(unit.samples) == len(unit.attended) else LOST

@@ -12,7 +12,7 @@ import attrs
 
 from deadbeat.campaign.plan import plan
 from deadbeat.campaign.rounds import is_complete
-from deadbeat.campaign.spec import CampaignSpec, read_spec
+from deadbeat.campaign.spec import CampaignSpec, is_of_windows, read_spec
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.store.campaign import CampaignStore
@@ -48,6 +48,11 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         DataError: A program is damaged.
     """
     name = source.path.resolve().name
+    if is_of_windows(source.spec):
+        raise UsageError(
+            f"the programs of {name} are of an earlier version, which measured in windows",
+            "measure that campaign again with this version, then run its programs here",
+        )
     calibration, programs = source.load_calibration(), source.programs()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)
@@ -77,7 +82,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
         index={batch: found["json"] for batch, found in hashes.items()},
         original=built_for,
         platform=platform,
-        original_yardstick_ps=kept.original_yardstick_ps if kept else calibration.yardstick_ps,
     )
 
 

@@ -92,7 +92,7 @@ def bends(points: list[Point]) -> tuple[Bend, ...]:
         for point in points:
             others = tuple(
                 getattr(point, name)
-                for name in ("cores", "deadline_factor_milli", *_AXES)
+                for name in ("cores", "deadline_factor_milli", "per_core", *_AXES)
                 if name != axis
             )
             lines.setdefault(others, []).append(point)
@@ -109,7 +109,7 @@ def bends(points: list[Point]) -> tuple[Bend, ...]:
 def planned(spec: CampaignSpec, store: CampaignStore) -> int:
     """Runs the campaign in ``store`` consists of: at most, until all its points are decided."""
     record = _record(spec, store)
-    return record["planned"] if is_decided(record) else len(design.plan(spec))
+    return record["planned"] if is_decided(record) else design.most_runs(spec)
 
 
 def is_complete(spec: CampaignSpec, store: CampaignStore) -> bool:

@@ -90,7 +90,7 @@ def run_campaign(
     with store.lock():
         origin = store.load_origin()
         if origin is None:
-            known = _known_calibration(spec, executor, store, calibration)
+            known = known_calibration(spec, executor, store, calibration)
         else:
             check_place(origin, executor.describe())
             copy_programs(source, store, origin)
@@ -103,7 +103,7 @@ def run_campaign(
             elif origin is not None:
                 costs = _borrow(store, source)
             else:
-                costs = _calibrate(spec, executor, catalog, on_event)
+                costs = calibrate(spec, executor, catalog, on_event)
             store.save_calibration(costs)
             keys = rounds.offered(spec, None if origin is None else store.planned())
             return _Work(
@@ -166,7 +166,7 @@ def check_calibration(
         )
 
 
-def _known_calibration(
+def known_calibration(
     spec: CampaignSpec, executor: Executor, store: CampaignStore, given: Calibration | None
 ) -> Calibration | None:
     """The campaign's own calibration, else the one given; None: it is to be made.
@@ -186,7 +186,7 @@ def _known_calibration(
     return known
 
 
-def _calibrate(
+def calibrate(
     spec: CampaignSpec, executor: Executor, catalog: Catalog, on_event: Watcher
 ) -> Calibration:
     on_event(Phase(name="calibration"))
@@ -241,7 +241,7 @@ class _Work:
         # what failed keeps its record until it is committed, or fails again
         failed = {} if self.retry else self.store.failed()
         lacking = {key for key in keys if key not in committed and key not in failed}
-        self._total, self._left = len(keys), len(lacking)
+        self._total, self._left = min(len(keys), design.most_runs(self.spec)), len(lacking)
         self._done = sum(key in committed for key in keys)
         self._began = self.clock()
         self.on_event(

@@ -115,6 +115,12 @@ PRECISION: Values = (
     ),
     ("--sets-min", "precision.sets_min", "N", "Task sets every point gets.  [30]"),
     ("--sets-max", "precision.sets_max", "N", "Task sets no point exceeds.  [200]"),
+    (
+        "--sets-mean",
+        "precision.sets_mean",
+        "N",
+        "Task sets a point gets on average at most; what early points save goes to the widest.",
+    ),
 )
 
 

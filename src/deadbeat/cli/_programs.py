@@ -93,7 +93,9 @@ def choose_cpus(
     given = layer.get("cpus")
     with closing(make()) as every:
         available = every.describe().cpus
-    found: tuple[int, ...] | None = None if given is None else _value(Cpus(), given, "--cpus")
+    found: tuple[int, ...] | None = (
+        None if given is None else _value(Cpus(shared=True), given, "--cpus")
+    )
     return found or cpus_for(source, available)
 
 

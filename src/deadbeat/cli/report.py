@@ -19,7 +19,8 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
 
     RUN is a path, or a name under the folder of campaigns; the latest by default. A campaign that
     is not finished gives the report of what there is. Of a latency matrix: latency.csv, report.html
-    and the figures; of a load test the same files as of a campaign.
+    and the figures; of a load test or a search for the breakdown utilisation the same files as of
+    a campaign.
     """
     from deadbeat.cli._machine import open_campaign  # noqa: PLC0415  --help must not import it
     from deadbeat.cli._output import print_json  # noqa: PLC0415
@@ -28,7 +29,7 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
         finding_counts,
         write_results,
     )
-    from deadbeat.store.place import LOAD_TEST, MATRIX  # noqa: PLC0415
+    from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX  # noqa: PLC0415
 
     matrix = MATRIX.find(runs, run)
     if matrix is not None:
@@ -41,6 +42,12 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
         from deadbeat.cli._load_results import report_load  # noqa: PLC0415
 
         report_load(load, figures=figures, as_json=as_json)
+        return
+    search = BREAKDOWN.find(runs, run)
+    if search is not None:
+        from deadbeat.cli._breakdown import report_breakdown  # noqa: PLC0415
+
+        report_breakdown(search, figures=figures, as_json=as_json)
         return
     store = open_campaign(runs, run)
     summary, page = write_results(store, figures=figures)

@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 @runs_option
 @json_option
 def command(runs: Path, as_json: bool) -> None:
-    """List campaigns, latency matrices and load tests.
+    """List campaigns, latency matrices, load tests and searches for the breakdown utilisation.
 
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
     holds runs, but not the file that says whose, is damaged too.
     """
     from deadbeat.campaign.place import LATEST, survey  # noqa: PLC0415  heavy
+    from deadbeat.cli import _breakdown as breakdown  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
     from deadbeat.latency import place as latency  # noqa: PLC0415  heavy
     from deadbeat.loadtest import place as load  # noqa: PLC0415  heavy
-    from deadbeat.store.place import LOAD_TEST, MATRIX, beheaded  # noqa: PLC0415  heavy
+    from deadbeat.store.place import (  # noqa: PLC0415  heavy
+        BREAKDOWN,
+        LOAD_TEST,
+        MATRIX,
+        beheaded,
+    )
 
     latest = (runs / LATEST).resolve().name
     rows: list[tuple[dict[str, Any], str, str]] = [
@@ -42,11 +48,13 @@ def command(runs: Path, as_json: bool) -> None:
     ]
     others = [("latency", state) for state in map(latency.state_of, MATRIX.folders(runs))]
     others += [("load", state) for state in map(load.state_of, LOAD_TEST.folders(runs))]
+    searches = map(breakdown.state_of, BREAKDOWN.folders(runs))
+    others += [("breakdown", state) for state in searches]
     rows += [
         (
             {**_plain(kind, state, latest), "invalid": state.invalid},
             f"{kind} {state.preset}".rstrip(),
-            f"{state.invalid} invalid" if state.state != "damaged" else "",
+            str(state.invalid) if state.state != "damaged" else "",
         )
         for kind, state in others
     ]
@@ -57,9 +65,9 @@ def command(runs: Path, as_json: bool) -> None:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
     else:
         print_table(
-            ["name", "state", "preset", "runs", "failed"],
+            ["name", "state", "preset", "runs", "failed", "invalid"],
             [_row(*row) for row in rows],
-            numeric=["runs", "failed"],
+            numeric=["runs", "failed", "invalid"],
         )
 
 

@@ -15,7 +15,8 @@ from deadbeat.cli._options import json_option, runs_option
 @json_option
 def command(run: str, *, runs: Path, as_json: bool) -> None:
     """Show the points of a campaign or the cells of a latency matrix, and what makes them doubtful;
-    of a load test its table, remedies and causes.
+    of a load test its table, remedies and causes; of a search for the breakdown utilisation its
+    answer.
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.
     """
@@ -28,7 +29,7 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         print_findings,
         print_points,
     )
-    from deadbeat.store.place import LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
+    from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
 
     matrix = MATRIX.find(runs, run)
     if matrix is not None:
@@ -41,6 +42,12 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         from deadbeat.cli._load_results import show_load  # noqa: PLC0415  heavy
 
         show_load(load, as_json=as_json)
+        return
+    search = BREAKDOWN.find(runs, run)
+    if search is not None:
+        from deadbeat.cli._breakdown import show_breakdown  # noqa: PLC0415  heavy
+
+        show_breakdown(search, as_json=as_json)
         return
     path = find_campaign(runs, run)
     summary = open_view(path).summary

@@ -232,16 +232,6 @@ CAMPAIGNS: tuple[Doubt, ...] = (
         ratios of the two campaigns with each other, never one with 1.""",
     ),
     doubt(
-        "references-moved",
-        "The machine is quiet at another speed",
-        """A loop that only computes should take the same time on the same hardware under any
-        kernel. Here it does not: the host has another state, or a frequency or power limit
-        applies in one of the two campaigns. C was measured at the other speed, so every delay
-        ratio is off by about as much, and a comparison of delay ratios compares the states.""",
-        """Look for the cause and measure again. Slowdown survives: it refers to the same programs
-        alone at the same speed.""",
-    ),
-    doubt(
         "simulated",
         "Nothing was measured",
         """A simulation follows its model exactly: no caches, no buses, no interrupts, no kernel.

@@ -353,18 +353,22 @@ class Cores:
 class Cpus:
     """CPU numbers in the order of the logical cores (None: all this process may use).
 
-    ``0-1*32`` is the list 32 times: 64 logical cores that share two CPUs.
+    Where they may be ``shared``, ``0-1*32`` is the list 32 times: 64 logical cores on two CPUs.
     """
+
+    shared: bool = False
 
     def parse(self, value: Any) -> tuple[int, ...] | None:
         if value is None or value == "all":
             return None
         times = 1
-        if isinstance(value, str) and (match := _TIMES.fullmatch(value)):
+        if self.shared and isinstance(value, str) and (match := _TIMES.fullmatch(value)):
             value, times = match[1], _COUNT.parse(int(match[2]))
         numbers = each(items(value, "a list of CPU numbers", "0,1 or 0-3"), _CPU.parse)
-        if len(set(map(numbers.count, numbers))) > 1:
-            raise refuse(f"{shown(value)} names a CPU twice", "list each CPU once, or all as often")
+        counts = set(map(numbers.count, numbers))
+        if len(counts) > 1 or (counts != {1} and not self.shared):
+            hint = "list each CPU once" + (", or all as often" if self.shared else "")
+            raise refuse(f"{shown(value)} names a CPU twice", hint)
         return tuple(numbers * times)
 
 

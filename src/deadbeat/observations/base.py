@@ -58,11 +58,6 @@ class Result:
         return self.summary.labels
 
     @property
-    def noise_floor(self) -> float:
-        """Smallest slowdown above 1 that can be seen; 0 where it is not known."""
-        return number(self.summary.noise_floor.get("smallest_effect")) or 0.0
-
-    @property
     def cores(self) -> tuple[int, ...]:
         """Values of M it holds; a group that draws M has it in its sets only."""
         held = [number(row.get("cores")) for row in (*self.rows, *self.sets)]

@@ -32,8 +32,9 @@ def ask(campaign: str, *, cores: int, quick: bool) -> Ask:
 
 
 def _grid(cores: int, quick: bool) -> dict[str, Any]:
+    """The paper's row alone."""
     fitting = [count for count in GRID_CORES if count <= cores]
-    return {"preset": "quick" if quick else "default", "cores": fitting}
+    return {"preset": "quick" if quick else "default", "cores": fitting, "loaded": None}
 
 
 def _shielding(cores: int, quick: bool) -> dict[str, Any]:

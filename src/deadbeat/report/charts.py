@@ -134,7 +134,7 @@ class Panel:
     @property
     def x_ticks(self) -> tuple[float, ...]:
         """Where lines have their few points: no tick between them says that more was run."""
-        if self.x_log or any(curve.kind != "line" for curve in self.curves):
+        if self.x_log or any(curve.kind not in ("line", "plain") for curve in self.curves):
             return ()
         places = tuple(sorted({x for curve in self.curves for x in curve.x}))
         return places if len(places) <= _TICKS else ()

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from attrs import frozen
 
@@ -62,7 +62,13 @@ class SessionRecord:
 
 class CampaignStore(OwnedFolder):
     """One campaign's directory. Every writing method holds the campaign's lock for its moment;
-    whoever writes a whole session holds `lock` around it."""
+    whoever writes a whole session holds `lock` around it.
+
+    Attributes:
+        HEAD: The file that says what was asked: what has it is such a directory.
+    """
+
+    HEAD = CAMPAIGN_FILE
 
     def __init__(self, path: Path, *, spec: dict[str, Any], seed: int) -> None:
         """Use `create` or `open`."""
@@ -77,7 +83,7 @@ class CampaignStore(OwnedFolder):
     @classmethod
     def create(
         cls, path: Path | str, spec: dict[str, Any], seed: int, *, origin: Origin | None = None
-    ) -> CampaignStore:
+    ) -> Self:
         """Start a campaign in ``path``, which must be missing, empty or begun and killed.
 
         Args:
@@ -94,7 +100,7 @@ class CampaignStore(OwnedFolder):
         with storing(path):
             path.mkdir(parents=True, exist_ok=True)
         foreign = [entry.name for entry in path.iterdir() if not _is_begun(entry)]
-        if CAMPAIGN_FILE in foreign:
+        if cls.HEAD in foreign:
             raise UsageError(f"{path} already holds a campaign", "open it, or choose another name")
         if foreign:
             raise UsageError(
@@ -108,21 +114,21 @@ class CampaignStore(OwnedFolder):
             (path / ORIGIN_FILE).unlink(missing_ok=True)
             if origin is not None:
                 write_origin(path / ORIGIN_FILE, origin)
-            write_json(path / CAMPAIGN_FILE, {"spec": spec, "seed": seed})
+            write_json(path / cls.HEAD, {"spec": spec, "seed": seed})
         return store
 
     @classmethod
-    def open(cls, path: Path | str) -> CampaignStore:
+    def open(cls, path: Path | str) -> Self:
         """The campaign in ``path``; left-over parts of a killed writer are removed.
 
         Raises:
-            DataError: No campaign there, or ``campaign.json`` is damaged or of another format.
+            DataError: No campaign there, or its head is damaged or of another format.
         """
         path = Path(path)
-        file = path / CAMPAIGN_FILE
+        file = path / cls.HEAD
         if not file.is_file():
             raise DataError(
-                f"{path} is not a campaign: it has no {CAMPAIGN_FILE}",
+                f"{path} is not a campaign: it has no {cls.HEAD}",
                 "name the folder of a campaign, for example runs/latest",
             )
         plain = read_json(file, what="campaign file", hint=_CAMPAIGN_HINT)
@@ -399,6 +405,13 @@ class CampaignStore(OwnedFolder):
         with storing(target):
             target.parent.mkdir(exist_ok=True)
         return target
+
+
+class BreakdownStore(CampaignStore):
+    """The directory of a search for the breakdown utilisation: that of a campaign, whose runs are
+    task sets at several T / C."""
+
+    HEAD = "breakdown.json"
 
 
 @frozen

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import differences
-from deadbeat.store.campaign import CAMPAIGN_FILE
+from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.store.family import entries, family, numbered
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
@@ -60,7 +60,8 @@ CAMPAIGN = Kind(CAMPAIGN_FILE, "campaign")
 MATRIX = Kind(LATENCY_FILE, "latency matrix")
 LOAD_TEST = Kind(LOAD_FILE, "load test")
 STUDY = Kind(STUDY_FILE, "study")
-_KINDS = (CAMPAIGN, MATRIX, LOAD_TEST, STUDY)
+BREAKDOWN = Kind(BreakdownStore.HEAD, "breakdown search")
+_KINDS = (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN)
 
 
 @frozen(kw_only=True)

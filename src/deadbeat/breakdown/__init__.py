@@ -1,0 +1,1 @@
+"""The breakdown utilisation: up to which utilisation task sets meet their deadlines."""

@@ -1,0 +1,178 @@
+"""What ``deadbeat breakdown`` does, and what ``show``, ``report`` and ``runs`` ask of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadbeat.breakdown.results import Breakdown, summarise
+from deadbeat.breakdown.search import estimate_seconds, lacking, planned, run_search
+from deadbeat.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
+from deadbeat.campaign.runner import check_calibration
+from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
+from deadbeat.cli._options import to_repeat
+from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.results import RunKey
+from deadbeat.report.breakdown import (
+    HEADINGS,
+    criterion,
+    doubts,
+    sentence,
+    summary_dict,
+    table_rows,
+    write_breakdown,
+)
+from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.latest import point_latest
+from deadbeat.store.place import (
+    BREAKDOWN,
+    REPORT_FILE,
+    Place,
+    State,
+    choose_place,
+    other_parameters,
+    stage,
+)
+
+_INTERRUPTED = 130
+
+
+def run_breakdown(
+    options: Mapping[str, Any],
+    *,
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    """Runs the search the command line asks for; returns the exit status.
+
+    Args:
+        options: Those that are no part of the specification.
+        layer, names: Those that are, and what they are called.
+        words: The command as typed, to be named where it can be repeated.
+    """
+    if options["quick"] and options["preset"] not in (None, "quick"):
+        raise UsageError(f"--quick and --preset {options['preset']} exclude each other", "drop one")
+    asked = specify(layer, names=names)
+    make = options["executor_text"], options["simulated"]
+    with (
+        closing(make_executor(make[0], simulated=make[1], cpus=asked.campaign.cpus)) as executor,
+        interruptible(),
+    ):
+        spec = resolve(asked, executor.describe(), names=names)
+        catalog = make_catalog(executor)
+        for name in spec.campaign.tasks.fragments:
+            catalog.fragment(name)
+        file = options["calibration_file"]
+        given = None if file is None else given_calibration(file)
+        if given is not None:
+            called = f"the calibration in {file}"
+            check_calibration(given, spec.campaign, executor, called=called)
+        place = _choose(options["runs"], spec, fresh=options["fresh"])
+        if executor.describe().kind == "simulated":
+            say("SIMULATED: a made-up machine; nothing here says anything about this one")
+        store = _begin(place, spec)
+        try:
+            with Watch(store.path.name) as watch:
+                failed = run_search(
+                    spec, executor, store, catalog, on_event=watch, calibration=given
+                )
+            return _answer(store, failed, to_repeat(words), options)
+        except KeyboardInterrupt:
+            done = planned(spec) - lacking(spec, store)
+            say(
+                f"interrupted: {done} of {planned(spec)} runs are kept in {store.path};"
+                f" continue with: {to_repeat(words)}"
+            )
+            return _INTERRUPTED
+
+
+def _choose(runs: Path, spec: BreakdownSpec, *, fresh: bool) -> Place:
+    def differs(path: Path) -> Iterator[str]:
+        kept = to_plain(from_plain(BreakdownStore.open(path).spec))
+        yield from other_parameters(kept, to_plain(spec))
+
+    name = spec.campaign.name
+    return choose_place(runs, name, BREAKDOWN, state_of=state_of, differs=differs, fresh=fresh)
+
+
+def _begin(place: Place, spec: BreakdownSpec) -> BreakdownStore:
+    """Says what will happen, and makes the search's folder unless it is there."""
+    if not place.resumed:
+        BreakdownStore.create(place.path, to_plain(spec), spec.campaign.seed)
+    store = BreakdownStore.open(place.path)
+    point_latest(place.path.parent, place.path.name)
+    left = lacking(spec, store)
+    seconds = estimate_seconds(spec) * left / planned(spec)
+    if store.load_calibration() is None:
+        seconds += spec.campaign.calibration.seconds
+    verb = "continue" if place.resumed else "begin"
+    say(f"{verb} {store.path}: {left} of {planned(spec)} runs, about {duration(seconds)}")
+    return store
+
+
+def _answer(
+    store: BreakdownStore, failed: Mapping[RunKey, str], again: str, options: Mapping[str, Any]
+) -> int:
+    found = report_breakdown(store.path, figures=options["figures"], as_json=options["as_json"])
+    if failed:
+        name, reason = min((key.text, reason) for key, reason in failed.items())
+        say(f"{len(failed)} runs have no result, for example {name}: {reason}")
+        say(f"run them again: {again}")
+    return int(not found.cells)
+
+
+def report_breakdown(path: Path, *, figures: bool, as_json: bool) -> Breakdown:
+    """Writes everything derived, and prints the answer."""
+    found, page = write_breakdown(BreakdownStore.open(path), draw=figures)
+    _print(found, path, as_json=as_json)
+    if not as_json:
+        click.echo(f"report: {page}")
+    return found
+
+
+def show_breakdown(path: Path, *, as_json: bool) -> None:
+    """The answer of what is stored."""
+    _print(summarise(BreakdownStore.open(path)), path, as_json=as_json)
+
+
+def _print(found: Breakdown, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        page = str(path / REPORT_FILE)
+        print_json({**summary_dict(found), "path": str(path), "report": page})
+        return
+    click.echo(sentence(found))
+    print_table(
+        HEADINGS,
+        table_rows(found),
+        title="   ".join([found.name, *found.labels, criterion(found)]),
+        numeric=HEADINGS[1:],
+    )
+    for text in doubts(found):
+        click.echo(text)
+
+
+def state_of(path: Path) -> State:
+    """State of the search in ``path``; damage is a state, not an error."""
+    try:
+        store = BreakdownStore.open(path)
+        spec = from_plain(store.spec)
+        left, failed, harm = lacking(spec, store), store.failed(), store.damaged_run()
+    except DeadbeatError as error:
+        return State(name=path.name, path=path, state="damaged", problem=str(error))
+    return State(
+        name=path.name,
+        path=path,
+        state="damaged" if harm else stage(path, complete=not left),
+        preset=spec.campaign.preset,
+        planned=planned(spec),
+        done=planned(spec) - left,
+        failed=len(failed),
+        problem=harm.message if harm else "",
+        cure=harm.hint if harm else "",
+    )

@@ -1,0 +1,372 @@
+"""Truth: response-time analysis and the simulator's own searches, worked by hand where small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from helpers.campaigns import deadbeat
+
+from deadbeat.analysis.metrics import job_columns
+from deadbeat.breakdown import predict
+from deadbeat.breakdown.results import Breakdown, summarise
+from deadbeat.breakdown.search import Walk, lacking, planned, run_search, walk
+from deadbeat.breakdown.spec import (
+    BreakdownSpec,
+    from_plain,
+    keys,
+    resolve,
+    run_key,
+    set_seed,
+    specify,
+    to_plain,
+    utilisation,
+)
+from deadbeat.campaign.events import Event, RunDone, RunFailed
+from deadbeat.catalog import Catalog
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.sim import SimExecutor
+from deadbeat.model import jobs as j
+from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_fragments
+from deadbeat.report.breakdown import charts, doubts, render_breakdown, sentence, write_breakdown
+from deadbeat.store.campaign import BreakdownStore
+
+#: One set a cell: 4 cells, 3 steps and the last run each.
+TINY: dict[str, Any] = {
+    "preset": "quick",
+    "grid": {"replicas": 1},
+    "run": {"seconds": 0.1},
+    "breakdown": {"steps": 3},
+}
+OPTIONS = (
+    *("breakdown", "--quick", "--simulated", "--no-figures", "--sets", "1", "--seconds", "0.1"),
+    *("--steps", "3"),
+)
+
+
+def tiny(**more: dict[str, Any]) -> BreakdownSpec:
+    layer = {key: {**TINY.get(key, {}), **value} for key, value in more.items()}
+    return resolve(specify({**TINY, **layer}, names={}), FakeExecutor().describe(), names={})
+
+
+def begin(folder: Path, spec: BreakdownSpec) -> BreakdownStore:
+    return BreakdownStore.create(folder / "breakdown", to_plain(spec), spec.campaign.seed)
+
+
+def run(
+    store: BreakdownStore,
+    executor: Any = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> dict[Any, str]:
+    catalog = Catalog(fragments={each.name: each for each in example_fragments()})
+    spec = from_plain(store.spec)
+    return run_search(spec, executor or FakeExecutor(), store, catalog, on_event=on_event)
+
+
+def found(folder: Path, spec: BreakdownSpec, executor: Any = None) -> Breakdown:
+    store = begin(folder, spec)
+    assert run(store, executor) == {}
+    return summarise(store)
+
+
+def job_files(store: BreakdownStore) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (store.path / "jobs").iterdir()}
+
+
+# ---------- the bisection ----------
+
+
+def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
+    search = tiny(breakdown={"steps": 5}).search
+    for turn in range(65):
+        at = walk(search, lambda level, turn=turn: level <= turn)
+        assert at.ends
+        assert at.low <= turn < at.high or (at.high == 64 and turn == 64)
+
+
+def test_the_bisection_stops_at_what_is_not_known() -> None:
+    search = tiny().search
+    assert walk(search, lambda _: None) == Walk(0, 16)
+    assert walk(search, {8: True}.get) == Walk(8, 16)
+    assert walk(search, {8: True, 12: False}.get) == Walk(8, 12)
+    assert walk(search, {8: True, 12: False, 10: False}.get).level == 9
+
+
+def test_levels_reach_from_low_to_high_and_each_has_a_name_of_its_own() -> None:
+    for steps, high in ((8, "1.1"), (7, "2"), (10, "0.25")):
+        spec = tiny(breakdown={"steps": steps, "high": high, "tasks_per_core": 1})
+        levels = range(2 ** (steps + 1) + 1)
+        assert utilisation(spec.search, 0) == Fraction(5, 100)
+        assert utilisation(spec.search, levels[-1]) == Fraction(high)
+        names = {run_key(spec, keys(spec)[0], level).text for level in levels}
+        assert len(names) == len(levels)
+
+
+def test_periods_are_scaled_to_the_utilisation(tmp_path: Path) -> None:
+    store = begin(tmp_path, tiny())
+    run(store)
+    for key in store.committed():
+        table = store.table(key)
+        load = table.tasks["wcet_ns"] / table.tasks["period_ns"]
+        fullest = max(load[table.tasks["core"] == core].sum() for core in range(2))
+        # the name holds n / U in thousandths; a program's costs are within 1 % of its C
+        assert fullest == pytest.approx(2000 / key.point.deadline_factor_milli, rel=0.011)
+        assert (table.tasks["period_ns"] == table.tasks["deadline_ns"]).all()
+
+
+# ---------- predictions ----------
+
+
+def test_a_simulated_machine_breaks_down_where_the_lab_predicts(tmp_path: Path) -> None:
+    spec = tiny(grid={"replicas": 3}, run={"seconds": 0.4}, breakdown={"steps": 6})
+    result = found(tmp_path, spec, SimExecutor())
+    assert len(result.sets) == 12
+    for each in result.sets:
+        assert each.predicted == pytest.approx(each.breakdown, abs=1.1 * result.resolution)
+        assert each.inflation == pytest.approx(1, abs=1e-3)
+        assert each.predicted_inflated == pytest.approx(each.predicted, abs=2e-3)
+        # the share of jobs that may miss allows a little more than a proof does
+        assert each.proved is not None
+        assert -0.001 <= each.predicted - each.proved < 0.03
+    assert [cell.parted for cell in result.cells] == [""] * 4
+    assert "not shown to part" in sentence(result)
+
+
+def test_contention_parts_machine_and_prediction_and_inflated_costs_explain_it(
+    tmp_path: Path,
+) -> None:
+    spec = tiny(grid={"replicas": 4}, run={"seconds": 0.3}, breakdown={"steps": 5})
+    free, contended = [
+        cell for cell in found(tmp_path, spec, FakeExecutor()).cells if cell.cell.cores == 2
+    ]
+    assert contended.inflation == pytest.approx(1.61, abs=0.01)
+    assert contended.parted == "below"
+    assert contended.breakdown < 0.75 * free.breakdown
+    assert contended.predicted == pytest.approx(free.predicted, abs=1e-9)
+    assert contended.predicted_inflated == pytest.approx(contended.predicted / 1.61, rel=0.02)
+
+
+def test_two_tasks_of_one_core_reach_what_the_textbook_says(tmp_path: Path) -> None:
+    # u = 1/2 each, T2 = sqrt(2) T1: the worst case of Liu and Layland (1973), 82.8 %
+    store = begin(tmp_path, tiny())
+    run(store)
+    task_set = store.task_set(keys(from_plain(store.spec))[0])
+    first, second = task_set.tasks
+    tasks = (
+        attrs.evolve(first, wcet_ns=1, period_ns=1_000_000, deadline_ns=1_000_000, priority=79),
+        attrs.evolve(second, wcet_ns=1, period_ns=1_414_214, deadline_ns=1_414_214, priority=78),
+    )
+    segments = [
+        (attrs.evolve(task.segments[0], cost_ps=1000 * cost_ns),)
+        for task, cost_ns in zip(tasks, (200_000, 282_843), strict=True)
+    ]
+    worst = attrs.evolve(
+        task_set,
+        tasks=tuple(
+            attrs.evolve(task, segments=own, core=0)
+            for task, own in zip(tasks, segments, strict=True)
+        ),
+    )
+    search = from_plain(store.spec).search
+    assert predict.proved(worst, search) == pytest.approx(2 * (2**0.5 - 1), abs=0.001)
+    same = attrs.evolve(worst, tasks=tuple(attrs.evolve(task, priority=79) for task in worst.tasks))
+    assert predict.proved(same, search) is None
+
+
+def test_the_time_of_a_preempting_job_is_not_the_preempted_ones() -> None:
+    rows = [(0, 0, 100), (1, 10, 40), (1, 50, 70), (2, 15, 20), (3, 0, 90)]
+    jobs = np.zeros(len(rows), dtype=j.JOB_DTYPE)
+    for row, (task, start, finish) in zip(jobs, rows, strict=True):
+        row["task"], row["start_ns"], row["finish_ns"] = task, start, finish
+        row["flags"] = j.JOB_COUNTED | j.JOB_STARTED | j.JOB_FINISHED
+    tasks = np.zeros(4, dtype=j.TASK_DTYPE)
+    tasks["wcet_ns"] = 1
+    table = j.JobTable(
+        header=np.zeros(1, j.HEADER_DTYPE)[0],
+        tasks=tasks,
+        slots=np.zeros(0, j.SLOT_DTYPE),
+        probes=np.zeros(0, j.PROBE_DTYPE),
+        jobs=jobs,
+    )
+    own = predict.own_time_ns(job_columns(table), [0, 0, 0, 1])
+    assert own.tolist() == [50, 25, 20, 5, 90]
+
+
+# ---------- design ----------
+
+
+def test_rho_alpha_and_priority_rule_share_their_random_numbers() -> None:
+    spec = tiny(
+        grid={"replicas": 2, "sync_share": [0.5, 1]},
+        breakdown={"priorities": ["rate-monotonic", "uniform"], "tasks_per_core": [1, 2]},
+    )
+    seeds: dict[tuple[int, int], set[int]] = {}
+    for key in keys(spec):
+        seeds.setdefault((key.point.cores, key.replica % 2), set()).add(set_seed(spec, key))
+    assert len(keys(spec)) == 2 * 2 * 2 * 4 * 2
+    assert [len(each) for each in seeds.values()] == [1] * 4
+    assert len(set.union(*seeds.values())) == 4
+
+
+def test_cells_of_every_variant_have_their_own_rows(tmp_path: Path) -> None:
+    spec = tiny(breakdown={"priorities": ["rate-monotonic", "uniform"], "tasks_per_core": [1, 2]})
+    result = found(tmp_path, spec)
+    assert len(result.cells) == 16
+    assert len({each.cell for each in result.cells}) == 16
+    assert {each.proved is None for each in result.cells if each.cell.priorities == "uniform"} == {
+        True,
+        False,
+    }
+    assert len(charts(result)[0].panels) == 4
+
+
+def test_a_plain_form_gives_the_same_specification() -> None:
+    spec = tiny(breakdown={"tasks_per_core": "1..3", "miss_share": "0.003"})
+    assert from_plain(json.loads(json.dumps(to_plain(spec)))) == spec
+
+
+# ---------- resuming ----------
+
+
+class Crash(BaseException):
+    """Ends a session as abruptly as it can without ending the test."""
+
+
+@pytest.mark.parametrize("after", range(16))
+def test_a_search_that_is_broken_off_goes_on_the_same_way(tmp_path: Path, after: int) -> None:
+    whole = begin(tmp_path / "whole", tiny())
+    run(whole)
+    broken = begin(tmp_path / "broken", tiny())
+    left = [after]
+
+    def crash(event: Event) -> None:
+        if isinstance(event, RunDone):
+            if left[0] == 0:
+                raise Crash
+            left[0] -= 1
+
+    with pytest.raises(Crash):
+        run(broken, on_event=crash)
+    assert len(broken.committed()) == after + 1
+    assert lacking(tiny(), broken) == planned(tiny()) - after - 1
+    reopened = BreakdownStore.open(broken.path)
+    run(reopened)
+    assert job_files(reopened) == job_files(whole)
+    assert summarise(reopened).cells == summarise(whole).cells
+    # nothing is left to run: the machine is not asked again
+    run(reopened, FakeExecutor(faults=Faults(lose_after=0)))
+
+
+def test_a_run_that_fails_stops_its_set_until_the_command_is_repeated(tmp_path: Path) -> None:
+    store = begin(tmp_path, tiny())
+    key = keys(tiny())[1]
+    executor = FakeExecutor(faults=Faults(fail={key.text: 1}))
+    events: list[Event] = []
+    failed = run(store, executor, events.append)
+    assert len([event for event in events if isinstance(event, RunFailed)]) == len(failed) == 1
+    assert lacking(tiny(), store) == 4
+    partial = summarise(store)
+    assert (partial.done, partial.planned, len(partial.cells)) == (12, 16, 3)
+    assert "12 of 16 runs" in doubts(partial)[0]
+    assert run(store, executor) == {}
+    assert len(summarise(store).cells) == 4
+
+
+# ---------- the verb ----------
+
+
+def test_kill_9_loses_no_finished_run(tmp_path: Path) -> None:
+    killed = deadbeat(*OPTIONS, "--executor", "fake:kill-after=7", cwd=tmp_path)
+    assert killed.returncode < 0
+    store = BreakdownStore.open(tmp_path / "runs/breakdown")
+    assert len(store.committed()) == 7
+    listed = json.loads(deadbeat("runs", "--json", cwd=tmp_path).stdout)
+    assert [(each["kind"], each["state"], each["done"]) for each in listed] == [
+        ("breakdown", "unfinished", 7)
+    ]
+    resumed = deadbeat(*OPTIONS, "--json", cwd=tmp_path)
+    answer = json.loads(resumed.stdout)
+    assert (resumed.returncode, answer["done"], answer["planned"]) == (0, 16, 16)
+    whole = begin(tmp_path / "whole", tiny())
+    run(whole)
+    assert job_files(store) == job_files(whole)
+
+
+def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
+    stopped = deadbeat(*OPTIONS, "--executor", "fake:interrupt-after=3", cwd=tmp_path)
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert "interrupted: 3 of 16 runs are kept" in stopped.stderr.splitlines()[-1]
+
+
+def test_the_answer_is_labelled_simulated_everywhere(tmp_path: Path) -> None:
+    printed = deadbeat(*OPTIONS, cwd=tmp_path)
+    assert printed.stdout.startswith("Simulated: on ")
+    assert (
+        "breakdown   SIMULATED   a run meets its deadlines: at most 1 % of its jobs miss"
+        in printed.stdout
+    )
+    shown = deadbeat("show", cwd=tmp_path)
+    assert shown.stdout == printed.stdout[: printed.stdout.index("report:")]
+    page = (tmp_path / "runs/breakdown/report.html").read_text()
+    assert "<strong>SIMULATED</strong>" in page
+    assert json.loads((tmp_path / "runs/breakdown/summary.json").read_text())["labels"] == [
+        "SIMULATED"
+    ]
+    assert deadbeat("report", "--no-figures", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "runs/breakdown/report.html").read_text() == page
+    other = deadbeat("why", "breakdown", cwd=tmp_path)
+    assert "breakdown is a breakdown search, not a campaign" in other.stderr
+
+
+def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
+    store = begin(tmp_path, tiny())
+    run(store)
+    result, page = write_breakdown(store)
+    assert page.read_text() == render_breakdown(result)
+    assert len((store.path / "summary.csv").read_text().splitlines()) == 5
+    assert len((store.path / "sets.csv").read_text().splitlines()) == 5
+    names = {path.name for path in (store.path / "figures").iterdir()}
+    assert {"breakdown-cores.svg", "breakdown-contended-ratio.svg"} <= names
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--steps", "99"), '--steps: "99" is out of range'),
+        (("--steps", "9"), "--steps: 9 halvings of 0.05 to 1.1 end below 0.00242"),
+        (("--low", "1", "--high", "0.9"), "--low: 1 is not below high = 0.9"),
+        (("--priorities", "rm"), '--priorities[0]: "rm" is not a choice'),
+        (("--tasks-per-core", "0"), '--tasks-per-core[0]: "0" is out of range'),
+        (("--miss-share", "2"), '--miss-share: "2" is out of range'),
+        (("--cores", "9"), "--cores: M = 9 asked"),
+        (("--sets", "900"), "--sets: 3600 task sets in all"),
+        (("--preset", "paper"), '--preset: "paper" is not a choice'),
+        (("--segments-max", "0"), '--segments-max: "0" is out of range'),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    options = () if "--preset" in words else ("--quick",)
+    refused = deadbeat("breakdown", *options, "--simulated", *words, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines()[0].startswith(f"deadbeat: error: {said}")
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_search_without_a_result_has_no_answer(tmp_path: Path) -> None:
+    store = begin(tmp_path, tiny())
+    result = summarise(store)
+    assert sentence(result) == "No task set has a result yet."
+    assert "0 of 16" in render_breakdown(result)
+
+
+def test_more_sets_than_a_program_holds_are_refused() -> None:
+    with pytest.raises(UsageError, match="one program holds 1000"):
+        tiny(grid={"replicas": 300})
