@@ -173,7 +173,7 @@ def loaded() -> tuple[dict[str, Any], ...]:
 
 def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
     summary = campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), row(2, 1.0, 1.0), *loaded())
-    assert line(summary, "With") == (
+    assert line(summary, "With 2") == (
         "With 2 tasks a core and D = 2 C, 31 % of the jobs miss at M = 2, ρ = 1, α = 1, 14 % where"
         " nothing is contended (α = 0); 12 % already at M = 1."
     )

@@ -144,7 +144,7 @@ def test_the_words_of_the_page(demo):
         "6.18.44",
         "2026-11-21T20:15:00Z",
         "SIMULATED · policy other",
-        "Deadlines D = 10 C begin to be missed beyond the host's own share at M = 4, ρ = 0.5, α = 1",
+        "Deadlines D = 10 C begin to be missed beyond the host's own share at M = 4",
         "Smallest effect visible here: 1.2 % (108 sets of the campaign that share no object)",
         "2 findings more, none serious",
         "The hypervisor took 1.9 % of the time of core 1.",
