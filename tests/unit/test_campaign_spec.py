@@ -157,7 +157,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"cpus": "0,1,1*2"}, "names a CPU twice"),
         (
             {"loaded": LOADED, "tasks": {"utilisation": 0.5}},
-            "loaded: with a utilisation T is drawn",
+            "loaded: with a utilisation",
         ),
         (
             {"loaded": LOADED, "grid": {"sync_share": [1]}, "tasks": {"segments_max": 1}},
