@@ -151,7 +151,7 @@ def test_other_parameters_do_not_continue_a_campaign(capsys: pytest.CaptureFixtu
 
 def test_a_preset_says_loudly_which_cores_do_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--preset", "paper", "--sets", "1", "--seconds", "0.2")
-    options = (*options, "--simulated", "--no-figures", "--noise-seconds", "0")
+    options = (*options, "--simulated", "--no-figures")
     assert main(("stress", *options)) == 0
     err = capsys.readouterr().err
     assert "WARNING: preset paper names core counts that do not exist here" in err
