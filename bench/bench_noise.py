@@ -232,7 +232,7 @@ def holds(run: Measured, inject: Injection) -> bool:
 def sibling(machine: Machine) -> None:
     """A neighbour that runs only while both tasks do: in slowdown and compute ratio."""
     count = machine.count(60)
-    hog = Injection(hog=Hog(core=0, length_ns=250_000, period_ns=1_000_000))
+    hog = Injection(hog=Hog(core=0, length_ns=50_000, period_ns=200_000))
     sets = task_sets(machine.calibration, count, cores=2)
     plain = measure(machine.executor, sets, SETTINGS)
     with_hog = measure(machine.executor, sets, SETTINGS, [hog] * count)
@@ -340,7 +340,7 @@ LONG = ("points", "injected")
 
 
 def main(names: Sequence[str]) -> None:
-    executor = HardwareExecutor()
+    executor = HardwareExecutor(lock_wait=600.0)
     try:
         machine = Machine(
             executor=executor, calibration=bench_calibration(executor), whole=bool(names)

@@ -8,6 +8,7 @@
 
 /* An injected thread keeps a core for no longer at a time. */
 #define MAX_HOG_NS (100 * DB_MILLISECOND)
+#define MIN_HOG_PERIOD_NS (DB_MILLISECOND / 10)
 #define MAX_DELAY_NS (10000 * DB_MILLISECOND)
 #define MAX_WARMUP 1000000
 /* Units of work, and their cost in ps: the product fits 64 bits. */
@@ -55,7 +56,7 @@ static bool parse_hog(struct injection *inject, const char *text)
 {
     int64_t n[4];
     if (!parse_numbers(text, n, 4) || n[0] >= DB_MAX_CORES || n[2] > MAX_HOG_NS || n[3] < 2 * n[2] ||
-        n[3] < DB_MILLISECOND || n[1] > DB_LONGEST_NS || n[3] > DB_LONGEST_NS)
+        n[3] < MIN_HOG_PERIOD_NS || n[1] > DB_LONGEST_NS || n[3] > DB_LONGEST_NS)
         return false;
     inject->hog_core = (int32_t)n[0];
     inject->hog_start_ns = n[1];

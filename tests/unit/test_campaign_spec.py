@@ -33,6 +33,34 @@ def test_defaults_follow_the_paper() -> None:
     assert (tasks.classes_min, tasks.classes_max, tasks.priorities) == (1, 3, "uniform")
 
 
+LOADED = {
+    "per_core": 2,
+    "deadline_factor": "5/2",
+    "sync_share": [0.5],
+    "contended_ratio": [0, 1],
+}
+
+
+@pytest.mark.parametrize(
+    ("layer", "loaded"),
+    [
+        ({}, True),
+        ({"preset": "quick", "grid": {"replicas": 3}, "cores": [1]}, True),
+        ({"preset": "paper"}, False),
+        ({"tasks": {"per_core": 2}}, False),
+        ({"grid": {"sync_share": [1]}}, False),
+        ({"grid": {"sync_share": [1]}, "loaded": LOADED}, True),
+        ({"loaded": None}, False),
+    ],
+)
+def test_who_asks_for_points_of_ones_own_gets_no_second_row(
+    layer: dict[str, Any], loaded: bool
+) -> None:
+    spec = specify(layer)
+    assert (spec.loaded is not None) == loaded
+    assert read_spec(spec_dict(spec)) == spec
+
+
 def test_preset_paper_is_the_grid_of_the_paper() -> None:
     spec = specify({"preset": "paper"})
     assert spec.cores == tuple(range(1, 17))
@@ -126,6 +154,16 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"run": {"seconds": 1000}}, "run.seconds: a run of 1000 s can have more than 65535 slots"),
         ({"cores": "4..1"}, "not an ascending range"),
         ({"cpus": [0, 0]}, "several cores share a CPU"),
+        ({"cpus": "0,1,1*2"}, "names a CPU twice"),
+        (
+            {"loaded": LOADED, "tasks": {"utilisation": 0.5}},
+            "loaded: with a utilisation",
+        ),
+        (
+            {"loaded": LOADED, "grid": {"sync_share": [1]}, "tasks": {"segments_max": 1}},
+            "tasks.segments_max: 1 is too low",
+        ),
+        ({"preset": "paper", "loaded": {"per_core": 2}}, "loaded.deadline_factor: missing"),
         ({"cpus": [0, 1, 0]}, "names a CPU twice"),
         ({"name": "a/b"}, '"a/b" is not a name'),
         ({"name": "latest"}, "latest is the link"),
