@@ -54,7 +54,7 @@ def command(runs: Path, as_json: bool) -> None:
         (
             {**_plain(kind, state, latest), "invalid": state.invalid},
             f"{kind} {state.preset}".rstrip(),
-            str(state.invalid) if state.state != "damaged" else "",
+            f"{state.invalid} invalid" if state.state != "damaged" else "",
         )
         for kind, state in others
     ]
@@ -65,9 +65,9 @@ def command(runs: Path, as_json: bool) -> None:
         say(f"no campaign in {runs} yet: deadbeat profile --quick")
     else:
         print_table(
-            ["name", "state", "preset", "runs", "failed", "invalid"],
+            ["name", "state", "preset", "runs", "failed", "note"],
             [_row(*row) for row in rows],
-            numeric=["runs", "failed", "invalid"],
+            numeric=["runs", "failed", "note"],
         )
 
 
