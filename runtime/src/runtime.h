@@ -128,6 +128,8 @@ uint64_t yardstick_ps(int loops);
 void probes_fit_clock(void);
 /* A short computation, once, in ns, with the clock read it takes: compared within one run only. */
 int64_t witness_ns(void);
+/* Computes what takes so long when nobody disturbs it. */
+void compute_for(int64_t ns);
 /* Time of so many loops together, in ns. */
 int64_t yardstick_block_ns(int loops);
 int64_t clock_cost_ps(void);

@@ -108,16 +108,11 @@ static void timed_work(const struct worker *w, int64_t start)
     }
 }
 
-static void spin_for(int64_t ns)
-{
-    for (int64_t until = port_now_ns() + ns; port_now_ns() < until;)
-        ;
-}
-
+/* More work, not more time: what disturbs the job disturbs that too. */
 static void inject(struct worker *w)
 {
     if (w->inject_ns && w->jobs++ % w->run->options->inject.delay_every == 0)
-        spin_for(w->inject_ns);
+        compute_for(w->inject_ns);
 }
 
 /* Released and due while the same tasks run: where none is ever alone, that is the whole table. */

@@ -36,7 +36,6 @@ def test_slowdown_is_together_over_alone() -> None:
     seen = observe(table())
     assert seen is not None
     assert seen.slowdown == pytest.approx(1.5)
-    assert seen.solo_ns == 100
     assert seen.span_ratio == pytest.approx(1.25)
 
 

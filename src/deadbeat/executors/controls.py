@@ -55,13 +55,11 @@ class Observed:
         slowdown: Mean span together over mean span alone, as the summary defines it.
         span_ratio: Median span over C, alone and together alike.
         overlap: Share of task 0's jobs during which another task's job ran.
-        solo_ns: Mean solo span of task 0.
     """
 
     slowdown: float
     span_ratio: float
     overlap: float
-    solo_ns: float
 
 
 def _spans(jobs: NDArray[Any], task: int, *, solo: bool) -> NDArray[Any]:
@@ -88,7 +86,7 @@ def _overlap(every: NDArray[Any]) -> float:
 def observe(table: JobTable) -> Observed | None:
     """The figures of one control run; None when a task has no job of a kind."""
     jobs = np.asarray(table.jobs)
-    means, ratios, solo_ns = [], [], 0.0
+    means, ratios = [], []
     for row in table.tasks:
         task = int(row["task"])
         solo, together = _spans(jobs, task, solo=True), _spans(jobs, task, solo=False)
@@ -96,12 +94,10 @@ def observe(table: JobTable) -> Observed | None:
             return None
         means.append(together.mean() / solo.mean())
         ratios.append(np.median(np.concatenate([solo, together])) / int(row["wcet_ns"]))
-        solo_ns = float(solo.mean()) if task == 0 else solo_ns
     return Observed(
         slowdown=float(np.mean(means)),
         span_ratio=float(np.mean(ratios)),
         overlap=_overlap(jobs),
-        solo_ns=solo_ns,
     )
 
 
@@ -250,7 +246,7 @@ def _injected_delay(bench: Bench, replicas: int) -> dict[str, Any]:
         delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
         seen = bench.run([task_set], inject=Injection(delay_ns=delay_ns))[0]
         if seen is not None:
-            recovered.append((seen.slowdown - 1) * seen.solo_ns / delay_ns)
+            recovered.append((seen.slowdown - 1) * task_set.tasks[0].wcet_ns / delay_ns)
     return control(
         "injected-delay",
         "positive",
