@@ -117,14 +117,15 @@ static uint32_t round_count(const struct run *run, const struct common *common)
 {
     uint32_t tasks = run->set->task_count, alone = sampled(run);
     struct lengths l = lengths_of(run, common, EVERYBODY);
-    int64_t together = l.warmup_ns + l.measured_ns, solo = 0;
+    int64_t together = l.measured_ns + (alone ? l.warmup_ns : 0), solo = 0; /* see append() */
     for (uint32_t t = 0; alone && t < tasks; t++) {
         l = lengths_of(run, common, t);
         solo += l.warmup_ns + l.measured_ns;
     }
     int64_t rounds = run->options->seconds_ns / (together + solo / tasks * alone);
     int64_t least = alone ? (tasks + SOLO_SAMPLE - 1) / SOLO_SAMPLE : 0;
-    return (uint32_t)larger(rounds < MAX_SLOTS ? rounds : MAX_SLOTS, larger(least, ROUNDS_MIN));
+    /* one more than can be numbered is refused by its number */
+    return (uint32_t)larger(rounds <= MAX_SLOTS ? rounds : MAX_SLOTS + 1, larger(least, ROUNDS_MIN));
 }
 
 static uint32_t draw(uint64_t *random, uint32_t below)

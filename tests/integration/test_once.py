@@ -106,7 +106,6 @@ def test_a_number_that_is_none_is_a_usage_error(program: Path, number: str) -> N
     [
         ("--inject-ns", 10_000 * MS),
         ("--seconds-ns", 10**15),
-        ("--wait-ns", 10**15),
         ("--lock-wait-ns", 10**15),
         ("--warmup", 10**6),
         ("--slot-periods", 1_000_000),

@@ -99,7 +99,9 @@ def plan_slots(
     together = slot_lengths(tasks, tasks, settings)
     solo = [slot_lengths(tasks, [task], settings) for task in tasks] if settings.solo else []
     random = np.random.default_rng(int(task_set_id(task_set)[:16], 16))
-    rounds = round_count([sum(pair) for pair in solo], sum(together), settings)
+    # without slots alone the first slot is the only one that warms up
+    round_ns = sum(together) if solo else together[1]
+    rounds = round_count([sum(pair) for pair in solo], round_ns, settings)
     deck: list[int] = []
     rows: list[tuple[int, ...]] = []
     at_ns = 0
