@@ -296,8 +296,9 @@ def _all_controls(bench: Bench, replicas: int) -> list[dict[str, Any]]:
     return controls
 
 
-#: C is what the work takes on the calm machine. A busy host, and caches that others emptied while the
-#: task slept, make spans longer by up to a half on the machines seen; nothing makes them shorter.
+#: C is what the work takes on the calm machine. A busy host, and caches that others emptied while
+#: the task slept, make spans longer by up to a half on the machines seen; nothing makes them
+#: shorter.
 _COST_HOLDS = (0.9, 1.5)
 
 
