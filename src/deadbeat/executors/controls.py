@@ -296,8 +296,8 @@ def _all_controls(bench: Bench, replicas: int) -> list[dict[str, Any]]:
     return controls
 
 
-#: C is what the work takes on the calm machine; a busy host, and caches that others emptied while the
-#: task slept, make spans longer. Judgement: 1.13 to 1.30 C were seen on one virtual machine.
+#: C is what the work takes on the calm machine; a busy host, and caches that others emptied while
+#: the task slept, make spans longer. Judgement: 1.13 to 1.30 C were seen on one virtual machine.
 _COST_HOLDS = (0.9, 1.5)
 
 
