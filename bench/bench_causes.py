@@ -9,7 +9,10 @@ from time import monotonic, process_time
 import numpy as np
 from common import report
 
-from deadbeat.analysis.trials import (
+from deadbeat.executors.base import RunRequest
+from deadbeat.executors.events import extract
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.kinds.contention.trials import (
     TRIALS,
     Work,
     probe,
@@ -17,9 +20,6 @@ from deadbeat.analysis.trials import (
     trial_settings,
     try_causes,
 )
-from deadbeat.executors.base import RunRequest
-from deadbeat.executors.events import extract
-from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey

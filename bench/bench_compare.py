@@ -17,7 +17,7 @@ from pathlib import Path
 from common import report
 from pools import POOLS, compact, share
 
-from deadbeat.analysis.aa import (
+from deadbeat.compare.aa import (
     LATENCY_POOL,
     LOAD_POOL,
     Pool,
@@ -26,11 +26,11 @@ from deadbeat.analysis.aa import (
     read_pool,
     verdicts,
 )
-from deadbeat.analysis.compare import side_of
-from deadbeat.analysis.compare_sides import Options
-from deadbeat.analysis.identity import platform_of, require_identical
-from deadbeat.analysis.sides import Cell
-from deadbeat.analysis.view import open_campaign
+from deadbeat.compare.campaigns import side_of
+from deadbeat.compare.decide import Options
+from deadbeat.compare.identity import platform_of, require_identical
+from deadbeat.compare.sides import Cell
+from deadbeat.kinds.contention.view import open_campaign
 from deadbeat.model.comparison import METRICS
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
 

@@ -21,10 +21,10 @@ import attrs
 import numpy as np
 from pools import POOLS, compact, measure
 
-from deadbeat.analysis.aa import LATENCY_POOL, Pool, pool_to_plain
-from deadbeat.analysis.latency_compare import Matrix, latency_options, read_matrix, side_of
-from deadbeat.latency.engine import Request
-from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.compare.aa import LATENCY_POOL, Pool, pool_to_plain
+from deadbeat.compare.latency import Matrix, latency_options, read_matrix, side_of
+from deadbeat.kinds.latency.engine import Request
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.model.comparison import LATENCY_METRICS
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint

@@ -21,13 +21,13 @@ import attrs
 import numpy as np
 from pools import POOLS, compact, measure, share
 
-from deadbeat.analysis.aa import LOAD_POOL, Pool, draw, pool_to_plain, read_pool
-from deadbeat.analysis.compare_sides import compare_sides
-from deadbeat.analysis.load_compare import blocks_of, load_options, read_load, side_of, side_of_runs
-from deadbeat.analysis.sides import Side
-from deadbeat.loadtest.plan import ask_for, plan
-from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.loadtest.spec import LoadSpec, resolve
+from deadbeat.compare.aa import LOAD_POOL, Pool, draw, pool_to_plain, read_pool
+from deadbeat.compare.decide import compare_sides
+from deadbeat.compare.load import blocks_of, load_options, read_load, side_of, side_of_runs
+from deadbeat.compare.sides import Side
+from deadbeat.kinds.interference.plan import ask_for, plan
+from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec, resolve
 from deadbeat.model.comparison import LOAD_METRICS
 from deadbeat.model.load import LoadKey, LoadRun, Rounds
 from deadbeat.store.files import FORMAT, atomic_write, tool_version

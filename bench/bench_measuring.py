@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from common import bench_calibration, report
 
-from deadbeat.analysis.figures import run_figures
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.rounds import without_overlapped
 from deadbeat.catalog import load_catalog
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED
 from deadbeat.model.results import Point, RunKey

@@ -25,17 +25,17 @@ from attrs import frozen
 from common import bench_calibration, report
 from numpy.typing import NDArray
 
-from deadbeat.analysis.bootstrap import t_quantile
-from deadbeat.analysis.intervals import mean_interval
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.rounds import RoundSums, RunMean, Witness, without_overlapped
 from deadbeat.catalog import load_catalog
 from deadbeat.executors.base import Hog, Injection, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.rounds_kept import RoundSums, RunMean, Witness, without_overlapped
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import TaskSet
+from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import mean_interval
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser, SynthesisParameters

@@ -20,9 +20,9 @@ from attrs import define, field, frozen
 from common import report
 from numpy.typing import NDArray
 
-from deadbeat.analysis.precision import SummaryGauge
-from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
-from deadbeat.campaign.rounds import bends
+from deadbeat.kinds.contention.point_precision import SummaryGauge
+from deadbeat.kinds.contention.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
+from deadbeat.kinds.contention.rounds import bends
 from deadbeat.model.results import Point, RunKey, point_text
 
 Floats = NDArray[np.float64]

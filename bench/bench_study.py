@@ -11,8 +11,8 @@ from pathlib import Path
 
 from common import cpu_seconds, report
 
-from deadbeat.studies.presets import presets
-from deadbeat.studies.runner import local_workers
+from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.runner import local_workers
 
 
 def main() -> None:

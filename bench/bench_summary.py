@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from common import cpu_seconds, peak_bytes, report
 
-from deadbeat.analysis.summarise import summarise
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.examples import example_calibration, example_entries, example_fragments

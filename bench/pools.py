@@ -10,9 +10,9 @@ from typing import Any
 
 from common import report
 
-from deadbeat.analysis.aa import draw, draw_sessions, read_pool, verdicts
-from deadbeat.analysis.compare_sides import Options
-from deadbeat.studies.statistics import wilson
+from deadbeat.compare.aa import draw, draw_sessions, read_pool, verdicts
+from deadbeat.compare.decide import Options
+from deadbeat.kinds.study.statistics import wilson
 
 POOLS = Path(__file__).parents[1] / "tests/pools/aa"
 #: How much larger every ratio is made where power is asked for.

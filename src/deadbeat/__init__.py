@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deadbeat.analysis.view import open_campaign as open
+    from deadbeat.kinds.contention.view import open_campaign as open
 
     __version__: str
 
@@ -18,7 +18,7 @@ __all__ = ["__version__", "open"]
 
 def __getattr__(name: str) -> Any:
     if name == "open":
-        from deadbeat.analysis.view import open_campaign  # noqa: PLC0415  (lazy on purpose)
+        from deadbeat.kinds.contention.view import open_campaign  # noqa: PLC0415  (lazy on purpose)
 
         return open_campaign
     if name == "__version__":

@@ -11,14 +11,14 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.events import Event, RunDone, RunFailed
-from deadbeat.campaign.plan import resolve
-from deadbeat.campaign.runner import CampaignResult, run_campaign
-from deadbeat.campaign.spec import CampaignSpec, spec_dict, specify
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession
+from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
+from deadbeat.kinds.contention.plan import resolve
+from deadbeat.kinds.contention.runner import CampaignResult, run_campaign
+from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore

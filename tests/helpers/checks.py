@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from deadbeat.model.readiness import CheckResult
-from deadbeat.readiness.check import Check, all_checks, all_commands
-from deadbeat.readiness.facts import gather
+from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
 

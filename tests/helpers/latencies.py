@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deadbeat.latency.engine import Request
-from deadbeat.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.engine import Request
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.targets.fake import FakeTarget
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deadbeat.analysis.tail import Part
+from deadbeat.kinds.latency.tail import Part
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, CpuLatency, Late, LatencyKey, LatencyRun, LoadPoint
 

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
-from deadbeat.analysis.load import summarise_load
-from deadbeat.analysis.load_compare import LoadTest, blocks_of, settings_of
-from deadbeat.analysis.load_scene import Machine
-from deadbeat.loadtest.plan import ask_for, plan
-from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict
+from deadbeat.compare.load import LoadTest, blocks_of, settings_of
+from deadbeat.kinds.interference.plan import ask_for, plan
+from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
+from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.model.load import LoadKey, LoadRun, Rounds
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.analysis.load import summarise_load
-from deadbeat.analysis.load_scene import Machine
+from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.load_summary import LoadSummary
 

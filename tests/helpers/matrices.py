@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.analysis.latency_compare import Matrix
+from deadbeat.compare.latency import Matrix
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from helpers.latencies import made_up_runs
 

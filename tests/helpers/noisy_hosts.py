@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.analysis.rounds import RoundSums, RunMean
+from deadbeat.kinds.contention.rounds_kept import RoundSums, RunMean
 
 Floats = NDArray[np.float64]
 

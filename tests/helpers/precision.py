@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from attrs import define, field, frozen
 
-from deadbeat.analysis.precision import SummaryGauge
-from deadbeat.campaign.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
-from deadbeat.campaign.rounds import bends
-from deadbeat.campaign.runner import CampaignResult
-from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.cli._machine import make_stopping
+from deadbeat.kinds.contention.point_precision import SummaryGauge
+from deadbeat.kinds.contention.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
+from deadbeat.kinds.contention.rounds import bends
+from deadbeat.kinds.contention.runner import CampaignResult
+from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
 from helpers.campaigns import begin, run, tiny_spec

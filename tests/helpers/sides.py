@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deadbeat.analysis.sides import Cell, RunFigure, Side
+from deadbeat.compare.sides import Cell, RunFigure, Side
 
 SHARES = (0.0, 0.5, 1.0)
 

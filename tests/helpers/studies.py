@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from deadbeat.kinds.study.chunks import YES, Rows, row_type
+from deadbeat.kinds.study.results import Results
+from deadbeat.kinds.study.spec import Cell, StudySpec, digest, spec_dict
+from deadbeat.kinds.study.sweep import specify
 from deadbeat.store.study import StudyStore
-from deadbeat.studies.chunks import YES, Rows, row_type
-from deadbeat.studies.results import Results
-from deadbeat.studies.spec import Cell, StudySpec, digest, spec_dict
-from deadbeat.studies.sweep import specify
 
 
 def small(**changes: Any) -> StudySpec:

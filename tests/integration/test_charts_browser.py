@@ -17,8 +17,8 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.report import write_report
-from deadbeat.report.comparison import write_comparison
+from deadbeat.compare.page import write_comparison
+from deadbeat.kinds.contention.write import write_report
 
 pytestmark = pytest.mark.browser
 

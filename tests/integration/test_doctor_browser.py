@@ -10,8 +10,8 @@ from helpers.chromium import chromium, console_errors, prefer, requested, resize
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from deadbeat.readiness.doctor import Diagnosis, examine
 from deadbeat.report.doctor_page import write_doctor
+from deadbeat.settings.doctor import Diagnosis, examine
 from deadbeat.targets.fake import FakeTarget
 
 pytestmark = pytest.mark.browser

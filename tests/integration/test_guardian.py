@@ -18,7 +18,7 @@ from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.emit import emit_batch
-from deadbeat.latency.guarded import BOUND_PASSED, guarded
+from deadbeat.kinds.latency.guarded import BOUND_PASSED, guarded
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

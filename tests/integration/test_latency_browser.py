@@ -14,12 +14,12 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.compare.plot import read_side, write_plot
+from deadbeat.compare.presets import preset_of
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.write import write_latency_report
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LoadPoint
-from deadbeat.report.latency_write import write_latency_report
-from deadbeat.report.plot import read_side, write_plot
-from deadbeat.report.presets import preset_of
 from deadbeat.store.latency import LatencyStore
 
 pytestmark = pytest.mark.browser

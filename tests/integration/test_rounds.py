@@ -12,12 +12,12 @@ import pytest
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.loadtest.engine import REASON, Ask, Seen
-from deadbeat.loadtest.hardware import HardwareLoad
+from deadbeat.kinds.interference.engine import REASON, Ask, Seen
+from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey
 from deadbeat.model.tuning import Setting
-from deadbeat.readiness.standing import refuse_unsettled
+from deadbeat.settings.standing import refuse_unsettled
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

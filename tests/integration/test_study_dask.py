@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deadbeat.kinds.study import cluster
+from deadbeat.kinds.study.chunks import chunk_count
+from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.runner import Threads, load, run_study
+from deadbeat.kinds.study.spec import digest, spec_dict
+from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.store.study import StudyStore
-from deadbeat.studies import cluster
-from deadbeat.studies.chunks import chunk_count
-from deadbeat.studies.cluster import Cluster
-from deadbeat.studies.runner import Threads, load, run_study
-from deadbeat.studies.spec import digest, spec_dict
-from deadbeat.studies.sweep import specify
 
 distributed = pytest.importorskip("distributed")
 

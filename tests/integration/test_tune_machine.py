@@ -14,8 +14,8 @@ import pytest
 from helpers.trees import KillBefore, killed_after, moments
 
 from deadbeat.model.tuning import Setting
-from deadbeat.readiness.journal import Journal
-from deadbeat.readiness.tune import applied
+from deadbeat.settings.journal import Journal
+from deadbeat.settings.tune import applied
 from deadbeat.targets.local import LocalTarget
 
 VM = Path("/proc/sys/vm")

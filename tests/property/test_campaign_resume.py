@@ -22,9 +22,9 @@ from helpers.campaigns import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.campaign.plan import plan
-from deadbeat.campaign.spec import CampaignSpec
 from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.store.campaign import CampaignStore
 
 SPEC = tiny_spec()

@@ -11,14 +11,14 @@ import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.campaign.spec import (
+from deadbeat.kinds.contention.spec import (
     SECTIONS,
     CampaignSpec,
     read_spec,
     spec_dict,
     specify,
 )
-from deadbeat.campaign.stress import StressSpec
+from deadbeat.kinds.contention.stress import StressSpec
 from deadbeat.model.errors import UsageError
 from deadbeat.store.tomlfile import read_toml
 

@@ -9,8 +9,8 @@ import pytest
 from helpers.checks import Thread, window
 
 from deadbeat.model.readiness import WORKLOADS
-from deadbeat.readiness.check import Check, all_checks, all_commands
-from deadbeat.readiness.facts import gather
+from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
 STRANGE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.campaign import draws
-from deadbeat.campaign.draws import CoreChoice, Cores, Drawn, Kind, Spread
+from deadbeat.kinds.contention import draws
+from deadbeat.kinds.contention.draws import CoreChoice, Cores, Drawn, Kind, Spread
 from deadbeat.synthesis.stream import Stream
 
 KINDS: dict[str, tuple[Kind, int, int]] = {

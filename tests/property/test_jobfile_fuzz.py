@@ -12,9 +12,9 @@ from helpers.slow_metrics import slow_figures, slow_overlap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.analysis.figures import run_figures
-from deadbeat.analysis.metrics import job_columns, quantiles
-from deadbeat.analysis.overlap import ContendedUses, overlap_share
+from deadbeat.executors.metrics import job_columns, quantiles
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.overlap import ContendedUses, overlap_share
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable

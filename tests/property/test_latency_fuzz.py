@@ -9,8 +9,8 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.latency.imported import Missing, as_run, read_foreign
-from deadbeat.latency.spec import LatencySpec, read_spec, spec_dict, specify
+from deadbeat.kinds.latency.imported import Missing, as_run, read_foreign
+from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import IDLE
 

@@ -9,7 +9,7 @@ from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,

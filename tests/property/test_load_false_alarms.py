@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
-from deadbeat.analysis.load_estimates import Counted, difference_of
-from deadbeat.analysis.load_scene import Machine, Scene
-from deadbeat.analysis.permutation import holm
+from deadbeat.kinds.interference.estimates import Counted, difference_of
+from deadbeat.kinds.interference.scene import Machine, Scene
 from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import Lost
+from deadbeat.stats.permutation import holm
 
 WINDOW_S = 2.0
 

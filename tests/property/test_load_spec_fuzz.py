@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.loadtest.plan import plan
-from deadbeat.loadtest.remedy import Change
-from deadbeat.loadtest.spec import read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.plan import plan
+from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.spec import read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import UsageError
 
 _TEXT = st.text(max_size=12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.noisy_hosts import Host
 
-from deadbeat.analysis.intervals import mean_interval, own_interval
+from deadbeat.stats.intervals import mean_interval, own_interval
 
 #: Without and with planted contention: every fifth job together takes four times as long.
 NOISES = (0.0, 3.0, 10.0, 100.0)

@@ -20,8 +20,8 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.precision import Drawn
 from numpy.typing import NDArray
 
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.precision import PrecisionSpec
+from deadbeat.kinds.contention.precision import PrecisionSpec
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.results import Point
 
 #: What 2000 campaigns of three points may show.

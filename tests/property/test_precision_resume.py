@@ -13,8 +13,8 @@ from helpers.precision import precise_spec, run_precise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.campaign import rounds
 from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention import rounds
 from deadbeat.store.campaign import CampaignStore
 
 SPEC = precise_spec(0.02)

@@ -12,16 +12,15 @@ from pathlib import PurePosixPath
 #: Top to bottom; a package imports only from those behind it.
 LAYERS = (
     "cli",
-    "report",
-    "breakdown",
     "observations",
-    "analysis",
-    "studies",
-    "campaign",
-    "loadtest",
-    "latency",
+    "compare",
+    "kinds",
+    "report",
+    "experiment",
     "executors",
-    "readiness",
+    "trace",
+    "settings",
+    "host",
     "targets",
     "build",
     "emit",
@@ -29,11 +28,12 @@ LAYERS = (
     "sched",
     "store",
     "catalog",
+    "stats",
     "model",
 )
 MAY_PRINT = ("cli",)
 MAY_START_PROCESSES = ("targets", "build")
-MAY_WRITE_FILES = ("store", "build", "report")
+MAY_WRITE_FILES = ("store", "build", "report", "kinds", "compare")
 MAY_IMPORT_NATIVE = ("sched",)
 
 LINES_MAX = 600

@@ -13,12 +13,12 @@ REGISTRY = "https://py" + "pi.org/simple"
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        (EXECUTOR, "from deadbeat.campaign.plan import Plan"),
+        (EXECUTOR, "from deadbeat.kinds.contention.plan import Plan"),
         (EXECUTOR, "import deadbeat.cli.main"),
         (EXECUTOR, "from deadbeat import report"),
         (EXECUTOR, "from .. import analysis"),
         (EXECUTOR, "from ..campaign import plan"),
-        (EXECUTOR, "def f():\n    from deadbeat.campaign import plan"),
+        (EXECUTOR, "def f():\n    from deadbeat.kinds.contention import plan"),
         (EXECUTOR, "import deadbeat"),
         (EXECUTOR, "from deadbeat.unheard import x"),
         ("src/deadbeat/unheard/x.py", ""),
@@ -36,7 +36,7 @@ def test_an_import_from_above_is_found(path, source):
     [
         (EXECUTOR, "from deadbeat.targets.base import Target\nfrom . import base\nimport numpy"),
         (EXECUTOR, "from ..model import errors\nfrom deadbeat.executors.base import Executor"),
-        ("src/deadbeat/__init__.py", "from deadbeat.analysis.view import open"),
+        ("src/deadbeat/__init__.py", "from deadbeat.kinds.contention.view import open"),
         ("src/deadbeat/report/__init__.py", "from . import page\nfrom ..analysis import view"),
         ("src/deadbeat/catalog.py", "from deadbeat.model import tasks"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 from helpers.sides import made_up
 
-from deadbeat.analysis.aa import (
+from deadbeat.compare.aa import (
     LATENCY_POOL,
     LOAD_POOL,
     Pool,
@@ -21,7 +21,7 @@ from deadbeat.analysis.aa import (
     read_pool,
     verdicts,
 )
-from deadbeat.analysis.compare_sides import Options, compare_sides
+from deadbeat.compare.decide import Options, compare_sides
 from deadbeat.model.comparison import METRICS
 from deadbeat.model.errors import DataError
 from deadbeat.store.files import write_json

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 from helpers.checks import case
 
-from deadbeat.readiness.check import Check
-from deadbeat.readiness.facts import gather
+from deadbeat.settings.check import Check
+from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
 
 PAGE = Path(__file__).parents[2] / "docs/howto/add-a-check.md"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.binomial import (
+from deadbeat.stats.binomial import (
     at_most,
     beta_share,
     compound_upper,

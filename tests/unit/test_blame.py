@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
-from deadbeat.analysis.blame import Run, blame
-from deadbeat.analysis.unfinished import blame_late
 from deadbeat.executors.events import worst_jobs
 from deadbeat.executors.timeline import Span, rebuild, task_matcher
+from deadbeat.kinds.contention.blame import Run, blame
+from deadbeat.kinds.contention.unfinished import blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource

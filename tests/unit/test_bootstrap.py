@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.analysis.bootstrap import (
+from deadbeat.stats.bootstrap import (
     arm_factor,
     random_indices,
     seed_of,

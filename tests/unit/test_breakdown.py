@@ -13,11 +13,21 @@ import numpy as np
 import pytest
 from helpers.campaigns import deadbeat
 
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.breakdown import predict
-from deadbeat.breakdown.results import Breakdown, summarise
-from deadbeat.breakdown.search import Walk, lacking, planned, run_search, walk
-from deadbeat.breakdown.spec import (
+from deadbeat.catalog import Catalog
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.metrics import job_columns
+from deadbeat.executors.sim import SimExecutor
+from deadbeat.kinds.breakdown import predict
+from deadbeat.kinds.breakdown.page import (
+    charts,
+    doubts,
+    render_breakdown,
+    sentence,
+    write_breakdown,
+)
+from deadbeat.kinds.breakdown.results import Breakdown, summarise
+from deadbeat.kinds.breakdown.search import Walk, lacking, planned, run_search, walk
+from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     from_plain,
     keys,
@@ -28,14 +38,10 @@ from deadbeat.breakdown.spec import (
     to_plain,
     utilisation,
 )
-from deadbeat.campaign.events import Event, RunDone, RunFailed
-from deadbeat.catalog import Catalog
-from deadbeat.executors.fake import FakeExecutor, Faults
-from deadbeat.executors.sim import SimExecutor
+from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
-from deadbeat.report.breakdown import charts, doubts, render_breakdown, sentence, write_breakdown
 from deadbeat.store.campaign import BreakdownStore
 
 #: One set a cell: 4 cells, 3 steps and the last run each.

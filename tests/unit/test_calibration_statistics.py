@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deadbeat.executors import calibration as c
-from deadbeat.executors.student import t_quantile_975
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
+from deadbeat.stats.student import t_quantile_975
 
 ENTRIES = [Entry("short", 1), Entry("long", 8)]
 TRUE_PS = {0: (400_000, 150_000, 100_000), 1: (25_000_000, 22_000_000, 20_000_000)}

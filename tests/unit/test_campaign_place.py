@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.campaign.place import (
+from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention.place import (
     choose,
     find_campaign,
     state_of,
     survey,
 )
-from deadbeat.campaign.plan import plan
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.latest import point_latest

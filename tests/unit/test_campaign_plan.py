@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from helpers.campaigns import TINY, begin, example_catalog, run, tiny_spec
 
-from deadbeat.campaign.plan import (
+from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.tables import plan_slots
+from deadbeat.kinds.contention.plan import (
     batches,
     estimate,
     parameters,
@@ -21,10 +23,8 @@ from deadbeat.campaign.plan import (
     set_seed,
     settings,
 )
-from deadbeat.campaign.rounds import bends
-from deadbeat.campaign.spec import read_spec, spec_dict, specify
-from deadbeat.executors.fake import FakeExecutor
-from deadbeat.executors.tables import plan_slots
+from deadbeat.kinds.contention.rounds import bends
+from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.store.keys import parse_run_key

@@ -16,10 +16,10 @@ from helpers.campaigns import (
     tiny_spec,
 )
 
-from deadbeat.campaign.events import Finished, RunDone, RunFailed, Started
-from deadbeat.campaign.plan import plan
 from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
+from deadbeat.kinds.contention.events import Finished, RunDone, RunFailed, Started
+from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
 from deadbeat.model.results import RunKey
 
@@ -227,7 +227,7 @@ def test_two_processes_do_not_write_one_campaign(tmp_path: Path) -> None:
 
 
 def test_simulated_is_on_every_summary(tmp_path: Path) -> None:
-    from deadbeat.analysis.summarise import summarise  # noqa: PLC0415
+    from deadbeat.kinds.contention.summarise import summarise  # noqa: PLC0415
 
     store = begin(tmp_path, SPEC)
     run(SPEC, store)

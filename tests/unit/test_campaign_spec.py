@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deadbeat.campaign.spec import (
+from deadbeat.kinds.contention.spec import (
     CampaignSpec,
     read_spec,
     spec_dict,

@@ -11,10 +11,10 @@ from helpers.runs import RunTask, Slot, job_table, key, new_store, ran, skip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.causes import has_split, part_figures, split_parts
-from deadbeat.analysis.figures import run_figures
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.summarise import summarise
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.causes import has_split, part_figures, split_parts
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import PART_COLUMNS

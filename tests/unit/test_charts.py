@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from deadbeat.kinds.contention.samples import thinned
 from deadbeat.report.charts import (
     Chart,
     Curve,
@@ -18,7 +19,6 @@ from deadbeat.report.charts import (
     log_edges,
     percentiles,
 )
-from deadbeat.report.samples import thinned
 
 
 def test_a_cumulative_curve_steps_at_every_value():

@@ -10,8 +10,8 @@ import pytest
 from helpers.checks import Cases, outcome
 
 from deadbeat.model.readiness import SEVERITIES
-from deadbeat.readiness.check import Check, all_checks, all_commands
-from deadbeat.readiness.facts import COMMANDS
+from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.facts import COMMANDS
 
 STATUSES = ("pass", "fail", "unknown")
 
@@ -43,7 +43,7 @@ def test_a_check_says_what_the_machine_shows(id: str, status: str) -> None:
 @pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
 def test_a_check_describes_itself(check: Check) -> None:
     family, _, name = check.id.partition(".")
-    assert check.body.__module__ == f"deadbeat.readiness.checks.{family}" and name
+    assert check.body.__module__ == f"deadbeat.settings.checks.{family}" and name
     assert check.title and check.source and check.wanted and check.cure and check.reads
     assert check.severity in SEVERITIES
     assert check.body.__doc__, "why the setting matters"

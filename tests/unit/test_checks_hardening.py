@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
-from deadbeat.readiness.hardening import (
+from deadbeat.settings.hardening import (
     OPTIONS,
     READS,
     differences,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Cases, case, config, window
 
-from deadbeat.readiness.procfs import is_unknown
-from deadbeat.readiness.virtual import is_virtual
+from deadbeat.settings.procfs import is_unknown
+from deadbeat.settings.virtual import is_virtual
 
 GUEST = {"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : fpu hypervisor lm\n"}
 METAL = {"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : fpu lm\n"}

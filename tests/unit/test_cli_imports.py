@@ -13,7 +13,7 @@ import pytest
 
 HEAVY = (
     *("numpy", "matplotlib", "plotly", "rich", "attrs", "attr", "cattrs", "pandas"),
-    *("importlib.metadata", "deadbeat.campaign", "deadbeat.store", "deadbeat.executors"),
+    *("importlib.metadata", "deadbeat.kinds.contention", "deadbeat.store", "deadbeat.executors"),
     *("deadbeat.report", "deadbeat.analysis", "deadbeat.build", "deadbeat.catalog"),
 )
 MODULES_MAX = 160

@@ -9,8 +9,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from deadbeat.campaign.events import Phase, RunDone, RunFailed, Started
 from deadbeat.cli._output import Watch, duration, interruptible, print_table, size
+from deadbeat.kinds.contention.events import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
 
 KEY = RunKey(Point(2, 500, 1000), 3)

@@ -12,9 +12,9 @@ from helpers.trees import BOOT_ID, grow, held
 
 from deadbeat.cli.main import main
 from deadbeat.model.tuning import Setting
-from deadbeat.readiness.journal import Journal
-from deadbeat.readiness.owner import Owner, owner_of
-from deadbeat.readiness.tune import applied
+from deadbeat.settings.journal import Journal
+from deadbeat.settings.owner import Owner, owner_of
+from deadbeat.settings.tune import applied
 from deadbeat.targets.local import LocalTarget
 
 VM = "/proc/sys/vm"
@@ -251,7 +251,7 @@ def test_the_list_names_every_knob_and_profile(capsys: pytest.CaptureFixture[str
 def test_what_a_file_shows_means_the_same_here_and_to_the_shell(
     tune: Tool, setting: Setting, text: str, same: bool
 ) -> None:
-    from deadbeat.readiness.journal import Journal  # noqa: PLC0415
+    from deadbeat.settings.journal import Journal  # noqa: PLC0415
     from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
 
     grow(tune.root, {"/a": text})

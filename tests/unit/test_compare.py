@@ -12,12 +12,12 @@ import attrs
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.analysis.compare import compare, side_of
-from deadbeat.analysis.compare_sides import Options
-from deadbeat.analysis.identity import require_identical
-from deadbeat.analysis.view import CampaignView, open_campaign
 from deadbeat.cli.main import main
+from deadbeat.compare.campaigns import compare, side_of
+from deadbeat.compare.decide import Options
+from deadbeat.compare.identity import require_identical
 from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.store.campaign import CampaignStore

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from helpers.sides import made_up
 
-from deadbeat.analysis.compare_sides import Options, compare_sides
-from deadbeat.analysis.compare_words import cell_text, effect_text
-from deadbeat.analysis.gate import gate_from_repeats, gate_from_within, gate_of
-from deadbeat.analysis.sides import (
+from deadbeat.compare.decide import Options, compare_sides
+from deadbeat.compare.gate import gate_from_repeats, gate_from_within, gate_of
+from deadbeat.compare.sides import (
     Cell,
     RunFigure,
     Side,
     log_witness_shift,
     pair_up,
 )
-from deadbeat.analysis.vocabulary import CAMPAIGNS
+from deadbeat.compare.vocabulary import CAMPAIGNS
+from deadbeat.compare.words import cell_text, effect_text
 from deadbeat.model.comparison import METRICS, Comparison
 
 OPTIONS = Options(resamples=1999, ungated=True)

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import evolve
 from helpers.runs import RunTask, Slot, job_table, ran
 
-from deadbeat.analysis.counters import EventStates, counter_figures
+from deadbeat.kinds.contention.counters import EventStates, counter_figures
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import COUNTER_COLUMNS, JobTable
 

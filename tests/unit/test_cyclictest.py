@@ -12,11 +12,11 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.latency.cyclictest_json import expecting, read_cyclictest, with_missed
-from deadbeat.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
-from deadbeat.latency.engine import Request
-from deadbeat.latency.engines.cyclictest import CyclictestEngine, command
-from deadbeat.latency.judge import Evidence, judge
+from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest, with_missed
+from deadbeat.kinds.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
+from deadbeat.kinds.latency.engine import Request
+from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine, command
+from deadbeat.kinds.latency.judge import Evidence, judge
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
 from deadbeat.targets.base import Completed

@@ -16,10 +16,10 @@ from helpers.checks import Thread, config, window
 
 from deadbeat.cli.main import main
 from deadbeat.model.readiness import SEVERITIES
-from deadbeat.readiness import doctor_words as words
-from deadbeat.readiness.check import all_checks
-from deadbeat.readiness.doctor import Diagnosis, examine, families, of_families
 from deadbeat.report.doctor_page import render_doctor, write_doctor
+from deadbeat.settings import doctor_words as words
+from deadbeat.settings.check import all_checks
+from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
 from deadbeat.targets.fake import FakeTarget
 
 FILES = {
@@ -125,8 +125,8 @@ def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> No
 
 NOBODY = """
 import json, os
-from deadbeat.readiness.doctor import examine
-from deadbeat.readiness import doctor_words
+from deadbeat.settings.doctor import examine
+from deadbeat.settings import doctor_words
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 # Everything is imported while the interpreter's files can still be read.

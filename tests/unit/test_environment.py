@@ -13,7 +13,7 @@ from deadbeat.executors.environment import (
     platform_from_environment,
     read_environment,
 )
-from deadbeat.readiness.procfs import is_unknown, kernel_config, parse_cpu_list
+from deadbeat.settings.procfs import is_unknown, kernel_config, parse_cpu_list
 from deadbeat.targets import LocalTarget
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)

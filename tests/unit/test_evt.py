@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from helpers.latency_series import cpu_of, part_of
 
-from deadbeat.analysis.evt import (
+from deadbeat.kinds.latency.evt import (
     BLOCKS,
     ENOUGH,
     PEAKS,
@@ -24,8 +24,8 @@ from deadbeat.analysis.evt import (
     rank_sum_p,
     series_of,
 )
-from deadbeat.analysis.latency_summary import summarise_latency
-from deadbeat.analysis.tail import Part
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.tail import Part
 from deadbeat.model.latency_summary import Extrapolation
 
 Random = np.random.Generator

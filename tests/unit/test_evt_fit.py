@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.evt_fit import (
+from deadbeat.stats.evt_fit import (
     Fit,
     anderson_darling,
     fit_extreme,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deadbeat.analysis.exceedance import Jobs
-from deadbeat.analysis.intervals import clopper_pearson
+from deadbeat.stats.exceedance import Jobs
+from deadbeat.stats.intervals import clopper_pearson
 
 
 def jobs(rounds: list[list[float]], *more: list[list[float]]) -> Jobs:

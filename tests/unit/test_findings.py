@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from helpers.runs import calibration, key
 
-from deadbeat.analysis.evidence import Evidence
-from deadbeat.analysis.findings import collect_findings
+from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.model.results import Finding
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from deadbeat.analysis.compare_sides import Options, compare_sides
-from deadbeat.analysis.gate import Drift, Gate, gate_from_repeats
-from deadbeat.analysis.latency_compare import latency_options
-from deadbeat.analysis.sides import Cell, RunFigure, Side
-from deadbeat.analysis.vocabulary import LATENCIES
+from deadbeat.compare.decide import Options, compare_sides
+from deadbeat.compare.gate import Drift, Gate, gate_from_repeats
+from deadbeat.compare.latency import latency_options
+from deadbeat.compare.sides import Cell, RunFigure, Side
+from deadbeat.compare.vocabulary import LATENCIES
 from deadbeat.model.comparison import Comparison
 
 METRICS = ("p50", "mean", "p99", "p99.9", "max")

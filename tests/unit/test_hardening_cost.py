@@ -10,11 +10,11 @@ import pytest
 from attrs import evolve
 from helpers.matrices import PLATFORM, matrix
 
-from deadbeat.analysis.hardening_cost import hardening_cost
-from deadbeat.analysis.latency_compare import Matrix, latency_options
 from deadbeat.cli.main import main
+from deadbeat.compare.hardening_cost import hardening_cost
+from deadbeat.compare.latency import Matrix, latency_options
 from deadbeat.model.errors import UsageError
-from deadbeat.readiness.hardening import OPTIONS
+from deadbeat.settings.hardening import OPTIONS
 
 OFF = {option.name: "off: made up" for option in OPTIONS}
 ON = {**OFF, "init-on-free": "on: init_on_free=1"}

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.analysis.binomial import at_most
-from deadbeat.analysis.bootstrap import student_half_width, t_quantile
-from deadbeat.analysis.intervals import (
+from deadbeat.kinds.study.statistics import wilson
+from deadbeat.stats.binomial import at_most
+from deadbeat.stats.bootstrap import student_half_width, t_quantile
+from deadbeat.stats.intervals import (
     clopper_pearson,
     difference,
     mean_interval,
     own_interval,
     share_over_sets,
 )
-from deadbeat.studies.statistics import wilson
 
 
 def test_one_set_has_no_interval_over_sets() -> None:

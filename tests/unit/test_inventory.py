@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Thread, window
 
-from deadbeat.readiness.check import all_commands
-from deadbeat.readiness.facts import Facts, gather
-from deadbeat.readiness.inventory import COMMANDS, READS, Item, inventory
+from deadbeat.settings.check import all_commands
+from deadbeat.settings.facts import Facts, gather
+from deadbeat.settings.inventory import COMMANDS, READS, Item, inventory
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Reading

@@ -28,8 +28,8 @@ from helpers.trees import (
 
 from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Setting
-from deadbeat.readiness.journal import Journal
-from deadbeat.readiness.tune import applied
+from deadbeat.settings.journal import Journal
+from deadbeat.settings.tune import applied
 from deadbeat.targets.completed import Completed
 from deadbeat.targets.local import LocalTarget
 

@@ -8,9 +8,9 @@ from importlib.resources import files
 import pytest
 
 from deadbeat.model.errors import UsageError
-from deadbeat.readiness.knob import all_knobs
-from deadbeat.readiness.profile import all_profiles, find_profile, turns
-from deadbeat.readiness.tuning_plan import plan
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.profile import all_profiles, find_profile, turns
+from deadbeat.settings.tuning_plan import plan
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
@@ -358,7 +358,7 @@ def test_the_kernel_takes_the_masks_of_a_machine_of_any_size(cpus: int) -> None:
 def test_every_knob_is_tried_and_says_what_it_is() -> None:
     tried = {word.partition("=")[0] for word, _, wanted in CASES if wanted} | set(BOOT)
     assert tried == set(all_knobs())
-    folder = files("deadbeat.readiness").joinpath("knobs")
+    folder = files("deadbeat.settings").joinpath("knobs")
     names = {each.name.removesuffix(".py") for each in folder.iterdir() if each.name[0] != "_"}
     assert {name.replace("-", "_") for name in all_knobs()} == names
     for knob in all_knobs().values():

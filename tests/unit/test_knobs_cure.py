@@ -9,12 +9,12 @@ import pytest
 import test_knobs as t
 
 from deadbeat.model.tuning import Setting
-from deadbeat.readiness.check import all_checks
-from deadbeat.readiness.cures import Advice, advised
-from deadbeat.readiness.doctor import examine
-from deadbeat.readiness.knob import all_knobs
-from deadbeat.readiness.profile import turns
-from deadbeat.readiness.tuning_plan import plan
+from deadbeat.settings.check import all_checks
+from deadbeat.settings.cures import Advice, advised
+from deadbeat.settings.doctor import examine
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.profile import turns
+from deadbeat.settings.tuning_plan import plan
 from deadbeat.targets.fake import FakeTarget
 
 RT = (2, 3)

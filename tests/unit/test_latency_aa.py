@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.analysis.aa import LATENCY_POOL, draw_sessions, read_pool, verdicts
-from deadbeat.analysis.latency_compare import latency_options
+from deadbeat.compare.aa import LATENCY_POOL, draw_sessions, read_pool, verdicts
+from deadbeat.compare.latency import latency_options
 from deadbeat.model.comparison import LATENCY_METRICS
 
 #: Made up, and recorded on machines: see `circumstances` in each.

@@ -9,17 +9,17 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.cli._latency_results import status_of
 from deadbeat.cli.main import main
-from deadbeat.latency.spec import load_word, resolve, spec_dict, specify
+from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
+from deadbeat.kinds.latency.load_charts import load_charts
+from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.words import matrix_rows, sentence, tail_sentences, without_run
+from deadbeat.kinds.latency.write import paper_words
 from deadbeat.model.examples import example_platform
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
-from deadbeat.report.latency_histograms import histogram_charts, tail_charts
-from deadbeat.report.latency_loads import load_charts
-from deadbeat.report.latency_words import matrix_rows, sentence, tail_sentences, without_run
-from deadbeat.report.latency_write import paper_words
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
@@ -146,7 +146,7 @@ def test_the_command_fails_where_nothing_counts(
     words = ("--loads", "idle,memory", "--repeats", "2", "--fresh", "--runs", str(tmp_path))
     command = ("latency", "--simulated", "--no-figures", *words)
     assert main(command) == 0
-    monkeypatch.setattr("deadbeat.latency.runner.judge", lambda evidence: [INVALID])
+    monkeypatch.setattr("deadbeat.kinds.latency.runner.judge", lambda evidence: [INVALID])
     assert main(command) == 1
 
 

@@ -10,14 +10,14 @@ import pytest
 from attrs import evolve
 from helpers.matrices import LOADS, matrix, of_runs
 
-from deadbeat.analysis.latency_compare import Matrix, compare_latency, latency_options, side_of
 from deadbeat.cli.main import main
+from deadbeat.compare.latency import Matrix, compare_latency, latency_options, side_of
+from deadbeat.compare.page import render_comparison
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun, Problem
 from deadbeat.model.results import Summary
-from deadbeat.report.comparison import render_comparison
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = latency_options(resamples=999)

@@ -11,8 +11,8 @@ from helpers.latency_series import MS, cpu_of, run_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.analysis.latency_figures import distribution, order_interval, pool
-from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.kinds.latency.figures import distribution, order_interval, pool
+from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.histogram import Histogram, to_json
 from deadbeat.model.latency import QUANTILES_PPM
 

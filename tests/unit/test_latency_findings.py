@@ -10,11 +10,11 @@ from attrs import evolve
 from helpers.latency_series import cpu_of as series_of
 from helpers.latency_series import run_of
 
-from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.kinds.latency.histograms import tail_charts
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.words import MATRIX_COLUMNS, answers, matrix_rows
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem
-from deadbeat.report.latency_histograms import tail_charts
-from deadbeat.report.latency_words import MATRIX_COLUMNS, answers, matrix_rows
 
 FULL = LoadPoint("cpu", 100)
 HOUR = 3600.0

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from deadbeat.analysis.compare_sides import compare_sides
-from deadbeat.analysis.compare_words import bound_text, effect_text, ends_text, verdict_text
-from deadbeat.analysis.latency_compare import _hidden, _values, latency_options
-from deadbeat.analysis.sides import Cell, RunFigure, Side
+from deadbeat.compare.decide import compare_sides
+from deadbeat.compare.latency import _hidden, _values, latency_options
+from deadbeat.compare.sides import Cell, RunFigure, Side
+from deadbeat.compare.words import bound_text, effect_text, ends_text, verdict_text
 from deadbeat.model.histogram import Histogram
 
 OPTIONS = latency_options(resamples=999)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.latency.cyclictest_command import called
-from deadbeat.latency.imported import Missing, all_importers, as_run, read_foreign
+from deadbeat.kinds.latency.cyclictest_command import called
+from deadbeat.kinds.latency.imported import Missing, all_importers, as_run, read_foreign
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import IDLE
 from deadbeat.store.latency import LatencyStore

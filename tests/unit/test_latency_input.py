@@ -10,11 +10,11 @@ import pytest
 
 from deadbeat.cli._latency import _begin, idle_only
 from deadbeat.cli.main import main
-from deadbeat.latency.engines.simulated import SimulatedEngine
-from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.plan import estimate
-from deadbeat.latency.runner import Machine
-from deadbeat.latency.spec import LatencySpec, resolve, specify
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.plan import estimate
+from deadbeat.kinds.latency.runner import Machine
+from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text

@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.latency.circumstances import COMMANDS, compare, parse, realtime_tasks, take
-from deadbeat.latency.engine import Request
-from deadbeat.latency.judge import Evidence, judge
+from deadbeat.kinds.latency.circumstances import COMMANDS, compare, parse, realtime_tasks, take
+from deadbeat.kinds.latency.engine import Request
+from deadbeat.kinds.latency.judge import Evidence, judge
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency
 from deadbeat.targets.fake import FakeTarget

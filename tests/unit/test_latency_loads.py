@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.latency.load import profiles, strengths
-from deadbeat.latency.stress import StressLoads
-from deadbeat.latency.workers import Look, Worker, asked_of, did, workers_of
+from deadbeat.kinds.latency.load import profiles, strengths
+from deadbeat.kinds.latency.stress import StressLoads
+from deadbeat.kinds.latency.workers import Look, Worker, asked_of, did, workers_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
 from deadbeat.targets.base import Completed

@@ -11,11 +11,11 @@ import pytest
 from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
-from deadbeat.latency.engine import Measured, unsplit
-from deadbeat.latency.engines.simulated import SimulatedEngine
-from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.plan import estimate, keys, visits
-from deadbeat.latency.runner import (
+from deadbeat.kinds.latency.engine import Measured, unsplit
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.plan import estimate, keys, visits
+from deadbeat.kinds.latency.runner import (
     Doubted,
     Lost,
     Machine,
@@ -25,7 +25,14 @@ from deadbeat.latency.runner import (
     run_matrix,
     without_engine,
 )
-from deadbeat.latency.spec import ALL_LOADS, LatencySpec, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.latency.spec import (
+    ALL_LOADS,
+    LatencySpec,
+    read_spec,
+    resolve,
+    spec_dict,
+    specify,
+)
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import LatencyKey, LoadPoint

@@ -8,11 +8,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.latency.circumstances import Snapshot, compare
-from deadbeat.latency.load import profiles
-from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.registry import engine_names
-from deadbeat.latency.spec import LatencySpec, spec_dict, specify
+from deadbeat.kinds.latency.circumstances import Snapshot, compare
+from deadbeat.kinds.latency.load import profiles
+from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.registry import engine_names
+from deadbeat.kinds.latency.spec import LatencySpec, spec_dict, specify
 from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun
 from deadbeat.targets.fake import FakeTarget
 

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
 
-from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,

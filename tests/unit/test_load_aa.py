@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.analysis.aa import LOAD_POOL, draw_sessions, read_pool, verdicts
-from deadbeat.analysis.load_compare import load_options
+from deadbeat.compare.aa import LOAD_POOL, draw_sessions, read_pool, verdicts
+from deadbeat.compare.load import load_options
 from deadbeat.model.comparison import LOAD_METRICS
 
 #: See `circumstances` in each.

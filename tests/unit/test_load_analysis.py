@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.analysis.load import figures_of
+from deadbeat.kinds.interference.summarise import figures_of
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import Gaps, LoadRun, Rounds
 

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.analysis.load_causes import episodes_of
-from deadbeat.analysis.load_scene import Machine
+from deadbeat.kinds.interference.causes import episodes_of
+from deadbeat.kinds.interference.scene import Machine
 from deadbeat.model.load import Gaps, LoadRun
 from deadbeat.model.load_summary import Cause
 

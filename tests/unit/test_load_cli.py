@@ -14,11 +14,11 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli._load_results import status_of
 from deadbeat.cli.main import main
-from deadbeat.loadtest.simulated import SimulatedLoad
+from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.write import COLUMNS
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import LoadKey, LoadRun
-from deadbeat.report.load_write import COLUMNS
 
 QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
 
@@ -164,7 +164,7 @@ class Refusing(SimulatedLoad):
 def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.loadtest.simulated.SimulatedLoad", Refusing)
+    monkeypatch.setattr("deadbeat.kinds.interference.simulated.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

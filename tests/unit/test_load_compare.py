@@ -14,19 +14,19 @@ import pytest
 from attrs import evolve
 from helpers.load_tests import asked, load_test, of_runs
 
-from deadbeat.analysis.compare_sides import compare_sides
-from deadbeat.analysis.load_compare import LoadTest, compare_load, load_options, side_of
-from deadbeat.analysis.sides import Cell
 from deadbeat.cli.main import main
-from deadbeat.loadtest.plan import block_of, plan
+from deadbeat.compare.decide import compare_sides
+from deadbeat.compare.load import LoadTest, compare_load, load_options, side_of
+from deadbeat.compare.page import render_comparison
+from deadbeat.compare.sides import Cell
+from deadbeat.kinds.interference.overlays import overlay_charts
+from deadbeat.kinds.interference.plan import block_of, plan
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import Problem
 from deadbeat.model.load import REFERENCE, LoadRun
 from deadbeat.model.load_summary import Effect, Estimate
 from deadbeat.model.results import Summary
-from deadbeat.report.comparison import render_comparison
-from deadbeat.report.load_overlays import overlay_charts
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = load_options(resamples=999)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deadbeat.analysis.load_estimates import (
+from deadbeat.kinds.interference.estimates import (
     Counted,
     count_of,
     difference_of,

@@ -10,13 +10,10 @@ from pathlib import Path
 import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.loadtest.remedy import known_remedies
-from deadbeat.model.latency import Problem
-from deadbeat.model.load import Rounds
-from deadbeat.model.load_summary import Cause, Estimate
-from deadbeat.report.load_charts import load_charts
-from deadbeat.report.load_page import render_load, write_figures
-from deadbeat.report.load_words import (
+from deadbeat.kinds.interference.charts import load_charts
+from deadbeat.kinds.interference.page import render_load, write_figures
+from deadbeat.kinds.interference.remedy import known_remedies
+from deadbeat.kinds.interference.words import (
     headline,
     label_of,
     parameter_rows,
@@ -25,7 +22,10 @@ from deadbeat.report.load_words import (
     threshold,
     without_causes,
 )
-from deadbeat.report.load_write import COLUMNS, cell_row
+from deadbeat.kinds.interference.write import COLUMNS, cell_row
+from deadbeat.model.latency import Problem
+from deadbeat.model.load import Rounds
+from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.store.summary import csv_text
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.analysis.load_estimates import Counted, difference_of
-from deadbeat.analysis.load_power import Found, could_show
-from deadbeat.report.load_words import effect_rows, power_lines, short_effects
+from deadbeat.kinds.interference.estimates import Counted, difference_of
+from deadbeat.kinds.interference.power import Found, could_show
+from deadbeat.kinds.interference.words import effect_rows, power_lines, short_effects
 
 WINDOW_S = 2.0
 

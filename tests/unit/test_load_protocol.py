@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from deadbeat.loadtest.circumstances import Watcher
-from deadbeat.loadtest.engine import Ask, Seen
-from deadbeat.loadtest.judge import problems
-from deadbeat.loadtest.protocol import parse
-from deadbeat.loadtest.simulated import SimulatedLoad
+from deadbeat.kinds.interference.circumstances import Watcher
+from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.judge import problems
+from deadbeat.kinds.interference.protocol import parse
+from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.model.errors import DataError
 from deadbeat.model.load import LoadKey
 from deadbeat.targets.fake import FakeTarget

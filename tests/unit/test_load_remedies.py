@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.loadtest.remedies.rt_bandwidth import ONLINE, RUNTIME, SERVER
-from deadbeat.loadtest.remedy import (
+from deadbeat.kinds.interference.remedies.rt_bandwidth import ONLINE, RUNTIME, SERVER
+from deadbeat.kinds.interference.remedy import (
     Change,
     Impossible,
     Situation,

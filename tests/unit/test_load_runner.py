@@ -11,17 +11,17 @@ import attrs
 import pytest
 from attrs import evolve
 
-from deadbeat.loadtest.engine import Ask, Seen
-from deadbeat.loadtest.place import choose, lacking, state_of
-from deadbeat.loadtest.plan import plan
-from deadbeat.loadtest.runner import Progress, look, run_load
-from deadbeat.loadtest.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.place import choose, lacking, state_of
+from deadbeat.kinds.interference.plan import plan
+from deadbeat.kinds.interference.runner import Progress, look, run_load
+from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
 from deadbeat.model.load import LoadKey
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Stand, Standing
-from deadbeat.readiness.standing import refuse_unsettled, tuned
+from deadbeat.settings.standing import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore, run_to_plain
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings

@@ -5,9 +5,16 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.loadtest.plan import Cell, ask_for, cells, plan, seconds_of
-from deadbeat.loadtest.remedy import Change
-from deadbeat.loadtest.spec import LoadSpec, preset, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.plan import Cell, ask_for, cells, plan, seconds_of
+from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.spec import (
+    LoadSpec,
+    preset,
+    read_spec,
+    resolve,
+    spec_dict,
+    specify,
+)
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.load import LoadKey
 

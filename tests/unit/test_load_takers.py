@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.loadtest.takers import takers_of
+from deadbeat.kinds.interference.takers import takers_of
 
 HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
 

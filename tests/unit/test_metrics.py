@@ -7,10 +7,10 @@ import pytest
 from helpers.runs import Job, PlannedTask, RunTask, Slot, calibration, job_table, ran, skip
 from helpers.runs import task_set as planned
 
-from deadbeat.analysis.figures import count_episodes, run_figures
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.overlap import UseCosts, contended_plan, overlap_share
-from deadbeat.analysis.summarise import EDGES, bin_counts
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.figures import count_episodes, run_figures
+from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.kinds.contention.summarise import EDGES, bin_counts
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource
 

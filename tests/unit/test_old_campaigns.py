@@ -10,11 +10,11 @@ from helpers.campaigns import begin, tiny_spec
 from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
 from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
 
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.place import choose, finished_like
-from deadbeat.campaign.plan import plan
-from deadbeat.campaign.spec import read_spec
 from deadbeat.executors.fake import FakeExecutor
+from deadbeat.kinds.contention.place import choose, finished_like
+from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.store.campaign import CampaignStore

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.latency.cause import Moments
-from deadbeat.latency.engine import Measured, Request
-from deadbeat.latency.engines.cyclictest import CyclictestEngine
-from deadbeat.latency.engines.prober import ProberEngine, cpu_latency, with_worst
-from deadbeat.latency.engines.simulated import SimulatedEngine
-from deadbeat.latency.machine import Machine, read_machine
-from deadbeat.latency.occupancy import handlers_within, occupants, runner_at
-from deadbeat.latency.path import Traced, split_path, told_worst, wake_ups
+from deadbeat.kinds.latency.cause import Moments
+from deadbeat.kinds.latency.engine import Measured, Request
+from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine
+from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, with_worst
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.machine import Machine, read_machine
+from deadbeat.kinds.latency.occupancy import handlers_within, occupants, runner_at
+from deadbeat.kinds.latency.path import Traced, split_path, told_worst, wake_ups
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.analysis.permutation import (
+from deadbeat.stats.permutation import (
     SIGN_FLIP,
     STUDENT,
     Estimate,

@@ -13,16 +13,16 @@ from attrs import evolve
 from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE, Page
 
-from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.cli.main import main
+from deadbeat.compare.plot import labels_of, read_inventory, render_plot
+from deadbeat.compare.presets import preset_of, presets
+from deadbeat.compare.presets._ratios import effect_sentences, of_a_run
+from deadbeat.kinds.latency.data import loads_of
+from deadbeat.kinds.latency.sides import Side, question
+from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LoadPoint, Problem
-from deadbeat.report.latency_data import loads_of
-from deadbeat.report.latency_sides import Side, question
-from deadbeat.report.plot import labels_of, read_inventory, render_plot
-from deadbeat.report.presets import preset_of, presets
-from deadbeat.report.presets._ratios import effect_sentences, of_a_run
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 

@@ -12,14 +12,14 @@ import pytest
 from helpers.campaigns import Log, begin, essence, tiny_spec
 from helpers.precision import Drawn, finished, precise_spec, run_precise
 
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign import rounds
-from deadbeat.campaign.events import RunDone, Started
-from deadbeat.campaign.place import choose, state_of
-from deadbeat.campaign.plan import plan, resolve
-from deadbeat.campaign.precision import PrecisionSpec
-from deadbeat.campaign.spec import read_spec, spec_dict, specify
 from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention.events import RunDone, Started
+from deadbeat.kinds.contention.place import choose, state_of
+from deadbeat.kinds.contention.plan import plan, resolve
+from deadbeat.kinds.contention.precision import PrecisionSpec
+from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore

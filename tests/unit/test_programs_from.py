@@ -12,15 +12,15 @@ import attrs
 import pytest
 from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
 
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.events import RunDone
-from deadbeat.campaign.place import choose, state_of
-from deadbeat.campaign.plan import plan, resolve
-from deadbeat.campaign.programs import origin_of, stored_spec
-from deadbeat.campaign.spec import CampaignSpec, spec_dict
 from deadbeat.executors.base import Injection, RunRequest, RunSettings
 from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.executors.session import HardwareSession
+from deadbeat.kinds.contention.events import RunDone
+from deadbeat.kinds.contention.place import choose, state_of
+from deadbeat.kinds.contention.plan import plan, resolve
+from deadbeat.kinds.contention.programs import origin_of, stored_spec
+from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from deadbeat.model.readiness import WORKLOADS, CheckResult
-from deadbeat.readiness.check import Check, all_checks, all_commands
-from deadbeat.readiness.facts import gather, is_pattern
+from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.facts import gather, is_pattern
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Reading
 

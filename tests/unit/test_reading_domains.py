@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from deadbeat.readiness.facts import gather
-from deadbeat.readiness.reading_domains import COMMANDS, DOMAINS, PARTITIONS, root_domains
+from deadbeat.settings.facts import gather
+from deadbeat.settings.reading_domains import COMMANDS, DOMAINS, PARTITIONS, root_domains
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 

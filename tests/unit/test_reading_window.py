@@ -7,10 +7,10 @@ import subprocess
 import pytest
 from helpers.checks import Thread, case, window
 
-from deadbeat.readiness.facts import Facts, UnreadError, gather
-from deadbeat.readiness.reading_values import cpus_text, mask_cpus
-from deadbeat.readiness.reading_window import COMMANDS, gaps, places, tasks
-from deadbeat.readiness.reading_window import window as read_window
+from deadbeat.settings.facts import Facts, UnreadError, gather
+from deadbeat.settings.reading_values import cpus_text, mask_cpus
+from deadbeat.settings.reading_window import COMMANDS, gaps, places, tasks
+from deadbeat.settings.reading_window import window as read_window
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import ALONE, MEANWHILE

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.campaign.spec import SECTIONS, CampaignSpec, spec_dict, specify
+from deadbeat.kinds.contention.spec import SECTIONS, CampaignSpec, spec_dict, specify
 from deadbeat.model import jobs as j
 from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.store.campaign import CAMPAIGN_FILE, FOLDERS

@@ -9,10 +9,10 @@ from attrs import evolve
 from helpers.demo_comparison import demo_comparison
 from helpers.pages import HOSTILE, Page
 
+from deadbeat.compare.charts import common_sets, comparison_charts
+from deadbeat.compare.page import render_comparison, write_comparison
 from deadbeat.model.results import Finding
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
-from deadbeat.report.comparison import render_comparison, write_comparison
-from deadbeat.report.comparison_charts import common_sets, comparison_charts
 
 SMALL = {"cores": (1, 4)}
 

@@ -12,14 +12,14 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from matplotlib.image import imread
 
+from deadbeat.kinds.contention.cause_charts import split_charts
+from deadbeat.kinds.contention.paper_figures import draw_figures
+from deadbeat.kinds.contention.predicted import section
+from deadbeat.kinds.contention.write import write_figures
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
-from deadbeat.report import write_figures
-from deadbeat.report.causes import split_charts
 from deadbeat.report.charts_paper import _uncrowded, log_ticks
 from deadbeat.report.facts import head_facts
-from deadbeat.report.figures import draw_figures
-from deadbeat.report.predicted import section
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
+from deadbeat.kinds.contention.table import TERMINAL_COLUMNS, terminal_sections
 from deadbeat.model.results import Summary
-from deadbeat.report import TERMINAL_COLUMNS, terminal_sections
 from deadbeat.report.facts import noise_floor
 from deadbeat.report.grids import (
     METRICS,

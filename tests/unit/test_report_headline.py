@@ -8,8 +8,8 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
+from deadbeat.kinds.contention import headline
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
-from deadbeat.report import headline
 from deadbeat.report.facts import grid_of, loaded_rows, noise_floor, percent
 
 NEEDED, ALONE = "deadline_needed_p99", "alone_deadline_needed_p99"

@@ -12,7 +12,30 @@ from attrs import evolve
 from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE, Page
 
-from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.circumstances_table import (
+    interrupt_pairs,
+    load_rows,
+    machine_pairs,
+    missing_pairs,
+)
+from deadbeat.kinds.latency.data import binned, edges_of, interval_text, load_words
+from deadbeat.kinds.latency.histograms import (
+    Named,
+    by_cpu,
+    histogram_charts,
+    overlaid,
+    shown_cpus,
+    tail_curve,
+)
+from deadbeat.kinds.latency.load_charts import limits_of, load_charts
+from deadbeat.kinds.latency.machine_charts import machine_charts
+from deadbeat.kinds.latency.overlays import overlay_charts
+from deadbeat.kinds.latency.page import latency_charts, render_latency
+from deadbeat.kinds.latency.split import cause_rows, cost_rows, split_charts, unavailable
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.timeline import events_of, level_curve, timeline_charts
+from deadbeat.kinds.latency.write import paper_words, write_latency
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
@@ -26,31 +49,8 @@ from deadbeat.model.latency import (
 )
 from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
 from deadbeat.model.platform import Platform
-from deadbeat.report import latency_words as words
 from deadbeat.report.charts import Curve
 from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.latency_circumstances import (
-    interrupt_pairs,
-    load_rows,
-    machine_pairs,
-    missing_pairs,
-)
-from deadbeat.report.latency_data import binned, edges_of, interval_text, load_words
-from deadbeat.report.latency_histograms import (
-    Named,
-    by_cpu,
-    histogram_charts,
-    overlaid,
-    shown_cpus,
-    tail_curve,
-)
-from deadbeat.report.latency_loads import limits_of, load_charts
-from deadbeat.report.latency_machine import machine_charts
-from deadbeat.report.latency_overlays import overlay_charts
-from deadbeat.report.latency_page import latency_charts, render_latency
-from deadbeat.report.latency_split import cause_rows, cost_rows, split_charts, unavailable
-from deadbeat.report.latency_timeline import events_of, level_curve, timeline_charts
-from deadbeat.report.latency_write import paper_words, write_latency
 from deadbeat.report.times import seconds_text, time_text
 from deadbeat.store.latency import LatencyStore
 

@@ -12,12 +12,12 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 
+from deadbeat.kinds.contention.page import render
+from deadbeat.kinds.contention.write import write_report
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.results import Finding, Summary
-from deadbeat.report import write_report
 from deadbeat.report.data import encode, page_data
 from deadbeat.report.facts import flatten, labels, sessions
-from deadbeat.report.page import render
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,18 @@ from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
+from deadbeat.kinds.contention import cause_charts as causes
+from deadbeat.kinds.contention import headline
+from deadbeat.kinds.contention.counter_charts import counter_charts
+from deadbeat.kinds.contention.paper_figures import draw_figures
+from deadbeat.kinds.contention.samples import distribution_charts
+from deadbeat.kinds.contention.stress_charts import group_samples, interval_curve, stress_charts
+from deadbeat.kinds.contention.stress_page import render_stress, sets_data
+from deadbeat.kinds.contention.stress_words import group_answers
+from deadbeat.kinds.contention.table import terminal_columns, terminal_sections
+from deadbeat.kinds.contention.write import write_report
 from deadbeat.model.results import Summary
-from deadbeat.report import causes, headline, terminal_columns, terminal_sections, write_report
-from deadbeat.report.counters import counter_charts
 from deadbeat.report.facts import head_facts, noise_floor
-from deadbeat.report.figures import draw_figures
-from deadbeat.report.samples import distribution_charts
-from deadbeat.report.stress_charts import group_samples, interval_curve, stress_charts
-from deadbeat.report.stress_page import render_stress, sets_data
-from deadbeat.report.stress_words import group_answers
 from deadbeat.report.times import time_text
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}

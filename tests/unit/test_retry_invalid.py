@@ -9,18 +9,18 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.analysis.latency_summary import summarise_latency
-from deadbeat.analysis.load_view import summary_of
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
-from deadbeat.latency.engines.simulated import SimulatedEngine
-from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.runner import Machine, lacking, run_matrix
-from deadbeat.latency.spec import read_spec as read_latency
-from deadbeat.loadtest.engine import Ask, Seen
-from deadbeat.loadtest.runner import look, run_load
-from deadbeat.loadtest.simulated import SimulatedLoad
-from deadbeat.loadtest.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.runner import look, run_load
+from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.view import summary_of
+from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.runner import Machine, lacking, run_matrix
+from deadbeat.kinds.latency.spec import read_spec as read_latency
+from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint, Problem

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.analysis.run_ratio import FEW_RUNS, NO_SCATTER, run_ratio
+from deadbeat.compare.run_ratio import FEW_RUNS, NO_SCATTER, run_ratio
 
 
 def test_it_is_the_ratio_of_the_geometric_means():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.analysis.figures import run_figures
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.rounds import RoundSums, Witness, without_overlapped
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.rounds_kept import RoundSums, Witness, without_overlapped
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.predict import (
+from deadbeat.executors.base import RunRequest, RunSettings
+from deadbeat.executors.metrics import job_columns
+from deadbeat.executors.sim import SimExecutor, parse_sim, simulate_run
+from deadbeat.kinds.contention.predict import (
     predict_tasks,
     predicted_response_ns,
     prediction_figures,
     why_not,
 )
-from deadbeat.executors.base import RunRequest, RunSettings
-from deadbeat.executors.sim import SimExecutor, parse_sim, simulate_run
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JobTable

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from helpers.runs import RunTask, calibration, job_table, key, new_store, ran
 
-from deadbeat.analysis.late import Worst, late_of
-from deadbeat.analysis.summarise import summarise
+from deadbeat.kinds.contention.late import Worst, late_of
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable

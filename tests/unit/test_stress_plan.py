@@ -11,7 +11,8 @@ import attrs
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.campaign.plan import (
+from deadbeat.executors.fake import FakeExecutor
+from deadbeat.kinds.contention.plan import (
     batches,
     estimate,
     group_of,
@@ -20,9 +21,8 @@ from deadbeat.campaign.plan import (
     resolve,
     set_seed,
 )
-from deadbeat.campaign.spec import CampaignSpec, spec_dict, specify
-from deadbeat.campaign.stress import groups, mean_milli
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
+from deadbeat.kinds.contention.stress import groups, mean_milli
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.synthesis import Synthesiser

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deadbeat.analysis.stress import group_row
+from deadbeat.kinds.contention.stress_rows import group_row
 from deadbeat.model.results import PART_COLUMNS
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from helpers.studies import made_up, small
 
-from deadbeat.studies.chunks import NOT_GENERATED, UNDECIDED, YES
-from deadbeat.studies.judge import Conclusion, Evidence, deciding, judge, ordered
-from deadbeat.studies.presets import presets
-from deadbeat.studies.results import Results, table
-from deadbeat.studies.spec import StudySpec
+from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
+from deadbeat.kinds.study.judge import Conclusion, Evidence, deciding, judge, ordered
+from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.results import Results, table
+from deadbeat.kinds.study.spec import StudySpec
 
 
 def _verdicts(results: Results) -> dict[str, tuple[str, tuple[str, ...]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.report.study_charts import Line, Panel
+from deadbeat.kinds.study.charts import Line, Panel
 
 
 def test_a_wide_interval_does_not_squeeze_the_values() -> None:

@@ -15,14 +15,8 @@ from click.testing import CliRunner
 from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.report.study import write_study
-from deadbeat.report.study_charts import charts
-from deadbeat.sched import Scheduler, TaskBatch, simulate
-from deadbeat.sched.generators import generate
-from deadbeat.store import files
-from deadbeat.store.study import StudyStore
-from deadbeat.studies.chunks import (
+from deadbeat.kinds.study.charts import charts
+from deadbeat.kinds.study.chunks import (
     NOT_APPLICABLE,
     NOT_GENERATED,
     Piece,
@@ -31,12 +25,18 @@ from deadbeat.studies.chunks import (
     compute_chunk,
     row_type,
 )
-from deadbeat.studies.cluster import Cluster
-from deadbeat.studies.place import choose, open_store
-from deadbeat.studies.presets import presets
-from deadbeat.studies.runner import Threads, run_study
-from deadbeat.studies.spec import cell_seed
-from deadbeat.studies.sweep import specify
+from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.place import choose, open_store
+from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.runner import Threads, run_study
+from deadbeat.kinds.study.spec import cell_seed
+from deadbeat.kinds.study.sweep import specify
+from deadbeat.kinds.study.write import write_study
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.sched import Scheduler, TaskBatch, simulate
+from deadbeat.sched.generators import generate
+from deadbeat.store import files
+from deadbeat.store.study import StudyStore
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]

@@ -8,11 +8,11 @@ import attrs
 import pytest
 from helpers.studies import small
 
+from deadbeat.kinds.study.chunks import chunk_count, pieces
+from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.spec import cell_seed, digest, read_spec, spec_dict
+from deadbeat.kinds.study.sweep import find_preset, read_study_file, specify
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.studies.chunks import chunk_count, pieces
-from deadbeat.studies.presets import presets
-from deadbeat.studies.spec import cell_seed, digest, read_spec, spec_dict
-from deadbeat.studies.sweep import find_preset, read_study_file, specify
 
 
 @pytest.mark.parametrize("name", sorted(presets()))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.studies.statistics import (
+from deadbeat.kinds.study.statistics import (
     Count,
     Mean,
     compare,

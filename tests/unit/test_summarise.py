@@ -26,8 +26,8 @@ from helpers.runs import (
 )
 
 import deadbeat
-from deadbeat.analysis.point import Pooled, point_row
-from deadbeat.analysis.summarise import summarise
+from deadbeat.kinds.contention.point import Pooled, point_row
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.jobs import JobTable

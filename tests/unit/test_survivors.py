@@ -6,10 +6,10 @@ import attrs
 from helpers.runs import Job, RunTask, Slot, job_table, ran, skip
 from helpers.sides import made_up
 
-from deadbeat.analysis.compare_sides import Options, compare_sides
-from deadbeat.analysis.figures import run_figures
-from deadbeat.analysis.metrics import job_columns
-from deadbeat.analysis.sides import Cell, RunFigure, Side
+from deadbeat.compare.decide import Options, compare_sides
+from deadbeat.compare.sides import Cell, RunFigure, Side
+from deadbeat.executors.metrics import job_columns
+from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.model.comparison import Comparison
 
 OPTIONS = Options(resamples=999, simulated=True)

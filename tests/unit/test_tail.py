@@ -7,9 +7,8 @@ import pytest
 from attrs import evolve
 from helpers.latency_series import MS, cpu_of, part_of
 
-from deadbeat.analysis.binomial import poisson_upper
-from deadbeat.analysis.periodic import beat_ms
-from deadbeat.analysis.tail import (
+from deadbeat.kinds.latency.periodic import beat_ms
+from deadbeat.kinds.latency.tail import (
     Part,
     dependence,
     dispersion,
@@ -21,6 +20,7 @@ from deadbeat.analysis.tail import (
 )
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, Late
+from deadbeat.stats.binomial import poisson_upper
 
 
 def independent(random: np.random.Generator, many: int) -> np.ndarray:

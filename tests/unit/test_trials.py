@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from helpers.runs import RunTask, job_table, ran, skip
 
-from deadbeat.analysis.blame import Run
-from deadbeat.analysis.trials import CONTROLS, Outcome, all_passed, trial_set, verdict
 from deadbeat.cli import _causes
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.kinds.contention.blame import Run
+from deadbeat.kinds.contention.trials import CONTROLS, Outcome, all_passed, trial_set, verdict
 from deadbeat.model import jobs as j
 
 

@@ -13,8 +13,8 @@ import pytest
 from helpers.latencies import made_up_runs
 from helpers.loads import back_to_back, run_of
 
-from deadbeat.analysis.beside import beside_latency, beside_load
-from deadbeat.analysis.latency_summary import summarise_latency
+from deadbeat.experiment.beside import beside_latency, beside_load
+from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint, Problem
 from deadbeat.model.load import LoadRun

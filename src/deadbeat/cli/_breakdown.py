@@ -9,16 +9,10 @@ from typing import Any
 
 import click
 
-from deadbeat.breakdown.results import Breakdown, summarise
-from deadbeat.breakdown.search import estimate_seconds, lacking, planned, run_search
-from deadbeat.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
-from deadbeat.campaign.runner import check_calibration
 from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.results import RunKey
-from deadbeat.report.breakdown import (
+from deadbeat.kinds.breakdown.page import (
     HEADINGS,
     criterion,
     doubts,
@@ -27,6 +21,12 @@ from deadbeat.report.breakdown import (
     table_rows,
     write_breakdown,
 )
+from deadbeat.kinds.breakdown.results import Breakdown, summarise
+from deadbeat.kinds.breakdown.search import estimate_seconds, lacking, planned, run_search
+from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
+from deadbeat.kinds.contention.runner import check_calibration
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import (

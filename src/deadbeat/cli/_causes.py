@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import click
 
-from deadbeat.analysis.trials import Outcome, all_passed, outcome_facts, try_causes
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.executors.base import Executor
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.kinds.contention.trials import Outcome, all_passed, outcome_facts, try_causes
 from deadbeat.model.errors import UsageError
 
 _WORDS = {True: "passed", False: "FAILED", None: "undecided"}

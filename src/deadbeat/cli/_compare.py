@@ -9,15 +9,16 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.compare_sides import Options
-from deadbeat.analysis.compare_words import (
+from deadbeat.cli._compare_kinds import Answer, Ask, all_found, found
+from deadbeat.cli._compare_table import interval_text, p_text, print_metrics
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.compare.decide import Options
+from deadbeat.compare.words import (
     cell_text,
     metric_text,
     words_list,
 )
-from deadbeat.cli._compare_kinds import Answer, Ask, all_found, found
-from deadbeat.cli._compare_table import interval_text, p_text, print_metrics
-from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.kinds.interference.words import effects_beside, effects_beside_columns
 from deadbeat.model.comparison import (
     CellComparison,
     Comparison,
@@ -25,7 +26,6 @@ from deadbeat.model.comparison import (
 )
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
-from deadbeat.report.load_words import effects_beside, effects_beside_columns
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
@@ -167,8 +167,8 @@ def failing_verdicts(words: Sequence[str]) -> set[str]:
 
 def _write(answer: Answer, folder: Path, *, figures: bool) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
+    from deadbeat.compare.page import write_comparison  # noqa: PLC0415  heavy
     from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
-    from deadbeat.report.comparison import write_comparison  # noqa: PLC0415  heavy
 
     page = write_comparison(
         answer.result,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from deadbeat.analysis import latency_compare, load_compare
-from deadbeat.analysis.compare import compare as compare_campaigns
-from deadbeat.analysis.compare_sides import Options
-from deadbeat.analysis.view import open_campaign
-from deadbeat.campaign.place import find_campaign
+from deadbeat.compare import latency as latency_compare
+from deadbeat.compare import load as load_compare
+from deadbeat.compare.campaigns import compare as compare_campaigns
+from deadbeat.compare.decide import Options
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.view import open_campaign
 from deadbeat.model.comparison import LATENCY_METRICS, LOAD_METRICS, METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
@@ -103,7 +104,7 @@ def _matrices(ask: Ask) -> Answer:
     )
 
     def extra() -> list[Chart]:
-        from deadbeat.report.latency_overlays import overlay_charts  # noqa: PLC0415  heavy
+        from deadbeat.kinds.latency.overlays import overlay_charts  # noqa: PLC0415  heavy
 
         return overlay_charts((matrix.name, matrix.runs) for matrix in matrices)
 
@@ -121,7 +122,7 @@ def _load_tests(ask: Ask) -> Answer:
     )
 
     def extra() -> list[Chart]:
-        from deadbeat.report.load_overlays import overlay_charts  # noqa: PLC0415  heavy
+        from deadbeat.kinds.interference.overlays import overlay_charts  # noqa: PLC0415  heavy
 
         return overlay_charts([test.summary for test in tests])
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import click
 
-from deadbeat.analysis.compare_words import (
+from deadbeat.cli._output import print_table
+from deadbeat.compare.words import (
     bound_text,
     count_text,
     effect_text,
@@ -18,7 +19,6 @@ from deadbeat.analysis.compare_words import (
     verdict_text,
     words_list,
 )
-from deadbeat.cli._output import print_table
 from deadbeat.model.comparison import Comparison, MetricComparison
 
 _COLUMNS = ("metric", "verdict", "effect [95 %]", "p", "gate", "least", "cells")

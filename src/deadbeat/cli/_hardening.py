@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.compare_words import cell_text, metric_text, value_text
-from deadbeat.analysis.hardening_cost import HardeningCost, hardening_cost
-from deadbeat.analysis.latency_compare import latency_options, read_matrix
 from deadbeat.cli._compare import find_matrix
 from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.compare.charts import interval_words
+from deadbeat.compare.hardening_cost import HardeningCost, hardening_cost
+from deadbeat.compare.latency import latency_options, read_matrix
+from deadbeat.compare.words import cell_text, metric_text, value_text
 from deadbeat.model.errors import UsageError
-from deadbeat.report.comparison_charts import interval_words
 
 #: What the comparisons of hardening in the literature show: the average, and the worst.
 _TOLD = ("mean", "max")

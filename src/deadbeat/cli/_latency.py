@@ -16,11 +16,11 @@ from deadbeat.cli._latency_results import answer_dict, finding_counts, print_mat
 from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
 from deadbeat.executors.environment import platform_from_environment, read_environment
-from deadbeat.latency.made_up import MadeUpLoads
-from deadbeat.latency.place import choose, state_of
-from deadbeat.latency.plan import estimate
-from deadbeat.latency.registry import SIMULATED, engine_names, make_engine
-from deadbeat.latency.runner import (
+from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.place import choose, state_of
+from deadbeat.kinds.latency.plan import estimate
+from deadbeat.kinds.latency.registry import SIMULATED, engine_names, make_engine
+from deadbeat.kinds.latency.runner import (
     Doubted,
     Event,
     Lost,
@@ -31,16 +31,16 @@ from deadbeat.latency.runner import (
     run_matrix,
     try_engines,
 )
-from deadbeat.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
-from deadbeat.latency.stress import StressLoads
+from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.latency.stress import StressLoads
+from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
-from deadbeat.readiness.doctor import examine
-from deadbeat.readiness.doctor_words import as_json
-from deadbeat.readiness.standing import with_tuning
-from deadbeat.report.latency_write import write_latency
+from deadbeat.settings.doctor import examine
+from deadbeat.settings.doctor_words import as_json
+from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.latest import point_latest

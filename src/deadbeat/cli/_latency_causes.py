@@ -8,13 +8,9 @@ from typing import Any
 
 import click
 
-from deadbeat.analysis.latency_summary import summarise_latency
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.latency.spec import read_spec
-from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import PATH_PARTS
-from deadbeat.model.latency_summary import CellSummary
-from deadbeat.report.latency_split import (
+from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.split import (
     CAUSE_COLUMNS,
     MEAN_COLUMNS,
     cause_rows,
@@ -22,6 +18,10 @@ from deadbeat.report.latency_split import (
     traced,
     unavailable,
 )
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.model.errors import UsageError
+from deadbeat.model.latency import PATH_PARTS
+from deadbeat.model.latency_summary import CellSummary
 from deadbeat.store.latency import LatencyStore
 
 #: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.

@@ -11,13 +11,13 @@ import click
 
 from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
 from deadbeat.cli._output import print_json, say
-from deadbeat.latency.imported import Foreign, Missing, as_run, read_foreign
-from deadbeat.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
+from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
+from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
-from deadbeat.report.latency_write import write_latency
 from deadbeat.store.family import family, numbered
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore

@@ -9,15 +9,15 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.latency_summary import latency_rows, summarise_latency, tail_rows
 from deadbeat.cli._latency_causes import causes_of, print_causes
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.latency.place import state_of
-from deadbeat.latency.spec import read_spec
+from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.page import labels_of
+from deadbeat.kinds.latency.place import state_of
+from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.latency_summary import LatencySummary
-from deadbeat.report import latency_words as words
-from deadbeat.report.latency_page import labels_of
-from deadbeat.report.latency_write import write_latency
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import REPORT_FILE
 

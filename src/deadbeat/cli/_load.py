@@ -11,11 +11,11 @@ import click
 from deadbeat.cli._load_results import FAIL_ON, report_load, status_of
 from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, interruptible, say
-from deadbeat.loadtest.engine import LoadEngine
-from deadbeat.loadtest.place import choose, lacking
-from deadbeat.loadtest.plan import plan, seconds_of
-from deadbeat.loadtest.runner import Possible, Progress, look, run_load
-from deadbeat.loadtest.spec import LoadSpec, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.engine import LoadEngine
+from deadbeat.kinds.interference.place import choose, lacking
+from deadbeat.kinds.interference.plan import plan, seconds_of
+from deadbeat.kinds.interference.runner import Possible, Progress, look, run_load
+from deadbeat.kinds.interference.spec import LoadSpec, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
 from deadbeat.model.load_summary import LoadSummary
@@ -59,10 +59,10 @@ def run(
 
 def _engine(*, simulated: bool) -> LoadEngine:
     if simulated:
-        from deadbeat.loadtest.simulated import SimulatedLoad  # noqa: PLC0415  not for hardware
+        from deadbeat.kinds.interference.simulated import SimulatedLoad  # noqa: PLC0415  not for hardware
 
         return SimulatedLoad()
-    from deadbeat.loadtest.hardware import HardwareLoad  # noqa: PLC0415  not for the simulation
+    from deadbeat.kinds.interference.hardware import HardwareLoad  # noqa: PLC0415  not for the simulation
 
     return HardwareLoad()
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import click
 
-from deadbeat.analysis.load_view import summary_of
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.loadtest.place import state_of
-from deadbeat.model.load import PLAIN
-from deadbeat.model.load_summary import LoadSummary
-from deadbeat.report.load_words import (
+from deadbeat.kinds.interference.place import state_of
+from deadbeat.kinds.interference.view import summary_of
+from deadbeat.kinds.interference.words import (
     SHORT_COLUMNS,
     SHORT_EFFECTS,
     label_of,
@@ -21,7 +19,9 @@ from deadbeat.report.load_words import (
     short_effects,
     short_rows,
 )
-from deadbeat.report.load_write import summary_dict, write_load
+from deadbeat.kinds.interference.write import summary_dict, write_load
+from deadbeat.model.load import PLAIN
+from deadbeat.model.load_summary import LoadSummary
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE
 

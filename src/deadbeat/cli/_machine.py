@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deadbeat.campaign.place import LATEST, find_campaign, survey
-from deadbeat.campaign.spec import CampaignSpec
-from deadbeat.campaign.stopping import Stopping
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention.place import LATEST, find_campaign, survey
+from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.kinds.contention.stopping import Stopping
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
@@ -73,9 +73,9 @@ def make_stopping(
     asked = spec.precision
     if asked is None:
         return None
-    from deadbeat.analysis.precision import gauge_of  # noqa: PLC0415  heavy
-    from deadbeat.campaign.precision import Precision  # noqa: PLC0415  heavy
-    from deadbeat.campaign.rounds import layout  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.point_precision import gauge_of  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.precision import Precision  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.rounds import layout  # noqa: PLC0415  heavy
 
     def begin(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
         return Precision(asked, layout(spec, keys), gauge_of(spec))

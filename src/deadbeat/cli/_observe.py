@@ -14,14 +14,14 @@ import attrs
 import click
 from attrs import frozen
 
-from deadbeat.analysis.view import CampaignView
-from deadbeat.analysis.view import open_campaign as open_view
-from deadbeat.campaign.place import find_campaign
 from deadbeat.cli._machine import make_executor
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import interruptible, print_json, say
 from deadbeat.cli._session import Told, run_to_end
 from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.view import CampaignView
+from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
@@ -212,9 +212,9 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Result, Result], Com
     """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
     def compare(baseline: Result, other: Result) -> Comparison:
-        from deadbeat.analysis.compare import compare as run  # noqa: PLC0415  only two kernels
-        from deadbeat.analysis.compare import repeats_among  # noqa: PLC0415  only two kernels
-        from deadbeat.analysis.compare_sides import Options  # noqa: PLC0415  only two kernels
+        from deadbeat.compare.campaigns import compare as run  # noqa: PLC0415  only two kernels
+        from deadbeat.compare.campaigns import repeats_among  # noqa: PLC0415  only two kernels
+        from deadbeat.compare.decide import Options  # noqa: PLC0415  only two kernels
 
         views = [
             next(campaign.view for campaign in campaigns if campaign.result is result)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 from attrs import define, field
 
-from deadbeat.campaign.events import (
+from deadbeat.kinds.contention.events import (
     Event,
     Finished,
     Phase,

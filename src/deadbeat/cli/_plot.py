@@ -11,13 +11,13 @@ import attrs
 import click
 
 from deadbeat.cli._output import print_json, print_table
+from deadbeat.compare.plot import Plot, read_side, write_plot
+from deadbeat.compare.presets import Preset, preset_of, presets
+from deadbeat.kinds.latency.sides import Side
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.canvas import FORMATS
-from deadbeat.report.latency_sides import Side
-from deadbeat.report.plot import Plot, read_side, write_plot
-from deadbeat.report.presets import Preset, preset_of, presets
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import entries
 from deadbeat.store.latency import LATENCY_FILE
@@ -119,7 +119,7 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _load(text: str) -> LoadPoint:
     """A load as ``deadbeat latency --loads`` takes it."""
-    from deadbeat.latency.spec import Loads  # noqa: PLC0415  only where one is named
+    from deadbeat.kinds.latency.spec import Loads  # noqa: PLC0415  only where one is named
     from deadbeat.model.rules import RefusedError  # noqa: PLC0415
 
     try:

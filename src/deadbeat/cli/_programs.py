@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.campaign.place import LATEST, find_campaign, state_of
-from deadbeat.campaign.plan import Resolved, resolve
-from deadbeat.campaign.programs import cpus_for, origin_of, stored_spec
 from deadbeat.cli._output import say
 from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention.place import LATEST, find_campaign, state_of
+from deadbeat.kinds.contention.plan import Resolved, resolve
+from deadbeat.kinds.contention.programs import cpus_for, origin_of, stored_spec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage

@@ -10,20 +10,14 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.analysis.late import WORST
-from deadbeat.analysis.summarise import summarise
-from deadbeat.campaign.place import state_of
 from deadbeat.cli._output import print_table
+from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.late import WORST
+from deadbeat.kinds.contention.place import state_of
+from deadbeat.kinds.contention.summarise import summarise
+from deadbeat.kinds.contention.table import NOTE, STRESS_NOTE, terminal_columns, terminal_sections
+from deadbeat.kinds.contention.write import write_figures, write_report
 from deadbeat.model.results import Summary
-from deadbeat.report import (
-    NOTE,
-    STRESS_NOTE,
-    headline,
-    terminal_columns,
-    terminal_sections,
-    write_figures,
-    write_report,
-)
 from deadbeat.report.facts import labels, origin_text, precision_text
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import REPORT_FILE

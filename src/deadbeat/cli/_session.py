@@ -12,16 +12,6 @@ from typing import Any
 import click
 from attrs import define
 
-from deadbeat.campaign.place import choose, finished_like
-from deadbeat.campaign.plan import Resolved, estimate, resolve
-from deadbeat.campaign.runner import CampaignResult, check_calibration, run_campaign, standing
-from deadbeat.campaign.spec import (
-    MODES,
-    CampaignSpec,
-    names_in_file,
-    spec_dict,
-    specify,
-)
 from deadbeat.catalog import Catalog
 from deadbeat.cli._machine import (
     CALIBRATION_FILE,
@@ -48,6 +38,21 @@ from deadbeat.cli._results import (
     write_results,
 )
 from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention.place import choose, finished_like
+from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
+from deadbeat.kinds.contention.runner import (
+    CampaignResult,
+    check_calibration,
+    run_campaign,
+    standing,
+)
+from deadbeat.kinds.contention.spec import (
+    MODES,
+    CampaignSpec,
+    names_in_file,
+    spec_dict,
+    specify,
+)
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import Summary

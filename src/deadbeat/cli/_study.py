@@ -9,18 +9,18 @@ import click
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import Watch, interruptible, print_json, print_table, say
+from deadbeat.kinds.study.chunks import chunk_count
+from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.judge import Judgement
+from deadbeat.kinds.study.place import choose, open_store
+from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.runner import Computer, Threads, run_study
+from deadbeat.kinds.study.spec import StudySpec
+from deadbeat.kinds.study.sweep import read_study_file, specify
+from deadbeat.kinds.study.words import ANSWER_COLUMNS
+from deadbeat.kinds.study.write import StudyReport, write_study
 from deadbeat.model.errors import UsageError
-from deadbeat.report.study import StudyReport, write_study
-from deadbeat.report.study_words import ANSWER_COLUMNS
 from deadbeat.store.study import StudyStore
-from deadbeat.studies.chunks import chunk_count
-from deadbeat.studies.cluster import Cluster
-from deadbeat.studies.judge import Judgement
-from deadbeat.studies.place import choose, open_store
-from deadbeat.studies.presets import presets
-from deadbeat.studies.runner import Computer, Threads, run_study
-from deadbeat.studies.spec import StudySpec
-from deadbeat.studies.sweep import read_study_file, specify
 
 _INTERRUPTED = 130
 

@@ -54,13 +54,13 @@ def command(
     """
     from contextlib import closing  # noqa: PLC0415  --help must not import any of these
 
-    from deadbeat.campaign.spec import POOLS, specify  # noqa: PLC0415
     from deadbeat.cli._machine import (  # noqa: PLC0415
         CALIBRATION_FILE,
         make_catalog,
         make_executor,
     )
     from deadbeat.cli._output import Watch, interruptible, say  # noqa: PLC0415
+    from deadbeat.kinds.contention.spec import POOLS, specify  # noqa: PLC0415
     from deadbeat.store.files import storing  # noqa: PLC0415
     from deadbeat.store.serial import write_calibration  # noqa: PLC0415
 

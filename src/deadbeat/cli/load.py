@@ -107,7 +107,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
     """
     from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
-    from deadbeat.loadtest.spec import preset  # noqa: PLC0415  nor that
+    from deadbeat.kinds.interference.spec import preset  # noqa: PLC0415  nor that
 
     if options["quick"] and options["preset"] not in (None, "quick"):
         from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it

@@ -22,11 +22,11 @@ def command(runs: Path, as_json: bool) -> None:
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
     holds runs, but not the file that says whose, is damaged too.
     """
-    from deadbeat.campaign.place import LATEST, survey  # noqa: PLC0415  heavy
     from deadbeat.cli import _breakdown as breakdown  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
-    from deadbeat.latency import place as latency  # noqa: PLC0415  heavy
-    from deadbeat.loadtest import place as load  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.place import LATEST, survey  # noqa: PLC0415  heavy
+    from deadbeat.kinds.interference import place as load  # noqa: PLC0415  heavy
+    from deadbeat.kinds.latency import place as latency  # noqa: PLC0415  heavy
     from deadbeat.store.place import (  # noqa: PLC0415  heavy
         BREAKDOWN,
         LOAD_TEST,

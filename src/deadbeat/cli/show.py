@@ -20,8 +20,6 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.
     """
-    from deadbeat.analysis.view import open_campaign as open_view  # noqa: PLC0415  heavy
-    from deadbeat.campaign.place import find_campaign, state_of  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
     from deadbeat.cli._results import (  # noqa: PLC0415  heavy
         answer_dict,
@@ -29,6 +27,8 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
         print_findings,
         print_points,
     )
+    from deadbeat.kinds.contention.place import find_campaign, state_of  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.view import open_campaign as open_view  # noqa: PLC0415  heavy
     from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
 
     matrix = MATRIX.find(runs, run)

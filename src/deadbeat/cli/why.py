@@ -31,9 +31,9 @@ def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
     """
     import attrs  # noqa: PLC0415  --help must not import any of these
 
-    from deadbeat.analysis.late import late_of  # noqa: PLC0415
     from deadbeat.cli._machine import open_campaign  # noqa: PLC0415
     from deadbeat.cli._output import print_json  # noqa: PLC0415
+    from deadbeat.kinds.contention.late import late_of  # noqa: PLC0415
     from deadbeat.model.errors import UsageError  # noqa: PLC0415
     from deadbeat.store.place import MATRIX  # noqa: PLC0415
 

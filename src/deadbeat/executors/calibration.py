@@ -33,10 +33,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.student import t_quantile_975
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
+from deadbeat.stats.student import t_quantile_975
 
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Injection, Progress, RunRequest, RunSettings
-from deadbeat.executors.student import t_quantile_975
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource, Task, TaskSet
+from deadbeat.stats.student import t_quantile_975
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis.generator import Synthesiser
 from deadbeat.synthesis.parameters import SynthesisParameters

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from deadbeat.model.platform import Platform
-from deadbeat.readiness.hardening import sight_of, states
-from deadbeat.readiness.preemption import kernel_release, preemption_model
-from deadbeat.readiness.procfs import (
+from deadbeat.settings.hardening import sight_of, states
+from deadbeat.settings.preemption import kernel_release, preemption_model
+from deadbeat.settings.procfs import (
     CPU_FOLDER,
     Read,
     colon_fields,
@@ -32,8 +32,8 @@ from deadbeat.readiness.procfs import (
     unknown,
     value,
 )
-from deadbeat.readiness.realtime import Diagnosis, diagnose_realtime
-from deadbeat.readiness.virtual import is_virtual
+from deadbeat.settings.realtime import Diagnosis, diagnose_realtime
+from deadbeat.settings.virtual import is_virtual
 
 __all__ = [
     "Diagnosis",

@@ -34,7 +34,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
-from deadbeat.readiness.realtime import diagnose_realtime
+from deadbeat.settings.realtime import diagnose_realtime
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
 

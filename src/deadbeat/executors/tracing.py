@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from deadbeat.model.errors import TargetError
-from deadbeat.readiness.procfs import cpu_mask
+from deadbeat.settings.procfs import cpu_mask
 from deadbeat.targets.base import Process, Target
 
 #: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.

@@ -6,10 +6,10 @@ from html import escape
 from pathlib import Path
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
-from deadbeat.readiness import doctor_words as words
-from deadbeat.readiness.doctor import Diagnosis
 from deadbeat.report import parts
 from deadbeat.report.embed import document
+from deadbeat.settings import doctor_words as words
+from deadbeat.settings.doctor import Diagnosis
 from deadbeat.store.files import atomic_write, storing
 
 _LINKS = '<a href="#inventory">Inventory</a>\n<a href="#hardening">Hardening</a>'

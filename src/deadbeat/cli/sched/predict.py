@@ -10,8 +10,8 @@ import click
 from deadbeat.cli._options import json_option, runs_option
 
 if TYPE_CHECKING:
-    from deadbeat.analysis.predict import TaskPrediction
-    from deadbeat.analysis.view import CampaignView
+    from deadbeat.kinds.contention.predict import TaskPrediction
+    from deadbeat.kinds.contention.view import CampaignView
 
 #: What stands on the other side, in the words for a campaign on hardware.
 _MEASURED = "measured"
@@ -54,9 +54,9 @@ def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
     of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
     simulated: partitioned SCHED_FIFO, every job taking exactly its C.
     """
-    from deadbeat.analysis.view import open_campaign  # noqa: PLC0415  heavy
-    from deadbeat.campaign.place import find_campaign  # noqa: PLC0415  heavy
     from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.place import find_campaign  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.view import open_campaign  # noqa: PLC0415  heavy
 
     view = open_campaign(find_campaign(runs, run))
     if key:

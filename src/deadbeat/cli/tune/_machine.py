@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from deadbeat.readiness.journal import Journal
+    from deadbeat.settings.journal import Journal
     from deadbeat.targets.base import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,7 +35,7 @@ def opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
         UsageError: ``root`` is no folder, or its name would be taken for a pattern.
     """
     from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import these
-    from deadbeat.readiness.journal import STATE_FOLDER, Journal  # noqa: PLC0415
+    from deadbeat.settings.journal import STATE_FOLDER, Journal  # noqa: PLC0415
     from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
     from deadbeat.targets.readings import is_pattern  # noqa: PLC0415
     from deadbeat.targets.rooted import RootedTarget  # noqa: PLC0415

@@ -12,8 +12,8 @@ from deadbeat.cli.tune._machine import boot_lines, opened, root_option
 
 if TYPE_CHECKING:
     from deadbeat.model.tuning import Applied
-    from deadbeat.readiness.profile import Turn
-    from deadbeat.readiness.tuning_plan import Plan
+    from deadbeat.settings.profile import Turn
+    from deadbeat.settings.tuning_plan import Plan
     from deadbeat.targets.base import Target
 
 _COLUMNS = ("knob", "file", "before", "wanted", "outcome")
@@ -61,7 +61,7 @@ def command(
     """
     from deadbeat.cli._output import print_json, say  # noqa: PLC0415  --help must not import it
     from deadbeat.cli._rt_cpus import rt_cpus as numbers  # noqa: PLC0415
-    from deadbeat.readiness.tuning_plan import plan  # noqa: PLC0415
+    from deadbeat.settings.tuning_plan import plan  # noqa: PLC0415
 
     turned, cpus = _turned(profile, knobs), numbers(rt_cpus)
     with opened(root) as (target, journal):
@@ -105,7 +105,7 @@ def _summary(done: Applied) -> str:
 
 def _turned(profile: str | None, knobs: tuple[str, ...]) -> list[Turn]:
     from deadbeat.model.errors import UsageError  # noqa: PLC0415
-    from deadbeat.readiness.profile import all_profiles, find_profile, turns  # noqa: PLC0415
+    from deadbeat.settings.profile import all_profiles, find_profile, turns  # noqa: PLC0415
 
     if profile is None and not knobs:
         raise UsageError(
@@ -138,7 +138,7 @@ def _with_left(done: Applied, planned: Plan) -> Applied:
 
 def _preview(target: Target, planned: Plan) -> Applied:
     """As if it had been applied, with what the files hold now."""
-    from deadbeat.readiness.tuning_plan import preview  # noqa: PLC0415
+    from deadbeat.settings.tuning_plan import preview  # noqa: PLC0415
 
     return preview(target, planned)
 

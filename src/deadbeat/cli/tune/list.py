@@ -14,8 +14,8 @@ def command(*, as_json: bool) -> int:
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.readiness.knob import all_knobs  # noqa: PLC0415
-    from deadbeat.readiness.profile import all_profiles  # noqa: PLC0415
+    from deadbeat.settings.knob import all_knobs  # noqa: PLC0415
+    from deadbeat.settings.profile import all_profiles  # noqa: PLC0415
 
     profiles, knobs = all_profiles().values(), all_knobs().values()
     if as_json:

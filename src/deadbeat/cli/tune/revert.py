@@ -32,7 +32,7 @@ def command(*, force: bool, root: Path | None, as_json: bool) -> int:
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
-    from deadbeat.readiness.owner import refuse_held  # noqa: PLC0415
+    from deadbeat.settings.owner import refuse_held  # noqa: PLC0415
 
     with opened(root) as (_, journal):
         if not force:

@@ -21,7 +21,7 @@ def command(*, root: Path | None, as_json: bool) -> int:
     import attrs  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
-    from deadbeat.readiness.owner import owner_of  # noqa: PLC0415
+    from deadbeat.settings.owner import owner_of  # noqa: PLC0415
 
     with opened(root) as (_, journal):
         standing = journal.status()

@@ -1,0 +1,461 @@
+"""The figures of a comparison: effects, difference heat maps, distributions laid on each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from deadbeat.compare.sides import RATIOS
+from deadbeat.compare.words import effect_text, ends_text, value_text
+from deadbeat.kinds.contention.configurations import groups
+from deadbeat.kinds.contention.samples import Sample, distribution_charts
+from deadbeat.kinds.contention.stress_charts import interval_curve
+from deadbeat.model.comparison import (
+    VERDICTS,
+    CellComparison,
+    Comparison,
+    ComparisonResult,
+    MetricComparison,
+)
+from deadbeat.model.results import Summary
+from deadbeat.report import facts, grids
+from deadbeat.report.charts import (
+    ABSENT,
+    FAINT,
+    SHOWN,
+    UNDECIDED,
+    Chart,
+    Curve,
+    Heat,
+    Mark,
+    Panel,
+)
+
+NAMES: Mapping[str, str] = {
+    "slowdown": "Slowdown",
+    "delay_ratio": "Delay ratio",
+    "deadline_miss_ratio": "Deadline miss ratio",
+    "p50": "Median latency",
+    "mean": "Mean latency",
+    "p99": "99 % quantile",
+    "p99.9": "99.9 % quantile",
+    "max": "Maximum of a run",
+    "missed_ratio": "Missed periods",
+    "response_p50": "Median response time",
+    "response_p99": "99 % quantile",
+    "response_max": "Longest response time",
+    "work_lost": "Work lost",
+}
+#: Looks of the verdicts: colour and marker that stay theirs.
+_LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}
+
+
+def comparison_charts(
+    result: ComparisonResult, summaries: Sequence[Summary], *, levels: int | None = None
+) -> list[Chart]:
+    """Every figure of a comparison.
+
+    Args:
+        summaries: In the order of ``result.campaigns``.
+        levels: At most so many deadline factors have overlaid distributions; None: all.
+    """
+    charts = [_overall(result)]
+    spans = _spans(result)
+    for index, comparison in enumerate(result.comparisons):
+        for metric in comparison.metrics:
+            span = spans[metric.metric]
+            charts += _cell_charts(result, comparison, metric, index, span=span)
+    names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
+    charts += _overlays(names, summaries, levels)
+    charts += _factor_overlays(names, summaries)
+    return charts
+
+
+def _spans(result: ComparisonResult) -> dict[str, float]:
+    """Per metric how far its colours reach, in per cent: the same in every map of it."""
+    found: dict[str, float] = {}
+    for comparison in result.comparisons:
+        for metric in comparison.metrics:
+            sizes = [
+                100 * abs(cell.effect)
+                for cell in metric.cells
+                if cell.effect is not None and _state(cell) == SHOWN
+            ]
+            known = found.get(metric.metric, 1e-6)
+            found[metric.metric] = max([*sizes, 100 * metric.minimum, known])
+    return found
+
+
+def effect_axis(metric: str) -> str:
+    """What an effect is measured in."""
+    name = NAMES.get(metric, metric).lower().removeprefix("deadline ")
+    return f"difference of the {name} ({'%' if metric in RATIOS else '% points'})"
+
+
+# ---------- effects ----------
+
+
+def _overall(result: ComparisonResult) -> Chart:
+    """The effect over all cells, beside the smallest that matters and the smallest to be seen."""
+    panels = []
+    for metric in result.comparisons[0].metrics if result.comparisons else ():
+        points = [
+            _point(place, item, f"{item.verdict}: {interval_words(item.metric, item)}")
+            for place, comparison in enumerate(result.comparisons)
+            for item in comparison.metrics
+            if item.metric == metric.metric
+        ]
+        panels.append(
+            Panel(
+                title=NAMES.get(metric.metric, metric.metric),
+                x_label=f"against {result.comparisons[0].baseline}",
+                y_label=effect_axis(metric.metric),
+                categories=tuple(c.other for c in result.comparisons),
+                curves=_by_verdict(points),
+                marks=_marks(evolve(metric, gate=_widest(result, metric.metric))),
+                empty="no effect can be told",
+            )
+        )
+    return Chart(
+        name="overall",
+        title="Effect over all cells",
+        caption="Above 0 is worse. Bars: 95 %. Grey band: smaller than the effect that matters;"
+        " dashed: what sessions that differ in nothing (A/A) show here"
+        + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
+        panels=tuple(panels),
+    )
+
+
+def _widest(result: ComparisonResult, name: str) -> float | None:
+    """The largest gate of a metric: each comparison has its own where there is no A/A repeat."""
+    gates = [
+        metric.gate
+        for comparison in result.comparisons
+        for metric in comparison.metrics
+        if metric.metric == name and metric.gate is not None
+    ]
+    return max(gates, default=None)
+
+
+@frozen(kw_only=True)
+class _Point:
+    """A point with its interval, in per cent."""
+
+    x: float
+    verdict: str
+    y: float
+    low: float
+    high: float
+    text: str
+
+
+def _point(place: int, item: MetricComparison | CellComparison, text: str) -> _Point | None:
+    """None where no effect is known; an end that is not known is the effect itself."""
+    if item.effect is None:
+        return None
+    return _Point(
+        x=float(place),
+        verdict=item.verdict,
+        y=100 * item.effect,
+        low=100 * (item.effect if item.low is None else item.low),
+        high=100 * (item.effect if item.high is None else item.high),
+        text=text,
+    )
+
+
+def _by_verdict(points: Sequence[_Point | None]) -> tuple[Curve, ...]:
+    """A look for each verdict, so that a shape says it too."""
+    found = []
+    for verdict in VERDICTS:
+        own = [point for point in points if point and point.verdict == verdict]
+        if own:
+            found.append(
+                Curve(
+                    label=verdict,
+                    look=_LOOKS[verdict],
+                    kind="errors",
+                    x=tuple(point.x for point in own),
+                    y=tuple(point.y for point in own),
+                    low=tuple(point.low for point in own),
+                    high=tuple(point.high for point in own),
+                    texts=tuple(point.text for point in own),
+                )
+            )
+    return tuple(found)
+
+
+def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
+    size = 100 * metric.minimum
+    marks = [
+        Mark(axis="y", at=-size, to=size, label="below the minimum effect"),
+        Mark(axis="y", at=0.0, label=""),
+    ]
+    if metric.gate is not None:
+        gate = 100 * metric.gate
+        marks += [
+            Mark(axis="y", at=gate, label="A/A gate"),
+            Mark(axis="y", at=-gate, label="A/A gate"),
+        ]
+    return tuple(marks)
+
+
+def interval_words(metric: str, item: MetricComparison | CellComparison) -> str:
+    """``+4.1 % [+2.0, +6.2]``, or that there is none."""
+    if item.effect is None:
+        return "not defined"
+    return f"{effect_text(metric, item.effect)} {ends_text(metric, item.low, item.high)}"
+
+
+# ---------- cells ----------
+
+
+def _cell_charts(
+    result: ComparisonResult,
+    comparison: Comparison,
+    metric: MetricComparison,
+    index: int,
+    *,
+    span: float,
+) -> list[Chart]:
+    """Heat maps of a grid, or points with bars where the cells are groups."""
+    charts = []
+    count = len(result.comparisons)
+    axis = _GROUP_AXES.get(result.parameters.get("of", ""), ("By group", "task sets of"))
+    every = sorted({cell.deadline_factor for cell in metric.cells})
+    for factor in every:
+        cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
+        sides = f"{comparison.other} against {comparison.baseline}"
+        name = NAMES.get(metric.metric, metric.metric)
+        words = [sides] if count > 1 else []
+        words += [f"D/C = {factor:g}"] if len(every) > 1 else []
+        stressed = any(cell.group for cell in cells)
+        panels = (
+            _group_panels(metric, cells, axis) if stressed else _heat_panels(metric, cells, span)
+        )
+        suffix = f"-{index + 1}" if count > 1 else ""
+        suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
+        charts.append(
+            Chart(
+                name=f"difference-{metric.metric}{suffix}",
+                title=name if count > 1 else f"{name}, {sides}",
+                caption=_GROUP_CAPTION if stressed else _HEAT_CAPTION,
+                panels=panels,
+                family=f"difference-{metric.metric}" if words else "",
+                option=", ".join(words),
+            )
+        )
+    return charts
+
+
+#: Kind of what is compared -> title of a panel of groups and of its axis.
+_GROUP_AXES = {"latency": ("By load", "cell"), "load": ("By ordinary threads", "cell")}
+_GROUP_CAPTION = (
+    "Above 0 is worse. Bars: 95 % for each group alone. The verdict allows for the number of groups"
+    " (Holm); grey band: smaller than the effect that matters."
+)
+_HEAT_CAPTION = (
+    "Red is worse, blue is better than the baseline. Only cells with a verdict of better or worse,"
+    " which allows for their number (Holm), have a colour; grey = is equal, hatched ? is undecided,"
+    " n.m. has no pair."
+)
+
+
+def _group_panels(
+    metric: MetricComparison, cells: Sequence[CellComparison], axis: tuple[str, str]
+) -> tuple[Panel, ...]:
+    points = [_point(place, cell, _cell_hover(cell)) for place, cell in enumerate(cells)]
+    return (
+        Panel(
+            title=axis[0],
+            x_label=axis[1],
+            y_label=effect_axis(metric.metric),
+            categories=tuple(cell.group for cell in cells),
+            curves=_by_verdict(points),
+            marks=_marks(metric),
+            empty="no effect can be told",
+        ),
+    )
+
+
+def _heat_panels(
+    metric: MetricComparison, cells: Sequence[CellComparison], span: float
+) -> tuple[Panel, ...]:
+    shares = sorted({cell.sync_share for cell in cells if cell.sync_share is not None})
+    ratios = sorted({cell.contended_ratio for cell in cells if cell.contended_ratio is not None})
+    panels = []
+    for m in sorted({cell.cores for cell in cells}):
+        place = {
+            (grids.milli(c.sync_share), grids.milli(c.contended_ratio)): c
+            for c in cells
+            if c.cores == m and c.sync_share is not None and c.contended_ratio is not None
+        }
+        grid = [[place.get((grids.milli(r), grids.milli(a))) for a in ratios] for r in shares]
+        panels.append(
+            Panel(
+                title=f"M = {m}",
+                x_label="contended ratio α",
+                y_label="synchronisation share ρ",
+                heat=Heat(
+                    x=tuple(f"{a:g}" for a in ratios),
+                    y=tuple(f"{r:g}" for r in shares),
+                    values=tuple(tuple(map(_value, row)) for row in grid),
+                    states=tuple(tuple(map(_state, row)) for row in grid),
+                    texts=tuple(tuple(map(_text, row)) for row in grid),
+                    hover=tuple(tuple(map(_cell_hover, row)) for row in grid),
+                    span=span,
+                    unit=effect_axis(metric.metric),
+                ),
+            )
+        )
+    return tuple(panels)
+
+
+def _value(cell: CellComparison | None) -> float | None:
+    return None if cell is None or cell.effect is None else 100 * cell.effect
+
+
+def _state(cell: CellComparison | None) -> str:
+    if cell is None or not cell.pairs:
+        return ABSENT
+    if cell.effect is None or cell.verdict == "undecided":
+        return UNDECIDED
+    return FAINT if cell.verdict == "equal" else SHOWN
+
+
+def _text(cell: CellComparison | None) -> str:
+    state = _state(cell)
+    if cell is None or cell.effect is None or state != SHOWN:
+        return {ABSENT: "n.m.", FAINT: "="}.get(state, "?")
+    value = 100 * cell.effect
+    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
+
+
+def _cell_hover(cell: CellComparison | None) -> str:
+    if cell is None:
+        return "not measured on both sides"
+    where = f"{cell.group}\n" if cell.group else ""
+    if not cell.group and cell.sync_share is not None and cell.contended_ratio is not None:
+        where = f"M = {cell.cores}, ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}\n"
+    holm = "" if cell.p_holm is None else f", p (Holm) {cell.p_holm:.2g}"
+    sides = ""
+    if cell.baseline is not None and cell.other is not None:
+        before, after = (value_text(cell.metric, side) for side in (cell.baseline, cell.other))
+        sides = f"\n{before} → {after}"
+    visible = ""
+    if cell.smallest_effect is not None:
+        smallest = effect_text(cell.metric, cell.smallest_effect).removeprefix("+")
+        visible = f"\ncould have shown {smallest}"
+    return (
+        f"{where}{cell.verdict}: {interval_words(cell.metric, cell)}{holm}{sides}"
+        f"\n{cell.pairs} pairs{visible}"
+    )
+
+
+# ---------- campaigns laid on each other ----------
+
+
+def _overlays(
+    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
+) -> list[Chart]:
+    """Distributions over the task sets that every campaign has, by M or group."""
+    common = common_sets(summaries)
+    first = common[0] if common else ()
+    if not first:
+        return []
+    floor = facts.noise_floor(summaries[0])
+    charts = []
+    every = facts.factors(first)
+    # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
+    for place in reversed(_places(summaries[0])):
+        for factor in factor_levels(summaries, levels):
+            own = tuple(
+                Sample(
+                    label=name,
+                    look=look,
+                    sets=tuple(
+                        item
+                        for item in sets
+                        if _place(summaries[0], item) == place and facts.factor_of(item) == factor
+                    ),
+                )
+                for look, (name, sets) in enumerate(zip(names, common, strict=True))
+            )
+            option = place + (f", D/C = {factor:g}" if len(every) > 1 else "")
+            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}"
+            suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
+            charts += distribution_charts(own, floor, suffix=suffix, option=option)
+    order = [chart.family for chart in charts]
+    return sorted(charts, key=lambda chart: order.index(chart.family))
+
+
+def factor_levels(summaries: Sequence[Summary], levels: int | None) -> list[float]:
+    """Deadline factors whose distributions are drawn: ``levels`` of them, or all."""
+    common = common_sets(summaries)
+    every = list(facts.factors(common[0])) if common else []
+    return every if levels is None else list(grids.spread(every, levels))
+
+
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:
+    """Of each campaign the task sets that all of them have: the same programs on every side."""
+    if not summaries:
+        return []
+    keys = set.intersection(*({str(s.get("key")) for s in summary.sets} for summary in summaries))
+    return [
+        tuple(item for item in summary.sets if str(item.get("key")) in keys)
+        for summary in summaries
+    ]
+
+
+def _places(summary: Summary) -> tuple[str, ...]:
+    if summary.mode == "stress":
+        return groups(summary)
+    return tuple(f"M = {m}" for m in grids.cores_of(summary))
+
+
+def _place(summary: Summary, item: Mapping[str, Any]) -> str:
+    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
+
+
+def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
+    """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
+    if not summaries or len(facts.factors(summaries[0].rows)) < 2:
+        return []
+    panels = []
+    for place in _places(summaries[0]):
+        curves = []
+        for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
+            rows = _most_contended(
+                row for row in summary.rows if _place(summaries[0], row) == place
+            )
+            curves.append(interval_curve(name, look, rows, facts.factor_of, _MISS, scale=100.0))
+        panels.append(
+            Panel(
+                title=place,
+                x_label="deadline factor D / C",
+                y_label="deadline miss ratio (% of jobs)",
+                curves=tuple(curves),
+            )
+        )
+    where = "" if summaries[0].mode == "stress" else " at the largest ρ and α"
+    chart = Chart(
+        name="deadline-factor",
+        title=f"Deadline misses over the deadline factor{where}",
+        caption="Bands: 95 % of each campaign alone, over task sets; whether campaigns differ"
+        " is said by the verdicts, which compare program by program.",
+        panels=tuple(panels[:12]),
+    )
+    return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
+
+
+_MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")
+
+
+def _most_contended(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    found = list(rows)
+    if not found or "sync_share" not in found[0]:
+        return found
+    top = max((row["sync_share"], row["contended_ratio"]) for row in found)
+    return [row for row in found if (row["sync_share"], row["contended_ratio"]) == top]

@@ -1,0 +1,194 @@
+"""Pictures of latency matrices by preset: a page, and the figure on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from deadbeat.compare.presets import Preset
+from deadbeat.kinds.latency.data import kernel_text
+from deadbeat.kinds.latency.plan import keys
+from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, question
+from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.latency import LoadPoint
+from deadbeat.report import parts
+from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.embed import document
+from deadbeat.report.glossary import LATENCY_TERMS
+from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
+from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
+
+_INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
+
+
+@frozen(kw_only=True)
+class Plot:
+    """What was drawn and where it is."""
+
+    preset: Preset
+    asked: Question
+    drawn: Drawn
+    page: Path
+    files: tuple[Path, ...]
+    labels: tuple[str, ...]
+
+
+def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> Side:
+    """The matrix in ``path``.
+
+    Args:
+        name: In the picture; "": that of the folder.
+        inventory: Answer of ``deadbeat doctor --json``; None: ``doctor.json`` there, if any.
+
+    Raises:
+        DataError: A file of it is missing or damaged.
+        UsageError: It holds no run.
+    """
+    store = LatencyStore.open(path)
+    runs = tuple(store.runs())
+    if not runs:
+        raise UsageError(f"{path} holds no run", "repeat its command: it measures what is lacking")
+    kept = path / DOCTOR_FILE
+    source = inventory or (kept if kept.is_file() else None)
+    return Side(
+        name=name or path.name,
+        summary=summarise_latency(runs, name=path.name),
+        platform=asdict(store.platform),
+        settings=store.spec,
+        lacking=_lacking(store, len(runs)),
+        inventory=read_inventory(source) if source else {},
+    )
+
+
+def _lacking(store: LatencyStore, done: int) -> int:
+    """Runs that were asked for and are not there; 0 where a matrix does not say, as an import."""
+    try:
+        return max(0, len(keys(read_spec(store.spec))) - done)
+    except DeadbeatError:
+        return 0
+
+
+def read_inventory(path: Path) -> dict[str, str]:
+    """Lines of the inventory in an answer of ``deadbeat doctor --json``: title -> value.
+
+    Raises:
+        DataError: Unreadable, not JSON, or without one.
+    """
+    data = read_bytes(path, what="inventory", hint=_INVENTORY_HINT)
+    plain = parse_json(path, data, what="inventory", hint=_INVENTORY_HINT)
+    found = plain.get("inventory") if isinstance(plain, dict) else None
+    lines = found if isinstance(found, list) else []
+    if not lines or not all(isinstance(line, dict) and "title" in line for line in lines):
+        raise DataError(f"{path} holds no inventory", _INVENTORY_HINT)
+    return {str(line["title"]): _line_text(line) for line in lines}
+
+
+def _line_text(line: Mapping[str, Any]) -> str:
+    """Its value; of one that is not known, why."""
+    text, basis = str(line.get("text") or "not known"), line.get("basis")
+    return f"{text}: {basis}" if line.get("value") is None and basis else text
+
+
+def write_plot(
+    preset: Preset,
+    sides: Sequence[Side],
+    out_dir: Path,
+    *,
+    engine: str = "",
+    load: LoadPoint | None = None,
+    formats: Sequence[str] = FORMATS,
+) -> Plot:
+    """Writes ``PRESET.html`` and ``PRESET.FORMAT`` into ``out_dir`` (made when missing).
+
+    Args:
+        engine, load: What to draw; "" and None: the preset's own choice.
+
+    Raises:
+        UsageError: The sides cannot stand beside each other.
+        DeadbeatError: Something cannot be written.
+    """
+    preset.check([side.name for side in sides])
+    asked = question(sides, engine=engine, load=load)
+    drawn = preset.draw(asked)
+    labels = labels_of(sides)
+    folder = Path(out_dir)
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    words = Words(labels=printable(", ".join(labels)), caption=printable(_origin(asked)))
+    written = []
+    for name, content in draw_charts(drawn.charts, words, formats):
+        atomic_write(folder / name, content)
+        written.append(folder / name)
+    page = folder / f"{preset.name}.html"
+    text = render_plot(preset, asked, drawn)
+    atomic_write(page, text.encode("utf-8", "xmlcharrefreplace"))
+    return Plot(
+        preset=preset, asked=asked, drawn=drawn, page=page, files=tuple(written), labels=labels
+    )
+
+
+def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
+    """Labels of any side, with its name where they are not of all."""
+    found = []
+    for label in dict.fromkeys(label for side in sides for label in side.summary.labels):
+        own = [side.name for side in sides if label in side.summary.labels]
+        shown = label.upper() if label in {"simulated", "emulated"} else label
+        found.append(shown if len(own) == len(sides) else f"{shown}: {', '.join(own)}")
+    return tuple(found)
+
+
+def _origin(asked: Question) -> str:
+    kernels = "; ".join(
+        f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in asked.sides
+    )
+    return f"{kernels}."
+
+
+def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
+    """The page as text; the same runs give the same page."""
+    labels = labels_of(asked.sides)
+    return document(
+        "plot.html",
+        title=f"{preset.name} – deadbeat plot",
+        styles=("page.css", "charts.css"),
+        scripts=("plots.js", "charts.js"),
+        fields={
+            "preset": escape(preset.name),
+            "title": escape(preset.title),
+            "banner": parts.banner(labels),
+            "about": escape(preset.about),
+            "source": escape(preset.source),
+            "sentences": "".join(
+                f'<p class="sentence">{parts.together(text)}</p>' for text in drawn.sentences
+            ),
+            "caveats": _caveats(drawn.caveats),
+            "figures": figures(drawn.charts, Stamp(labels=labels, noise="")),
+            "tables": "".join(_table(table, k) for k, table in enumerate(drawn.tables, start=1)),
+            "glossary": parts.definitions(LATENCY_TERMS, "terms"),
+            "runs": escape(", ".join(side.name for side in asked.sides)),
+            "charts": data_of(drawn.charts),
+        },
+    )
+
+
+def _caveats(lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    items = "".join(f"<li>{parts.prose(line)}</li>" for line in lines)
+    return f"<h3>With these reservations</h3><ul>{items}</ul>"
+
+
+def _table(table: Table, number: int) -> str:
+    heading = f"<h3>{escape(table.title)}</h3>"
+    if not table.rows:
+        return f"{heading}<p>{escape(table.empty)}</p>"
+    made = parts.cell_table(table.columns, table.rows, id=f"table-{number}", kind="said")
+    return heading + parts.scrolled(made, table.title)

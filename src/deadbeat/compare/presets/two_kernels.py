@@ -1,0 +1,131 @@
+"""Logarithmic histograms of two kernels over each other, and the ratio of their worst cases."""
+
+from __future__ import annotations
+
+from deadbeat.compare.presets import Preset
+from deadbeat.compare.presets._platforms import differences_table
+from deadbeat.compare.presets._ratios import (
+    FIGURES,
+    SESSIONS,
+    TIMES,
+    of_a_run,
+    ratio,
+    ratio_text,
+)
+from deadbeat.compare.presets._sources import HEDERA
+from deadbeat.kinds.latency.data import load_words
+from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid
+from deadbeat.kinds.latency.sides import (
+    Drawn,
+    Question,
+    Side,
+    Table,
+    caveats,
+    how,
+    systems_table,
+)
+from deadbeat.model.latency import LoadPoint
+from deadbeat.report.charts import Chart
+from deadbeat.report.times import time_text
+
+
+def draw(asked: Question) -> Drawn:
+    """Both histograms as shares, the ratio of the maxima, and how sure it is."""
+    load = asked.load or _heaviest(asked)
+    named = [
+        Named(label=side.name, histogram=cell.whole.honest.histogram, look=look)
+        for look, side in enumerate(asked.sides)
+        if (cell := side.cell(load, asked.engine))
+    ]
+    chart = Chart(
+        name="two-kernels",
+        title=f"Latency of two kernels beside {load_words(load)}",
+        caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
+        panels=(overlaid(named, per_million=True),),
+    )
+    return Drawn(
+        charts=(chart,),
+        sentences=_sentences(asked, load),
+        tables=(_table(asked, load), systems_table(asked), differences_table(asked)),
+        caveats=caveats(asked, (load,)),
+    )
+
+
+def _heaviest(asked: Question) -> LoadPoint:
+    """The mixed load where it was measured, else the one with the latest wake-up of all."""
+    mixed = [load for load in asked.loads if load.profile == "mixed" and load.percent]
+    if mixed:
+        return mixed[-1]
+
+    def worst(load: LoadPoint) -> float:
+        cells = [side.cell(load, asked.engine) for side in asked.sides]
+        return max(c.whole.honest["max"].value_ns or 0 for c in cells if c is not None)
+
+    return max(asked.loads, key=worst)
+
+
+def _tops(asked: Question, load: LoadPoint) -> list[tuple[float, Side]]:
+    """Maxima, the larger first."""
+    found = []
+    for side in asked.sides:
+        cell = side.cell(load, asked.engine)
+        value = cell.whole.honest["max"].value_ns if cell else None
+        found.append((value or 0.0, side))
+    return sorted(found, key=lambda item: -item[0])
+
+
+def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
+    (high, over), (low, under) = _tops(asked, load)
+    if not low:
+        return ("No wake-up was measured on one side: nothing can be compared.",)
+    found = ratio(asked, over, under, load, "max_of_a_run")
+    values = {over.name: high, under.name: low}
+    told = " and ".join(f"{time_text(values[s.name])} on {s.name}" for s in asked.sides)
+    first = (
+        f"The latest wake-up was {told}: {high / low:.3g} times as late on {over.name}. That is one"
+        " sample of each: it has no interval, and grows with the time measured."
+    )
+    if found.low is None:
+        return (first, f"How sure that is cannot be said: {found.why}.")
+    return (
+        first,
+        f"The maximum of one run is {ratio_text(found)} times as large on {over.name} (geometric"
+        f" mean of {found.runs[0]} and {found.runs[1]} runs, 95 %, between these two sessions)"
+        + ("." if found.differs else ": the two may as well be equal."),
+        SESSIONS,
+    )
+
+
+def _table(asked: Question, load: LoadPoint) -> Table:
+    """In the order in which they are given, the second over the first."""
+    base, other = asked.sides
+    rows = []
+    for quantity, name in (
+        ("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum"),
+        ("max_of_a_run", "maximum of one run"),
+    ):  # fmt: skip
+        cells = [side.cell(load, asked.engine) for side in asked.sides]
+        one, two = (of_a_run(c, quantity) for c in cells)
+        if quantity == "max":
+            text = f"{two / one:.3g} (one sample of each)" if one and two else "–"
+        else:
+            text = ratio_text(ratio(asked, other, base, load, quantity))
+        rows.append((name, time_text(one), time_text(two), text))
+    return Table(
+        title=f"{other.name} against {base.name}",
+        columns=(f"latency ({FIGURES})", base.name, other.name, TIMES),
+        rows=tuple(rows),
+    )
+
+
+PRESET = Preset(
+    name="two-kernels",
+    title="Latency histograms of two kernels and the ratio of their worst cases",
+    about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio of"
+    " the maxima, which are one sample each, and that of the maxima of single runs, which has an"
+    " interval.",
+    source=HEDERA,
+    takes="KERNEL-A KERNEL-B",
+    draw=draw,
+    most=2,
+)

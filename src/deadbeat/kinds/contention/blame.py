@@ -1,0 +1,372 @@
+"""What a late job is put down to: rules from the parts of its response and the events around it.
+
+The part that exceeds the task's usual most is looked into; the rules, in order, and what they rest
+on: docs/explanation/why-late.md. Without events only the part itself can be named.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.executors.metrics import Integers, JobColumns, job_columns
+from deadbeat.executors.timeline import IDLE, INTERRUPT, Span, named, rebuild, task_matcher
+from deadbeat.kinds.contention.causes import has_split, split_parts
+from deadbeat.kinds.contention.causes import in_us as _us
+from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.tasks import FragmentUse, TaskSet
+from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
+
+#: An excess below this share of the response explains nothing.
+LEAST_SHARE = 0.1
+#: Events that show less of an excess than this name nobody: most were lost or left out.
+EXPLAINED = 0.5
+_OF_PART = {
+    "wake_up": "wake-up",
+    "core_wait": "core held",
+    "resource_wait": "resource held",
+    "execution": "execution",
+    "stall": "host stall",
+}
+_IN_WORDS = {
+    "wake_up": "between release and start",
+    "core_wait": "waiting for its core",
+    "resource_wait": "asleep within the job",
+    "execution": "own execution",
+    "stall": "suspected host stall",
+}
+
+
+@frozen(kw_only=True, eq=False)
+class Run:
+    """A run as blame needs it: jobs and their parts; trace and plan where there are any."""
+
+    text: str
+    table: JobTable
+    columns: JobColumns
+    parts: dict[str, Integers]
+    trace: RunTrace | None = None
+    task_set: TaskSet | None = None
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        table: JobTable,
+        *,
+        trace: RunTrace | None = None,
+        task_set: TaskSet | None = None,
+    ) -> Run:
+        columns = job_columns(table)
+        parts = split_parts(table, columns)
+        return cls(
+            text=text, table=table, columns=columns, parts=parts, trace=trace, task_set=task_set
+        )
+
+
+@frozen(kw_only=True)
+class _Verdict:
+    cause: str
+    holder: str = ""
+    evidence: str = ""
+
+
+def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
+    """What the job of this index, which finished, is put down to."""
+    columns, task = run.columns, int(run.columns.task[job])
+    own = {part: int(run.parts[part][job]) for part in PARTS}
+    excess = _excess(run, job, own)
+    part = max(PARTS, key=lambda name: excess[name])
+    response = int(columns.finish_ns[job] - columns.release_ns[job])
+    totals = _totals(run, job, trace)
+    if excess[part] < LEAST_SHARE * response:
+        verdict = _Verdict(cause="unknown", evidence="no part stands out from the task's usual")
+    else:
+        verdict = _name(run, job, part, excess[part], totals)
+    return LateJob(
+        run=run.text,
+        job=job,
+        task=task,
+        response_ns=response,
+        deadline_ns=int(run.table.tasks[task]["deadline_ns"]),
+        parts_ns=own,
+        cause=verdict.cause,
+        holder=verdict.holder,
+        evidence=verdict.evidence,
+        traced=totals is not None,
+        details={"excess_ns": excess, **_use_of(run, job), **event_facts(trace)},
+    )
+
+
+def event_facts(trace: JobTrace | None) -> dict[str, Any]:
+    """How many events a job has; how many the kernel lost in its run; how many of its own are in
+    their sums alone, and for how long of it there are none (both only where there are sums)."""
+    if trace is None:
+        return {}
+    found = {"events": len(trace.events), "events_lost": trace.lost}
+    if trace.totals is not None:
+        found |= {"events_left_out": trace.left_out, "unknown_ns": trace.totals.unknown_ns}
+    return found
+
+
+def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
+    """Each part over the median of the task's own together jobs; where nothing stands out from
+    them, over the median of its solo jobs: then the usual itself is what is long."""
+    columns = run.columns
+    mine = (columns.task == columns.task[job]) & has_split(run.table, run.columns)
+    response = sum(own.values())
+    found = dict.fromkeys(PARTS, 0)
+    for chosen in (mine & ~columns.solo & columns.counted, mine & columns.solo):
+        if chosen.any():
+            found = {
+                part: max(0, own[part] - int(np.median(run.parts[part][chosen]))) for part in PARTS
+            }
+            if max(found.values()) >= LEAST_SHARE * response:
+                break
+    return found
+
+
+def _totals(run: Run, job: int, trace: JobTrace | None) -> JobTotals | None:
+    """What the job's events add up to; None where it has none, or they never show its thread on a
+    CPU. Where some were lost it is the sum of the rest (``unknown_ns`` says for how long)."""
+    if trace is None or run.trace is None:
+        return None
+    totals = trace.totals or _added_up(run, job, trace)
+    return totals if totals.seen else None
+
+
+def _added_up(run: Run, job: int, trace: JobTrace) -> JobTotals:
+    """Of a file without totals: of those events that were kept."""
+    assert run.trace is not None
+    columns, task = run.columns, int(run.columns.task[job])
+    span = Span(
+        cpu=int(run.table.tasks[task]["cpu"]),
+        release_ns=int(columns.release_ns[job]),
+        start_ns=int(columns.start_ns[job]),
+        finish_ns=int(columns.finish_ns[job]),
+    )
+    return rebuild(trace.events, task_matcher(run.trace.threads, task), span)
+
+
+def _name(run: Run, job: int, part: str, excess_ns: int, totals: JobTotals | None) -> _Verdict:
+    """The cause of ``excess_ns`` in ``part``."""
+    moved = _moved(run, job, totals)
+    if moved and part in ("wake_up", "core_wait", "execution"):
+        return moved
+    if part in ("stall", "execution"):
+        return _interrupts(excess_ns, totals) or _of_own_time(run, job, part, excess_ns)
+    if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
+        return own
+    if totals is None:
+        words = f"{_us(excess_ns)} more than usual {_IN_WORDS[part]}; no events say who"
+        objects = _object_words(run, job) if part == "resource_wait" else ""
+        return _Verdict(cause=_OF_PART[part], holder="", evidence=words + objects)
+    rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
+    return rules[part](run, job, totals, excess_ns)
+
+
+def _moved(run: Run, job: int, totals: JobTotals | None) -> _Verdict | None:
+    """A task belongs on one CPU: wherever else it was, somebody moved it."""
+    home = int(run.table.tasks[run.columns.task[job]]["cpu"])
+    if totals is not None and (move := totals.move) is not None:
+        after = _us(move.at_ns - int(run.columns.release_ns[job]))
+        words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
+        return _Verdict(cause="migrated", holder=f"CPU {move.to_cpu}", evidence=words)
+    if not len(run.table.details):
+        return None
+    detail = run.table.details[job]
+    cpus = [int(detail["start_cpu"]), int(detail["finish_cpu"])]
+    away = [cpu for cpu in cpus if cpu != home]
+    if not away:
+        return None
+    words = f"belongs on CPU {home}, started on CPU {cpus[0]} and finished on CPU {cpus[1]}"
+    return _Verdict(cause="migrated", holder=f"CPU {away[0]}", evidence=words)
+
+
+def _of_core(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+    """Who ran while the job was ready."""
+    names = _by_name(run, totals, lambda share: share.ready_ns)
+    if not names:
+        return _Verdict(
+            cause="core held", evidence=f"{_us(excess_ns)} ready; events do not say who"
+        )
+    whole = sum(names.values())
+    if whole < EXPLAINED * excess_ns:
+        words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
+        words += _missing(totals)
+        return _Verdict(cause="core held", evidence=words)
+    realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
+    instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
+    if sum(instead.values()) > whole / 2:
+        holder = max(instead, key=lambda name: instead[name])
+        words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
+        words += ", to which a real-time thread has precedence"
+        return _Verdict(cause="throttled", holder=holder, evidence=words)
+    idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == IDLE)
+    if idle_ns > whole / 2:
+        words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
+        return _Verdict(cause="wake-up", holder="idle", evidence=words)
+    holder = max(names, key=lambda name: names[name])
+    words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
+    return _Verdict(cause="core held", holder=holder, evidence=words)
+
+
+def _missing(totals: JobTotals) -> str:
+    """``; events of 5 us of it are missing``, where some are."""
+    unknown = totals.unknown_ns
+    return f"; events of {_us(unknown)} of the job are missing" if unknown else ""
+
+
+def _by_name(
+    run: Run, totals: JobTotals, length_ns: Callable[[ThreadShare], int]
+) -> dict[str, int]:
+    """What threads had, by what they are called; without those that had nothing."""
+    assert run.trace is not None
+    found: dict[str, int] = defaultdict(int)
+    for share in totals.threads:
+        if length_ns(share):
+            found[named(share, run.trace.threads)] += length_ns(share)
+    return found
+
+
+def _of_resource(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+    """Who ended most of its sleep within the job."""
+    by_waker = _by_name(run, totals, lambda share: share.slept_ns)
+    if not by_waker:
+        words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
+        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+    slept = sum(by_waker.values())
+    if slept + totals.roused_ns < EXPLAINED * excess_ns:
+        words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
+        words += _missing(totals)
+        return _Verdict(cause="resource held", evidence=words + _object_words(run, job))
+    longest = max(totals.threads, key=lambda share: share.longest_ns)
+    sleeps = sum(share.sleeps for share in totals.threads)
+    holder = max(by_waker, key=lambda name: by_waker[name])
+    words = f"slept {_us(slept)} in {sleeps} waits, {_us(longest.longest_ns)} in the longest"
+    if holder:
+        by = "an interrupt" if holder == INTERRUPT else holder
+        part = "" if len(by_waker) == 1 else f"{_us(by_waker[holder])} of it "
+        words += f", {part}ended by {by}"
+    if totals.roused_ns > slept / 10:
+        words += f"; its core idle for {_us(totals.roused_ns)} after them"
+    return _Verdict(
+        cause="resource held",
+        holder=holder,
+        evidence=words + _object_words(run, job, longest.longest_to_ns),
+    )
+
+
+def _of_wake_up(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+    """Its timer, or what ran when it should have fired."""
+    release = int(run.columns.release_ns[job])
+    start = int(run.columns.start_ns[job])
+    woken = totals.woken_ns
+    if woken is None or woken > start:
+        words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
+        return _Verdict(cause="wake-up", evidence=words)
+    before = _by_name(run, totals, lambda share: share.before_ns)
+    holder = max(before, key=lambda name: before[name]) if before else ""
+    words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
+    if holder:
+        words += f"; until then {holder} had the core"
+    return _Verdict(cause="wake-up", holder=holder, evidence=words)
+
+
+def _own_previous(run: Run, job: int, excess_ns: int) -> _Verdict | None:
+    """The job before it, where that one still ran at its release: known without events."""
+    release, before = int(run.columns.release_ns[job]), _previous(run, job)
+    if before is None or int(run.columns.finish_ns[before]) - release < EXPLAINED * excess_ns:
+        return None
+    late = _us(int(run.columns.finish_ns[before]) - release)
+    words = f"its own job before it finished {late} after this release"
+    return _Verdict(cause="core held", holder="its own previous job", evidence=words)
+
+
+def _previous(run: Run, job: int) -> int | None:
+    """The job of the same task and slot before this one, if it finished."""
+    columns, before = run.columns, job - 1
+    if before < 0 or columns.task[before] != columns.task[job]:
+        return None
+    same = columns.slot[before] == columns.slot[job]
+    return before if same and columns.finished[before] else None
+
+
+def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
+    """Interrupts, where they took most of what is too long."""
+    interrupts = totals.interrupts_ns if totals else {}
+    if sum(interrupts.values()) <= excess_ns / 2:
+        return None
+    name = max(interrupts, key=lambda key: interrupts[key])
+    words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
+    return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
+
+
+def _of_own_time(run: Run, job: int, part: str, excess_ns: int) -> _Verdict:
+    if part == "execution":
+        return _of_execution(run, job, excess_ns)
+    return _Verdict(
+        cause="host stall",
+        evidence=f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
+        " slept, or pure computation stood still",
+    )
+
+
+def _of_execution(run: Run, job: int, excess_ns: int) -> _Verdict:
+    """Its own code: which use of it took longest over its usual."""
+    use = _use_of(run, job)
+    name = str(use.get("use", ""))
+    words = f"its own code took {_us(excess_ns)} longer than usual"
+    if not use:
+        return _Verdict(cause="execution", evidence=words)
+    if use["sync"]:
+        words += (
+            f"; most in {name or 'a synchronising use'}: spinning, or cache lines from other cores"
+        )
+    else:
+        words += f"; most in {name or 'a computing use'}: caches, memory, or a slower processor"
+    return _Verdict(cause="execution", holder=name, evidence=words)
+
+
+def _use_of(run: Run, job: int) -> dict[str, Any]:
+    """The use that took longest over its usual time: its fragment and object, as far as known."""
+    if not len(run.table.details):
+        return {}
+    detail = run.table.details[job]
+    number = int(detail["worst_use"])
+    if number == j.NO_USE:
+        return {}
+    found: dict[str, Any] = {
+        "use": "",
+        "use_index": number,
+        "use_excess_ns": int(detail["worst_use_ns"]),
+        "use_start_ns": int(detail["worst_use_start_ns"]),
+        "sync": bool(int(detail["flags"]) & j.DETAIL_SY),
+    }
+    uses = _uses(run, int(run.columns.task[job]))
+    if number < len(uses):
+        found["use"] = uses[number].entry.fragment
+        found["resource"] = uses[number].resource
+    return found
+
+
+def _uses(run: Run, task: int) -> list[FragmentUse]:
+    if run.task_set is None or task >= len(run.task_set.tasks):
+        return []
+    return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
+
+
+def _object_words(run: Run, job: int, until_ns: int | None = None) -> str:
+    """``; in futex (object 2)``: the use it was in, where it is known and synchronises."""
+    use = _use_of(run, job)
+    if not use or not use["sync"] or not use["use"]:
+        return ""
+    if until_ns is not None and until_ns < use["use_start_ns"]:
+        return ""
+    number = use.get("resource")
+    return f"; in {use['use']}" + ("" if number is None else f" (object {number})")

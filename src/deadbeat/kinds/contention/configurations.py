@@ -1,0 +1,96 @@
+"""Configurations of a stress campaign: its groups, told apart by what a list let each set pick.
+
+``--sync-share 0.2,0.8`` draws one of two shares for every task set of a group. Sets of 0.2 and of
+0.8 are two configurations, and a curve over both would be of neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deadbeat.kinds.contention.samples import Row, Sample, samples
+from deadbeat.kinds.contention.stress_rows import miss_shares
+from deadbeat.model.results import Summary
+from deadbeat.report.charts import COLOURS
+from deadbeat.report.facts import factor_of, factors, number
+
+#: Parameter and column of a task set, and what it is called.
+_LISTED = {"sync_share": "ρ", "contended_ratio": "α"}
+
+
+def groups(summary: Summary) -> tuple[str, ...]:
+    """The groups in the order of their rows."""
+    return tuple(dict.fromkeys(str(row.get("group")) for row in summary.rows))
+
+
+def configurations(summary: Summary) -> tuple[str, ...]:
+    """The groups in order, each with the values that its sets picked from lists.
+
+    More of them than curves can be told apart are not separated.
+    """
+    found = _configurations(summary)
+    return found if found and len(found) <= len(COLOURS) else groups(summary)
+
+
+def separated(summary: Summary) -> bool:
+    """Whether a configuration is less than a group."""
+    return configurations(summary) != groups(summary)
+
+
+def configuration_samples(summary: Summary, factor: float) -> tuple[Sample, ...]:
+    """The task sets of each configuration at one deadline factor."""
+    several = len(factors(summary.rows)) > 1
+    sets = [item for item in summary.sets if not several or factor_of(item) == factor]
+    apart = separated(summary)
+    return samples(
+        sets,
+        configurations(summary),
+        lambda item: _label(summary, item) if apart else str(item.get("group")),
+    )
+
+
+def factor_rows(summary: Summary) -> Sequence[Row]:
+    """Misses of each configuration at each deadline factor, as rows with its name as ``group``."""
+    if not separated(summary):
+        return summary.rows
+    rows = []
+    for factor in factors(summary.rows):
+        for sample in configuration_samples(summary, factor):
+            if sample.sets:
+                found = miss_shares(sample.sets)
+                rows.append({"group": sample.label, "deadline_factor": factor, **found})
+    return rows
+
+
+def _configurations(summary: Summary) -> tuple[str, ...]:
+    if not _columns(summary):
+        return ()
+    known = {_label(summary, item): _key(summary, item) for item in summary.sets}
+    return tuple(sorted(known, key=lambda label: known[label]))
+
+
+def _columns(summary: Summary) -> tuple[str, ...]:
+    """What each task set picked from a list of several values."""
+    parameters = summary.meta.get("parameters")
+    stress = parameters.get("stress") if isinstance(parameters, Mapping) else None
+    if not isinstance(stress, Mapping) or stress.get("per_task"):
+        return ()
+    return tuple(
+        column
+        for column in _LISTED
+        if isinstance(stress.get(column), list | tuple) and len(stress[column]) > 1
+    )
+
+
+def _key(summary: Summary, item: Row) -> tuple[Any, ...]:
+    order = groups(summary)
+    group = str(item.get("group"))
+    place = order.index(group) if group in order else len(order)
+    return (place, *(number(item.get(column)) or 0.0 for column in _columns(summary)))
+
+
+def _label(summary: Summary, item: Row) -> str:
+    values = ((name, number(item.get(name))) for name in _columns(summary))
+    picked = [f"{_LISTED[name]} = {value:g}" for name, value in values if value is not None]
+    return ", ".join((str(item.get("group")), *picked))

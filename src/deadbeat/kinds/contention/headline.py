@@ -1,0 +1,312 @@
+"""The answer in words: which deadlines hold, where they begin to be missed, what slows down.
+
+How jobs fare alone is the median over the grid's points, a point without an end counting as the
+largest: a single point has too few solo jobs for a tail of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median_low
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.kinds.contention.stress_table import stress_sentence
+from deadbeat.model.results import Summary
+from deadbeat.report.facts import (
+    deadline_words,
+    factor_of,
+    factors,
+    grid_of,
+    holds_no_run,
+    loaded_rows,
+    loads,
+    misses,
+    multiple,
+    noise_floor,
+    number,
+    percent,
+)
+from deadbeat.report.grids import axis_of
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+
+@frozen(kw_only=True)
+class CoreAnswer:
+    """What was found at one M, in sentences."""
+
+    cores: int
+    lines: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Headline:
+    """The answer of a campaign: its sentences, and those of each M where there are several."""
+
+    lines: tuple[str, ...]
+    per_cores: tuple[CoreAnswer, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self.lines)
+
+
+def headline(summary: Summary) -> Headline:
+    """Says where a campaign starts to miss and to slow down, or how bad a stress campaign gets."""
+    if summary.mode == "stress":
+        return Headline(lines=(stress_sentence(summary),))
+    if not summary.rows:
+        return Headline(lines=("Nothing was measured yet.",))
+    if not any(_known(summary.rows, column) for column in ("slowdown_mean", "deadline_miss_ratio")):
+        if holds_no_run(summary):
+            return Headline(lines=("No run is stored: nothing is decided.",))
+        return Headline(lines=("No task set has a result: nothing is decided.",))
+    own = grid_of(summary)
+    ordered = sorted(own.rows, key=_order)
+    every = factors(ordered)
+    rows = [row for row in ordered if factor_of(row) == every[0]]
+    floor = noise_floor(summary).share
+    cells = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
+    by_cores: dict[int, list[Row]] = {}
+    for row in rows:
+        by_cores.setdefault(int(row["cores"]), []).append(row)
+    lines = (
+        _needed_words(rows),
+        _miss_words(rows) + _longer_words(ordered, every),
+        _slowdown_words(rows, floor),
+        *(_loaded_words(found) for found in loads(loaded_rows(summary)).values()),
+        _open_words(rows, cells * len(by_cores)),
+    )
+    several = by_cores if len(by_cores) > 1 else {}
+    return Headline(
+        lines=tuple(line for line in lines if line),
+        per_cores=tuple(
+            CoreAnswer(cores=cores, lines=_core_lines(found, floor, cells))
+            for cores, found in several.items()
+        ),
+    )
+
+
+def _core_lines(rows: Rows, floor: float | None, cells: int) -> tuple[str, ...]:
+    worst = _most(rows)
+    needed = "" if worst is None else f"99 of 100 jobs need {_worst_text(worst)} at {place(worst)}."
+    lines = (needed, _miss_words(rows), _slowdown_words(rows, floor), _open_words(rows, cells))
+    return tuple(line for line in lines if line)
+
+
+def place(row: Row) -> str:
+    """A point inside its M, in words."""
+    return f"ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
+
+
+def _point(row: Row) -> str:
+    return f"M = {row['cores']}, {place(row)}"
+
+
+def _order(row: Row) -> tuple[float, ...]:
+    return (row["cores"], row["sync_share"], row["contended_ratio"], factor_of(row))
+
+
+def _known(rows: Rows, column: str) -> list[Row]:
+    return [row for row in rows if number(row.get(column)) is not None]
+
+
+# -- which deadlines hold
+
+
+def _needed_words(rows: Rows) -> str:
+    worst = _most(rows)
+    if worst is None:
+        return "Which deadlines hold is not known: no job of the grid was counted."
+    cores = f"on {worst['cores']} core{'s' if int(worst['cores']) > 1 else ''}"
+    where = f"at {place(worst)} (shares of synchronisation, and of it on shared objects)"
+    if worst["sync_share"] == 1 and worst["contended_ratio"] == 1:
+        where = f"with everything contended ({place(worst)})"
+    need = f"{cores} {where} they need {_worst_text(worst)}"
+    alone, _ = _typical(rows, "alone_deadline_needed_p99")
+    if not alone:
+        return (
+            f"How jobs fare alone is not known; {need} for 99 of 100"
+            " (C: what a task takes by calibration)."
+        )
+    host, sure = _typical(rows, "alone_deadline_needed_p999")
+    cost = f"{'' if sure else 'at least '}{multiple(host)} C in 1 job of 1000"
+    return (
+        f"Alone, deadlines down to {multiple(alone)} C hold for 99 of 100 jobs (C: what a task"
+        f" takes by calibration); {need}; this host by itself costs {cost}."
+    )
+
+
+def _most(rows: Rows) -> Row | None:
+    """The point that needs the longest deadlines; one without an end before all with one."""
+    name = "deadline_needed_p99"
+    found = [row for row in rows if needed_text(row, name)]
+    return max(found, key=lambda row: (_value(row, name), _low(row, name)), default=None)
+
+
+def _worst_text(row: Row) -> str:
+    name = "deadline_needed_p99"
+    low, high = number(row.get(f"{name}_low")), number(row.get(f"{name}_high"))
+    if low is None or high is None or multiple(low) == multiple(high):
+        return f"{needed_text(row, name)} C"
+    return f"{needed_text(row, name)} C (95 % interval {multiple(low)} to {multiple(high)})"
+
+
+def needed_text(row: Row, column: str, at_least: str = "at least ") -> str:
+    """A needed deadline over C; "at least" its low end where its high end is not known."""
+    value, low, high = (number(row.get(f"{column}{end}")) for end in ("", "_low", "_high"))
+    if value is not None and high is not None:
+        return multiple(value)
+    found = value if low is None else low
+    return "" if found is None else f"{at_least}{multiple(found)}"
+
+
+def _typical(rows: Rows, column: str) -> tuple[float, bool]:
+    """Median over the points, 0 without any; and whether half of them know their high end.
+
+    Where they do not, it is the median of the low ends: at least that.
+    """
+    known = [row for row in rows if needed_text(row, column)]
+    if not known:
+        return 0.0, False
+    sure = 2 * len(_known(known, f"{column}_high")) >= len(known)
+    value = median_low(_value(row, column) for row in known)
+    if math.isinf(value) or (not sure and column.endswith("p999")):
+        return median_low(_low(row, column) for row in known), False
+    return value, sure
+
+
+def _value(row: Row, column: str) -> float:
+    value = number(row.get(column))
+    return math.inf if value is None else value
+
+
+def _low(row: Row, column: str) -> float:
+    low = number(row.get(f"{column}_low"))
+    return _value(row, column) if low is None else low
+
+
+# -- misses
+
+
+def _miss_words(rows: Rows) -> str:
+    known = _known(rows, "deadline_miss_ratio")
+    if not known:
+        return "Misses: no point has an answer."
+    deadline = deadline_words(known[0])
+    compared = _known(known, "miss_excess")
+    if not compared:
+        worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
+        return (
+            f"At {deadline} most jobs miss at {_point(worst)}: {_missed(worst)}; how many the"
+            " host alone makes miss is not known."
+        )
+    certain = [row for row in compared if misses(row)]
+    if not certain:
+        ends = [number(row.get("miss_excess_ci_high")) for row in compared]
+        most = max((end for end in ends if end is not None), default=None)
+        bound = "" if most is None else f": at most {percent(most)} of the jobs more"
+        return f"At {deadline} no point surely misses more than the same tasks alone{bound}."
+    first, worst = certain[0], max(certain, key=lambda row: float(row["miss_excess"]))
+    words = f"Deadlines {deadline} begin to be missed beyond the host's own share at"
+    words += f" {_point(first)}: {_missed(first)}"
+    if worst is not first:
+        words += f"; most at {_point(worst)}: {_missed(worst)}"
+    return f"{words}."
+
+
+def _missed(row: Row) -> str:
+    text = f"{percent(float(row['deadline_miss_ratio']))} of jobs"
+    alone = number(row.get("alone_miss_ratio"))
+    return text if alone is None else f"{text}, alone {percent(alone)}"
+
+
+def _longer_words(rows: Rows, every: Sequence[float]) -> str:
+    """From which deadline factor on nothing is missed beyond the host's own; "" for one factor."""
+    if len(every) < 2:
+        return ""
+    missed = [f for f in every if any(misses(row) for row in rows if factor_of(row) == f)]
+    if not missed:
+        return ""
+    if missed[-1] == every[-1]:
+        return f" They are still missed at D = {every[-1]:g} C."
+    after = every[every.index(missed[-1]) + 1]
+    return f" From D = {after:g} C on no point surely misses more than the same tasks alone."
+
+
+def _loaded_words(rows: Rows) -> str:
+    """A row of points with a number of tasks a core of its own."""
+    known = _known(rows, "deadline_miss_ratio")
+    start = f"With {load_words(rows[0])}"
+    if not known:
+        return f"{start} no point has an answer."
+    worst = max(known, key=lambda row: float(row["deadline_miss_ratio"]))
+    words = f"{start}, {_share(worst)} of the jobs miss at {_point(worst)}"
+    calm = [row for row in known if row["cores"] == worst["cores"] and not row["contended_ratio"]]
+    if calm and worst["contended_ratio"]:
+        words += f", {_share(calm[-1])} where nothing is contended (α = 0)"
+    fewest = min(int(row["cores"]) for row in known)
+    if fewest != worst["cores"]:
+        least = [row for row in known if int(row["cores"]) == fewest]
+        most = max(least, key=lambda row: float(row["deadline_miss_ratio"]))
+        words += f"; {_share(most)} already at M = {fewest}"
+    return f"{words}."
+
+
+def load_words(row: Row, joint: str = " and ") -> str:
+    """``2 tasks a core and D = 2 C``."""
+    tasks = int(number(row.get("tasks_per_core")) or 1)
+    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{deadline_words(row)}"
+
+
+def _share(row: Row) -> str:
+    return percent(float(row["deadline_miss_ratio"]))
+
+
+# -- slowdown
+
+
+def slows(row: Row, floor: float | None) -> bool:
+    """Whether the slowdown's interval excludes 1 by more than the smallest effect."""
+    low = number(row.get("slowdown_ci_low"))
+    return low is not None and low > 1 + (floor or 0.0)
+
+
+def _slowdown_words(rows: Rows, floor: float | None) -> str:
+    known = _known(rows, "slowdown_mean")
+    if not known:
+        return "Slowdown: no point has an answer."
+    worst = max(known, key=lambda row: float(row["slowdown_mean"]))
+    slow = [row for row in known if slows(row, floor)]
+    least = "1" if floor is None else f"the smallest effect that shows here ({percent(floor)})"
+    words = f"Slowdown (time together / alone): the largest mean is {worst['slowdown_mean']:.3f}"
+    words += f" ({interval(worst)}), at {_point(worst)}; "
+    if slow:
+        words += f"surely above {least} from {_point(slow[0])} on, at {len(slow)} of {len(known)}"
+        words += " points."
+    else:
+        words += f"at no point surely above {least}."
+    if floor is None:
+        words += " The smallest effect that can show is not known: too few sets share nothing."
+    return words
+
+
+def interval(row: Row) -> str:
+    """The slowdown's ``95 % interval a to b``, of one set where it is; or that there is none."""
+    ends = number(row.get("slowdown_ci_low")), number(row.get("slowdown_ci_high"))
+    if ends[0] is None or ends[1] is None:
+        return "no interval"
+    of = " of one set" if row.get("slowdown_ci_basis") == "rounds" else ""
+    return f"95 % interval{of} {ends[0]:.3f} to {ends[1]:.3f}"
+
+
+def _open_words(rows: Rows, cells: int) -> str:
+    """A point of the grid that has no row is missing, too."""
+    undecided = sum(1 for row in rows if number(row.get("slowdown_mean")) is None)
+    parts = ((undecided, "undecided"), (cells - len(rows), "not measured"))
+    missing = [f"{count} {state}" for count, state in parts if count > 0]
+    return f"Without an answer: {', '.join(missing)}, of {cells} points." if missing else ""

@@ -1,0 +1,178 @@
+"""Which folder a campaign lives in, and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.specification import differences
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.family import entries, family
+from deadbeat.store.origin import Origin
+from deadbeat.store.place import (
+    BREAKDOWN,
+    CAMPAIGN,
+    LIST_HINT,
+    LOAD_TEST,
+    MATRIX,
+    Place,
+    State,
+    choose_place,
+    other_parameters,
+    stage,
+)
+
+LATEST = "latest"
+
+
+@frozen(kw_only=True)
+class CampaignState(State):
+    """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
+    there can be until all are decided.
+
+    Attributes:
+        programs_from: Campaign whose programs it runs; "": its own.
+    """
+
+    programs_from: str = ""
+
+
+def state_of(path: Path) -> CampaignState:
+    """State of the campaign in ``path``; damage is a state, not an error."""
+    try:
+        store = CampaignStore.open(path)
+        spec = read_spec(store.spec)
+        planned, complete = rounds.planned(spec, store), rounds.is_complete(spec, store)
+        done, failed = store.committed(), store.failed()
+        origin, harm = store.load_origin(), store.damaged_run()
+    except DeadbeatError as error:
+        return CampaignState(name=path.name, path=path, state="damaged", problem=str(error))
+    return CampaignState(
+        name=path.name,
+        path=path,
+        state="damaged" if harm else stage(path, complete=complete),
+        preset=spec.preset,
+        programs_from=origin.name if origin else "",
+        planned=planned,
+        done=len(done),
+        failed=len(failed),
+        problem=harm.message if harm else "",
+        cure=harm.hint if harm else "",
+    )
+
+
+def survey(runs: Path) -> tuple[CampaignState, ...]:
+    """All campaigns under ``runs``, the one begun first first."""
+    return tuple(map(state_of, CAMPAIGN.folders(runs)))
+
+
+def choose(
+    runs: Path,
+    spec: CampaignSpec,
+    *,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    origin: Origin | None = None,
+    source: Path | None = None,
+) -> Place:
+    """Where ``spec`` (resolved) is to be run.
+
+    Args:
+        fresh: Begin a new campaign even where one could be continued.
+        retry_failed: Take the last campaign even when it is finished.
+        origin: Whose programs are to be run; None: its own.
+        source: Folder of the campaign they are of, which is never continued itself.
+
+    Raises:
+        UsageError: The one to continue was begun with other parameters or programs; or there is
+            nothing to retry.
+        DataError: It is damaged.
+    """
+
+    def differs(path: Path) -> Iterator[str]:
+        if source is not None and path.resolve() == source.resolve():
+            yield "would be continued with programs of itself"
+            return
+        store = CampaignStore.open(path)
+        if is_of_windows(store.spec):
+            yield "was measured by an earlier version, in windows instead of slots"
+            return
+        yield from _other_programs(store.load_origin(), origin)
+        yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
+
+    return choose_place(
+        runs,
+        spec.name,
+        CAMPAIGN,
+        state_of=state_of,
+        differs=differs,
+        fresh=fresh,
+        retry=retry_failed,
+    )
+
+
+def finished_like(runs: Path, spec: CampaignSpec, executor: Executor) -> Path | None:
+    """The last finished campaign of ``spec`` (resolved) and its own programs on this very machine
+    and kernel; None: there is none."""
+    platform = executor.describe()
+    for _, path in sorted(family(runs, spec.name).items(), reverse=True):
+        if state_of(path).state != "finished":
+            continue
+        store = CampaignStore.open(path)
+        calibration = store.load_calibration()
+        if calibration is None or store.load_origin() is not None or is_of_windows(store.spec):
+            continue
+        made = calibration.platform
+        same = (made.fingerprint, made.kernel) == (platform.fingerprint, platform.kernel)
+        if same and not differences(spec_dict(read_spec(store.spec)), spec_dict(spec)):
+            return path
+    return None
+
+
+def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:
+    """How the programs of a campaign differ from those it would get now."""
+    if kept is None and asked is None:
+        return
+    if kept is not None and asked is not None and kept.same_programs(asked):
+        return
+    there = f"programs of {kept.name}" if kept else "programs of its own"
+    now = f"those of {asked.name} as they are now" if asked else "its own"
+    yield f"was begun with {there}, not with {now}"
+
+
+def find_campaign(runs: Path, text: str) -> Path:
+    """The folder of the campaign that ``text`` names: a path, or a name under ``runs``.
+
+    Raises:
+        UsageError: There is none, but something else of that name, which is said, or the nearest.
+    """
+    if (found := CAMPAIGN.find(runs, text)) is not None:
+        return found
+    others = (MATRIX, LOAD_TEST, BREAKDOWN)
+    for kind in others:
+        if (other := kind.find(runs, text)) is not None:
+            name = other.resolve().name
+            hint = f"deadbeat show {name} and deadbeat report {name} take it"
+            raise UsageError(f"{name} is a {kind.noun}, not a campaign", hint)
+    known = [
+        path.name
+        for path in sorted(entries(runs))
+        if any(kind.holds(path) for kind in (CAMPAIGN, *others))
+    ]
+    message = f"there is no campaign {text}, nor a latency matrix or load test"
+    if (runs / text).is_dir():
+        files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
+        message = f"{runs / text} is no campaign, latency matrix or load test: no {files} is in it"
+        raise UsageError(message, f"put a good copy back where it was one; {LIST_HINT}")
+    if not known:
+        raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
+    near = get_close_matches(text, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else LIST_HINT
+    raise UsageError(message, hint)

@@ -1,0 +1,521 @@
+"""From a specification to an ordered list of runs, and what that list will take.
+
+Order is by hashes of the seed, so that it is the same on every machine and Python version. Blocks
+(M, rho, replica) come in random order; inside a block the same programs run under every alpha, next
+to each other in time, in random order too (measurement.md, "Design of an experiment").
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from deadbeat.executors.base import RunSettings
+from deadbeat.executors.tables import (
+    SLOT_MIN_NS,
+    SOLO_SAMPLE,
+    Timing,
+    rounds_min,
+    slot_lengths,
+)
+from deadbeat.kinds.contention.draws import CoreChoice, Cores
+from deadbeat.kinds.contention.spec import CampaignSpec, GridSpec, LoadedSpec, read_spec, spec_dict
+from deadbeat.kinds.contention.stress import (
+    PRESETS,
+    Group,
+    SetDraw,
+    draw_set,
+    draw_tasks,
+    group_at,
+    groups,
+    leave_none,
+    mean_milli,
+)
+from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import usage
+from deadbeat.store.campaign import estimate_bytes
+from deadbeat.synthesis import SynthesisParameters, seed_for
+
+#: Task sets of one program at most: what the build cost per set was measured with.
+BATCH_LIMIT = 1000
+#: Wall time of a run beyond its timetable (start, set-up, commit), s.
+_OVERHEAD_S = 0.05
+#: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.
+_SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
+#: Keys of [tasks], most of which SynthesisParameters calls the same.
+_SAME_NAME = (
+    "segments_max",
+    "wcet_min",
+    "wcet_max",
+    "distribution",
+    "classes_min",
+    "classes_max",
+    "priorities",
+    "fragments",
+    "utilisation",
+    "utilisation_method",
+    "utilisation_min",
+    "utilisation_max",
+    "periods",
+    "period_min",
+    "period_max",
+)
+_PARAMETER = re.compile(r"\b(?:utilisation(?:_m\w+)?|(?:wcet|period)_m\w\w_ns)\b")
+#: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
+_PROGRAM_BYTES = 48 * 1024
+
+
+@frozen(kw_only=True)
+class Resolved:
+    """A specification that fits a machine.
+
+    Attributes:
+        spec: With cores and cpus filled in.
+        missing_cores: Core counts the preset names that do not exist here; they are left out.
+    """
+
+    spec: CampaignSpec
+    missing_cores: tuple[int, ...] = ()
+
+
+@frozen(kw_only=True)
+class Estimate:
+    """What a campaign takes."""
+
+    runs: int
+    jobs: int
+    bytes: int
+    seconds: float
+
+
+def resolve(
+    spec: CampaignSpec, platform: Platform, *, names: Mapping[str, str] | None = None
+) -> Resolved:
+    """Fills in what depends on the machine, and refuses what it does not have.
+
+    Args:
+        names: What a path is called where it was written (``cores`` -> ``--cores``).
+
+    Raises:
+        UsageError: A CPU or a core count that does not exist here.
+    """
+    where = {"cores": "cores", "cpus": "cpus", **(names or {})}
+    cpus = platform.cpus if spec.cpus is None else spec.cpus
+    strange = [cpu for cpu in cpus if cpu not in platform.cpus]
+    if strange:
+        known = ", ".join(map(str, platform.cpus))
+        raise usage(
+            (Problem(where["cpus"], f"there is no CPU {strange[0]} to use", f"use {known}"),)
+        )
+    available = len(cpus)
+    if spec.stress is not None:
+        return _resolve_stress(spec, tuple(cpus), names or {})
+    if spec.cores is None:
+        every = range(1, available + 1)
+        cores = tuple(sorted({1, available})) if spec.preset == "quick" else tuple(every)
+    else:
+        cores = spec.cores
+    missing = tuple(count for count in cores if count > available)
+    if missing and spec.preset != "paper":
+        places = [
+            Problem(where["cores"], f"M = {count} asked", _cores_hint(available))
+            for count in missing
+        ]
+        raise usage(tuple(places[:1]))
+    fitting = tuple(count for count in cores if count <= available)
+    if not fitting:
+        raise usage(
+            (Problem(where["cores"], f"none of M = {cores} exists", _cores_hint(available)),)
+        )
+    whole = attrs.evolve(spec, cores=fitting, cpus=tuple(cpus))
+    return Resolved(spec=_complete(whole, names), missing_cores=missing)
+
+
+def _complete(spec: CampaignSpec, names: Mapping[str, str] | None) -> CampaignSpec:
+    """Checked once more as a whole."""
+    whole = read_spec(spec_dict(spec), names=names)
+    if whole.by_utilisation:
+        _check_utilisations(whole, names or {})
+    return whole
+
+
+def _check_utilisations(spec: CampaignSpec, names: Mapping[str, str]) -> None:
+    """Whether every set can be had: what is drawn together need not be possible together."""
+    for key in plan(spec):
+        try:
+            parameters(spec, key)
+        except UsageError as error:
+            where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
+            text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
+            hint = _as_written(cure, names) or error.hint
+            raise usage((Problem(names.get(where, where), text, hint),)) from None
+
+
+def _as_written(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with the synthesis's words for parameters as options, or keys of a campaign file."""
+    typed = any(option.startswith("--utilisation") for option in names.values())
+
+    def written(match: re.Match[str]) -> str:
+        key = match[0].removesuffix("_ns")
+        return "--" + key.replace("_", "-") if typed else key
+
+    return _PARAMETER.sub(written, text)
+
+
+def _resolve_stress(
+    spec: CampaignSpec, cpus: tuple[int, ...], names: Mapping[str, str]
+) -> Resolved:
+    """Core counts as they exist here: those of a preset are left out, those asked are refused."""
+    stress, available = spec.stress, len(cpus)
+    assert stress is not None
+    counts = stress.cores
+    from_preset = counts == _preset_cores(spec.preset)
+    where = names.get("stress.cores", "preset" if from_preset else "stress.cores")
+    where = names.get(where, where)
+    least = max(stress.critical_cores) + 1
+    fixed = tuple(range(least, available + 1)) if counts.fixed is None else counts.fixed
+    missing = tuple(count for count in fixed if count > available)
+    wanted = max([counts.high or 0, *missing])
+    if wanted > available and not (missing and from_preset):
+        raise usage((Problem(where, f"M = {wanted} asked", _cores_hint(available)),))
+    fitting = tuple(count for count in fixed if count <= available)
+    if not fitting and not counts.drawn:
+        text = f"none of M = {', '.join(map(str, fixed))} exists" if fixed else "no M is left"
+        raise usage((Problem(where, text, _cores_hint(available)),))
+    chosen = attrs.evolve(counts, fixed=fitting)
+    if counts.drawn and counts.high is None:
+        if least > available:
+            text = f"{leave_none(least - 1)} of {available} to be filled"
+            place = names.get("stress.critical_cores", "stress.critical_cores")
+            raise usage((Problem(place, text, "fewer critical cores"),))
+        chosen = attrs.evolve(chosen, low=least, high=available)
+    whole = attrs.evolve(spec, stress=attrs.evolve(stress, cores=chosen), cpus=cpus)
+    return Resolved(spec=_complete(whole, names), missing_cores=missing)
+
+
+def _preset_cores(preset: str) -> CoreChoice | None:
+    cores = PRESETS.get(preset, {}).get("stress", {}).get("cores")
+    return None if cores is None else Cores().parse(cores)
+
+
+def _cores_hint(available: int) -> str:
+    return f"{available} core{'s' if available != 1 else ''} can be used here"
+
+
+@lru_cache(maxsize=4)
+def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    """All runs of a resolved specification, in the order in which they are to be run."""
+    return _plan_stress(spec) if spec.stress is not None else _plan_grid(spec)
+
+
+def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    assert spec.grid is not None
+    rows: list[tuple[GridSpec | LoadedSpec, int]] = [(spec.grid, 0)]
+    if spec.loaded is not None:
+        rows.append((spec.loaded, spec.loaded.per_core))
+    blocks = [
+        (cores, share, replica, *([per_core] if per_core else []))
+        for row, per_core in rows
+        for cores in spec.cores or ()
+        for share in row.sync_share
+        for replica in range(spec.grid.replicas)
+    ]
+    blocks.sort(key=lambda block: _rank(spec.seed, *block))
+    return tuple(key for block in blocks for key in _block_keys(spec, *block))
+
+
+def _block_keys(
+    spec: CampaignSpec, cores: int, share: int, replica: int, per_core: int = 0
+) -> Iterator[RunKey]:
+    """The runs of one block: the same programs under every alpha and deadline."""
+    row = spec.loaded if per_core else spec.grid
+    assert row is not None
+    place = (cores, share, replica, *([per_core] if per_core else []))
+    for ratio in sorted(row.contended_ratio, key=lambda r: _rank(spec.seed, *place, r)):
+        levels = _levels(spec, cores, share, replica, ratio)
+        if isinstance(row, LoadedSpec):
+            levels = [int(row.deadline_factor * 1000)]
+        for level in levels:
+            yield RunKey(Point(cores, share, ratio, level, per_core), replica)
+
+
+def _plan_stress(spec: CampaignSpec) -> tuple[RunKey, ...]:
+    """Sets in random order; those of groups that differ in k alone are next to each other."""
+    assert spec.stress is not None
+    blocks: dict[tuple[str, int], list[int]] = {}
+    for group in groups(spec.stress):
+        for index in range(group.sets):
+            blocks.setdefault((group.base, index), []).append(group.first + index)
+    order = sorted(blocks.values(), key=lambda block: _rank(spec.seed, *block))
+    return tuple(
+        RunKey(attrs.evolve(point, deadline_factor_milli=level), replica)
+        for block in order
+        for replica in sorted(block, key=lambda replica: _rank(spec.seed, 0, replica))
+        for point in (_stress_point(spec, replica),)
+        for level in _levels(spec, replica)
+    )
+
+
+def _levels(spec: CampaignSpec, *place: int) -> list[int]:
+    """Deadline factors of one task set in thousandths, in random order; 0 where there is one."""
+    factors = spec.tasks.deadline_factor
+    levels = [int(factor * 1000) for factor in factors] if len(factors) > 1 else [0]
+    return sorted(levels, key=lambda level: _rank(spec.seed, *place, level))
+
+
+def _stress_point(spec: CampaignSpec, replica: int) -> Point:
+    assert spec.stress is not None
+    drawn = draw_set(spec.stress, spec.seed, replica)
+    if not spec.stress.per_task:
+        return Point(drawn.cores, drawn.sync_milli, drawn.contended_milli)
+    tasks = _tasks_of(spec, drawn)
+    shares, ratios = draw_tasks(spec.stress, spec.seed, replica, tasks)
+    most = drawn.group.critical_cores or drawn.cores
+    counted = [index for index in range(tasks) if index % drawn.cores < most]
+    return Point(
+        drawn.cores,
+        mean_milli(tuple(shares[index] for index in counted)),
+        mean_milli(tuple(ratios[index] for index in counted)),
+    )
+
+
+def _tasks_of(spec: CampaignSpec, drawn: SetDraw) -> int:
+    """N of a drawn set."""
+    return drawn.cores * spec.tasks.per_core if drawn.tasks is None else drawn.tasks
+
+
+def _rank(seed: int, *place: int) -> bytes:
+    return sha256(f"order {seed} {place}".encode()).digest()
+
+
+def batches(keys: Sequence[RunKey], limit: int = BATCH_LIMIT) -> tuple[tuple[RunKey, ...], ...]:
+    """``keys`` cut into programs of at most ``limit`` sets; only a longer block is cut itself."""
+    found: list[tuple[RunKey, ...]] = []
+    current: list[RunKey] = []
+    for block in _blocks(keys):
+        if current and len(current) + len(block) > limit:
+            found.append(tuple(current))
+            current = []
+        current += block
+        while len(current) > limit:
+            found.append(tuple(current[:limit]))
+            current = current[limit:]
+    return (*found, tuple(current)) if current else tuple(found)
+
+
+def _blocks(keys: Sequence[RunKey]) -> list[list[RunKey]]:
+    found: list[list[RunKey]] = []
+    for key in keys:
+        if found and _block_of(found[-1][-1]) == _block_of(key):
+            found[-1].append(key)
+        else:
+            found.append([key])
+    return found
+
+
+def _block_of(key: RunKey) -> tuple[int, int, int, int]:
+    return key.point.cores, key.point.sync_share_milli, key.replica, key.point.per_core
+
+
+def set_seed(spec: CampaignSpec, key: RunKey) -> int:
+    """Seed of the task set of ``key``: common to all rho and alpha of one M and replica.
+
+    In a stress campaign it is common to all deadline factors, and to groups that differ in their
+    critical cores alone.
+    """
+    if spec.stress is not None:
+        return draw_set(spec.stress, spec.seed, key.replica).seed
+    return seed_for(spec.seed, key.point.cores, key.replica)
+
+
+def group_of(spec: CampaignSpec, key: RunKey) -> Group | None:
+    """The group of a run; None in a profile, which has points."""
+    return None if spec.stress is None else group_at(spec.stress, key.replica)
+
+
+def deadline_factor(spec: CampaignSpec, key: RunKey) -> Fraction | None:
+    """T / C that is asked of the task set of ``key``; None where T is drawn."""
+    if spec.by_utilisation:
+        return None
+    level = key.point.deadline_factor_milli
+    return Fraction(level, 1000) if level else spec.tasks.deadline_factor[0]
+
+
+def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
+    """What the task set of ``key`` is asked to be."""
+    if spec.stress is None:
+        cores = key.point.cores
+        tasks = cores * (key.point.per_core or spec.tasks.per_core)
+        return _parameters(spec, key, values={}, tasks=tasks)
+    drawn = draw_set(spec.stress, spec.seed, key.replica)
+    tasks = _tasks_of(spec, drawn)
+    shares: tuple[int, ...] = ()
+    ratios: tuple[int, ...] = ()
+    if spec.stress.per_task:
+        shares, ratios = draw_tasks(spec.stress, spec.seed, key.replica, tasks)
+    return attrs.evolve(
+        _parameters(spec, key, values=drawn.values, tasks=tasks),
+        sync_shares=tuple(Fraction(milli, 1000) for milli in shares),
+        contended_ratios=tuple(Fraction(milli, 1000) for milli in ratios),
+        critical_cores=drawn.group.critical_cores,
+        fill_utilisation=spec.stress.fill_utilisation,
+    )
+
+
+def _parameters(
+    spec: CampaignSpec, key: RunKey, *, values: Mapping[str, Any], tasks: int
+) -> SynthesisParameters:
+    """Of [tasks], but for what ``values`` says."""
+    found = {name: getattr(spec.tasks, name) for name in _SAME_NAME} | dict(values)
+    if "utilisation" in values:
+        found["utilisation"] = Fraction(values["utilisation"], 1000)
+    factor = deadline_factor(spec, key)
+    if factor is not None:
+        found["deadline_factor"] = factor
+    return SynthesisParameters(
+        cores=key.point.cores,
+        tasks=tasks,
+        wcet_min_ns=found.pop("wcet_min"),
+        wcet_max_ns=found.pop("wcet_max"),
+        period_min_ns=found.pop("period_min"),
+        period_max_ns=found.pop("period_max"),
+        sync_share=Fraction(key.point.sync_share_milli, 1000),
+        contended_ratio=Fraction(key.point.contended_ratio_milli, 1000),
+        **found,
+    )
+
+
+def settings(spec: CampaignSpec) -> RunSettings:
+    """How every run is carried out."""
+    run = spec.run
+    return RunSettings(
+        seconds=run.seconds,
+        slot_periods=run.slot_periods,
+        warmup_jobs=run.warmup_jobs,
+        overrun=run.overrun,
+        policy=run.policy,
+        split=run.split or run.causes,
+        counters=run.counters,
+        causes=run.causes,
+        layout=run.layout,
+    )
+
+
+def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False) -> Estimate:
+    """What a resolved campaign takes, from its parameters alone; bytes are an upper bound.
+
+    Args:
+        calibrated: No calibration is to be made.
+        simulated: Nobody waits for the slots to pass: jobs are computed.
+    """
+    keys = plan(spec)
+    need = jobs = 0
+    seconds = 0.0
+    cells = Counter((key.point.per_core, key.point.cores, group_of(spec, key)) for key in keys)
+    for (per_core, cores, group), runs in cells.items():
+        row = _row_of(spec, per_core)
+        tasks = row.most_tasks(cores, group)
+        sampled = min(tasks, SOLO_SAMPLE)
+        length_s = run_length_s(row, tasks)
+        slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
+        # of the slots one in 1 + sampled runs all tasks, the others one each
+        running = (tasks + sampled) / (1 + sampled)
+        per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
+        jobs += runs * per_run
+        seconds += runs * (length_s + _OVERHEAD_S)
+        need += estimate_bytes(
+            runs=runs,
+            jobs=per_run,
+            tasks=tasks,
+            slots=slots,
+            details=spec.run.causes,
+            counted=slots * tasks if spec.run.counters else 0,
+        )
+        need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
+    runs = most_runs(spec)
+    part = runs / len(keys)
+    seconds, jobs, need = part * seconds, math.ceil(part * jobs), math.ceil(part * need)
+    if simulated:
+        seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
+    elif not calibrated:
+        seconds += spec.calibration.seconds
+    return Estimate(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
+
+
+def most_runs(spec: CampaignSpec) -> int:
+    """Runs of a resolved specification, where points stop when they are known at most."""
+    keys = len(plan(spec))
+    mean = None if spec.precision is None else spec.precision.sets_mean
+    if spec.precision is None or mean is None:
+        return keys
+    return min(keys, keys // spec.precision.sets_max * mean)
+
+
+def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
+    """``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid."""
+    tasks = spec.tasks
+    if spec.loaded is not None and per_core:
+        factors = (spec.loaded.deadline_factor,)
+        tasks = attrs.evolve(tasks, per_core=per_core, deadline_factor=factors)
+    return attrs.evolve(spec, loaded=None, tasks=tasks)
+
+
+def run_length_s(spec: CampaignSpec, tasks: int) -> float:
+    """Length of the timetable of a run of so many tasks of the grid or the groups, s: the fewest
+    rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
+    """
+    slowest_ns = int(spec.longest_period_ns)
+    slowest = Timing(
+        period_ns=slowest_ns,
+        deadline_ns=slowest_ns,
+        offset_ns=0,
+        wcet_ns=slowest_ns // 10,
+        core=0,
+    )
+    round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
+        slot_lengths([slowest], [slowest], settings(spec))
+    )
+    return max(spec.run.seconds, rounds_min(tasks) * round_ns / 1e9)
+
+
+def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:
+    """Wall time of a run of a resolved specification before any is known."""
+    whole = estimate(spec, calibrated=True, simulated=simulated)
+    return whole.seconds / whole.runs
+
+
+def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:
+    """Mean release rate of a task, 1/s, or a bound on it."""
+    if spec.by_utilisation:
+        rate = 1e9 / spec.tasks.period_min
+    else:
+        factors = spec.tasks.deadline_factor
+        rate = _inverse_wcet(spec) * float(sum(1 / factor for factor in factors) / len(factors))
+    if group is not None and group.critical_cores and spec.stress is not None:
+        # A task alone on a core that is filled has the whole fill.
+        rate = max(rate, _inverse_wcet(spec) * float(spec.stress.fill_utilisation))
+    return rate
+
+
+def _inverse_wcet(spec: CampaignSpec) -> float:
+    """Mean of 1/C, 1/s; for non-uniform C its bound, that of the shortest C."""
+    low, high, drawn = spec.tasks.wcet_min, spec.tasks.wcet_max, spec.stress
+    if drawn is not None and drawn.wcet_min is not None:
+        return 1e9 / drawn.wcet_min.smallest
+    plain = drawn is None or (drawn.distribution or drawn.wcet_max) is None
+    if plain and spec.tasks.distribution == "uniform" and high > low:
+        # E[1/C] of a uniform C.
+        return 1e9 * math.log(high / low) / (high - low)
+    return 1e9 / low

@@ -1,0 +1,202 @@
+"""A point of a campaign: from its task sets and their jobs to a row of summary.csv."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.executors.metrics import quantiles
+from deadbeat.kinds.contention.figures import Responses, RunFigures
+from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
+from deadbeat.stats.bootstrap import Floats, t_quantile
+from deadbeat.stats.exceedance import Jobs, Share
+from deadbeat.stats.intervals import (
+    clopper_pearson,
+    difference,
+    mean_interval,
+    own_interval,
+)
+
+Row = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+#: Fewer null sets do not tell how much sets differ without an effect.
+NULL_SETS_MIN = 3
+_SHARING = "that share neither an object nor a core"
+_MEANS = (
+    "slowdown_calm",
+    "slowdown_rough",
+    "response_ratio_mean",
+    "response_ratio_predicted",
+    "sync_share_real",
+    "contended_ratio_real",
+    "overlap_real",
+    *PART_COLUMNS,
+)
+_SUMS = ("miss_episodes", "released", "overruns", "left_out")
+
+
+@frozen(eq=False)
+class Pooled:
+    """The job samples of a point, run by run."""
+
+    delay_ratio: list[Floats] = field(factory=list)
+    slowdown: list[Floats] = field(factory=list)
+    together: list[Responses] = field(factory=list)
+    alone: list[Responses] = field(factory=list)
+
+    def add(self, figures: RunFigures) -> None:
+        for name in ("delay_ratio", "slowdown", "together", "alone"):
+            getattr(self, name).append(getattr(figures, name))
+
+
+def point_row(point: Point, sets: Rows, pooled: Pooled) -> Row:
+    """The row of ``point``: means over sets, quantiles over jobs.
+
+    The means' intervals are over sets; those of a single set rest on its rounds, and
+    ``slowdown_ci_basis`` says which. Those of misses and of needed deadlines are of these sets.
+    """
+    p50, p95, largest = quantiles(_joined(pooled.delay_ratio), 0.5, 0.95, 1.0)
+    return {
+        "cores": point.cores,
+        "sync_share": point.sync_share,
+        "contended_ratio": point.contended_ratio,
+        "task_sets": len(sets),
+        "jobs": sum(row["jobs"] for row in sets),
+        **_mean_of("delay_ratio", sets, common=mean_of(known(sets, "cost_half_width")) or 0.0),
+        "delay_ratio_p50": p50,
+        "delay_ratio_p95": p95,
+        "delay_ratio_max": largest,
+        **_mean_of("slowdown", sets),
+        "slowdown_p50": quantiles(_joined(pooled.slowdown), 0.5)[0],
+        **compute_columns(sets),
+        **_miss_columns(sets, pooled),
+        **needed_columns(pooled),
+        **{column: mean_of(known(sets, column)) for column in _MEANS},
+        **{column: sum(row[column] for row in sets) if sets else None for column in _SUMS},
+    }
+
+
+def _mean_of(metric: str, sets: Rows, *, common: float = 0.0) -> Row:
+    """Mean over sets and its interval: over sets, or over the rounds of a single set."""
+    found = [row for row in sets if row[f"{metric}_mean"] is not None]
+    values = known(found, f"{metric}_mean")
+    interval, basis = mean_interval(values, common=common), "sets"
+    if len(found) == 1:
+        own, basis = found[0], "rounds"
+        error, rounds = own[f"{metric}_error"], own["rounds"]
+        interval = own_interval(own[f"{metric}_mean"], error, rounds, common=common)
+    return {
+        f"{metric}_mean": mean_of(values),
+        **ends(f"{metric}_ci", interval),
+        f"{metric}_ci_basis": basis if interval else None,
+    }
+
+
+def compute_columns(sets: Rows) -> Row:
+    """``compute_ratio`` and its interval over sets."""
+    values = known(sets, "compute_ratio")
+    interval = ends("compute_ratio_ci", mean_interval(values))
+    return {"compute_ratio": mean_of(values), **interval}
+
+
+def _miss_columns(sets: Rows, pooled: Pooled) -> Row:
+    """Misses together, the sets that have one, misses alone, and what is beyond those."""
+    together, alone = (_misses(side) for side in (pooled.together, pooled.alone))
+    ran = [row for row in sets if row["released"]]
+    missing = sum(row["deadline_misses"] > 0 for row in ran)
+    over_sets = clopper_pearson(missing, len(ran)) if ran else None
+    excess = None
+    if together and alone:
+        excess = difference(together.value, together.interval, alone.value, alone.interval)
+    return {
+        **_share_columns("deadline_miss", together),
+        "miss_sets": missing if ran else None,
+        **ends("miss_sets_ci", over_sets),
+        **_share_columns("alone_miss", alone),
+        "miss_excess": together.value - alone.value if together and alone else None,
+        **ends("miss_excess_ci", excess),
+    }
+
+
+def _misses(side: Sequence[Responses]) -> Share | None:
+    return Jobs.of([(run.of_deadline, run.clusters) for run in side]).beyond(1.0)
+
+
+def _share_columns(name: str, share: Share | None) -> Row:
+    value = {f"{name}_ratio": share.value if share else None}
+    return value | ends(f"{name}_ci", share.interval if share else None)
+
+
+def needed_columns(pooled: Pooled) -> Row:
+    """Smallest deadline over C that all but a share of the jobs meet, together and alone."""
+    row: Row = {}
+    for side, runs in (("", pooled.together), ("alone_", pooled.alone)):
+        jobs = Jobs.of([(run.of_cost, run.clusters) for run in runs])
+        for name, share in NEEDED_SHARES.items():
+            value, low, high = jobs.limit(share)
+            column = f"{side}deadline_needed_{name}"
+            row |= {column: value, **ends(column, (low, high))}
+        largest = float(jobs.values.max(initial=0.0))
+        decided = len(jobs) > 0 and math.isfinite(largest)
+        row[f"{side}deadline_needed_all"] = largest if decided else None
+    return row
+
+
+def ends(name: str, interval: tuple[float | None, float | None] | None) -> Row:
+    """``name``_low and ``name``_high."""
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def known(sets: Iterable[Mapping[str, Any]], column: str) -> Floats:
+    """The values of the sets that have one."""
+    return np.array([float(row[column]) for row in sets if row[column] is not None])
+
+
+def mean_of(values: Floats) -> float | None:
+    """None of nothing."""
+    return float(values.mean()) if len(values) else None
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+# -- what shows without an effect
+
+
+def noise_floor(rows: Rows, sets: Rows) -> dict[str, Any]:
+    """The smallest slowdown effect that a point can show, from the campaign's own null sets.
+
+    Sets of one core, or without a contended object (alpha 0), are parallel by construction if no
+    core has two of their tasks, which preempt one another: what they differ by is noise. With s
+    their standard deviation about the mean of their M (or group), of d degrees of freedom, the mean
+    of n sets without an effect lies within t(d) s / sqrt(n) of the truth in 95 % of cases; n is the
+    median number of sets of a point. Their own mean is no part of it: at M > 1 it holds what the
+    machine does under load, which is a result.
+    """
+    null: dict[tuple[Any, ...], list[float]] = {}
+    for row in sets:
+        parallel = row["cores"] == 1 or row["contended_ratio"] == 0
+        if parallel and row["tasks"] <= row["cores"] and row["slowdown_mean"] is not None:
+            cell = row.get("group"), row["cores"]
+            null.setdefault(cell, []).append(row["slowdown_mean"])
+    values = [value for cell in null.values() for value in cell]
+    degrees = len(values) - len(null)
+    found: dict[str, Any] = {"smallest_effect": None, "sets": len(values), "mean": None, "sd": None}
+    if degrees < NULL_SETS_MIN - 1:
+        return found | {"basis": f"{len(values)} sets {_SHARING}: too few to tell"}
+    squares = sum(float(((np.array(cell) - np.mean(cell)) ** 2).sum()) for cell in null.values())
+    spread = math.sqrt(squares / degrees)
+    number = float(np.median([row["task_sets"] for row in rows if row["task_sets"]]))
+    return found | {
+        "smallest_effect": t_quantile(0.975, degrees) * spread / math.sqrt(number),
+        "basis": f"{len(values)} sets of the campaign {_SHARING}",
+        "mean": float(np.mean(values)),
+        "sd": spread,
+    }

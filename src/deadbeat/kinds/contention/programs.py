@@ -1,0 +1,241 @@
+"""Running a stored campaign's own programs somewhere else, unchanged.
+
+The programs, and the costs from which C, T and D follow, are the other campaign's. So two
+campaigns differ in nothing but the machine, and can be compared program by program.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.rounds import is_complete
+from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec
+from deadbeat.model.errors import CalibrationError, DataError, UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.origin import Origin
+from deadbeat.store.programs import Program, file_hash
+
+_COPY_HINT = "delete it and repeat the command: it is copied again"
+_ELF_MAGIC = b"\x7fELF"
+
+
+def cpus_for(source: CampaignStore, available: tuple[int, ...]) -> tuple[int, ...]:
+    """CPUs to run the programs of ``source`` on: its own where they exist, else as many others."""
+    own = read_spec(source.spec).cpus or available
+    return own if set(own) <= set(available) else available[: len(own)]
+
+
+def stored_spec(source: CampaignStore, *, name: str | None, cpus: tuple[int, ...]) -> CampaignSpec:
+    """What is asked of a campaign with the programs of ``source``: all that ``source`` was asked.
+
+    Args:
+        name: Of the new campaign; None: the same, with the next number.
+        cpus: CPUs to use.
+    """
+    spec = read_spec(source.spec)
+    return attrs.evolve(spec, name=name or spec.name, cpus=cpus)
+
+
+def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> Origin:
+    """Whose programs ``spec`` (resolved) runs on ``platform``, everything checked that can be.
+
+    Raises:
+        UsageError: They cannot run here, or are not all there.
+        DataError: A program is damaged.
+    """
+    name = source.path.resolve().name
+    if is_of_windows(source.spec):
+        raise UsageError(
+            f"the programs of {name} are of an earlier version, which measured in windows",
+            "measure that campaign again with this version, then run its programs here",
+        )
+    calibration, programs = source.load_calibration(), source.programs()
+    if calibration is not None:
+        _require_runnable(source, calibration.platform, platform)
+    if calibration is None or not programs:
+        raise UsageError(
+            f"{name} holds no programs: it was interrupted before any was built",
+            "finish it first with its own command, then run its programs here",
+        )
+    planned = plan(spec)
+    lacking = len(planned) - len(source.planned().intersection(planned))
+    # one that stopped when it was known built no more than it wanted, and is offered that
+    known = spec.precision is not None and is_complete(read_spec(source.spec), source)
+    if lacking and not known:
+        raise UsageError(
+            f"{name} holds the programs of {len(planned) - lacking} of {len(planned)} task sets",
+            "finish it first with its own command, then run its programs here",
+        )
+    kept = source.load_origin()
+    built_for = calibration.platform
+    hashes = {
+        program.batch: _checked_hashes(source, kept, program, platform) for program in programs
+    }
+    return Origin(
+        name=name,
+        elf={batch: found.get("elf") for batch, found in hashes.items()},
+        source={batch: found["c"] for batch, found in hashes.items()},
+        index={batch: found["json"] for batch, found in hashes.items()},
+        original=built_for,
+        platform=platform,
+    )
+
+
+def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
+    """Raises UsageError where no program of ``source`` can run on ``platform``."""
+    name, verb = source.path.resolve().name, _verb(source)
+    here, there = (kind == "simulated" for kind in (platform.kind, built_for.kind))
+    if here and not there:
+        raise UsageError(
+            f"{name} was measured on {built_for.name}: its executables do not run on"
+            f" {platform.name}, which is simulated",
+            f"deadbeat sched predict {name} shows predicted beside measured; or simulate task sets"
+            f" of their own: deadbeat {verb} --simulated",
+        )
+    if there and not here:
+        raise UsageError(
+            f"{name} holds no executables that could run on {platform.name}: it was simulated",
+            f"measure first (deadbeat {verb}); deadbeat sched predict then shows predicted beside"
+            " measured",
+        )
+    if built_for.machine != platform.machine:
+        raise UsageError(
+            f"the programs of {name} were built for {built_for.machine}; {platform.name} is"
+            f" {platform.machine}",
+            f"run them on a machine of the same architecture; deadbeat {verb} without"
+            " --programs-from makes task sets for this one, which cannot be compared with them",
+        )
+
+
+def _verb(source: CampaignStore) -> str:
+    """The verb that made ``source``."""
+    return str(source.spec.get("mode", "profile"))
+
+
+def _checked_hashes(
+    source: CampaignStore, kept: Origin | None, program: Program, platform: Platform
+) -> dict[str, str]:
+    """SHA-256 by suffix of what is there of a batch, compared with what was recorded."""
+    files = _files_of(source, program)
+    recorded = source.recorded_hashes(program.batch)
+    if kept is not None:
+        recorded = _hashes(kept, program.batch)
+    name = source.path.resolve().name
+    if program.elf is None and ("elf" in recorded or platform.kind != "simulated"):
+        if "elf" in recorded:
+            raise DataError(
+                f"program {files['c'].with_suffix('.elf')} is missing",
+                f"put it back, or begin a new campaign (deadbeat {_verb(source)}): without it"
+                f" {name} cannot be run elsewhere",
+            )
+        raise UsageError(
+            f"{name} holds no executable of {program.batch}", "name a campaign that was measured"
+        )
+    found = {suffix: file_hash(path) for suffix, path in files.items()}
+    wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
+    if not recorded and "elf" in files and not _is_elf(files["elf"]):
+        wrong = ["elf"]
+    if wrong:
+        raise DataError(
+            f"program {files[wrong[0]]} is damaged: it is not what was built",
+            f"put a good copy back, or begin a new campaign (deadbeat {_verb(source)})",
+        )
+    return found
+
+
+def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
+    """Suffix -> file of a batch."""
+    files = {"c": program.source, "json": program.source.with_suffix(".json")}
+    return files | ({"elf": program.elf} if program.elf is not None else {})
+
+
+def _is_elf(path: Path) -> bool:
+    """Whether it begins as an executable does: all that can be told where no hash was recorded."""
+    with path.open("rb") as stream:
+        return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
+
+
+def _hashes(origin: Origin, batch: str) -> dict[str, str]:
+    """Recorded SHA-256 by suffix, the index last; empty for a batch it does not know."""
+    if batch not in origin.index:
+        return {}
+    elf = origin.elf.get(batch)
+    built = {"elf": elf} if elf is not None else {}
+    return {"c": origin.source[batch], **built, "json": origin.index[batch]}
+
+
+def check_place(origin: Origin, platform: Platform) -> None:
+    """Refuses to continue a campaign with foreign programs on yet another machine.
+
+    Raises:
+        CalibrationError: ``platform`` is not where it was begun.
+    """
+    begun = origin.platform
+    if begun.fingerprint != platform.fingerprint:
+        raise CalibrationError(
+            f"the campaign was begun on {begun.name} ({begun.soc}), not on {platform.name}"
+            f" ({platform.soc}) with its frequency policy and toolchain",
+            "continue it there, or begin anew here with --fresh",
+        )
+
+
+def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
+    """Makes ``store`` hold every program of its origin, the index of each last.
+
+    Args:
+        source: Where they are; None: they are all there already.
+
+    Raises:
+        DataError: One is missing and cannot be copied, or differs from what was recorded.
+    """
+    folder = store.path / "programs"
+    for batch in sorted(origin.index):
+        # what was built is checked when it is run; here only that it is there
+        for suffix, digest in _hashes(origin, batch).items():
+            if not (folder / f"{batch}.{suffix}").exists():
+                _copy(source, store, f"{batch}.{suffix}", digest)
+    _copy_records(source, store, origin)
+
+
+def _copy(source: CampaignStore | None, store: CampaignStore, name: str, digest: str) -> None:
+    there = source.path / "programs" / name if source else None
+    if there is None or not there.exists():
+        raise DataError(
+            f"program {store.path / 'programs' / name} is missing",
+            "repeat the command with --programs-from: it is copied again",
+        )
+    if file_hash(there) != digest:
+        raise DataError(
+            f"program {there} is not the one with which {store.path.name} was begun",
+            "put the old one back, or begin anew with --fresh",
+        )
+    store.copy_program_file(name, there)
+
+
+def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
+    """The record of hashes is a copy of what the origin says; an old campaign has none."""
+    for batch in sorted(origin.index) if source else ():
+        assert source is not None
+        name = f"{batch}.sha256"
+        there = source.path / "programs" / name
+        if there.exists() and not (store.path / "programs" / name).exists():
+            store.copy_program_file(name, there)
+
+
+def verify_program(store: CampaignStore, origin: Origin, program: Program) -> None:
+    """Raises DataError unless what ``store`` holds of a batch is what the origin recorded."""
+    files = _files_of(store, program)
+    for suffix, digest in _hashes(origin, program.batch).items():
+        if suffix not in files:
+            raise DataError(
+                f"program {program.source.with_suffix('.' + suffix)} is missing",
+                "repeat the command: it is copied again",
+            )
+        if file_hash(files[suffix]) != digest:
+            raise DataError(
+                f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
+            )

@@ -1,0 +1,294 @@
+"""The figures of a stress campaign: distributions, deadline factors, critical cores, drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
+from deadbeat.kinds.contention.samples import Row, Sample, distribution_charts, samples, thinned
+from deadbeat.model.results import Summary
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.facts import factor_of, factors, noise_floor, number
+from deadbeat.report.grids import spread
+from deadbeat.stats.correlate import spearman
+
+#: Points of one panel of a scatter plot.
+_POINTS = 1500
+#: A range of positive values wider than this is drawn on a logarithmic axis.
+_WIDE = 50
+
+
+def stress_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
+    """Every figure that the summary has the numbers for.
+
+    Args:
+        levels: At most so many deadline factors have distributions of their own; None: all.
+    """
+    charts = []
+    floor = noise_floor(summary)
+    every = factors(summary.rows)
+    for factor in every if levels is None else spread(every, levels):
+        own = configuration_samples(summary, factor)
+        several = len(every) > 1
+        option = f"D/C = {factor:g}" if several else ""
+        suffix = f"-d{round(factor * 1000):06d}" if several else ""
+        charts += distribution_charts(own, floor, suffix=suffix, option=option)
+        charts += _drivers(own, suffix, option)
+        charts += _critical(summary, factor, suffix, option)
+    charts += factor_charts(
+        factor_rows(summary), label=lambda row: str(row.get("group")), name="deadline-factor"
+    )
+    order = {name: place for place, name in enumerate(_ORDER)}
+    return sorted(charts, key=lambda chart: order.get(chart.family or chart.name, len(order)))
+
+
+_ORDER = (
+    "distribution-slowdown",
+    "distribution-delay_ratio",
+    "distribution-misses",
+    "deadline-factor",
+    "critical",
+    "drivers",
+)
+
+
+def group_samples(summary: Summary, factor: float) -> tuple[Sample, ...]:
+    """The task sets of each group at one deadline factor."""
+    several = len(factors(summary.rows)) > 1
+    sets = [item for item in summary.sets if not several or factor_of(item) == factor]
+    return samples(sets, groups(summary), lambda item: str(item.get("group")))
+
+
+def factor_charts(
+    rows: Iterable[Row], *, label: Callable[[Row], str], name: str, title: str = ""
+) -> list[Chart]:
+    """Miss ratio over D / C, a curve per label, where there are several factors."""
+    rows = list(rows)
+    if len(factors(rows)) < 2:
+        return []
+    by_label: dict[str, list[Row]] = {}
+    for row in rows:
+        by_label.setdefault(label(row), []).append(row)
+    panels = [
+        Panel(
+            title=heading, x_label="deadline factor D / C", y_label=axis,
+            curves=tuple(
+                _factor_curve(text, look, own, columns)
+                for look, (text, own) in enumerate(by_label.items())
+            ),
+        )
+        for heading, axis, columns in _FACTOR_PANELS
+        if any(number(row.get(columns[0])) is not None for row in rows)
+    ]  # fmt: skip
+    if not panels:
+        return []
+    return [
+        Chart(
+            name=name,
+            title=title or "Deadline misses over the deadline factor",
+            caption="The same task sets with other periods T = D = factor x C; every level was run."
+            " Bands: 95 %, over task sets. An arrow where none was missed: at most that much"
+            " may still hide, and the fewer the sets, the more.",
+            panels=tuple(panels),
+        )
+    ]
+
+
+_FACTOR_PANELS = (
+    (
+        "Jobs",
+        "deadline miss ratio (% of jobs)",
+        ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high"),
+    ),
+    (
+        "Task sets",
+        "sets with a miss (%)",
+        ("miss_set_share", "miss_set_share_ci_low", "miss_set_share_ci_high"),
+    ),
+)
+
+
+def _factor_curve(text: str, look: int, rows: Sequence[Row], columns: Sequence[str]) -> Curve:
+    return interval_curve(text, look, rows, factor_of, columns, scale=100.0)
+
+
+def interval_curve(
+    text: str,
+    look: int,
+    rows: Sequence[Row],
+    x_of: Callable[[Row], float],
+    columns: Sequence[str],
+    *,
+    scale: float = 1.0,
+) -> Curve:
+    """Value and interval of rows over x; an end that is not known is the value itself.
+
+    Where nothing was seen (a value of zero) the interval is an upper bound: see ``Curve.bounded``.
+    """
+    found = []
+    for row in sorted(rows, key=x_of):
+        value, low, high = (number(row.get(column)) for column in columns)
+        if value is not None:
+            ends = (value if low is None else low, value if high is None else high)
+            bounded = value == 0 and ends[1] > 0
+            found.append((x_of(row), value * scale, ends[0] * scale, ends[1] * scale, bounded))
+    x, y, lows, highs, bounds = zip(*found, strict=True) if found else ((), (), (), (), ())
+    return Curve(
+        label=text, look=look, x=x, y=y, low=lows, high=highs, bounded=bounds if any(bounds) else ()
+    )
+
+
+_CRITICAL_PANELS = (
+    (
+        "Mean slowdown",
+        "slowdown of critical tasks",
+        ("slowdown_mean", "slowdown_ci_low", "slowdown_ci_high"),
+        1.0,
+    ),
+    ("95th percentile over sets", "slowdown of critical tasks", ("slowdown_p95", "", ""), 1.0),
+    (
+        "Deadline misses",
+        "miss ratio of critical tasks (% of jobs)",
+        ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high"),
+        100.0,
+    ),
+)
+
+
+def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list[Chart]:
+    """Slowdown of the critical tasks over the number of cores they have to themselves."""
+    rows = [row for row in summary.rows if factor_of(row) == factor]
+    if not any(number(row.get("critical_cores")) for row in rows):
+        return []
+    cores = sorted({str(row.get("cores") or "drawn") for row in rows}, key=lambda m: (len(m), m))
+    panels = []
+    for heading, axis, columns, scale in _CRITICAL_PANELS:
+        curves = tuple(
+            interval_curve(
+                f"M = {m}",
+                look,
+                [row for row in rows if str(row.get("cores") or "drawn") == m],
+                lambda row: number(row.get("critical_cores")) or 0.0,
+                columns,
+                scale=scale,
+            )
+            for look, m in enumerate(cores)
+        )
+        marks = (Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else ()
+        panels.append(
+            Panel(
+                title=heading,
+                x_label="critical cores k (0: not shielded)",
+                y_label=axis,
+                curves=curves,
+                marks=marks,
+            )
+        )
+    return [
+        Chart(
+            name=f"critical{suffix}",
+            title="How much still reaches the critical tasks",
+            caption="Critical tasks alone on k cores; computation fills the other cores. Reference:"
+            " the same tasks alone on the machine. k = 0: the same draws on all cores. Bands: 95 %,"
+            " over task sets; an arrow is an upper bound where nothing was missed.",
+            panels=tuple(panels),
+            family="critical" if option else "",
+            option=option,
+        )
+    ]
+
+
+def _contention(item: Mapping[str, Any]) -> float | None:
+    rho, alpha = number(item.get("sync_share_real")), number(item.get("contended_ratio_real"))
+    if rho == 0:
+        return 0.0
+    return None if rho is None or alpha is None else 100 * rho * alpha
+
+
+def _overlap(item: Mapping[str, Any]) -> float | None:
+    share = number(item.get("overlap_real"))
+    return None if share is None else 100 * share
+
+
+def _utilisation(item: Mapping[str, Any]) -> float | None:
+    return number(item.get("utilisation"))
+
+
+_DRIVERS: tuple[tuple[str, str, Callable[[Row], float | None]], ...] = (
+    ("Contended share", "contended share of C, realised ρ × α (%)", _contention),
+    ("Overlap", "overlap: contended time with another core inside (%)", _overlap),
+    ("Utilisation", "utilisation of the task set, sum of C / T", _utilisation),
+)
+
+
+def _drivers(own: Sequence[Sample], suffix: str, option: str) -> list[Chart]:
+    panels = []
+    for heading, axis, value_of in _DRIVERS:
+        panel = scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
+        # What does not vary drives nothing.
+        if panel is not None and len({x for curve in panel.curves for x in curve.x}) > 1:
+            panels.append(panel)
+    if not panels:
+        return []
+    return [
+        Chart(
+            name=f"drivers{suffix}",
+            title="What drives the slowdown",
+            caption=SCATTER_CAPTION,
+            panels=tuple(panels),
+            family="drivers" if option else "",
+            option=option,
+        )
+    ]
+
+
+_SLOWDOWN = "slowdown of a task set"
+SCATTER_CAPTION = (
+    "A mark is a task set (of very many only some are drawn, the worst all). r_s: Spearman's rank"
+    " correlation over all n sets with its 95 % interval; it says what goes together, not why."
+)
+
+
+def scatter(
+    own: Sequence[Sample],
+    heading: str,
+    axis: str,
+    value_of: Callable[[Row], float | None],
+    against: tuple[str, str],
+) -> Panel | None:
+    """A figure of task sets over a quantity, with its rank correlation; None: nothing known."""
+    column, y_label = against
+    known = [(sample, [s for s in sample.sets if _pair(s, value_of, column)]) for sample in own]
+    every = [_pair(item, value_of, column) for _, items in known for item in items]
+    if not every:
+        return None
+    pairs = [pair for pair in every if pair]
+    found = spearman([x for x, _ in pairs], [y for _, y in pairs])
+    low, high = min(x for x, _ in pairs), max(x for x, _ in pairs)
+    curves = []
+    for sample, items in known:
+        share = max(20, _POINTS * len(items) // len(pairs))
+        drawn = [_pair(item, value_of, column) for item in thinned(items, column, share)]
+        kept = [pair for pair in drawn if pair]
+        curves.append(
+            Curve(
+                label=sample.label, look=sample.look, kind="points",
+                x=tuple(x for x, _ in kept), y=tuple(y for _, y in kept),
+            )
+        )  # fmt: skip
+    return Panel(
+        title=f"{heading}\n{found.text}",
+        x_label=axis,
+        y_label=y_label,
+        curves=tuple(curve for curve in curves if curve.x),
+        x_log=low > 0 and high / low > _WIDE,
+        y_log=True,
+    )
+
+
+def _pair(
+    item: Row, value_of: Callable[[Row], float | None], column: str
+) -> tuple[float, float] | None:
+    x, y = value_of(item), number(item.get(column))
+    return None if x is None or y is None else (x, y)

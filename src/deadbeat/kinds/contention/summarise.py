@@ -1,0 +1,476 @@
+"""From the runs of a campaign to its summary: one point in memory at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
+from deadbeat.kinds.contention.causes import part_figures
+from deadbeat.kinds.contention.counters import EventStates, counter_figures
+from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.figures import RunFigures, run_figures
+from deadbeat.kinds.contention.findings import collect_findings
+from deadbeat.kinds.contention.late import WORST, Worst, late_facts
+from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
+from deadbeat.kinds.contention.plan import group_of
+from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
+from deadbeat.kinds.contention.point_precision import precision_columns, precision_findings
+from deadbeat.kinds.contention.predict import prediction_figures
+from deadbeat.kinds.contention.rounds import group_text
+from deadbeat.kinds.contention.rounds_kept import without_overlapped
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
+from deadbeat.kinds.contention.stress import Group, groups
+from deadbeat.kinds.contention.stress_rows import group_row
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import Point, RunKey, Summary, point_text
+from deadbeat.model.tasks import TaskSet
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import FORMAT, tool_version
+from deadbeat.store.origin import Origin, origin_facts
+from deadbeat.store.serial import to_plain
+from deadbeat.store.summary import COLUMNS
+
+Floats = NDArray[np.float64]
+
+#: Bins of the distributions: sixteen to an octave (4.4 % wide) from 1/16 to 4096; the two end bins
+#: also hold what lies beyond. One grid for all points, so that they can be drawn on each other.
+BINS_PER_OCTAVE = 16
+EDGES = np.exp2(np.arange(-4 * BINS_PER_OCTAVE, 12 * BINS_PER_OCTAVE + 1) / BINS_PER_OCTAVE)
+DISTRIBUTED = ("slowdown", "delay_ratio", "response_ratio")
+
+
+@frozen(kw_only=True)
+class Attempts:
+    """What happened to the runs of a campaign; ``precision``: why its points stopped, if known."""
+
+    committed: set[RunKey]
+    failed: dict[RunKey, dict[str, Any]]
+    planned: frozenset[RunKey]
+    mode: str = "profile"
+    precision: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, store: CampaignStore) -> Attempts:
+        return cls(
+            committed=store.committed(),
+            failed=store.failed(),
+            planned=store.planned(),
+            mode=mode_of(store),
+            precision=store.load_precision(),
+        )
+
+    def points(self) -> list[Point]:
+        """Every point that was planned or tried, in order."""
+        keys = itertools.chain(self.committed, self.failed, self.planned)
+        return sorted({key.point for key in keys})
+
+    def digest(self) -> str:
+        """Changes whenever a stored summary no longer fits the runs."""
+        text = repr(
+            (
+                FORMAT,
+                COLUMNS[self.mode],
+                tool_version(),
+                sorted(key.text for key in self.committed | self.planned),
+                sorted((key.text, str(value)) for key, value in self.failed.items()),
+                len(self.committed),
+                self.precision,
+            )
+        )
+        return sha256(text.encode()).hexdigest()
+
+
+def mode_of(store: CampaignStore) -> str:
+    """``profile`` or ``stress``."""
+    return "stress" if store.spec.get("mode") == "stress" else "profile"
+
+
+@frozen(eq=False)
+class _Histograms:
+    """The job samples of a point or group, by bin."""
+
+    counts: dict[str, NDArray[np.int64]] = field(
+        factory=lambda: {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
+    )
+
+    def add(self, figures: RunFigures) -> None:
+        for name in DISTRIBUTED:
+            self.counts[name] += bin_counts(getattr(figures, name))
+
+
+@frozen(kw_only=True)
+class _Parts:
+    """What a summary consists of, beside what holds for the whole campaign."""
+
+    rows: list[dict[str, Any]] = field(factory=list)
+    sets: list[dict[str, Any]] = field(factory=list)
+    distributions: list[dict[str, Any]] = field(factory=list)
+
+
+def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
+    """The campaign in ``store`` as numbers; deterministic.
+
+    Args:
+        worst: Jobs that are named with what they are put down to, where the split was recorded.
+
+    Raises:
+        DataError: A file of the campaign is damaged; names it and what to do.
+    """
+    attempts = Attempts.of(store)
+    calibration = store.load_calibration()
+    origin = store.load_origin()
+    reader = RunReader(store, calibration, attempts)
+    reader.worst = Worst(worst)
+    if attempts.mode == "stress":
+        parts = _stress_parts(reader, read_spec(store.spec), attempts)
+    else:
+        parts = _profile_parts(reader, attempts)
+    noise = noise_floor(parts.rows, parts.sets)
+    evidence = Evidence(
+        calibration=calibration,
+        sessions=store.sessions(),
+        rows=parts.rows,
+        sets=parts.sets,
+        failed=attempts.failed,
+        solo_cost_ratios=reader.solo_cost_ratios,
+        overloaded=tuple(reader.overloaded),
+        long_slots=tuple(reader.long_slots),
+        noise=noise,
+        origin=origin,
+        mode=attempts.mode,
+    )
+    return Summary(
+        mode=attempts.mode,
+        rows=tuple(parts.rows),
+        sets=tuple(parts.sets),
+        distributions=tuple(parts.distributions),
+        findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
+        noise_floor=noise,
+        labels=labels_of(calibration, parts.sets, origin),
+        meta={
+            **_meta(store, calibration, attempts),
+            **late_facts(store, reader.worst),
+            "counters": reader.events.states(),
+        },
+    )
+
+
+def _profile_parts(reader: RunReader, attempts: Attempts) -> _Parts:
+    """A row per point of the grid."""
+    parts, by_point = _Parts(), _by_point(attempts.committed)
+    columns, _ = COLUMNS["profile"]
+    for point in attempts.points():
+        pooled, histograms = Pooled(), _Histograms()
+        point_sets = []
+        for key in by_point.get(point, []):
+            figures, set_row = reader.read(key)
+            pooled.add(figures)
+            histograms.add(figures)
+            point_sets.append(set_row)
+        row = point_row(point, point_sets, pooled)
+        row["deadline_factor"] = reader.deadline_factor(point)
+        row["tasks_per_core"] = reader.tasks_per_core(point)
+        row |= precision_columns(attempts.precision, point_text(point), point_sets)
+        parts.rows.append({column: row[column] for column in columns})
+        parts.sets.extend(point_sets)
+        where = {
+            "cores": point.cores,
+            "sync_share": point.sync_share,
+            "contended_ratio": point.contended_ratio,
+            "deadline_factor": row["deadline_factor"],
+            "tasks_per_core": row["tasks_per_core"],
+        }
+        parts.distributions.extend(_distributions(where, histograms))
+    return parts
+
+
+def _stress_parts(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> _Parts:
+    """A row per group and deadline factor."""
+    assert spec.stress is not None
+    parts = _Parts()
+    columns, _ = COLUMNS["stress"]
+    by_cell: dict[tuple[Group | None, float | None], list[RunKey]] = {}
+    for key in sorted(attempts.committed):
+        cell = group_of(spec, key), reader.deadline_factor(key.point)
+        by_cell.setdefault(cell, []).append(key)
+    factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
+    for group in groups(spec.stress):
+        for factor in factors:
+            histograms = _Histograms()
+            cell_sets = []
+            for key in by_cell.get((group, factor), []):
+                figures, set_row = reader.read(key, group=group)
+                histograms.add(figures)
+                cell_sets.append(set_row)
+            where = {
+                "group": group.name,
+                "cores": group.cores,
+                "critical_cores": group.critical_cores or None,
+                "deadline_factor": factor,
+            }
+            row = where | group_row(cell_sets)
+            name = group_text(group, factor, spec)
+            row |= precision_columns(attempts.precision, name, cell_sets)
+            parts.rows.append({column: row[column] for column in columns})
+            parts.sets.extend(cell_sets)
+            parts.distributions.extend(_distributions(where, histograms))
+    return parts
+
+
+def spec_of(store: CampaignStore) -> CampaignSpec | None:
+    """The stored parameters; None where this version cannot read them, as some tests' are."""
+    try:
+        return read_spec(store.spec)
+    except DeadbeatError:
+        return None
+
+
+def factor_at(spec: CampaignSpec | None, point: Point) -> float | None:
+    """T / C of the task sets at ``point``; None where T is drawn, or the campaign does not say."""
+    if point.deadline_factor_milli:
+        return point.deadline_factor_milli / 1000
+    if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
+        return None
+    return float(spec.tasks.deadline_factor[0])
+
+
+def _by_point(keys: Iterable[RunKey]) -> dict[Point, list[RunKey]]:
+    ordered = sorted(keys)
+    return {
+        point: list(group) for point, group in itertools.groupby(ordered, key=lambda key: key.point)
+    }
+
+
+class RunReader:
+    """Reads runs of a campaign together with their plans.
+
+    Attributes:
+        solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
+        worst: Their worst jobs.
+        overloaded: Those of them that ask more of a core than it has.
+        long_slots: Those of these that ran late, in long slots.
+    """
+
+    def __init__(
+        self, store: CampaignStore, calibration: Calibration | None, attempts: Attempts
+    ) -> None:
+        self._store = store
+        self._calibration = calibration
+        self._costs = UseCosts(calibration) if calibration else None
+        self._spec = spec_of(store)
+        self._columns = COLUMNS[attempts.mode][1]
+        self.worst = Worst()
+        self.solo_cost_ratios: dict[RunKey, Floats] = {}
+        self.overloaded: list[RunKey] = []
+        self.long_slots: list[RunKey] = []
+        self.events = EventStates()
+
+    def deadline_factor(self, point: Point) -> float | None:
+        """T / C of the task sets at ``point``; None where the campaign does not say."""
+        return factor_at(self._spec, point)
+
+    def tasks_per_core(self, point: Point) -> int | None:
+        """N / M at ``point`` of a grid; None where the campaign does not say."""
+        return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
+
+    def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, dict[str, Any]]:
+        """Figures of the committed run ``key``, and its row of sets.csv.
+
+        Raises:
+            DataError: Its file is damaged, or belongs to another task set than its program.
+        """
+        table, left_out = without_overlapped(self._store.table(key))
+        self.worst.consider(key, table)
+        everyone = job_columns(table)
+        chosen = self._critical(key, table, group)
+        columns = everyone if chosen is None else of_tasks(everyone, chosen)
+        figures = run_figures(table, columns, chosen=chosen)
+        self.solo_cost_ratios[key] = figures.solo_cost_ratio
+        loads = table.tasks["wcet_ns"] / table.tasks["period_ns"]
+        # T is a whole number of nanoseconds: a core that is exactly full may be beyond by rounding.
+        if np.bincount(table.tasks["core"], weights=loads).max() > 1 + 1e-6:
+            self.overloaded.append(key)
+            if int(table.header["flags"]) & j.RUN_LATE:
+                self.long_slots.append(key)
+        row = dict.fromkeys(self._columns) | figures.set_figures
+        row |= {
+            "key": key.text,
+            "cores": key.point.cores,
+            "sync_share": key.point.sync_share,
+            "contended_ratio": key.point.contended_ratio,
+            "deadline_factor": self.deadline_factor(key.point),
+            "replica": key.replica,
+            "set_id": table.set_id,
+            "utilisation": float(loads.sum()),
+            "realtime": bool(int(table.header["flags"]) & j.RUN_REALTIME),
+            "left_out": left_out,
+            "began_ns": int(table.header["epoch_realtime_ns"]) or None,
+            "file": self._store.jobs_path(key).relative_to(self._store.path).as_posix(),
+        }
+        if group is not None:
+            row |= {"group": group.name, "critical_cores": group.critical_cores or None}
+        row |= part_figures(table, everyone, tasks=chosen)
+        row |= counter_figures(table, tasks=chosen)
+        self.events.add(table)
+        row |= prediction_figures(table, everyone, chosen=chosen)
+        row |= self._plan_figures(key, table, columns)
+        return figures, row
+
+    def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
+        """Which tasks the set is about; None: all of them."""
+        if group is None or not group.critical_cores:
+            return None
+        planned = self._store.planned_set(key)
+        if planned is None or len(planned.task_set.tasks) != len(table.tasks):
+            return np.asarray(table.tasks["core"] < group.critical_cores)
+        return np.array([task.critical for task in planned.task_set.tasks])
+
+    def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
+        """What needs the task set: its seed, the realised axes, the overlap."""
+        planned = self._store.planned_set(key)
+        if planned is None:
+            return {}
+        task_set, path = planned.task_set, self._store.jobs_path(key)
+        same_id = planned.set_id in ("", table.set_id)
+        if not same_id or len(task_set.tasks) != len(table.tasks):
+            raise DataError(
+                f"job file {path} belongs to another task set than batch {planned.batch}",
+                "delete it and repeat the campaign's command: only this run is measured again",
+            )
+        has_sync = task_set.sync_share_real > 0
+        return {
+            "seed": task_set.seed,
+            "sync_share_real": task_set.sync_share_real,
+            "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
+            **self._cost_figures(key, table, columns, task_set),
+        }
+
+    def _cost_figures(
+        self, key: RunKey, table: JobTable, columns: JobColumns, task_set: TaskSet
+    ) -> dict[str, Any]:
+        """What also needs the calibration."""
+        if self._calibration is None or self._costs is None:
+            return {}
+        try:
+            plan = contended_plan(task_set, self._costs)
+            half_width = cost_half_width(self._calibration, task_set)
+        except KeyError as error:
+            raise DataError(
+                f"calibration.json of {self._store.path} has no cost of {error.args[0]},"
+                f" which {key.text} uses",
+                "put the calibration back with which the campaign was generated",
+            ) from error
+        overlap = overlap_share(columns, table.tasks, plan)
+        return {"cost_half_width": half_width, "overlap_real": overlap}
+
+
+def cost_half_width(calibration: Calibration, task_set: TaskSet) -> float:
+    """Relative half width of the 95 % interval of C, mean over the tasks.
+
+    Every set draws on the same costs, so this part of a delay ratio's interval does not shrink
+    with the number of sets.
+    """
+    return float(np.mean([calibration.cost_uncertainty(task) for task in task_set.tasks]))
+
+
+def bin_counts(values: Floats) -> NDArray[np.int64]:
+    """How many ``values`` lie in each bin of EDGES; the end bins take what lies beyond."""
+    with np.errstate(divide="ignore"):
+        bins = np.floor(np.log2(values) * BINS_PER_OCTAVE) + 4 * BINS_PER_OCTAVE
+    inside = np.clip(bins, 0, len(EDGES) - 2).astype(np.int64)
+    return np.bincount(inside, minlength=len(EDGES) - 1)
+
+
+def _distributions(where: dict[str, Any], histograms: _Histograms) -> Iterator[dict[str, Any]]:
+    """Histograms of a point or group, cut to the bins that hold something."""
+    for name in DISTRIBUTED:
+        counts = histograms.counts[name]
+        filled = np.flatnonzero(counts)
+        if len(filled) == 0:
+            continue
+        first, last = int(filled[0]), int(filled[-1])
+        yield where | {
+            "metric": name,
+            "edges": EDGES[first : last + 2].tolist(),
+            "counts": counts[first : last + 1].tolist(),
+        }
+
+
+def labels_of(
+    calibration: Calibration | None, sets: list[dict[str, Any]], origin: Origin | None
+) -> tuple[str, ...]:
+    """What must show on every figure."""
+    labels = []
+    platform = where_it_ran(calibration, origin)
+    if platform and platform.kind != "hardware":
+        labels.append(platform.kind)
+    other = calibration is not None and calibration.policy == "other"
+    if other or any(not row["realtime"] for row in sets):
+        labels.append("policy other")
+    if calibration and calibration.basis == "cold":
+        labels.append("cold costs")
+    if calibration and calibration.layout != "default":
+        labels.append("shared address space")
+    if origin is not None and not origin.same_hardware:
+        labels.append("foreign costs")
+    cpus = platform.cpus if platform else ()
+    if len(set(cpus)) < len(cpus):
+        labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
+    return tuple(labels)
+
+
+def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:
+    """The platform of a campaign: that of its calibration, unless its programs are another's."""
+    if origin is not None:
+        return origin.platform
+    return calibration.platform if calibration else None
+
+
+def _meta(
+    store: CampaignStore, calibration: Calibration | None, attempts: Attempts
+) -> dict[str, Any]:
+    sessions, origin = store.sessions(), store.load_origin()
+    platform = where_it_ran(calibration, origin)
+    first = next((record.before for record in sessions if record.before), {})
+    return {
+        "name": store.path.resolve().name,
+        "seed": store.seed,
+        "created_at": first.get("time"),
+        "parameters": store.spec,
+        "platform": to_plain(platform) if platform else None,
+        "origin": origin_facts(origin) if origin else None,
+        "calibration": _calibration_facts(calibration) if calibration else None,
+        "sessions": [
+            {"session": record.number, "before": record.before, "after": record.after}
+            for record in sessions
+        ],
+        "failed": {key.text: failure for key, failure in sorted(attempts.failed.items())},
+        "precision": attempts.precision,
+        "runs_digest": attempts.digest(),
+    }
+
+
+def _calibration_facts(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "basis": calibration.basis,
+        "policy": calibration.policy,
+        "pool": calibration.pool,
+        "entries": len(calibration.costs),
+        "refused": dict(calibration.refused),
+        "made_at": calibration.made_at,
+        "seconds": calibration.seconds,
+        "fingerprint": calibration.platform.fingerprint,
+        "yardstick_ps": list(calibration.yardstick_ps),
+        "cache_line_ps": dict(calibration.cache_line_ps),
+    }

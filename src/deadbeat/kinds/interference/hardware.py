@@ -1,0 +1,147 @@
+"""Runs the threads of a load test on a target, with the runtime's verb ``rounds``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.tracing import Tracer
+from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.protocol import parse
+from deadbeat.kinds.interference.takers import takers_of
+from deadbeat.model.errors import RunError, TargetError
+from deadbeat.model.platform import Platform
+from deadbeat.model.tuning import Setting, Standing
+from deadbeat.settings.journal import Journal
+from deadbeat.settings.standing import with_tuning
+from deadbeat.settings.tune import applied
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import Readings
+
+#: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
+_PATIENCE_S = 60.0
+_CALIBRATION_S = 0.5
+#: As in runtime/src/rounds.c: what the round that is running at the end of a window may take.
+_TAIL_ROUNDS = 4
+
+
+class HardwareLoad:
+    """Real threads on ``target``; see :class:`deadbeat.kinds.interference.engine.LoadEngine`.
+
+    Args:
+        target: None: this machine.
+        lock_wait: Seconds to wait while another measurement has the machine.
+    """
+
+    def __init__(self, *, target: Target | None = None, lock_wait: float = 10.0) -> None:
+        self._target: Target = target or LocalTarget()
+        self._executor = HardwareExecutor(target=self._target, lock_wait=lock_wait)
+
+    @property
+    def kind(self) -> str:
+        return self._target.kind
+
+    @property
+    def process(self) -> int | None:
+        """This one, where the target is this machine: it waits for the program, and that for its
+        threads."""
+        return os.getpid() if isinstance(self._target, LocalTarget) else None
+
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that this process may use."""
+        return self._executor.cpus
+
+    def describe(self) -> Platform:
+        """The machine as it stands now, with what was tuned on purpose."""
+        return with_tuning(self._executor.describe(), self._target)
+
+    def unit_ps(self, cpus: Sequence[int], *, policy: str, priority: int) -> int:
+        """Fastest of many stretches, of half a second."""
+        options = {
+            "--seconds-ns": str(round(_CALIBRATION_S * 1e9)),
+            "--cpus": _list(cpus),
+            "--priority": _priority(policy, priority),
+        }
+        for line in self._executor.converse("unit", policy, options, timeout=_PATIENCE_S):
+            word, _, number = line.partition(" ")
+            if word == "unit":
+                return int(number)
+        raise TargetError("the program did not say what a unit of work costs", "")
+
+    def read(self, paths: Sequence[str]) -> Readings:
+        """Files of the target."""
+        return self._target.read_many(paths)
+
+    @contextmanager
+    def holding(self, settings: Sequence[Setting], *, reason: str) -> Iterator[dict[str, str]]:
+        """See the protocol; the journal is that of ``deadbeat tune``."""
+        if not settings:
+            yield {}
+            return
+        with applied(self._target, settings, reason=reason):
+            yield {setting.path: setting.value for setting in settings}
+
+    def standing(self) -> tuple[Standing, ...]:
+        """From the journal of ``deadbeat tune``."""
+        return Journal(self._target).status()
+
+    def run(self, ask: Ask) -> Seen:
+        """One run; see the protocol."""
+        out = f"{self._target.folder}/{ask.key.text}"
+        options = {
+            "--cpus": _list(ask.cpus),
+            "--seconds-ns": str(round(ask.seconds * 1e9)),
+            "--normal": str(ask.normal),
+            "--real-time": str(int(ask.real_time)),
+            "--priority": _priority(ask.policy, ask.priority),
+            "--pin": str(-1 if ask.pin is None else ask.pin),
+            "--units": str(ask.units),
+            "--unit-ps": str(ask.unit_ps),
+            "--period-ns": str(ask.period_ns),
+            "--out": out,
+        }
+        options |= {} if ask.normal_cpus is None else {"--normal-cpus": _list(ask.normal_cpus)}
+        trace = self._traced(ask, options) if ask.trace else self._converse(ask, options)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "rounds"
+            self._target.get(out, path)
+            self._target.run(("rm", "-f", out))
+            return evolve(parse(path.read_text()), trace=trace)
+
+    def _traced(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
+        """One run under event tracing; who had the CPU, or why that is not known."""
+        with Tracer(self._target, cpus=ask.cpus) as tracer:
+            tracer.start()
+            self._converse(ask, options)
+            tracer.stop()
+            text = tracer.text()
+            if tracer.unavailable:
+                return {"unavailable": tracer.unavailable}
+            return {**takers_of(text).to_json(), "lost_events": tracer.lost}
+
+    def _converse(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
+        tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
+        timeout = ask.seconds + tail_s + _PATIENCE_S
+        for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):
+            raise RunError(f"unexpected words of the program: {line[:80]}")
+        return {}
+
+    def close(self) -> None:
+        """Removes everything from the target."""
+        self._executor.close()
+
+
+def _priority(policy: str, priority: int) -> str:
+    return str(priority if policy == "fifo" else 0)
+
+
+def _list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))

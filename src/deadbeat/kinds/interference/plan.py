@@ -1,0 +1,109 @@
+"""Which runs a load test has, in which order, and what each asks for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from deadbeat.kinds.interference.engine import Ask
+from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.spec import LoadSpec
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
+
+#: Beside its window a run takes about so long: start-up, calibration, warm-up, files.
+OVERHEAD_S = 0.4
+
+
+@frozen(order=True)
+class Cell:
+    """Runs that differ in nothing but their repeat."""
+
+    normal: int
+    condition: str
+
+
+def cells(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[Cell, ...]:
+    """The cells of a resolved specification.
+
+    Without a remedy, and with all that are possible, at every number of ordinary threads; each
+    alone at the highest; and the ordinary threads without the real-time one.
+    """
+    counts = spec.normal or ()
+    found = [Cell(count, PLAIN) for count in counts]
+    if len(possible) > 1:
+        found += [Cell(count, ALL) for count in counts]
+    elif possible:
+        found += [Cell(count, name) for count in counts[:-1] for name in possible]
+    found += [Cell(max(counts), name) for name in possible]
+    found += [Cell(count, REFERENCE) for count in counts if count]
+    return tuple(found)
+
+
+def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
+    """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
+    one where remedies are told apart as many times as it has more repeats, so that all of them
+    spread over the whole time; the run that is traced is the last."""
+    everything = cells(spec, possible)
+    keys = []
+    for block in range(1, spec.repeats + 1):
+        runs = [
+            LoadKey(cell.normal, cell.condition, repeat)
+            for cell in everything
+            for repeat in _repeats_in(spec, cell, block)
+        ]
+        random.Random(f"{spec.seed} {block}").shuffle(runs)
+        keys += runs
+    if spec.trace and spec.normal:
+        keys.append(LoadKey(max(spec.normal), TRACED, 1))
+    return tuple(keys)
+
+
+def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
+    """Repeats of a cell in a block, of 1 to the number of repeats."""
+    counts = spec.normal or ()
+    if cell.normal != max(counts):
+        return range(block, block + 1)
+    all_of_them = spec.remedy_repeats or spec.repeats
+    first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))
+    return range(first + 1, last + 1)
+
+
+def block_of(spec: LoadSpec, key: LoadKey) -> int:
+    """The block that a run of `plan` stands in: those of one were measured close together."""
+    if key.normal != max(spec.normal or ()):
+        return key.repeat
+    return -(-key.repeat * spec.repeats // (spec.remedy_repeats or spec.repeats))
+
+
+def seconds_of(spec: LoadSpec, runs: int) -> float:
+    """About how long so many runs take."""
+    return runs * (spec.seconds + OVERHEAD_S)
+
+
+def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -> Ask:
+    """What the run ``key`` asks an engine for.
+
+    Args:
+        change: What its condition does; None: nothing.
+        unit_ps: What a unit of work takes undisturbed.
+    """
+    assert spec.round is not None
+    assert spec.cpus is not None
+    return Ask(
+        key=key,
+        normal=key.normal,
+        real_time=key.condition != REFERENCE,
+        seconds=spec.seconds,
+        units=max(spec.additions // 1000 if spec.additions else spec.round * 1000 // unit_ps, 1),
+        unit_ps=unit_ps,
+        period_ns=spec.period or 0,
+        policy=spec.policy,
+        priority=spec.priority,
+        cpus=spec.cpus,
+        pin=change.pin if change else None,
+        normal_cpus=change.normal_cpus if change else None,
+        trace=key.condition == TRACED,
+        seed=spec.seed,
+    )

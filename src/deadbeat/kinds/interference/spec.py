@@ -1,0 +1,315 @@
+"""What ``deadbeat load`` is asked: checked whole, every problem at once; fitted to a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import attrs
+from attrs import frozen
+
+from deadbeat.kinds.interference.remedy import known_remedies
+from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.load import FORMS
+from deadbeat.model.rules import (
+    Choice,
+    Cpus,
+    DurationNs,
+    Flag,
+    Name,
+    Problem,
+    RefusedError,
+    Seconds,
+    Whole,
+    each,
+    items,
+    refuse,
+)
+from deadbeat.model.specification import Structure, renamed, usage
+from deadbeat.model.words import nearest, shown
+
+_MS = 1_000_000
+#: A round where nobody says how long: many in a second, and far longer than a switch of context.
+AUTO_ROUND_NS = 10 * _MS
+REPEATS_MAX = 1000
+#: Most ordinary threads, as in runtime/src/rounds.c.
+NORMAL_MAX = 1024
+#: Nobody takes a CPU from a thread of it.
+PRIORITY_MAX = 99
+#: Fewest rounds that a window must hold for its failures to be a rate.
+ROUNDS_MIN = 3
+#: Of the paper: additions of a round, and the time it may take (its Load.c, and below table 1.2).
+PAPER_ADDITIONS, PAPER_LIMIT_NS = 900_000_000, 2_000 * _MS
+#: As many as find a remedy that ends a handful of failures a run (docs/reference/load.md).
+PAPER_REMEDY_REPEATS = 8
+#: Name -> what it asks for where nobody says otherwise.
+PRESETS: dict[str, dict[str, str]] = {
+    "quick": {"normal": "few", "repeats": "3", "name": "load-quick"},
+    "paper": {
+        "additions": str(PAPER_ADDITIONS),
+        "deadline": f"{PAPER_LIMIT_NS}ns",
+        "seconds": "10",
+        "repeats": "3",
+        "remedy_repeats": str(PAPER_REMEDY_REPEATS),
+        "name": "load-paper",
+    },
+}
+
+
+@frozen
+class AutoDuration:
+    """A length of time, or ``auto`` (None: resolved on the machine)."""
+
+    low_ns: int
+    high_ns: int
+
+    def parse(self, value: Any) -> int | None:
+        if value in (None, "auto"):
+            return None
+        return DurationNs(self.low_ns, self.high_ns).parse(value)
+
+
+@frozen
+class MaybeWhole:
+    """A whole number, or None."""
+
+    low: int
+    high: int
+
+    def parse(self, value: Any) -> int | None:
+        return None if value is None else Whole(self.low, self.high).parse(value)
+
+
+@frozen
+class Counts:
+    """Numbers of ordinary threads: ``0,1,2`` or ``0..4``; ``all`` (None): 0 to twice the CPUs;
+    ``few`` (empty): 0, as many as CPUs, twice as many."""
+
+    def parse(self, value: Any) -> tuple[int, ...] | None:
+        if value in (None, "all"):
+            return None
+        if value in ("few", [], ()):
+            return ()
+        listed = items(value, "a list of numbers", "0,1,2 or 0..4, all or few")
+        return tuple(sorted(set(each(listed, Whole(0, NORMAL_MAX).parse))))
+
+
+@frozen
+class Remedies:
+    """Names of remedies; ``all`` and ``none``."""
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        known = list(known_remedies())
+        if value in ("none", "", [], ()):
+            return ()
+        if value in (None, "all"):
+            return tuple(known)
+        listed = items(value, "a list of remedies", "pin,governor")
+        for word in listed:
+            if word not in known:
+                raise refuse(f"{shown(word)} is no remedy", nearest(str(word), known))
+        if len(set(listed)) != len(listed):
+            raise refuse(f"{shown(value)} names a remedy twice", "name each once")
+        return tuple(name for name in known if name in listed)
+
+
+@frozen(kw_only=True)
+class LoadSpec:
+    """A load test, whole; None: resolved on the machine (`resolve`).
+
+    Attributes:
+        name: Of its folder.
+        seed: The order of the runs derives from it.
+        form: ``back-to-back``: a round begins when the one before ends, near 100 % of a CPU;
+            ``periodic``: a round is due every period.
+        normal: Numbers of ordinary threads, 0 to twice the CPUs; empty: a few of them.
+        cpus: CPUs that all threads may use.
+        seconds: Length of a run's window.
+        round: Work of a round, as the time it takes undisturbed; of the periodic form its budget.
+        additions: Work of a round as it is, instead; its time is measured, and reckoned at 1 ns
+            each before.
+        deadline: Response time that a round may take: 1.5 rounds back to back, else the period.
+        period: Of the periodic form: twice the budget.
+        priority, policy: Of the real-time thread.
+        remedies: Names; each alone at the highest number of ordinary threads, and all at every.
+        repeats: Runs of every cell.
+        remedy_repeats: Runs of those at the highest number of ordinary threads, where remedies are
+            told apart: at least as many; twice the repeats, where a remedy is asked for.
+        trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
+    """
+
+    name: Annotated[str, Name()] = "load"
+    seed: Annotated[int, Whole(0, 2**63 - 1)] = 1
+    form: Annotated[str, Choice(FORMS)] = "back-to-back"
+    normal: Annotated[tuple[int, ...] | None, Counts()] = None
+    cpus: Annotated[tuple[int, ...] | None, Cpus()] = None
+    seconds: Annotated[float, Seconds("0.1", "600")] = 2.0
+    round: Annotated[int | None, AutoDuration(_MS // 10, 60_000 * _MS)] = None
+    additions: Annotated[int | None, MaybeWhole(100_000, 10**11)] = None
+    deadline: Annotated[int | None, AutoDuration(_MS // 10, 600_000 * _MS)] = None
+    period: Annotated[int | None, AutoDuration(_MS // 5, 600_000 * _MS)] = None
+    priority: Annotated[int, Whole(1, PRIORITY_MAX)] = 99
+    policy: Annotated[str, Choice(("fifo", "other"))] = "fifo"
+    remedies: Annotated[tuple[str, ...], Remedies()] = attrs.field(
+        factory=lambda: tuple(known_remedies())
+    )
+    repeats: Annotated[int, Whole(1, REPEATS_MAX)] = 5
+    remedy_repeats: Annotated[int | None, MaybeWhole(1, 2 * REPEATS_MAX)] = None
+    trace: Annotated[bool, Flag()] = True
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between values that are each right."""
+        return [*self._period_problems(), *self._length_problems(), *self._repeat_problems()]
+
+    def _repeat_problems(self) -> list[Problem]:
+        if self.remedy_repeats is None or self.remedy_repeats >= self.repeats:
+            return []
+        message = f"{self.remedy_repeats} are fewer than the {self.repeats} of every cell"
+        return [Problem("remedy_repeats", message, "give at least as many, or fewer repeats")]
+
+    @property
+    def round_ns(self) -> int:
+        """What a round takes undisturbed, as far as that is known without a machine."""
+        return self.additions or self.round or AUTO_ROUND_NS
+
+    def _period_problems(self) -> list[Problem]:
+        if self.form == "back-to-back":
+            if self.period is None:
+                return []
+            return [Problem("period", "rounds back to back have none", "--form periodic")]
+        round_ns, period_ns = self.round_ns, self.period
+        if period_ns is not None and period_ns <= round_ns:
+            return [
+                Problem(
+                    "period",
+                    f"{_ms(period_ns)} is no longer than the budget of {_ms(round_ns)}",
+                    "give a longer period or a smaller budget",
+                )
+            ]
+        longest = period_ns or 2 * round_ns
+        if self.deadline is not None and self.deadline > longest:
+            return [
+                Problem(
+                    "deadline",
+                    f"{_ms(self.deadline)} is longer than the period of {_ms(longest)}",
+                    "a release is skipped while the one before runs: at most the period",
+                )
+            ]
+        return []
+
+    def _length_problems(self) -> list[Problem]:
+        round_ns, found = self.round_ns, []
+        if self.deadline is not None and self.deadline <= round_ns:
+            found.append(
+                Problem(
+                    "deadline",
+                    f"{_ms(self.deadline)} is no longer than the round of {_ms(round_ns)}",
+                    "no round could meet it, disturbed or not",
+                )
+            )
+        every = self.period or (2 * round_ns if self.form == "periodic" else round_ns)
+        if self.seconds * 1e9 < ROUNDS_MIN * every:
+            found.append(
+                Problem(
+                    "seconds",
+                    f"{self.seconds:g} s hold fewer than {ROUNDS_MIN} rounds",
+                    "give a longer window or a shorter round",
+                )
+            )
+        return found
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / _MS:g} ms"
+
+
+def _counts(cpus: int, *, few: bool) -> tuple[int, ...]:
+    return tuple(range(0, 2 * cpus + 1, cpus if few else 1))
+
+
+_STRUCTURE = Structure(LoadSpec)
+
+
+def preset(name: str, layer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a preset asks for, with what the person says otherwise.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if name not in PRESETS:
+        known = list(PRESETS)
+        raise UsageError(f"--preset: {shown(name)} is none", f"use {', '.join(known)}")
+    found = {**PRESETS[name], **layer}
+    if "round" in layer:
+        found.pop("additions", None)
+    told_apart = "repeats" not in layer and layer.get("remedies") != "none"
+    if not told_apart and "remedy_repeats" not in layer:
+        found.pop("remedy_repeats", None)
+    return found
+
+
+def specify(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> LoadSpec:
+    """The specification of ``values`` (as typed, or canonical).
+
+    Args:
+        names: Key -> what it is called where the person wrote it.
+
+    Raises:
+        UsageError: Naming every problem.
+    """
+    try:
+        return _STRUCTURE.build(dict(values), LoadSpec)
+    except RefusedError as error:
+        raise usage([renamed(each, names or {}) for each in error.problems]) from None
+
+
+def spec_dict(spec: LoadSpec) -> dict[str, Any]:
+    """The canonical plain form; `read_spec` reads it."""
+    plain = attrs.asdict(spec)
+    for key in ("round", "deadline", "period"):
+        plain[key] = None if plain[key] is None else f"{plain[key]}ns"
+    plain["normal"] = None if spec.normal is None else list(spec.normal)
+    plain["cpus"] = None if spec.cpus is None else list(spec.cpus)
+    plain["remedies"] = list(spec.remedies)
+    return plain
+
+
+def read_spec(plain: Mapping[str, Any]) -> LoadSpec:
+    """The specification of its canonical form. DataError where it is none."""
+    try:
+        return specify(plain)
+    except (UsageError, TypeError) as error:
+        raise DataError(
+            f"the specification of the load test is damaged: {error}",
+            "put a good copy back, or begin anew with --fresh",
+        ) from error
+
+
+def resolve(spec: LoadSpec, allowed: Sequence[int]) -> LoadSpec:
+    """The specification on a machine with these CPUs; nothing in it is None but a period that
+    rounds back to back do not have.
+
+    Raises:
+        UsageError: It names a CPU that is not there, or asks for a priority that nothing could end.
+    """
+    cpus = spec.cpus or tuple(allowed)
+    strange = [cpu for cpu in cpus if cpu not in allowed]
+    if strange:
+        known = ", ".join(map(str, allowed))
+        raise UsageError(f"--cpus: there is no CPU {strange[0]} to use", f"use {known}")
+    if len(allowed) == 1 and spec.policy == "fifo" and spec.priority == PRIORITY_MAX:
+        raise UsageError(
+            f"--priority: with CPU {allowed[0]} alone nobody could end a thread of priority 99",
+            "--priority 98, which its guardian stands above",
+        )
+    round_ns = spec.round_ns
+    period = (spec.period or 2 * round_ns) if spec.form == "periodic" else None
+    return attrs.evolve(
+        spec,
+        cpus=cpus,
+        normal=spec.normal or _counts(len(cpus), few=spec.normal is not None),
+        round=round_ns,
+        period=period,
+        deadline=spec.deadline or period or round_ns * 3 // 2,
+        remedy_repeats=spec.remedy_repeats or spec.repeats * (2 if spec.remedies else 1),
+    )

@@ -1,0 +1,168 @@
+"""cyclictest of rt-tests: the accepted measure of wake-up latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest
+from deadbeat.kinds.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
+from deadbeat.kinds.latency.engine import Measured, Request, unsplit
+from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
+from deadbeat.model.errors import DataError, TargetError
+from deadbeat.settings.realtime import diagnose_realtime
+from deadbeat.targets.base import Completed, Process, Target
+
+PACKAGE = "rt-tests"
+#: Its histogram's range, us. A latency above is counted, but in no bucket: a second is far above
+#: what any schedulable period survives.
+RANGE_US = 1_000_000
+#: Beyond the measuring time: waiting for the machine's lock, start, writing the results, s.
+_MARGIN_S = 30.0
+#: Its threads are looked at so long after its start, s, or at half of a shorter run; so often at
+#: most, each time after twice as long: it may wait for the machine's lock.
+_LOOK_S, _LOOKS = 0.5, 5
+
+
+class CyclictestEngine:
+    """See `deadbeat.kinds.latency.engine.Engine`.
+
+    Args:
+        program: Where the runtime's program is on a target; puts it there.
+    """
+
+    name = "cyclictest"
+    kind = "hardware"
+
+    def __init__(self, *, program: Callable[[Target], str] = put_runtime) -> None:
+        self._put = program
+        self._programs: WeakKeyDictionary[Target, str] = WeakKeyDictionary()
+
+    def unavailable(self, target: Target) -> str:
+        """Whether it is installed."""
+        if target.run(("sh", "-c", "command -v cyclictest")).returncode == 0:
+            return ""
+        return f"it is not installed (Debian: apt-get install {PACKAGE}); the prober needs nothing"
+
+    def version(self, target: Target) -> str:
+        """``cyclictest V 2.40``."""
+        lines = target.run(("cyclictest", "--help")).stdout.splitlines()
+        return lines[0].strip() if lines else "cyclictest"
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        """Runs it once, under the runtime's guard and the machine's lock; it splits no path.
+
+        What its threads really have is read from /proc while it measures: one short look.
+
+        Raises:
+            TargetError: Permission, it died or wrote something else; a machine that is in use.
+        """
+        if target not in self._programs:
+            self._programs[target] = self._put(target)
+        out = f"{target.folder}/cyclictest.json"
+        target.run(("rm", "-f", out))
+        bound = request.seconds * 1.05 + _MARGIN_S
+        argv = guarded(self._programs[target], command(request, out), bound_s=bound, lock=True)
+        with target.start(argv) as process:
+            threads = _look(target, process, request, out)
+            done = process.close(bound + _MARGIN_S)
+        if "change scheduling policy" in done.stderr and done.returncode != 0:
+            if request.policy == "other":
+                text = "cyclictest wants the permission for SCHED_FIFO also for policy other"
+                raise TargetError(text, "--engine prober does without")
+            diagnosis = diagnose_realtime(target.read_text, priority=request.priority)
+            raise TargetError(
+                f"SCHED_FIFO was refused: {diagnosis.cause}",
+                f"{diagnosis.cure}; or measure without it: --policy other marks every result",
+            )
+        failure = failure_of(_without_warnings(done), "cyclictest", package=PACKAGE)
+        if failure is not None:
+            raise failure
+        text = _fetch(target, out)
+        try:
+            result = read_cyclictest(text, name="what cyclictest wrote")
+        except DataError as error:
+            raise TargetError(
+                error.message, "is it cyclictest of rt-tests 2.0 or later?"
+            ) from error
+        cpus = (
+            expecting(cpu, seconds=request.seconds, interval_ns=request.interval_ns)
+            for cpu in result.cpus
+        )
+        return Measured(cpus=as_seen(tuple(cpus), threads))
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """It does not write into the trace when its threads read the clock."""
+        return unsplit(measured, "cyclictest splits no path; the prober does")
+
+
+def command(request: Request, out: str) -> tuple[str, ...]:
+    """Its command line; whole seconds and microseconds (a `LatencySpec` sees to that)."""
+    fifo = request.policy == "fifo"
+    return (
+        "cyclictest",
+        "--quiet",
+        # The text has a line for every bucket; the JSON only those with a count.
+        "--histfile=/dev/null",
+        f"--json={out}",
+        f"--histogram={RANGE_US}",
+        f"--affinity={','.join(map(str, request.cpus))}",
+        f"--threads={len(request.cpus)}",
+        f"--interval={request.interval_ns // 1000}",
+        "--distance=0",
+        # All threads at once, as the prober's: alone, one after the other as they were started.
+        "--aligned=0",
+        f"--duration={round(request.seconds)}",
+        *(("--mlockall", f"--priority={request.priority}") if fifo else ("--policy=other",)),
+        *(("--default-system",) if request.dma_latency == "system" else ()),
+    )
+
+
+def _look(target: Target, process: Process, request: Request, out: str) -> tuple[Thread, ...]:
+    """What its threads have while it measures; looked at again only while they are not what was
+    asked for, as before they have begun. Empty: they could not be seen."""
+    threads: tuple[Thread, ...] = ()
+    wait = min(_LOOK_S, request.seconds / 2)
+    for _ in range(_LOOKS):
+        if _over(process, wait):
+            break
+        try:
+            said = target.read_many((), {"threads": threads_command(out)}).commands["threads"].text
+        except TargetError:
+            break
+        threads = threads_of(said or "") or threads
+        had = {(thread.policy, thread.priority, thread.allowed) for thread in threads}
+        if had == {(request.policy, request.priority, (cpu,)) for cpu in request.cpus}:
+            break
+        wait *= 2
+    return threads
+
+
+def _over(process: Process, wait_s: float) -> bool:
+    """Waits; whether it ended meanwhile."""
+    try:
+        return process.read_line(wait_s) is None
+    except TargetError:
+        return False
+
+
+def _without_warnings(done: Completed) -> Completed:
+    """What it always says is not what it failed of."""
+    said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
+    return attrs.evolve(done, stderr="\n".join(said))
+
+
+def _fetch(target: Target, path: str) -> str:
+    with TemporaryDirectory() as folder:
+        here = Path(folder) / "out"
+        target.get(path, here)
+        return here.read_text(encoding="utf-8", errors="replace")
+
+
+def make() -> CyclictestEngine:
+    """The engine."""
+    return CyclictestEngine()

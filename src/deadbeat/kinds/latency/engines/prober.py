@@ -1,0 +1,335 @@
+"""deadbeat's own engine: the runtime's verb ``probe`` (runtime/src/wakeup.c)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
+from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
+from deadbeat.executors.tracing import Tracer
+from deadbeat.kinds.latency.engine import TRACE_S, Measured, Request
+from deadbeat.kinds.latency.machine import Machine, read_machine
+from deadbeat.kinds.latency.path import EVENTS, Traced, split_path, told_worst
+from deadbeat.model.errors import DataError, DeadbeatError, TargetError
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import CpuLatency, Late, PathSplit, Problem
+from deadbeat.store.files import tool_version
+from deadbeat.targets.base import Process, Target
+
+#: Latest wake-ups that are kept of every CPU.
+WORST = 20
+#: Beyond the guardian's own bound of a minute, so that it has the first word.
+PATIENCE_S = 90.0
+#: Buffer of each CPU for a traced run, and for the trace of one wake-up.
+TRACE_KB, KEPT_KB = 4096, 1024
+_VERSION = 1
+_HINT = "a defect: the runtime wrote it"
+
+
+class ProberEngine:
+    """Measures with the static program that task sets run in; see `Engine`.
+
+    Nothing of it depends on how long it measures: a histogram without a loss per CPU, the latest
+    wake-ups with their times, and the largest latency of up to 4096 stretches.
+
+    Args:
+        toolchain: Compiler; None: as found.
+        lock_wait: Seconds to wait while another measurement has the machine.
+        worst: How many of the latest wake-ups are kept per CPU, at most 1024.
+        one_process: Whether the measuring threads share a process, as cyclictest's do; else every
+            CPU has a process of its own, as the tasks of deadbeat's task sets have.
+    """
+
+    name = "prober"
+    kind = "hardware"
+
+    def __init__(
+        self,
+        *,
+        toolchain: Toolchain | None = None,
+        lock_wait: float = LOCK_WAIT_S,
+        worst: int = WORST,
+        one_process: bool = False,
+    ) -> None:
+        self._toolchain = toolchain
+        self._lock_wait = lock_wait
+        self._worst = worst
+        self._one_process = one_process
+
+    def unavailable(self, target: Target) -> str:
+        """Why it cannot run there: no compiler."""
+        try:
+            self._program()
+        except DeadbeatError as error:
+            return str(error)
+        return ""
+
+    def version(self, target: Target) -> str:
+        """Of deadbeat, and which build of its runtime."""
+        return f"deadbeat {tool_version()} ({self._program().name})"
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        """Measures once; see the protocol."""
+        split: tuple[PathSplit, ...] = ()
+        if request.break_ns:
+            plain, split = self._kept(target, request)
+        else:
+            plain = self._run(target, request)
+        return Measured(
+            cpus=tuple(cpu_latency(cpu, plain["interval_ns"]) for cpu in plain["cpus"]),
+            split=split,
+            problems=tuple(problems_of(plain)),
+        )
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """Splits the path; see the protocol. What `measure` kept of its worst wake-up stays."""
+        try:
+            split = self._split(target, request)
+        except TargetError as error:
+            split = _untraced(request.cpus, str(error))
+        return evolve(measured, split=with_worst(split, measured.split))
+
+    def _split(self, target: Target, request: Request) -> tuple[PathSplit, ...]:
+        """A run of its own with the kernel's events, for no longer than its buffers can hold."""
+        short = evolve(request, seconds=min(request.seconds, TRACE_S))
+        machine = read_machine(target)
+        cpus = machine.timer_cpus(request.cpus)
+        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
+            tracer.start()
+            plain = self._run(target, short, _marks(tracer)) if not tracer.unavailable else {}
+            tracer.stop()
+            text = tracer.text()
+            if tracer.unavailable:
+                return _untraced(request.cpus, tracer.unavailable)
+            return split_path(text, traced_threads(plain), lost=tracer.lost, machine=machine)
+
+    def _kept(
+        self, target: Target, request: Request
+    ) -> tuple[dict[str, Any], tuple[PathSplit, ...]]:
+        """The run that counts, with the kernel's events, and why its worst wake-up was late."""
+        machine = read_machine(target)
+        cpus = machine.timer_cpus(request.cpus)
+        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
+            tracer.start()
+            if tracer.unavailable:
+                why = tracer.unavailable
+                return self._run(target, request), _untraced(request.cpus, why)
+            keeper = _Keeper(tracer, machine)
+            options = _marks(tracer) | {"--break-ns": str(request.break_ns)}
+            plain = self._run(target, request, options, keeper.hear)
+        return plain | {"traced": True}, keeper.told(plain, request)
+
+    def _program(self) -> Path:
+        return link_program(self._toolchain or Toolchain.find(), NO_TASK_SETS)
+
+    def _run(
+        self,
+        target: Target,
+        request: Request,
+        more: Mapping[str, str] | None = None,
+        hear: Callable[[str], None] = lambda line: None,
+    ) -> dict[str, Any]:
+        """What the program wrote; ``hear`` gets what it says meanwhile."""
+        machine = HardwareExecutor(
+            target=target, cpus=request.cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
+        )
+        out = f"{target.folder}/wake-ups"
+        options = self._options(request, out) | dict(more or {})
+        with machine.start_program(self._program(), "probe", options) as process:
+            patience = request.seconds + self._lock_wait + PATIENCE_S
+            _listen(machine, process, patience, hear, priority=request.priority)
+        with TemporaryDirectory() as folder:
+            target.get(out, Path(folder) / "wake-ups")
+            text = (Path(folder) / "wake-ups").read_text()
+        return parsed(text)
+
+    def _options(self, request: Request, out: str) -> dict[str, str]:
+        return {
+            "--policy": request.policy,
+            "--priority": str(request.priority if request.policy == "fifo" else 0),
+            "--seconds-ns": str(round(request.seconds * 1e9)),
+            "--interval-ns": str(request.interval_ns),
+            "--dma-latency": str(int(request.dma_latency == "hold")),
+            "--worst": str(self._worst),
+            "--one-process": str(int(self._one_process)),
+            "--until-eof": "1",
+            "--out": out,
+        }
+
+
+def _listen(
+    machine: HardwareExecutor,
+    process: Process,
+    patience: float,
+    hear: Callable[[str], None],
+    *,
+    priority: int,
+) -> None:
+    """Sleeps until the program is done."""
+    while (line := process.read_line(patience)) is not None:
+        if line.startswith("error "):
+            raise machine.explain(line, priority=priority)
+        if line.startswith("done "):
+            process.close(PATIENCE_S)
+            return
+        hear(line)
+    words = process.stderr().strip().splitlines()
+    raise TargetError(
+        "the measuring program ended in the middle of a run", words[-1] if words else ""
+    )
+
+
+# --- traced runs --------------------------------------------------------------------------------
+
+
+def _marks(tracer: Tracer) -> dict[str, str]:
+    """The program marks every wake-up, and stops the trace when it is done."""
+    return {
+        "--mark-file": f"{tracer.folder}/trace_marker",
+        "--break-file": f"{tracer.folder}/tracing_on",
+    }
+
+
+def _untraced(cpus: Sequence[int], why: str) -> tuple[PathSplit, ...]:
+    return tuple(PathSplit(cpu=cpu, unavailable=why) for cpu in cpus)
+
+
+def traced_threads(plain: Mapping[str, Any]) -> list[Traced]:
+    """The measuring threads of a result."""
+    return [
+        Traced(cpu=cpu["cpu"], thread=cpu["thread"], start_ns=cpu["start_ns"])
+        for cpu in plain["cpus"]
+    ]
+
+
+class _Keeper:
+    """Keeps the trace that the program stopped, and lets the next one begin.
+
+    It is kept unread: to parse it would keep the machine busy that is being measured.
+    """
+
+    def __init__(self, tracer: Tracer, machine: Machine) -> None:
+        self._tracer = tracer
+        self._machine = machine
+        self._last: tuple[int, int, int] | None = None
+        self._text = ""
+
+    def hear(self, line: str) -> None:
+        """``late PLACE DUE_NS LATENCY_NS``."""
+        word, *rest = line.split()
+        if word == "late":
+            place, due_ns, latency_ns = map(int, rest)
+            if self._last is None or latency_ns > self._last[2]:  # two at once come in any order
+                self._tracer.stop()
+                self._last, self._text = (place, due_ns, latency_ns), self._tracer.text()
+            self._tracer.start()
+
+    def told(self, plain: Mapping[str, Any], request: Request) -> tuple[PathSplit, ...]:
+        """The worst wake-up with its cause, on its CPU."""
+        why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
+        if self._last is None:
+            return _untraced(request.cpus, why)
+        place, due_ns, latency_ns = self._last
+        thread = traced_threads(plain)[place]
+        worst = told_worst(self._text, thread, due_ns, latency_ns, self._machine)
+        return tuple(
+            PathSplit(cpu=cpu, worst=worst)
+            if cpu == thread.cpu
+            else PathSplit(cpu=cpu, unavailable="the worst wake-up was on another CPU")
+            for cpu in request.cpus
+        )
+
+
+def with_worst(split: Sequence[PathSplit], kept: Sequence[PathSplit]) -> tuple[PathSplit, ...]:
+    """``split`` with the worst wake-ups that were ``kept`` of the run that counts."""
+    worst = {one.cpu: one.worst for one in kept if one.worst}
+    return tuple(
+        evolve(one, worst=worst[one.cpu], unavailable="") if one.cpu in worst else one
+        for one in split
+    )
+
+
+# --- what the program wrote ---------------------------------------------------------------------
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """JSON values of a result file. DataError where it is none."""
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"the result of the prober is damaged: {error}", _HINT) from error
+    if not isinstance(plain, dict) or plain.get("version") != _VERSION:
+        raise DataError("the result of the prober is of another version", _HINT)
+    return plain
+
+
+def cpu_latency(plain: Mapping[str, Any], interval_ns: int) -> CpuLatency:
+    """What one measuring thread wrote. DataError where a key is missing or wrong."""
+    try:
+        raw, omitted = _histogram(plain["raw"]), _histogram(plain["omitted"])
+        return CpuLatency(
+            cpu=plain["cpu"],
+            expected=plain["expected"],
+            cycles=plain["cycles"],
+            missed=plain["missed"],
+            raw=raw,
+            corrected=raw + omitted,
+            worst=tuple(
+                Late(due_ns=due, latency_ns=latency, missed=missed)
+                for due, latency, missed in plain["worst"]
+            ),
+            block_ns=plain["block_periods"] * interval_ns,
+            block_maxima=tuple(plain["blocks"]),
+            policy=plain["policy"],
+            priority=plain["priority"],
+            placed=plain["placed"],
+            switches=(plain["voluntary"], plain["involuntary"]),
+            clock_cost_ps=plain["clock_cost_ps"],
+            cpu_ns=plain["cpu_ns"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the result of the prober is damaged: {error!r}", _HINT) from error
+
+
+def _histogram(plain: Mapping[str, Any]) -> Histogram:
+    counts: Sequence[Sequence[int]] = plain["counts"]
+    pairs = np.array(counts, np.int64).reshape(-1, 2)
+    return Histogram(
+        buckets=pairs[:, 0],
+        counts=pairs[:, 1],
+        min_ns=plain["min_ns"] if len(pairs) else None,
+        max_ns=plain["max_ns"] if len(pairs) else None,
+        sum_ns=plain["sum_ns"],
+    )
+
+
+def problems_of(plain: Mapping[str, Any]) -> list[Problem]:
+    """What the program itself saw go wrong."""
+    found = []
+    held = str(plain.get("held", ""))
+    if held.startswith("refused"):
+        text = f"/dev/cpu_dma_latency could not be held at 0 ({held.removeprefix('refused: ')})"
+        found.append(Problem(name="idle-not-held", seriousness="warning", text=text))
+    for cpu in plain["cpus"]:
+        if cpu["early"]:
+            text = f"CPU {cpu['cpu']}: {cpu['early']} wake-ups before their time, counted as 0 ns"
+            found.append(Problem(name="clock-behind", seriousness="warning", text=text))
+    if plain.get("traced"):
+        text = "the kernel's events were recorded while it measured, which takes time of its own"
+        found.append(Problem(name="traced", seriousness="warning", text=text))
+    if plain.get("stopped"):
+        text = "it was asked to end before its time"
+        found.append(Problem(name="ended-early", seriousness="warning", text=text))
+    return found
+
+
+def make() -> ProberEngine:
+    """The engine as campaigns use it."""
+    return ProberEngine()

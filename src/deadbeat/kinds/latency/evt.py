@@ -1,0 +1,553 @@
+"""Extreme values of wake-up latency, behind gates: what is fitted, and why it is refused.
+
+From the maxima of equal stretches of every run, over all its CPUs, come independent peaks above a
+threshold (generalised Pareto; clusters as C. A. T. Ferro and J. Segers find them, J. Royal
+Statistical Society B 65, 2003), and maxima of longer blocks (generalised extreme value). Nothing is
+extrapolated unless every gate holds; how each came to be is docs/explanation/extreme-values.md. A
+level is no worst case: it is what is exceeded once in so many hours if nothing changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.kinds.latency.tail import Part, intervals_estimator
+from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
+from deadbeat.stats.binomial import chi_squared_p
+from deadbeat.stats.bootstrap import seed_of
+from deadbeat.stats.evt_fit import Fit, Floats, fit, fit_p
+
+PEAKS, BLOCKS = "peaks over threshold", "block maxima"
+#: Independent peaks, or blocks, without which nothing is fitted; and as many as are used.
+ENOUGH, MOST = 50, 250
+#: Share of stretches above the threshold: what is aimed at, and the most.
+_SHARE, _SHARE_MOST = 0.1, 0.2
+#: Error of each gate: so seldom does it refuse what is in order.
+_ALPHA = 0.01
+#: The same of the two that ask whether the fitted law is the right one: errors there cost more.
+_ALPHA_FIT = 0.05
+_Z = 2.5758293035489004
+#: Heavier tails have no variance worth the name: any level would be a guess.
+SHAPE_MAX = 0.5
+#: Lower extremal indices leave too few independent peaks for the rest to be relied on.
+INDEX_MIN = 0.1
+#: Levels are given for these multiples of the time measured.
+MULTIPLES = (1.0, 10.0, 100.0)
+_DRAWS = 199
+_LARGEST_DRAWS = 499
+#: Stretches of a block, at least.
+_BLOCK_MIN = 10
+_BASE = {PEAKS: "pareto", BLOCKS: "extreme"}
+
+
+@frozen(kw_only=True, eq=False)
+class Series:
+    """Maxima of equal stretches, run after run.
+
+    Attributes:
+        values: Largest latency of each stretch, ns. Stretches of which no engine tells anything
+            are left out: they are neither early nor late.
+        run: Number of the run each is of, ascending.
+        stretch_ns: Length of each.
+        hours: Of all.
+    """
+
+    values: Floats
+    run: Floats
+    stretch_ns: int
+
+    @property
+    def hours(self) -> float:
+        return len(self.values) * self.stretch_ns / 3.6e12
+
+
+@frozen(kw_only=True, eq=False)
+class Sample:
+    """What a family is fitted to.
+
+    Attributes:
+        method: PEAKS or BLOCKS.
+        values: Excesses over ``threshold``, or block maxima; in the order of time.
+        late: Whether each lies in the second half of its run.
+        run: Number of its run.
+        stretches: Of each half of each run, how many stretches there are, in order.
+        drift: Probability of such a trend of all stretches within runs, and of runs so unlike,
+            by chance.
+        threshold: 0 of block maxima.
+        hours: Time that it stands for.
+        top: The largest of all stretches, on the scale of ``values``; blocks leave some out.
+        index: Extremal index at the threshold; None of block maxima.
+        others: The same of other thresholds or block lengths.
+    """
+
+    method: str
+    values: Floats
+    late: Floats
+    run: Floats
+    stretches: Floats
+    drift: tuple[float, float]
+    threshold: float
+    hours: float
+    top: float
+    runs: int
+    index: float | None = None
+    others: tuple[Floats, ...] = field(factory=tuple)
+
+    @property
+    def family(self) -> str:
+        return _BASE[self.method]
+
+
+def extrapolations(parts: Sequence[Part], *, seed: int = 1) -> tuple[Extrapolation, ...]:
+    """Both methods on the runs of a cell; each fitted, or refused with the reason."""
+    series, why = series_of(parts, seed=seed)
+    if series is None:
+        gate = TailGate(name="order", passed=False, text=why)
+        return tuple(
+            Extrapolation(method=method, refused=why, gates=(gate, *_unseen(_GATES)))
+            for method in (PEAKS, BLOCKS)
+        )
+    return tuple(
+        _extrapolate(make(series), series, seed=seed_of(seed, make.__name__))
+        for make in (peaks_of, blocks_of)
+    )
+
+
+def series_of(parts: Sequence[Part], *, seed: int = 1) -> tuple[Series | None, str]:
+    """Stretches of all runs, the larger of all CPUs each; or None, and why."""
+    lengths = {cpu.block_ns for part in parts for cpu in part.cpus}
+    if not parts:
+        return None, "no run counts"
+    if 0 in lengths:
+        return None, "the engine keeps no maxima in the order of time"
+    if len(lengths) > 1:
+        return None, "runs keep their maxima over stretches of different lengths"
+    rows = []
+    for part in parts:
+        count = min(len(cpu.block_maxima) for cpu in part.cpus)
+        row = np.max([cpu.block_maxima[:count] for cpu in part.cpus], axis=0)
+        rows.append(row[row > 0])
+    values = np.concatenate(rows).astype(np.float64)
+    step = max(cpu.raw.resolution_ns for part in parts for cpu in part.cpus)
+    if step > 1:
+        # Values that are cut off to whole steps would look discrete to every test of fit.
+        random = np.random.default_rng(seed_of(seed, "dither"))
+        values += random.uniform(0, step, len(values))
+    runs = np.repeat(np.arange(len(rows), dtype=np.float64), [len(row) for row in rows])
+    return Series(values=values, run=runs, stretch_ns=lengths.pop()), ""
+
+
+# -- samples
+
+
+def peaks_of(series: Series) -> Sample:
+    """Peaks of clusters above the threshold that a tenth of the stretches exceed."""
+    many = len(series.values)
+    wanted = min(max(_SHARE * many, 1.5 * ENOUGH), _SHARE_MOST * many, 2.0 * MOST)
+    threshold = float(np.sort(series.values)[max(many - int(wanted) - 1, 0)]) if many else 0.0
+    places, index = declustered(series, threshold)
+    values = series.values[places] - threshold
+    others = []
+    for share in (0.7, 0.5):
+        if len(values) * share >= ENOUGH / 2:
+            higher = float(np.quantile(values, 1 - share))
+            others.append(values[values > higher] - higher)
+    return Sample(
+        method=PEAKS,
+        values=values,
+        late=_late(series, places),
+        run=series.run[places],
+        stretches=_halves(series),
+        drift=drift(series),
+        threshold=threshold,
+        hours=series.hours,
+        top=float(series.values.max(initial=0.0)) - threshold,
+        runs=_runs(series),
+        index=index,
+        others=tuple(others),
+    )
+
+
+def declustered(series: Series, threshold: float) -> tuple[np.ndarray, float]:
+    """Places of the largest of each cluster above ``threshold``, and the extremal index.
+
+    The number of clusters follows from the index: the longest gaps separate them.
+    """
+    places = np.flatnonzero(series.values > threshold)
+    if len(places) < 2:
+        return places, 1.0
+    same = series.run[places][1:] == series.run[places][:-1]
+    gaps = np.diff(places).astype(np.float64)
+    index = intervals_estimator(gaps[same]) if same.any() else 1.0
+    within = np.sort(gaps[same])[::-1]
+    cuts = int(index * len(within))
+    while 0 < cuts < len(within) and within[cuts - 1] == within[cuts]:
+        cuts -= 1  # of equal gaps all separate, or none
+    ends = ~same | (gaps >= (within[cuts - 1] if cuts else math.inf))
+    cluster = np.concatenate([[0], np.cumsum(ends)])
+    heights = series.values[places]
+    order = np.lexsort((-heights, cluster))
+    first = np.concatenate([[True], np.diff(cluster[order]) > 0])
+    return np.sort(places[order[first]]), index
+
+
+def blocks_of(series: Series) -> Sample:
+    """Maxima of as many blocks of stretches as give twice ENOUGH, of whole runs.
+
+    A block has ten stretches at least: the largest of a few values is no extreme value.
+    """
+    lengths = np.bincount(series.run.astype(np.int64)) if len(series.run) else np.zeros(1, int)
+    size = max(_BLOCK_MIN, int(lengths.sum()) // (2 * ENOUGH))
+    values, places = _maxima(series, size)
+    double, _ = _maxima(series, 2 * size)
+    return Sample(
+        method=BLOCKS,
+        values=values,
+        late=_late(series, places),
+        run=series.run[places],
+        stretches=_halves(series),
+        drift=drift(series),
+        threshold=0.0,
+        hours=len(values) * size * series.stretch_ns / 3.6e12,
+        top=float(series.values.max(initial=0.0)),
+        runs=_runs(series),
+        others=(double,) if len(double) >= ENOUGH / 2 else (),
+    )
+
+
+def _maxima(series: Series, size: int) -> tuple[Floats, np.ndarray]:
+    """Of every whole block of ``size`` stretches of each run, and where each begins."""
+    values, places = [], []
+    for number in range(_runs(series)):
+        mine = np.flatnonzero(series.run == number)
+        whole = len(mine) // size * size
+        if whole:
+            values.append(series.values[mine[:whole]].reshape(-1, size).max(axis=1))
+            places.append(mine[:whole:size])
+    if not values:
+        return np.zeros(0), np.zeros(0, np.int64)
+    return np.concatenate(values), np.concatenate(places)
+
+
+def _runs(series: Series) -> int:
+    return int(series.run.max()) + 1 if len(series.run) else 0
+
+
+def _late(series: Series, places: np.ndarray) -> Floats:
+    """1 where a place lies in the second half of its run; of a single run, of all."""
+    starts = np.searchsorted(series.run, series.run[places], side="left")
+    ends = np.searchsorted(series.run, series.run[places], side="right")
+    return np.asarray(2 * (places - starts) >= ends - starts, dtype=np.float64)
+
+
+def _halves(series: Series) -> Floats:
+    """Stretches of the first and the second half of each run."""
+    late = _late(series, np.arange(len(series.values))) > 0
+    numbers = np.bincount((2 * series.run + late).astype(np.int64), minlength=2 * _runs(series))
+    return numbers.astype(np.float64)
+
+
+def drift(series: Series) -> tuple[float, float]:
+    """Probability of such a trend within runs, and of runs that differ so much, by chance.
+
+    All stretches speak, not the few that are extreme. The trend: ranks within each run against
+    time, summed over runs (H. E. Daniels, J. Royal Statistical Society B 12, 1950, of a single
+    one). Runs: variance of mean ranks (W. H. Kruskal and W. A. Wallis, JASA 47, 1952). Neighbours
+    that resemble each other tell as much as (1 - r) / (1 + r) independent ones (M. S. Bartlett,
+    J. Royal Statistical Society 98, 1935).
+    """
+    mine = [series.values[series.run == number] for number in range(_runs(series))]
+    mine = [values for values in mine if len(values) >= _BLOCK_MIN]
+    if not mine:
+        return 1.0, 1.0
+    within = [_ranks(values) for values in mine]
+    products = sum(float((each[:-1] * each[1:]).sum()) for each in within)
+    squares = sum(float((each**2).sum()) for each in within)
+    lag = min(max(products / squares, 0.0), 0.99) if squares else 0.0
+    inflation = (1 + lag) / (1 - lag)
+    slope = variance = 0.0
+    for each in within:
+        time = np.arange(len(each)) - (len(each) - 1) / 2
+        slope += float((each * time).sum())
+        variance += float((each**2).sum()) * float((time**2).sum()) / (len(each) - 1)
+    trend = math.erfc(abs(slope) / math.sqrt(2 * variance * inflation)) if variance else 1.0
+    whole = _ranks(np.concatenate(mine))
+    ends = np.cumsum([len(values) for values in mine])
+    between = sum(float(part.sum()) ** 2 / len(part) for part in np.split(whole, ends[:-1]))
+    spread = float((whole**2).mean()) * inflation
+    return trend, chi_squared_p(between / spread, len(mine) - 1) if spread else 1.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """About 0; equal values share theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(middles[place] - (len(values) + 1) / 2, dtype=np.float64)
+
+
+# -- gates: each a function of the sample that says whether it holds, and with which figures
+
+_Gate = Callable[[Sample, int], tuple[bool, str]]
+
+
+def _enough(sample: Sample, seed: int) -> tuple[bool, str]:
+    what = "independent peaks" if sample.method == PEAKS else "blocks"
+    return len(sample.values) >= ENOUGH, f"{len(sample.values)} {what}, {ENOUGH} are needed"
+
+
+def _stationary(sample: Sample, seed: int) -> tuple[bool, str]:
+    """Numbers and sizes alike in all halves of all runs; no trend, and runs alike."""
+    random = np.random.default_rng(seed_of(seed, "stationary"))
+    p_count = 1.0
+    if sample.method == PEAKS:
+        segment = (2 * sample.run + sample.late).astype(np.int64)
+        counts = np.bincount(segment, minlength=len(sample.stretches))
+        p_count = even_p(counts, random, weights=sample.stretches)
+    p_size = _sizes_p(sample)
+    trend, runs = sample.drift
+    text = (
+        f"halves of runs: sizes p = {p_size:.2g}; trend within runs p = {trend:.2g}, runs alike"
+        f" p = {runs:.2g}"
+    )
+    if sample.method == PEAKS:
+        text = f"numbers of peaks p = {p_count:.2g}, {text}"
+    return min(p_count, p_size, trend, runs) >= _ALPHA, text
+
+
+def even_p(
+    counts: np.ndarray,
+    random: np.random.Generator,
+    *,
+    weights: Floats | None = None,
+    draws: int = 999,
+) -> float:
+    """Probability of counts at least so uneven by chance (chi-squared, by simulation).
+
+    Args:
+        weights: What the counts should be in proportion to; None: all are equal.
+    """
+    shares = np.ones(len(counts)) if weights is None else np.asarray(weights, np.float64)
+    shares, counts = shares[shares > 0], counts[shares > 0]
+    total = int(counts.sum())
+    if len(counts) < 2 or not total:
+        return 1.0
+    shares = shares / shares.sum()
+    expected = total * shares
+    drawn = random.multinomial(total, shares, size=draws)
+    seen = float(((counts - expected) ** 2 / expected).sum()) * (1 - 1e-12)
+    others = ((drawn - expected) ** 2 / expected).sum(axis=1)
+    return float((np.count_nonzero(others >= seen) + 1) / (draws + 1))
+
+
+def _sizes_p(sample: Sample) -> float:
+    """Smallest p of first against second halves, and of the first half of runs against the rest.
+
+    Rank sums (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18, 1947), doubled
+    for the two questions.
+    """
+    groups = [sample.late > 0]
+    if sample.runs > 1:
+        groups.append(sample.run >= sample.runs / 2)
+    return min(1.0, len(groups) * min(rank_sum_p(sample.values, group) for group in groups))
+
+
+def rank_sum_p(values: Floats, group: np.ndarray) -> float:
+    """Two-sided, normal approximation; 1 where a group is empty."""
+    one, two = int(group.sum()), int((~group).sum())
+    if not one or not two:
+        return 1.0
+    ranks = np.argsort(np.argsort(values)) + 1.0
+    middle = one * (one + two + 1) / 2
+    error = math.sqrt(one * two * (one + two + 1) / 12)
+    return math.erfc(abs(float(ranks[group].sum()) - middle) / error / math.sqrt(2))
+
+
+def _independent(sample: Sample, seed: int) -> tuple[bool, str]:
+    """Neighbours do not resemble each other, and clusters are not huge."""
+    ranks = np.argsort(np.argsort(sample.values)).astype(np.float64)
+    left, right = ranks[:-1] - ranks.mean(), ranks[1:] - ranks.mean()
+    spread = float(((ranks - ranks.mean()) ** 2).sum())
+    lag = float((left * right).sum()) / spread if spread else 1.0
+    fine = abs(lag) * math.sqrt(len(ranks)) < _Z
+    text = f"correlation of neighbours {lag:+.2f}"
+    if sample.index is None:
+        return fine, text
+    return fine and sample.index >= INDEX_MIN, f"extremal index {sample.index:.2f}, {text}"
+
+
+def _threshold(sample: Sample, seed: int) -> tuple[bool, str]:
+    """The shape is the same at a higher threshold, or of longer blocks, as far as chance allows.
+
+    A part of a sample differs from the whole by the difference of their variances, which are
+    (1 + xi)**2 / n (R. L. Smith, Biometrika 72, 1985).
+    """
+    name = "thresholds" if sample.method == PEAKS else "block lengths"
+    shapes = [_shape(sample.family, values) for values in (sample.values, *sample.others)]
+    if len(shapes) < 2:
+        return False, f"too few values for other {name}"
+    counts = [len(sample.values), *map(len, sample.others)]
+    text = f"shape {', '.join(f'{shape:+.2f}' for shape in shapes)} at other {name}"
+    for shape, count in zip(shapes[1:], counts[1:], strict=True):
+        spread = max(1 + shapes[0], 0.5) * math.sqrt(max(1 / count - 1 / counts[0], 1e-9))
+        if abs(shape - shapes[0]) > _Z * spread:
+            return False, text
+    return True, text
+
+
+def _shape(family: str, values: Floats) -> float:
+    return fit(family, values).one()[0]
+
+
+def _fits(sample: Sample, seed: int) -> tuple[bool, str]:
+    random = np.random.default_rng(seed_of(seed, "fit"))
+    p = fit_p(sample.family, sample.values, random=random, draws=_DRAWS)
+    return p >= _ALPHA_FIT, f"Anderson-Darling p = {p:.2g}, at least {_ALPHA_FIT:g} is needed"
+
+
+def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
+    shape = _shape(sample.family, sample.values)
+    error = max(1 + shape, 0.5) / math.sqrt(len(sample.values))
+    high = shape + 1.6448536269514722 * error
+    return shape <= SHAPE_MAX and high < 1, (
+        f"shape {shape:+.2f} +- {error:.2f}, at most {SHAPE_MAX:g}"
+    )
+
+
+def _largest(sample: Sample, seed: int) -> tuple[bool, str]:
+    """The largest value is no stranger to the fit of all others.
+
+    Its probability under that fit, against the same of samples drawn from it: each loses its
+    largest value and is fitted anew.
+    """
+    random = np.random.default_rng(seed_of(seed, "largest"))
+    many = len(sample.values)
+
+    def surprise(rows: Floats) -> Floats:
+        ordered = np.sort(np.atleast_2d(rows), axis=1)
+        return fit(sample.family, ordered[:, :-1]).survival(ordered[:, -1:])[:, 0]
+
+    rest = np.sort(sample.values)[:-1]
+    seen = float(surprise(np.append(rest, sample.top))[0])
+    others = fit(sample.family, rest).draw(random, _LARGEST_DRAWS, many)
+    p = float((np.count_nonzero(surprise(others) <= seen) + 1) / (_LARGEST_DRAWS + 1))
+    top = (sample.threshold + sample.top) / 1000
+    return p >= _ALPHA_FIT, (
+        f"the largest seen, {top:.1f} us, beside the fit of all others: p = {p:.2g}, at least"
+        f" {_ALPHA_FIT:g} is needed"
+    )
+
+
+def _hold_out(sample: Sample, seed: int) -> tuple[bool, str]:
+    """Each half predicts the largest of the other, within what chance allows."""
+    first = sample.run < sample.runs / 2 if sample.runs > 1 else sample.late < 1
+    halves = sample.values[first], sample.values[~first]
+    if len(halves[0]) < ENOUGH / 2 or min(map(len, halves)) < 5:
+        return False, f"{len(halves[0])} and {len(halves[1])} values are too few for two halves"
+    below = [
+        _below(sample.family, known, kept, seed_of(seed, "hold-out", number))
+        for number, (known, kept) in enumerate((halves, halves[::-1]))
+        if len(known) >= ENOUGH / 2
+    ]
+    names = ("the largest of the second half", "that of the first")
+    told = ", ".join(
+        f"{name}, {(sample.threshold + kept.max()) / 1000:.1f} us, was predicted to stay below"
+        f" with {100 * share:.1f} %"
+        for name, kept, share in zip(names, halves[::-1], below, strict=False)
+    )
+    error = _ALPHA / 2 / len(below)
+    return all(error <= share <= 1 - error for share in below), told
+
+
+def _below(family: str, known: Floats, kept: Floats, seed: int) -> float:
+    """Probability, by the fit of ``known``, that as many as ``kept`` stay below its largest."""
+    random = np.random.default_rng(seed)
+    fitted = fit(family, known)
+    # The uncertainty of the fit is part of the prediction.
+    again = fit(family, fitted.draw(random, _DRAWS, len(known)))
+    above = again.survival(np.array([float(kept.max())]))[:, 0]
+    return float(np.mean((1 - np.clip(above, 0, 1)) ** len(kept)))
+
+
+_GATES: dict[str, _Gate] = {
+    "enough": _enough,
+    "stationary": _stationary,
+    "independent": _independent,
+    "threshold": _threshold,
+    "fit": _fits,
+    "shape": _bounded_shape,
+    "largest": _largest,
+    "hold-out": _hold_out,
+}
+
+
+def _unseen(names: Sequence[str] | dict[str, _Gate]) -> Iterator[TailGate]:
+    return (TailGate(name=name, passed=None, text="not looked at") for name in names)
+
+
+def _extrapolate(sample: Sample, series: Series, *, seed: int) -> Extrapolation:
+    gates = [
+        TailGate(
+            name="order",
+            passed=True,
+            text=f"{len(series.values):,} stretches of {series.stretch_ns / 1e6:g} ms",
+        )
+    ]
+    names = list(_GATES)
+    for place, name in enumerate(names):
+        passed, text = _GATES[name](sample, seed)
+        gates.append(TailGate(name=name, passed=passed, text=text))
+        if not passed:
+            return Extrapolation(
+                method=sample.method,
+                refused=f"{name}: {text}",
+                gates=(*gates, *_unseen(names[place + 1 :])),
+                peaks=len(sample.values),
+                hours=sample.hours,
+            )
+    found = fit(sample.family, sample.values)
+    shape, scale, location = found.one()
+    return Extrapolation(
+        method=sample.method,
+        refused="",
+        gates=tuple(gates),
+        shape=shape,
+        scale_ns=scale,
+        location_ns=location + sample.threshold,
+        peaks=len(sample.values),
+        hours=sample.hours,
+        levels=tuple(levels_of(sample, found, seed=seed)),
+    )
+
+
+# -- levels
+
+
+def levels_of(sample: Sample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
+    """What is exceeded once in multiples of the time measured, with 95 % intervals.
+
+    By parametric bootstrap, the number of peaks drawn too (Poisson). No upper end is below what was
+    seen.
+    """
+    random = np.random.default_rng(seed_of(seed, "levels"))
+    many, top = len(sample.values), sample.top
+    drawn = fit(sample.family, found.draw(random, _DRAWS, many))
+    rate = np.maximum(random.poisson(many, _DRAWS), 1) if sample.method == PEAKS else many
+    for multiple in MULTIPLES:
+        value = found.exceeded_with(_once(many, multiple))[0]
+        low, high = np.quantile(drawn.exceeded_with(_once(rate, multiple)), [0.025, 0.975])
+        yield ReturnLevel(
+            hours=sample.hours * multiple,
+            value_ns=float(value) + sample.threshold,
+            low_ns=float(min(low, value)) + sample.threshold,
+            # What was taken off and put on again may have been rounded down.
+            high_ns=math.nextafter(float(max(high, value, top)) + sample.threshold, math.inf),
+        )
+
+
+def _once(many: int | Floats, multiple: float) -> Floats:
+    """Probability of one of ``many`` values that happens once in ``multiple`` as many."""
+    return np.asarray(1 / (np.asarray(many, np.float64) * multiple), dtype=np.float64)

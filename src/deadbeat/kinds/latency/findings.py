@@ -1,0 +1,373 @@
+"""What makes a latency matrix doubtful; each identifier has its paragraph in model/doubts*.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from deadbeat.kinds.latency.periodic import beat_ms
+from deadbeat.kinds.latency.tail import Part, duration
+from deadbeat.model.latency import QUANTILES_PPM, LatencyRun, Problem
+from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
+from deadbeat.model.results import Finding
+from deadbeat.stats.binomial import quantile_ranks
+
+#: Matrices whose cells were measured for less are told so.
+_HOURS_MIN = 1.0
+#: A wake-up that counts for less than half an independent one is worth a word.
+_DEPENDENT = 2.0
+#: Missed periods that are more than a remark, as a share of those expected.
+_MISSED = 1e-4
+#: The same of wake-ups that are not accounted for: threads of cyclictest begin some periods late.
+_UNKNOWN = 0.01
+#: Recorded steps of a median below which the steps show.
+_STEPS = 20
+_SEVERITIES = ("serious", "warning", "info")
+
+
+def findings_of(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Finding]:
+    """All of them, the most serious first."""
+    found = [
+        *_of_validity(summary),
+        *_of_settings(summary),
+        *_of_engines(summary),
+        *_of_amount(summary),
+        *_of_shape(summary),
+        *_of_beats(runs),
+    ]
+    return sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))
+
+
+def _places(cells: Sequence[CellSummary]) -> str:
+    """``idle prober, cpu-050 prober and 3 more``."""
+    names = [cell.text for cell in cells]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _us(value: float | None) -> str:
+    return "not known" if value is None else f"{value / 1000:.1f} us"
+
+
+# -- runs that do not count, and warnings of those that do
+
+
+def _of_validity(summary: LatencySummary) -> Iterator[Finding]:
+    empty = [cell for cell in summary.cells if not cell.whole.runs]
+    if empty:
+        yield Finding(
+            id="latency-no-valid-run",
+            severity="serious",
+            message=f"no run counts in {len(empty)} of {len(summary.cells)} cells"
+            f" ({_places(empty)}): {_reasons(empty)}",
+            cure="put right what is named, and repeat the command with --retry-invalid: these runs"
+            " are measured again",
+        )
+    some = [cell for cell in summary.cells if cell.invalid and cell.whole.runs]
+    if some:
+        yield Finding(
+            id="latency-invalid-runs",
+            severity="warning",
+            message=f"{sum(len(cell.invalid) for cell in some)} of {summary.runs} runs do not count"
+            f" ({_places(some)}): {_reasons(some)}",
+            cure="what is named of each run tells what to put right; --retry-invalid measures these"
+            " runs again",
+        )
+    warnings = Counter[str]()
+    for cell in summary.cells:
+        warnings.update(cell.warnings)
+    if warnings:
+        told = ", ".join(f"{name} ({count})" for name, count in warnings.most_common())
+        yield Finding(
+            id="latency-run-warnings",
+            severity="warning",
+            message=f"runs that count have remarks: {told}",
+            cure="each has its figures on the page; what came with them is in the intervals",
+        )
+
+
+def _reasons(cells: Sequence[CellSummary]) -> str:
+    """``throttled (3), load-not-reached (1)``."""
+    return _names(
+        problem
+        for cell in cells
+        for run in cell.invalid
+        for problem in run.problems
+        if problem.seriousness == "invalid"
+    )
+
+
+def _names(problems: Iterable[Problem]) -> str:
+    names = Counter(problem.name for problem in problems)
+    return ", ".join(f"{name} ({count})" for name, count in names.most_common())
+
+
+def _of_settings(summary: LatencySummary) -> Iterator[Finding]:
+    mixed = [
+        name
+        for name in ("interval_ns", "priority", "policy", "kinds")
+        if isinstance(summary.meta.get(name), list) and len(summary.meta[name]) > 1
+    ]
+    if mixed:
+        words = ", ".join(name.removesuffix("_ns") for name in mixed)
+        yield Finding(
+            id="latency-settings-mixed",
+            severity="serious",
+            message=f"runs of the matrix were measured in different ways: {words}",
+            cure="measure every cell alike: latency depends on each of these",
+        )
+    if "simulated" in summary.labels:
+        yield Finding(
+            id="simulated",
+            severity="warning",
+            message="the latencies are made up: they say nothing about any machine",
+        )
+
+
+# -- what an engine cannot tell
+
+
+def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
+    cells = [cell for cell in summary.cells if cell.whole.runs]
+    missed = [cell for cell in cells if cell.whole.missed]
+    if missed:
+        worst = max(missed, key=lambda cell: cell.whole.missed / max(cell.whole.expected, 1))
+        row = worst.whole
+        share = row.missed / max(row.expected, 1)
+        blind = row.corrected is None
+        told = "the engine does not tell how late these were" if blind else _both(row)
+        yield Finding(
+            id="latency-missed",
+            severity="warning" if share >= _MISSED or blind else "info",
+            message=f"periods passed without a wake-up of their own in {len(missed)} of"
+            f" {len(cells)} cells; most in {worst.text}, {row.missed:,} of {row.expected:,}:"
+            f" {told}",
+            cure="read the corrected figures" + ("; the prober has them" if blind else ""),
+        )
+    unknown = [cell for cell in cells if cell.whole.unaccounted]
+    if unknown:
+        worst = max(unknown, key=lambda cell: cell.whole.unaccounted / cell.whole.expected)
+        row = worst.whole
+        yield Finding(
+            id="latency-unaccounted",
+            severity="info" if row.unaccounted < _UNKNOWN * row.expected else "warning",
+            message=f"expected wake-ups are not accounted for in {len(unknown)} of {len(cells)}"
+            f" cells; most in {worst.text}, {row.unaccounted:,} of {row.expected:,}: whether its"
+            " threads began late, or these were missed, the engine does not tell",
+            cure="never compare its missed periods with those of an engine that tells; the prober"
+            " accounts for each",
+        )
+    overflowed = [cell for cell in cells if cell.whole.raw.histogram.overflow]
+    if overflowed:
+        yield Finding(
+            id="latency-overflow",
+            severity="serious",
+            message=f"latencies beyond the engine's histogram in {_places(overflowed)}: their"
+            " number and the largest are known, no more",
+            cure="measure with the prober, which has no upper limit",
+        )
+    coarse = [cell for cell in cells if _is_coarse(cell.whole)]
+    if coarse:
+        step = coarse[0].whole.raw.histogram.resolution_ns
+        yield Finding(
+            id="latency-resolution",
+            severity="info",
+            message=f"{_places(coarse)}: latencies are cut off to whole {step / 1000:g} us, no"
+            " small part of them",
+            cure="percentiles are up to one step too low; the prober records nanoseconds",
+        )
+    yield from _of_agreement(cells)
+
+
+def _both(row: LatencyRow) -> str:
+    """The deepest percentile that both rest on more than a few values, raw and corrected."""
+    raw, corrected = row.raw, row.honest
+    name = min(raw.deepest(), corrected.deepest(), key=list(QUANTILES_PPM).index)
+    if name == "p50":
+        return "too few wake-ups to say what that does to a percentile"
+    values = (_us(each[name].value_ns) for each in (raw, corrected))
+    return "{} is {} without them, {} with them".format(name, *values)
+
+
+def _is_coarse(row: LatencyRow) -> bool:
+    histogram, median = row.raw.histogram, row.raw["p50"].value_ns
+    return bool(
+        histogram.resolution_ns > 1
+        and median is not None
+        and median < _STEPS * histogram.resolution_ns
+    )
+
+
+def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
+    """Engines that measured the same load."""
+    apart = [
+        (one, two)
+        for number, one in enumerate(cells)
+        for two in cells[number + 1 :]
+        if one.load == two.load and _apart(one, two)
+    ]
+    if apart:
+        one, two = apart[0]
+        yield Finding(
+            id="latency-engines-differ",
+            severity="warning",
+            message=f"engines disagree beyond their intervals in {len(apart)}"
+            f" load{'s' if len(apart) > 1 else ''}: median {_us(one.whole.raw['p50'].value_ns)} by"
+            f" {one.engine}, {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at"
+            f" {one.load.text}",
+            cure="never mix the two in one comparison; see what each does around its wake-up",
+        )
+
+
+def _apart(one: CellSummary, two: CellSummary) -> bool:
+    """Beyond what the coarser engine cuts off."""
+    step = max(cell.whole.raw.histogram.resolution_ns for cell in (one, two)) - 1
+    return _disjoint(one.whole.raw["p50"], two.whole.raw["p50"], slack_ns=step)
+
+
+def _disjoint(one: Quantity, two: Quantity, *, slack_ns: int = 0) -> bool:
+    """Whether two intervals do not meet; False where one is open."""
+    ends = (one.low_ns, one.high_ns, two.low_ns, two.high_ns)
+    if None in ends:
+        return False
+    low1, high1, low2, high2 = (float(end or 0.0) for end in ends)
+    return low1 > high2 + slack_ns or low2 > high1 + slack_ns
+
+
+# -- whether it was enough
+
+
+def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
+    cells = [cell for cell in summary.cells if cell.whole.runs]
+    single = [cell for cell in cells if len(cell.whole.runs) < 3]
+    if single:
+        yield Finding(
+            id="latency-few-runs",
+            severity="warning",
+            message=f"fewer than three runs count in {len(single)} of {len(cells)} cells"
+            f" ({_places(single)}): how far runs differ is hardly known",
+            cure="more --repeats: shorter runs, more often",
+        )
+    short = [cell for cell in cells if cell.whole.hours < _HOURS_MIN]
+    if short:
+        least = min(cell.whole.hours for cell in short)
+        yield Finding(
+            id="latency-short",
+            severity="info",
+            message=f"a cell was measured for {duration(least)}: its maximum is the largest of that"
+            " time, not the worst case",
+            cure="the tail statements say what is shown, and how much longer shows ten times more",
+        )
+    thin = [cell for cell in cells if _is_thin(cell.whole)]
+    if thin:
+        yield Finding(
+            id="latency-thin-quantile",
+            severity="info",
+            message=f"too few wake-ups to bound p99.99 from above in {len(thin)} of {len(cells)}"
+            f" cells ({_places(thin)}): 36,887 at least",
+            cure="a longer --duration",
+        )
+    apart = [cell for cell in cells if len(cell.whole.runs) > 1 and _open(cell.whole)]
+    if apart:
+        yield Finding(
+            id="latency-runs-differ",
+            severity="info",
+            message=f"p99 and beyond cannot be bounded from above in {len(apart)} of {len(cells)}"
+            f" cells ({_places(apart)}): runs differ, and few of them have nearly all"
+            " late wake-ups",
+            cure="more --repeats: how late the late runs are is told by their number",
+        )
+    dependent = [cell for cell in cells if _dependence(cell.whole) > _DEPENDENT]
+    if dependent:
+        worst = max(dependent, key=lambda cell: _dependence(cell.whole))
+        yield Finding(
+            id="latency-dependent",
+            severity="info",
+            message=f"late wake-ups are not independent in {len(dependent)} of {len(cells)} cells;"
+            f" most in {worst.text}: {worst.whole.tail[0].dependence}",
+            cure="the tail statements count correspondingly fewer wake-ups",
+        )
+
+
+def _is_thin(row: LatencyRow) -> bool:
+    return quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99.99"] / 1e6)[1] is None
+
+
+def _open(row: LatencyRow) -> bool:
+    """Whether wake-ups could bound p99 from above, and the runs do not."""
+    enough = quantile_ranks(row.honest.histogram.total, QUANTILES_PPM["p99"] / 1e6)[1] is not None
+    return enough and row.honest["p99"].high_ns is None
+
+
+def _dependence(row: LatencyRow) -> float:
+    tail = row.tail[0] if row.tail else None
+    return tail.wake_ups / tail.effective if tail and tail.effective else 1.0
+
+
+# -- what does not look as it should
+
+
+def _of_shape(summary: LatencySummary) -> Iterator[Finding]:
+    cells = [cell for cell in summary.cells if cell.whole.runs]
+    idle = {cell.engine: cell for cell in cells if cell.load.percent == 0}
+    better = [
+        cell
+        for cell in cells
+        if cell.engine in idle
+        and cell.load.percent
+        and _below(cell.whole, idle[cell.engine].whole, "p99")
+    ]
+    if better:
+        first = better[0]
+        before, after = (each.whole.honest["p99"].value_ns for each in (idle[first.engine], first))
+        yield Finding(
+            id="latency-idle-worse",
+            severity="warning",
+            message=f"the idle machine is later than the loaded one in {len(better)} cells: p99"
+            f" {_us(before)} idle, {_us(after)} at {first.text}",
+            cure="idle states, the frequency or a shared host: deadbeat doctor; measure both, and"
+            " never take idle for the best case",
+        )
+    uneven = [cell for cell in cells if _uneven(cell)]
+    if uneven:
+        cell = uneven[0]
+        rows = sorted(cell.cpus, key=lambda row: row.honest["p99.9"].value_ns or 0.0)
+        yield Finding(
+            id="latency-cpus-differ",
+            severity="info",
+            message=f"CPUs differ beyond their intervals in {len(uneven)} of {len(cells)} cells:"
+            f" p99.9 {_us(rows[0].honest['p99.9'].value_ns)} on CPU {rows[0].cpu},"
+            f" {_us(rows[-1].honest['p99.9'].value_ns)} on CPU {rows[-1].cpu} at {cell.text}",
+            cure="see what runs there: interrupts, kernel threads; place the task on another",
+        )
+
+
+def _below(one: LatencyRow, two: LatencyRow, name: str) -> bool:
+    high, low = one.honest[name].high_ns, two.honest[name].low_ns
+    return high is not None and low is not None and high < low
+
+
+def _uneven(cell: CellSummary) -> bool:
+    tails = [row.honest["p99.9"] for row in cell.cpus]
+    pairs = [(one, two) for number, one in enumerate(tails) for two in tails[number + 1 :]]
+    return any(_disjoint(one, two) for one, two in pairs)
+
+
+def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
+    cells: dict[str, list[Part]] = {}
+    for run in runs:
+        if run.valid and run.cpus:
+            name = f"{run.key.load.text} {run.key.engine}"
+            cells.setdefault(name, []).append(Part(run=run, cpus=run.cpus))
+    beats = {name: beat_ms(parts) for name, parts in cells.items()}
+    found = {name: beat for name, beat in beats.items() if beat is not None}
+    if found:
+        name, beat = next(iter(found.items()))
+        yield Finding(
+            id="latency-beat",
+            severity="warning",
+            message=f"late wake-ups keep a beat in {len(found)} of {len(cells)} cells: every"
+            f" {beat} ms at {name}",
+            cure="100 ms: the quota of a virtual CPU or a container; 1000 ms: bandwidth of"
+            " real-time tasks, watchdogs, statistics of the kernel",
+        )

@@ -1,0 +1,343 @@
+"""Runs of a latency matrix -> its summary. Pure.
+
+docs/reference/latency-summary.md has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import asdict, evolve
+
+from deadbeat.experiment.beside import beside_latency
+from deadbeat.kinds.latency.evt import extrapolations
+from deadbeat.kinds.latency.figures import distribution, pool
+from deadbeat.kinds.latency.findings import findings_of
+from deadbeat.kinds.latency.tail import Part, tail_statements
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import (
+    BLOCKS_MAX,
+    PATH_PARTS,
+    PROFILES,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    PathSplit,
+)
+from deadbeat.model.latency_summary import (
+    LATENCY_COLUMNS,
+    QUANTITIES,
+    CellSummary,
+    Distribution,
+    InvalidRun,
+    LatencyRow,
+    LatencySummary,
+    WorstWakeUp,
+)
+from deadbeat.stats.bootstrap import seed_of
+
+#: Wake-ups that are named one by one, for each row.
+WORST = 20
+#: Runs at least so long keep so many stretches at most.
+_LONG_S, _LONG_STRETCHES = 60.0, 512
+
+
+def summarise_latency(
+    runs: Iterable[LatencyRun],
+    *,
+    name: str = "",
+    deadlines_ns: Sequence[int] = (),
+    seed: int = 1,
+) -> LatencySummary:
+    """All runs of a matrix, those that do not count included, as one summary.
+
+    Args:
+        name: Of the matrix.
+        deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
+        seed: Of the resampling of runs.
+    """
+    ordered = sorted(map(_compact, runs), key=lambda run: run.key)
+    places: dict[tuple[LoadPoint, str], list[LatencyRun]] = {}
+    for run in ordered:
+        places.setdefault((run.key.load, run.key.engine), []).append(run)
+    cells = tuple(
+        _cell(places[place], deadlines_ns, seed=seed)
+        for place in sorted(places, key=lambda place: (_load_order(place[0]), place[1]))
+    )
+    summary = LatencySummary(
+        name=name,
+        cells=cells,
+        labels=_labels(ordered),
+        deadlines_ns=tuple(deadlines_ns),
+        runs=len(ordered),
+        invalid_runs=sum(not run.valid for run in ordered),
+        beside=beside_latency(ordered),
+        meta=_meta(ordered),
+    )
+    return evolve(summary, findings=tuple(findings_of(summary, ordered)))
+
+
+def _compact(run: LatencyRun) -> LatencyRun:
+    """With fewer, longer stretches where a run is long: days have thousands of runs."""
+    if run.seconds < _LONG_S:
+        return run
+    return evolve(run, cpus=tuple(map(_with_longer_stretches, run.cpus)))
+
+
+def _with_longer_stretches(cpu: CpuLatency) -> CpuLatency:
+    size = BLOCKS_MAX // _LONG_STRETCHES
+    maxima = cpu.block_maxima
+    return evolve(
+        cpu,
+        block_ns=cpu.block_ns * size,
+        block_maxima=tuple(
+            max(maxima[first : first + size]) for first in range(0, len(maxima), size)
+        ),
+    )
+
+
+def _load_order(load: LoadPoint) -> tuple[int, int]:
+    """Idle first, then by profile as PROFILES has them, the weaker first."""
+    return (-1, 0) if load.percent == 0 else (PROFILES.index(load.profile), load.percent)
+
+
+def _labels(runs: Sequence[LatencyRun]) -> tuple[str, ...]:
+    kinds = sorted({run.kind for run in runs} - {"hardware"})
+    other = ["policy other"] if any(run.policy == "other" for run in runs) else []
+    return (*kinds, *other)
+
+
+def _meta(runs: Sequence[LatencyRun]) -> dict[str, Any]:
+    def one(values: Iterable[Any]) -> Any:
+        found = sorted(set(values))
+        return found[0] if len(found) == 1 else found or None
+
+    return {
+        "interval_ns": one(run.interval_ns for run in runs),
+        "priority": one(run.priority for run in runs),
+        "policy": one(run.policy for run in runs),
+        "seconds": one(run.seconds for run in runs),
+        "cpus": sorted({cpu.cpu for run in runs for cpu in run.cpus}),
+        "engines": {run.key.engine: run.engine_version for run in runs},
+        "kinds": sorted({run.kind for run in runs}),
+        "started": [min(times), max(times)] if (times := [run.started for run in runs]) else None,
+    }
+
+
+# -- a cell
+
+
+def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int) -> CellSummary:
+    first = runs[0].key
+    valid = [run for run in runs if run.valid]
+    numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
+    shares = [share for run in valid for share in achieved_shares(run)]
+    place = (first.load.text, first.engine)
+    return CellSummary(
+        load=first.load,
+        engine=first.engine,
+        whole=_row(runs, None, deadlines_ns, seed=seed_of(seed, *place)),
+        cpus=tuple(
+            _row(runs, number, deadlines_ns, seed=seed_of(seed, *place, number))
+            for number in numbers
+        ),
+        invalid=tuple(
+            InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
+        ),
+        warnings=dict(Counter(name for run in valid for name in {p.name for p in run.problems})),
+        achieved=sum(shares) / len(shares) if shares else None,
+        achieved_min=min(shares, default=None),
+        achieved_max=max(shares, default=None),
+        split=_splits(valid),
+    )
+
+
+def achieved_shares(run: LatencyRun) -> list[float]:
+    """Share of each CPU's time that was busy, as far as it is known; of all together what the load
+    itself had, where that was less than it wanted."""
+    achieved = run.load.get("achieved")
+    values = [*achieved.values()] if isinstance(achieved, dict) else []
+    if any(problem.name == "load-starved" for problem in run.problems):
+        values = [run.circumstances.get("load_share")]
+    return [
+        float(value)
+        for value in values
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    ]
+
+
+def _parts(runs: Iterable[LatencyRun], cpu: int | None) -> list[Part]:
+    """What each of the runs has of a CPU, or of all; those that have something."""
+    found = (
+        Part(run=run, cpus=tuple(each for each in run.cpus if cpu is None or each.cpu == cpu))
+        for run in runs
+    )
+    return [part for part in found if part.cpus]
+
+
+def _row(
+    runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int], *, seed: int
+) -> LatencyRow:
+    parts = _parts((run for run in runs if run.valid), cpu)
+    tail = tuple(tail_statements(parts, deadlines_ns))
+    cpus = [each for part in parts for each in part.cpus]
+    worst = worst_wake_ups(parts)
+    top_cpu, top_run = _where_largest(parts)
+    return LatencyRow(
+        cpu=cpu,
+        runs=tuple(part.run.key for part in parts),
+        hours=sum(part.run.seconds for part in parts) / 3600,
+        expected=sum(each.expected for each in cpus),
+        cycles=sum(each.cycles for each in cpus),
+        missed=sum(each.missed for each in cpus),
+        raw=distribution([pool([each.raw for each in part.cpus]) for part in parts]),
+        corrected=_corrected(parts),
+        max_cpu=top_cpu,
+        max_run=top_run,
+        tail=tail,
+        extrapolations=extrapolations(parts, seed=seed) if cpu is None else (),
+        worst=tuple(worst[:WORST]),
+    )
+
+
+def _corrected(parts: Sequence[Part]) -> Distribution | None:
+    """None where any CPU's engine cannot tell."""
+    found: list[Histogram] = []
+    for part in parts:
+        known = [each.corrected for each in part.cpus if each.corrected is not None]
+        if len(known) < len(part.cpus):
+            return None
+        found.append(pool(known))
+    return distribution(found) if found else None
+
+
+def _where_largest(parts: Sequence[Part]) -> tuple[int | None, LatencyKey | None]:
+    found: list[tuple[int, CpuLatency, LatencyKey]] = [
+        (each.raw.max_ns, each, part.run.key)
+        for part in parts
+        for each in part.cpus
+        if each.raw.max_ns is not None
+    ]
+    if not found:
+        return None, None
+    _, cpu, key = max(found, key=lambda item: item[0])
+    return cpu.cpu, key
+
+
+def worst_wake_ups(parts: Sequence[Part]) -> list[WorstWakeUp]:
+    """All that the rings kept, the latest first."""
+    found = [
+        WorstWakeUp(key=part.run.key, cpu=each.cpu, late=late)
+        for part in parts
+        for each in part.cpus
+        for late in each.worst
+    ]
+    return sorted(found, key=lambda worst: -worst.late.latency_ns)
+
+
+def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:
+    """Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them."""
+    splits: dict[int, list[PathSplit]] = {}
+    for run in runs:
+        for split in run.split:
+            splits.setdefault(split.cpu, []).append(split)
+    return tuple(_joined(splits[cpu]) for cpu in sorted(splits))
+
+
+def _joined(splits: Sequence[PathSplit]) -> PathSplit:
+    having = [split for split in splits if not split.unavailable]
+    if not having:
+        return splits[0]
+    names = list(dict.fromkeys(name for split in having for name in split.parts))
+    return PathSplit(
+        cpu=having[0].cpu,
+        parts={
+            name: pool([split.parts[name] for split in having if name in split.parts])
+            for name in names
+        },
+        worst=max((split.worst for split in having), key=split_total, default={}),
+        latency=_pooled([split.latency for split in having]),
+        left_out=sum(split.left_out for split in having),
+        lost=sum(split.lost for split in having),
+    )
+
+
+def _pooled(histograms: Iterable[Histogram | None]) -> Histogram | None:
+    """Those there are; None where there are none."""
+    known = [histogram for histogram in histograms if histogram is not None]
+    return pool(known) if known else None
+
+
+def split_total(worst: dict[str, Any]) -> int:
+    """Latency of a split wake-up, ns: as it was told, else the sum of its parts."""
+    told = worst.get("latency_ns")
+    return int(sum(int(worst.get(part) or 0) for part in PATH_PARTS) if told is None else told)
+
+
+# -- rows for CSV and tables
+
+
+def latency_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+    """A row per cell and CPU, with the keys of LATENCY_COLUMNS; all CPUs of a cell first."""
+    return [_plain_row(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
+
+
+def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
+    """What the tail of each cell and CPU allows to say, as JSON values; all CPUs of a cell first.
+
+    ``statements`` are `TailStatement` and ``extrapolations`` `Extrapolation`, field by field.
+    """
+    return [
+        {
+            "load": cell.load.text,
+            "engine": cell.engine,
+            "cpu": "all" if row.cpu is None else row.cpu,
+            "statements": [asdict(statement) for statement in row.tail],
+            "extrapolations": [asdict(each) for each in row.extrapolations],
+        }
+        for cell in summary.cells
+        for row in (cell.whole, *cell.cpus)
+    ]
+
+
+def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
+    tail = row.tail[0] if row.tail else None
+    found: dict[str, Any] = {
+        "load": cell.load.text,
+        "profile": cell.load.profile,
+        "percent": cell.load.percent,
+        "engine": cell.engine,
+        "cpu": "all" if row.cpu is None else row.cpu,
+        "runs": len(row.runs),
+        "invalid_runs": len(cell.invalid),
+        "hours": row.hours,
+        "expected": row.expected,
+        "cycles": row.cycles,
+        "missed": row.missed,
+        "max_cpu": row.max_cpu,
+        "max_run": row.max_run.text if row.max_run else None,
+        "tail_limit_ns": tail.limit_ns if tail else None,
+        "tail_bound": tail.bound if tail else None,
+        "tail_run_bound": tail.run_bound if tail else None,
+        "tail_condition": tail.condition if tail else None,
+        "effective_wake_ups": tail.effective if tail else None,
+        "hours_for_tenth": tail.hours_for_tenth if tail else None,
+        "achieved": cell.achieved,
+        **_plain_quantities("raw", row.raw),
+        **_plain_quantities("corrected", row.corrected),
+    }
+    return {column: found[column] for column in LATENCY_COLUMNS}
+
+
+def _plain_quantities(kind: str, values: Distribution | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in QUANTITIES:
+        quantity = values[name] if values is not None else None
+        found[f"{kind}_{name}_ns"] = quantity.value_ns if quantity else None
+        found[f"{kind}_{name}_low_ns"] = quantity.low_ns if quantity else None
+        found[f"{kind}_{name}_high_ns"] = quantity.high_ns if quantity else None
+    return found

@@ -1,0 +1,440 @@
+"""Have we tested long enough? What holds of the tail whatever the distribution.
+
+If n independent wake-ups stayed below D, fewer than about 3 / n of all do not, at 95 %; that also
+holds of the largest value seen, which the data chose themselves: its true exceedance probability is
+distributed as the smallest of n uniform values (S. S. Wilks, Annals of Mathematical Statistics 12,
+1941). Late wake-ups come in episodes, whose number is what chance decides (Poisson), and some runs
+have more of them than others: so fewer than n count. How many wake-ups an episode makes late is
+known from few of them only, which the bound allows for. What further runs are like no run tells;
+that they are like these is a condition which every statement names, beside the bound by runs alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+from numpy.typing import NDArray
+
+from deadbeat.kinds.latency.figures import pool
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import CpuLatency, LatencyRun
+from deadbeat.model.latency_summary import TailStatement
+from deadbeat.stats.binomial import (
+    ALPHA,
+    chi_squared_low,
+    chi_squared_p,
+    compound_upper,
+    poisson_upper,
+    upper_bound,
+)
+
+#: Periods without a late wake-up that end an episode: at least, and where late ones are rare.
+EPISODE_GAP, EPISODE_GAP_MOST = 10, 100
+#: The gap between is this share of the mean distance of late wake-ups: few of them are merged only
+#: because there are many.
+_GAP_SHARE = 0.25
+#: Late wake-ups a run, on average, from which runs are told apart.
+_LATE_A_RUN = 10
+
+
+@frozen(kw_only=True)
+class Part:
+    """CPUs of one run that are looked at together."""
+
+    run: LatencyRun
+    cpus: tuple[CpuLatency, ...]
+
+    @property
+    def honest(self) -> list[Histogram]:
+        """Corrected where that is known, else raw; a histogram per CPU."""
+        return [cpu.raw if cpu.corrected is None else cpu.corrected for cpu in self.cpus]
+
+    @property
+    def uncorrected(self) -> list[CpuLatency]:
+        """CPUs whose missed periods are in no histogram."""
+        return [cpu for cpu in self.cpus if cpu.corrected is None]
+
+    @property
+    def wake_ups(self) -> int:
+        """Wake-ups, and missed periods as far as they are known."""
+        return sum(h.total for h in self.honest) + sum(cpu.missed for cpu in self.uncorrected)
+
+    def exceeding(self, limit_ns: int) -> int:
+        """How many of them were, or may have been, later than ``limit_ns``."""
+        counted = sum(exceeding(histogram, limit_ns) for histogram in self.honest)
+        return counted + sum(_missed(cpu, limit_ns, self.run) for cpu in self.uncorrected)
+
+
+def exceeding(histogram: Histogram, limit_ns: int) -> int:
+    """Values above ``limit_ns``, also those that the resolution hides below it."""
+    recorded = limit_ns - (histogram.resolution_ns - 1)
+    if histogram.max_ns is None or recorded >= histogram.max_ns:
+        return 0
+    return histogram.above(recorded) if recorded >= 0 else histogram.total
+
+
+def _missed(cpu: CpuLatency, limit_ns: int, run: LatencyRun) -> int:
+    """Missed periods of an engine that does not say how late they were: all that can have been.
+
+    A period is missed because an earlier wake-up was late; its own task would have waited at least
+    an interval less than that one.
+    """
+    longest = (cpu.raw.max_ns or 0) + cpu.raw.resolution_ns - 1 - run.interval_ns
+    return cpu.missed if longest > limit_ns else 0
+
+
+@frozen(kw_only=True)
+class Dependence:
+    """How much less than independent wake-ups tell.
+
+    Attributes:
+        factor: One effective wake-up is so many; at least 1; None: the engines do not tell when
+            wake-ups were late, and runs do not differ visibly.
+        between: The part of it by which runs differ more than chance explains.
+        sizes: Wake-ups of each episode above the limit; empty: none, or not known.
+        episodes: Above the limit; None: the rings do not hold them all.
+        episodes_most: As many there can have been: each wake-up that no ring holds by itself.
+        condition: What the statement rests on beside what was measured.
+        rate_condition: The same of how often there is an episode, however long.
+        text: One line: how it was found.
+    """
+
+    factor: float | None
+    between: float
+    sizes: tuple[float, ...]
+    episodes: int | None
+    episodes_most: int
+    condition: str
+    rate_condition: str
+    text: str
+
+    def most(self, late: int) -> float:
+        """Upper 95 % bound of the expected number of late wake-ups, where so many were seen."""
+        if late and self.sizes:
+            # Missed periods that only may have been late are in no episode.
+            more = max(1.0, late / sum(self.sizes))
+            return more * compound_upper(self.sizes, dispersion=self.between)
+        factor = self.factor or 1.0
+        return poisson_upper(late / factor) * factor
+
+
+def largest(parts: Sequence[Part]) -> int | None:
+    """The largest latency there can have been, ns; None without any."""
+    tops = [
+        cpu.raw.max_ns + cpu.raw.resolution_ns - 1
+        for part in parts
+        for cpu in part.cpus
+        if cpu.raw.max_ns is not None
+    ]
+    return max(tops, default=None)
+
+
+def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[TailStatement]:
+    """Of the largest latency seen, then of each deadline; none without a wake-up.
+
+    Each holds at 95 % by itself, not all of them together.
+    """
+    maximum = largest(parts)
+    if maximum is None:
+        return []
+    limits = [(maximum, "maximum"), *((limit, "deadline") for limit in deadlines_ns)]
+    return [_statement(parts, limit, kind) for limit, kind in limits]
+
+
+def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement:
+    each = [part.exceeding(limit_ns) for part in parts]
+    wake_ups, exceeded = sum(part.wake_ups for part in parts), sum(each)
+    runs_exceeded = sum(count > 0 for count in each)
+    how = dependence(parts, limit_ns)
+    bound = min(1.0, how.most(exceeded) / wake_ups)
+    hours = sum(part.run.seconds for part in parts) / 3600
+    found = TailStatement(
+        limit_ns=limit_ns,
+        kind=kind,
+        wake_ups=wake_ups,
+        exceeded=exceeded,
+        effective=wake_ups / (how.factor or 1.0),
+        dependence=how.text,
+        condition=how.condition,
+        bound=bound,
+        episodes=how.episodes,
+        episodes_per_hour=_per_hour(how, parts),
+        rate_condition=how.rate_condition,
+        runs=len(parts),
+        runs_exceeded=runs_exceeded,
+        run_bound=upper_bound(runs_exceeded, len(parts)),
+        hours=hours,
+        # The bound of a number that does not grow falls as one over the time.
+        hours_for_tenth=9 * hours if bound < 1 else None,
+        text="",
+    )
+    return evolve(found, text=_text(found))
+
+
+def _per_hour(how: Dependence, parts: Sequence[Part]) -> float | None:
+    """None where it would be more than there are periods."""
+    hours = sum(part.run.seconds for part in parts) / 3600
+    if not hours:
+        return None
+    rate = poisson_upper(how.episodes_most / how.between) * how.between / hours
+    return rate if rate < min(3.6e12 / part.run.interval_ns for part in parts) else None
+
+
+def _text(tail: TailStatement) -> str:
+    limit = f"{tail.limit_ns / 1000:.1f} us"
+    many = f"{tail.exceeded:,}" if tail.exceeded else "none"
+    together = f", in {_plural(tail.episodes, 'episode')}" if tail.episodes else ""
+    what = "it" if tail.kind == "maximum" else "the deadline"
+    seen = f"{many} of {_plural(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
+    if tail.kind == "maximum" and not tail.exceeded:
+        seen = f"that is the latest of {_plural(tail.wake_ups, 'wake-up')}"
+    if tail.hours_for_tenth is None:
+        told = [f"P(latency > {limit}): nothing is shown, {seen}"]
+    else:
+        told = [
+            f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
+            f"{duration(tail.hours_for_tenth)} more without one would make that ten times less",
+        ]
+    if tail.episodes_per_hour is not None:
+        often = _few(tail.episodes_per_hour)
+        told.append(
+            f"later ones come fewer than {often} times an hour, however many each time,"
+            f" {tail.rate_condition}"
+        )
+    return "; ".join([*told, _runs_text(tail)])
+
+
+def _runs_text(tail: TailStatement) -> str:
+    one = tail.runs == 1
+    if tail.runs_exceeded == tail.runs:
+        return f"{'the run' if one else f'all {tail.runs} runs'} exceeded it"
+    runs = "the run did not" if one else f"{tail.runs_exceeded} of {tail.runs} runs did"
+    bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
+    return f"if runs differ, {bad} of such runs exceed it ({runs})"
+
+
+def _few(value: float) -> str:
+    """Three digits, and whole above a hundred."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _plural(count: int | None, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def duration(hours: float) -> str:
+    """``36 s``, ``4.5 min``, ``7.2 h`` or ``12 days``."""
+    for size, unit in ((24 * 3.0, "h"), (1.0, "min"), (1 / 60, "s")):
+        if hours >= size and unit == "h":
+            return f"{hours / 24:.3g} days"
+        if hours >= size:
+            return f"{hours:.3g} h" if unit == "min" else f"{hours * 60:.3g} min"
+    return f"{hours * 3600:.3g} s"
+
+
+# -- how wake-ups depend on each other
+
+
+def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
+    """How many late wake-ups an episode has, times how much more runs differ than by chance."""
+    sizes, rest = _sizes(parts, limit_ns)
+    exact = rest == 0
+    assumed = exact and not sizes
+    seen = _latest_size(parts) if assumed else _size(sizes)
+    known, size = seen is not None, seen or 1.0
+    between, told = _between(parts, limit_ns, size=size)
+    together = (
+        "late wake-ups taken one by one: the engine does not tell when they were"
+        if not known
+        else f"an episode as those of the latest wake-ups: {_few(size)} wake-ups"
+        if assumed
+        else f"episodes of {_few(size)} wake-ups"
+    )
+    runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
+    alone = "" if known else "wake-ups are independent and "
+    # Not rounded up: the bound is not said of longer episodes than it was counted with.
+    longer = f" and an episode beyond it has {_down(size)} wake-ups on average at most"
+    return Dependence(
+        factor=size * between if known or between > 1 else None,
+        between=between,
+        sizes=tuple(sizes),
+        episodes=len(sizes) if exact else None,
+        episodes_most=len(sizes) + rest,
+        condition=f"if {alone}{runs}{longer if known and assumed else ''}",
+        rate_condition=f"if {runs}",
+        text=f"{together}; {told}",
+    )
+
+
+def _down(size: float) -> str:
+    """Two digits behind the point, whole from ten on; rounded down."""
+    step = 1 if size >= 10 else 100
+    return f"{math.floor(size * step) / step:,.10g}"
+
+
+def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
+    """Factor by which runs differ more than chance explains, its upper 95 % bound; and a line.
+
+    1 where the test of dispersion (R. A. Fisher, Statistical Methods for Research Workers, 1925)
+    finds nothing at 5 %: that runs are alike is then a condition, not a finding.
+    """
+    spread = dispersion(parts, limit_ns)
+    if spread is None:
+        return 1.0, "how runs differ is not known"
+    freedom = len(parts) - 1
+    scaled = spread * freedom / size
+    p = chi_squared_p(scaled, freedom)
+    if p >= ALPHA:
+        return 1.0, f"between {len(parts)} runs no more difference than by chance (p = {p:.2g})"
+    high = max(1.0, scaled / chi_squared_low(freedom))
+    return high, (
+        f"between runs their number differs {_few(scaled / freedom)} times as much as by chance, at"
+        f" most {_few(high)} times"
+    )
+
+
+@frozen(kw_only=True)
+class Episode:
+    """Wake-ups that were late together: after each other, or on several CPUs at once.
+
+    Attributes:
+        start_ns, end_ns: Due times of the first and the last, missed periods too.
+        size: How many.
+    """
+
+    start_ns: int
+    end_ns: int
+    size: int
+
+
+def episodes_above(part: Part, limit_ns: int, *, gap: float | None = None) -> list[Episode]:
+    """Of the wake-ups that the rings kept above ``limit_ns``, in order.
+
+    Args:
+        gap: Periods without one that end an episode; None: a share of their mean distance, between
+            EPISODE_GAP and EPISODE_GAP_MOST.
+    """
+    interval = part.run.interval_ns
+    stalls = []
+    for cpu in part.cpus:
+        above = limit_ns - (cpu.raw.resolution_ns - 1)
+        for late in cpu.worst:
+            if late.latency_ns > above:
+                behind = min(late.missed, (late.latency_ns - above - 1) // interval)
+                end_ns = late.due_ns + behind * interval
+                stalls.append(Episode(start_ns=late.due_ns, end_ns=end_ns, size=behind + 1))
+    if gap is None:
+        apart = _GAP_SHARE * part.run.seconds * 1e9 / interval / max(len(stalls), 1)
+        gap = min(max(apart, EPISODE_GAP), EPISODE_GAP_MOST)
+    found: list[Episode] = []
+    for stall in sorted(stalls, key=lambda one: one.start_ns):
+        if found and stall.start_ns <= found[-1].end_ns + gap * interval:
+            last = found.pop()
+            end_ns = max(last.end_ns, stall.end_ns)
+            stall = evolve(last, end_ns=end_ns, size=last.size + stall.size)  # noqa: PLW2901
+        found.append(stall)
+    return found
+
+
+def complete_above(part: Part) -> int | None:
+    """The least latency above which the rings miss nothing, ns; None: an engine keeps none."""
+    levels = [0]
+    for cpu in part.cpus:
+        if cpu.cycles and not cpu.worst:
+            return None
+        if len(cpu.worst) < cpu.cycles:
+            levels.append(min(late.latency_ns for late in cpu.worst))
+    return max(levels)
+
+
+def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], int]:
+    """Wake-ups of each episode above the limit, and how many wake-ups above it no ring holds.
+
+    Where a ring begins above the limit its episodes share all wake-ups above it: they are at least
+    so many.
+    """
+    sizes: list[float] = []
+    rest = 0
+    for part in parts:
+        level, above = complete_above(part), part.exceeding(limit_ns)
+        if level is None:
+            return [], sum(each.exceeding(limit_ns) for each in parts)
+        found = [float(each.size) for each in episodes_above(part, max(level - 1, limit_ns))]
+        if level > limit_ns and above > sum(found):
+            many = max(len(found), 1)
+            rest += above - int(sum(found)) if found else above - 1
+            found = [above / many] * many
+        sizes += found
+    return sizes, rest
+
+
+def _latest_size(parts: Sequence[Part]) -> float | None:
+    """Wake-ups of an episode of the latest: of each run, or above where all rings are complete.
+
+    The larger: runs without a stall must not hide how long one is. None without any. The least gap
+    ends them: what comes by itself beyond the latest is too rare to be taken together.
+    """
+    levels = [complete_above(part) or 0 for part in parts]
+    found = [
+        _size(
+            [
+                each.size
+                for part, level in pairs
+                for each in episodes_above(part, level - 1, gap=EPISODE_GAP)
+            ]
+        )
+        for pairs in (
+            list(zip(parts, levels, strict=True)),
+            [(part, max(levels)) for part in parts],
+        )
+    ]
+    return max((size for size in found if size is not None), default=None)
+
+
+def _size(sizes: Sequence[float]) -> float | None:
+    """As a wake-up sees it: that of the episode it is in, on average."""
+    return sum(size * size for size in sizes) / sum(sizes) if sizes else None
+
+
+def intervals_estimator(gaps: NDArray[np.float64]) -> float:
+    """Extremal index from gaps between exceedances, in wake-ups (from 1).
+
+    C. A. T. Ferro and J. Segers, J. Royal Statistical Society B 65, 2003, equation 5. Gaps that are
+    all 1 or 2 tell of one cluster.
+    """
+    if float(gaps.max()) <= 2:
+        return 1 / (len(gaps) + 1)
+    above = 2 * float((gaps - 1).sum()) ** 2
+    below = len(gaps) * float(((gaps - 1) * (gaps - 2)).sum())
+    return max(min(1.0, above / below), 1 / (len(gaps) + 1))
+
+
+def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | None:
+    """Variance of the number of late wake-ups of a run over what chance alone would make it.
+
+    Late: above a level that ten wake-ups of a run exceed on average, or above ``limit_ns`` where
+    more do. None of a single run.
+    """
+    if len(parts) < 2:
+        return None
+    wake_ups = np.array([part.wake_ups for part in parts], dtype=np.float64)
+    level = _level(parts, _LATE_A_RUN * len(parts))
+    if level is None or not wake_ups.all():
+        return None
+    level = level if limit_ns is None else min(level, limit_ns)
+    counts = np.array([part.exceeding(level) for part in parts], dtype=np.float64)
+    expected = wake_ups * counts.sum() / wake_ups.sum()
+    if not expected.all():
+        return None
+    return float(((counts - expected) ** 2 / expected).sum() / (len(parts) - 1))
+
+
+def _level(parts: Sequence[Part], count: int) -> int | None:
+    """A latency that about ``count`` wake-ups of all parts exceed; None: there are too few."""
+    whole = pool([histogram for part in parts for histogram in part.honest])
+    above = np.cumsum(whole.counts[::-1])
+    place = int(np.searchsorted(above, count))
+    return int(whole.lows_ns()[::-1][place]) - 1 if place < len(above) else None

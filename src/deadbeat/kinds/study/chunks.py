@@ -1,0 +1,192 @@
+"""A study in chunks: each a function of the specification and its number, nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.kinds.study.spec import BINS, StudySpec, cell_seed
+from deadbeat.model.errors import SynthesisError
+from deadbeat.sched import TaskBatch, simulate_batch
+from deadbeat.sched.analysis import test_batch
+from deadbeat.sched.generators import Recipe, generate
+from deadbeat.sched.simulator import Model
+
+Rows = NDArray[Any]
+
+#: Most sets of a chunk: enough that writing it costs little beside computing it.
+CHUNK_SETS = 240
+#: Chunks a small study is cut in, so that an interrupt loses little of it.
+_CHUNKS_WANTED = 24
+
+#: Answers of a scheduler, as ``Answer`` of the core; NOT_GENERATED where there was no set.
+NO, YES, UNDECIDED, NOT_GENERATED = 0, 1, 2, -1
+#: Answers of a test, as ``TestAnswer`` of the core.
+ACCEPTED, REFUTED, NOT_APPLICABLE, TEST_UNDECIDED = 1, 2, 3, 4
+
+_COUNTS = ("jobs", "preemptions", "migrations", "cross_cluster", "task_migrations")
+_MEANS = ("slack_mean", "slack_share_mean")
+
+
+class StoppedError(Exception):
+    """The chunk was given up because nobody waits for it any more."""
+
+
+@frozen
+class Piece:
+    """Sets ``first`` to ``first + count`` of a cell (its index)."""
+
+    cell: int
+    first: int
+    count: int
+
+
+def row_type(spec: StudySpec) -> np.dtype[Any]:
+    """Columns of a chunk, a row per task set asked for.
+
+    Contender k has the columns ``s{k}.answer``, ``s{k}.placed`` and its figures; test k ``t{k}``.
+    Text keys would not fit: a column must not depend on what a label looks like.
+    """
+    fields: list[tuple[Any, ...]] = [
+        ("cell", "<i4"),
+        ("index", "<i4"),
+        ("generated", "?"),
+        ("utilisation", "<f8"),
+        ("largest", "<f8"),
+        ("bins", "<u2", (BINS,)),
+    ]
+    for k in range(len(spec.contenders)):
+        fields += [(f"s{k}.answer", "i1"), (f"s{k}.placed", "?")]
+        if spec.metrics:
+            fields += [(f"s{k}.{name}", "<i8") for name in _COUNTS]
+            fields += [(f"s{k}.{name}", "<f8") for name in _MEANS]
+    fields += [(f"t{k}", "i1") for k in range(len(spec.tests))]
+    return np.dtype(fields)
+
+
+def chunk_sets(spec: StudySpec) -> int:
+    return min(CHUNK_SETS, max(1, math.ceil(spec.total / _CHUNKS_WANTED)))
+
+
+def chunk_count(spec: StudySpec) -> int:
+    return math.ceil(spec.total / chunk_sets(spec))
+
+
+def pieces(spec: StudySpec, chunk: int) -> list[Piece]:
+    """What chunk ``chunk`` holds: task sets in the order of cells, cut evenly."""
+    size = chunk_sets(spec)
+    at, end = chunk * size, min((chunk + 1) * size, spec.total)
+    found = []
+    while at < end:
+        cell, first = divmod(at, spec.sets)
+        count = min(spec.sets - first, end - at)
+        found.append(Piece(cell, first, count))
+        at += count
+    return found
+
+
+def compute(
+    spec: StudySpec, parts: Sequence[Piece], *, wanted: Callable[[], bool] = lambda: True
+) -> Rows:
+    """The rows of ``parts``.
+
+    Args:
+        wanted: Asked between steps; work ends with StoppedError when it says no.
+    """
+    rows = np.zeros(sum(part.count for part in parts), dtype=row_type(spec))
+    for name in rows.dtype.names or ():
+        if name.endswith(".answer") or name.startswith("t"):
+            rows[name] = NOT_GENERATED
+    batches, at = [], 0
+    for part in parts:
+        here = rows[at : at + part.count]
+        here["cell"], here["index"] = part.cell, np.arange(part.first, part.first + part.count)
+        batches.append(_draw(spec, part, here))
+        at += part.count
+    batch = TaskBatch.concatenate(batches)
+    if len(batch):
+        there = np.flatnonzero(rows["generated"])
+        for k, scheduler in enumerate(spec.contenders.values()):
+            if not wanted():
+                raise StoppedError
+            found = simulate_batch(
+                batch, scheduler, model=_model(spec), budget=spec.budget, metrics=spec.metrics
+            )
+            rows[f"s{k}.answer"][there] = found["answer"]
+            rows[f"s{k}.placed"][there] = found["placed"]
+            for name in (*_COUNTS, *_MEANS) if spec.metrics else ():
+                rows[f"s{k}.{name}"][there] = found[name]
+        if spec.tests:
+            if not wanted():
+                raise StoppedError
+            _test(spec, batch, rows, there)
+    return rows
+
+
+def compute_chunk(
+    spec: StudySpec, chunk: int, *, wanted: Callable[[], bool] = lambda: True
+) -> Rows:
+    return compute(spec, pieces(spec, chunk), wanted=wanted)
+
+
+def _draw(spec: StudySpec, part: Piece, rows: Rows) -> TaskBatch:
+    cell = spec.cells[part.cell]
+    recipe = spec.sources[cell.source].recipe(
+        processors=cell.processors, tasks=cell.tasks, utilisation=cell.utilisation
+    )
+    seed = cell_seed(spec, cell)
+    try:
+        batch = generate(recipe, seed=seed, count=part.count, first=part.first)
+        rows["generated"] = True
+    except SynthesisError:
+        batch = _draw_each(recipe, seed, part, rows)
+    _describe(batch, cell.tasks, rows)
+    return batch
+
+
+def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
+    """Those of the systems that there are: one that is not found does not cost the others."""
+    found = [TaskBatch.of(())]
+    for k in range(part.count):
+        try:
+            found.append(generate(recipe, seed=seed, count=1, first=part.first + k))
+        except SynthesisError:
+            continue
+        rows["generated"][k] = True
+    return TaskBatch.concatenate(found)
+
+
+def _describe(batch: TaskBatch, tasks: int, rows: Rows) -> None:
+    """What is kept of the task sets themselves."""
+    if not len(batch):
+        return
+    there = rows["generated"]
+    shares = (batch.tasks[:, 0] / batch.tasks[:, 1]).reshape(-1, tasks)
+    rows["utilisation"][there] = shares.sum(axis=1)
+    rows["largest"][there] = shares.max(axis=1)
+    bins = np.minimum((shares * BINS).astype(np.int64), BINS - 1)
+    counts = np.zeros((len(batch), BINS), dtype=np.uint16)
+    np.add.at(counts, (np.arange(len(batch))[:, None], bins), 1)
+    rows["bins"][there] = counts
+
+
+def _model(spec: StudySpec) -> Model:
+    offsets = any(source.offsets != "zero" for source in spec.sources.values())
+    return "periodic-offset" if offsets else "periodic-sync"
+
+
+def _test(spec: StudySpec, batch: TaskBatch, rows: Rows, there: NDArray[np.int64]) -> None:
+    answers = test_batch(
+        batch,
+        spec.tests,
+        priorities=spec.priorities,
+        partition=spec.partition,
+        order=spec.order,
+    )
+    for k in range(len(spec.tests)):
+        rows[f"t{k}"][there] = answers[:, k]

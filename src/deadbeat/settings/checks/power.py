@@ -1,0 +1,594 @@
+"""What the processor saves power with, and what its CPUs share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from deadbeat.settings import sources
+from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.reading_cooling import COOLING, cooling_of_cpus
+from deadbeat.settings.reading_cpus import (
+    CPUINFO,
+    ISOLATED,
+    cpu_set,
+    is_x86,
+    isolated,
+    meant,
+    online,
+)
+from deadbeat.settings.reading_options import numbers
+from deadbeat.settings.reading_values import ONLINE, chosen, cpus_text, few
+from deadbeat.settings.virtual import VIRTUAL_FILES, is_virtual
+
+_CPU = "/sys/devices/system/cpu"
+_EACH = f"{_CPU}/cpu[0-9]*"
+_GOVERNORS = f"{_EACH}/cpufreq/scaling_governor"
+_LOWEST = f"{_EACH}/cpufreq/scaling_min_freq"
+_HIGHEST = f"{_EACH}/cpufreq/scaling_max_freq"
+_TURBO = (f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost")
+_PREFERENCES = f"{_EACH}/cpufreq/energy_performance_preference"
+_BIASES = f"{_EACH}/power/energy_perf_bias"
+_IDLE_DRIVER = f"{_CPU}/cpuidle/current_driver"
+_EXITS = f"{_EACH}/cpuidle/state[0-9]*/latency"
+_DISABLED = f"{_EACH}/cpuidle/state[0-9]*/disable"
+_RESUME = f"{_EACH}/power/pm_qos_resume_latency_us"
+_DMA_LATENCY = "command:dma-latency"
+_SMT = (f"{_CPU}/smt/active", f"{_CPU}/smt/control")
+_SIBLINGS = f"{_EACH}/topology/thread_siblings_list"
+_LEVELS = f"{_EACH}/cache/index[0-9]*/level"
+_SHARING = f"{_EACH}/cache/index[0-9]*/shared_cpu_list"
+_NODES = "/sys/devices/system/node/node[0-9]*/cpulist"
+_FILESYSTEMS = "/proc/filesystems"
+_CACHE_GROUPS = "/sys/fs/resctrl/*/schemata"
+_THROTTLED = f"{_EACH}/thermal_throttle/*_throttle_count"
+_ZONES = "/sys/class/thermal/thermal_zone[0-9]*/temp"
+_TRIPS = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_temp"
+_TRIP_TYPES = "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type"
+_CAPACITIES = f"{_EACH}/cpu_capacity"
+_LINKS = "/sys/bus/pci/devices/*/link/*_aspm"
+_ASPM = "/sys/module/pcie_aspm/parameters/policy"
+
+COMMANDS = {
+    # The limit in force, then the programs that hold one, if there is one.
+    "dma-latency": r"""
+file=/dev/cpu_dma_latency
+[ -r $file ] || { cat $file; exit 1; }
+limit=$(od -An -td4 -N4 $file || hexdump -n4 -e '"%d"' $file) && [ -n "$limit" ] || exit 1
+echo $limit
+[ $limit -ge 2000000000 ] && exit 0
+ls -l /proc/[0-9]*/fd 2>/dev/null |
+    awk -F/ '/^\/proc/ { pid = $3 } /cpu_dma_latency$/ { print pid }' |
+    while read pid; do cat /proc/$pid/comm; done
+:""",
+}
+#: Longest way out of an idle state that passes: C1 takes 1 to 2 us, C1E about 10 us.
+BUDGET_US = 10
+_NO_LIMIT_US = 2_000_000_000
+#: Nearer than this to where the processor is slowed down, m°C.
+_MARGIN_MC = 5_000
+_HIDDEN_CORES = "a guest: two of its CPUs may be threads of one core of the host"
+_NO_DRIVER = "no frequency driver: firmware or a host decides, and does not say how"
+
+
+def _by_cpu(facts: Facts, pattern: str) -> dict[int, str]:
+    """CPU -> text of its file. UnreadError as `Facts.texts`."""
+    texts = facts.texts(pattern)
+    return {_cpu(path): text for path, text in sorted(texts.items(), key=lambda t: _cpu(t[0]))}
+
+
+def _cpu(path: str) -> int:
+    found = re.search(r"/cpu(\d+)/", path)
+    return int(found[1]) if found else -1
+
+
+def _grouped(values: dict[int, str]) -> str:
+    """``performance: CPUs 0-3; powersave: CPUs 4-7``."""
+    groups: dict[str, list[int]] = {}
+    for cpu, value in values.items():
+        groups.setdefault(value, []).append(cpu)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{value}: CPUs {cpus_text(cpus)}" for value, cpus in groups.items())
+
+
+def _guest(facts: Facts) -> bool:
+    return is_virtual(facts.get)[0] is True
+
+
+@check(
+    "power.governor",
+    "frequency governor",
+    severity="high",
+    source=f"{sources.KERNEL_CONFIGURATION}; {sources.TUNED_REALTIME}",
+    wanted="performance on every CPU",
+    reads=(_GOVERNORS,),
+    cure=f"for f in {_CPU}/cpu*/cpufreq/scaling_governor; do echo performance > $f; done",
+)
+def governor(facts: Facts) -> Verdict:
+    """A clock that follows the load is low at the moment a task wakes up."""
+    if not facts.matches(_GOVERNORS):
+        return unknown(_NO_DRIVER)
+    found = _by_cpu(facts, _GOVERNORS)
+    if set(found.values()) == {"performance"}:
+        return passed("performance")
+    return failed(_grouped(found), "the clock follows the load")
+
+
+@check(
+    "power.fixed-frequency",
+    "frequency cannot move",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME} (min_perf_pct=100); {sources.KERNEL_CONFIGURATION}",
+    wanted="scaling_min_freq = scaling_max_freq on every CPU",
+    reads=(_LOWEST, _HIGHEST),
+    cure="for d in /sys/devices/system/cpu/cpu*/cpufreq; do cat $d/scaling_max_freq >"
+    " $d/scaling_min_freq; done",
+)
+def fixed_frequency(facts: Facts) -> Verdict:
+    """What matters is one frequency, more than which."""
+    if not facts.matches(_LOWEST):
+        return unknown(_NO_DRIVER)
+    lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
+    ranges = {
+        _cpu(path): f"{low // 1000}-{highest[top] // 1000} MHz"
+        for path, low in lowest.items()
+        if (top := path.replace("_min_", "_max_")) in highest and low != highest[top]
+    }
+    if ranges:
+        return failed(_grouped(ranges), "the same work takes now longer, now shorter")
+    return passed(f"{min(highest.values()) // 1000} MHz")
+
+
+@check(
+    "power.turbo",
+    "turbo",
+    severity="low",
+    source=sources.CONGATEC,
+    wanted="off, where the same time for the same work counts more than speed",
+    reads=_TURBO,
+    cure=f"echo 1 > {_TURBO[0]} (others: echo 0 > {_TURBO[1]})",
+)
+def turbo(facts: Facts) -> Verdict:
+    """How long it lasts depends on temperature, and on what the other CPUs do."""
+    switched = facts.get(_TURBO[0])
+    off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
+    if off:
+        return passed("off")
+    return failed("on", "the frequency depends on heat and on the other CPUs")
+
+
+@check(
+    "power.energy-preference",
+    "preference of the processor's own algorithm",
+    severity="low",
+    source=sources.TUNED_REALTIME,
+    wanted="performance (energy_perf_bias: 0)",
+    reads=(_PREFERENCES, _BIASES),
+    cure=f"for f in {_CPU}/cpu*/cpufreq/energy_performance_preference; do echo performance > $f;"
+    " done",
+)
+def energy_preference(facts: Facts) -> Verdict:
+    """It says how soon the processor raises its clock, and how deep it sleeps."""
+    pattern = _PREFERENCES if facts.matches(_PREFERENCES) else _BIASES
+    if not facts.matches(pattern):
+        return unknown("neither energy_performance_preference nor energy_perf_bias is there")
+    found = _by_cpu(facts, pattern)
+    if set(found.values()) <= {"performance", "0"}:
+        return passed(_grouped(found))
+    return failed(_grouped(found), "the processor weighs power against speed")
+
+
+@check(
+    "power.idle-states",
+    "deep idle states",
+    severity="medium",
+    source=f"{sources.CPU_ISOLATION}; {sources.KERNEL_CONFIGURATION}",
+    wanted=f"no state of real-time CPUs that takes more than {BUDGET_US} us to leave",
+    reads=(_EXITS, _DISABLED, _RESUME, _DMA_LATENCY, _IDLE_DRIVER, *VIRTUAL_FILES),
+    cure="hold /dev/cpu_dma_latency at 0 while the task runs, or: echo 1 >"
+    f" {_CPU}/cpuN/cpuidle/stateK/disable",
+)
+def idle_states(facts: Facts) -> Verdict:
+    """A CPU wakes from a deep state tens to hundreds of microseconds late."""
+    if not facts.matches(_EXITS):
+        driver = facts.text(_IDLE_DRIVER)
+        if _guest(facts):
+            return unknown("the host's idle states cannot be seen from a guest", f"driver {driver}")
+        return passed(f"driver {driver}", "CPUs only halt")
+    exits, disabled = numbers(facts, _EXITS), numbers(facts, _DISABLED)
+    deep = {
+        path: us
+        for path, us in exits.items()
+        if _cpu(path) in facts.rt_cpus
+        and BUDGET_US < us <= _limit_us(facts, _cpu(path))
+        and not disabled.get(path.replace("/latency", "/disable"), 0)
+    }
+    if deep:
+        cpus = {_cpu(path) for path in deep}
+        states = " ".join(sorted({path.split("/")[-2] for path in deep}))
+        return failed(
+            f"up to {max(deep.values())} us on {meant(facts, cpus)}",
+            "a wake-up from there is that late",
+            cure=f"for c in {_words(cpus)}; do for s in {states}; do echo 1 >"
+            f" {_CPU}/cpu$c/cpuidle/$s/disable; done; done; or hold /dev/cpu_dma_latency at 0",
+        )
+    if _guest(facts):
+        return unknown("the host's idle states cannot be seen from a guest", "none of the guest's")
+    return passed(f"none on {meant(facts)}", "disabled, short, or ruled out by a latency limit")
+
+
+def _words(cpus: Iterable[int]) -> str:
+    """CPUs as a shell counts them up."""
+    return " ".join(str(cpu) for cpu in sorted(cpus))
+
+
+def _limit_us(facts: Facts, cpu: int) -> int:
+    """Longest exit that somebody's latency limit allows on ``cpu`` (cpuidle, PM QoS)."""
+    held = _held_us(facts)
+    own = next((r.text for p, r in facts.matches(_RESUME).items() if _cpu(p) == cpu), None)
+    limits = [_NO_LIMIT_US if held is None else held]
+    word = (own or "").strip()
+    limits.append(0 if word == "n/a" else int(word) if word.isdigit() and int(word) else limits[0])
+    return min(limits)
+
+
+@check(
+    "power.dma-latency",
+    "somebody holds the latency limit",
+    severity="info",
+    source="Linux Documentation/power/pm_qos_interface.rst; rt-tests(7), cyclictest",
+    wanted=f"held at {BUDGET_US} us or less while real-time tasks run",
+    reads=(_DMA_LATENCY,),
+    cure="let the application open /dev/cpu_dma_latency, write a 32-bit 0, and keep it open",
+)
+def dma_latency(facts: Facts) -> Verdict:
+    """cyclictest holds it at 0: its results do not hold for an application that does not."""
+    held = _held_us(facts)
+    if held is None:
+        facts.text(_DMA_LATENCY)
+        raise UnreadError("/dev/cpu_dma_latency holds no number")
+    holders = sorted(set(facts.text(_DMA_LATENCY).split()[1:]))
+    found = f"{held} us, held by {few(holders) if holders else 'a program that is hidden'}"
+    if held <= BUDGET_US:
+        return passed(found)
+    found = "nobody holds it" if held >= _NO_LIMIT_US else found
+    return failed(found, "idle states are as deep as the machine likes, also between two periods")
+
+
+def _held_us(facts: Facts) -> int | None:
+    """The latency limit in force for all CPUs; None where it is not known."""
+    words = (facts.get(_DMA_LATENCY) or "").split()
+    return int(words[0]) if words and words[0].isdigit() else None
+
+
+@check(
+    "power.resume-latency",
+    "latency limit of each CPU",
+    severity="info",
+    source="Linux Documentation/admin-guide/pm/cpuidle.rst (PM QoS)",
+    wanted=f"n/a (only the shallowest state) or at most {BUDGET_US} us on real-time CPUs,"
+    " where there are deeper states",
+    reads=(_RESUME, _EXITS),
+    cure=f"echo n/a > {_CPU}/cpuN/power/pm_qos_resume_latency_us",
+)
+def resume_latency(facts: Facts) -> Verdict:
+    """It keeps one CPU out of deep states and lets the others sleep."""
+    values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
+    if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
+        raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
+    exits = _numbers_or_none(facts, _EXITS)
+    if all(_cpu(p) not in facts.rt_cpus or us <= BUDGET_US for p, us in exits.items()):
+        return passed(_grouped(values), "recorded; there is no deeper state to keep out of")
+    bare = [
+        cpu for cpu, v in values.items() if v != "n/a" and int(v) not in range(1, BUDGET_US + 1)
+    ]
+    if bare:
+        return failed(
+            _grouped(values),
+            f"no limit on {meant(facts, bare)}",
+            cure=f"for c in {_words(bare)}; do echo n/a >"
+            f" {_CPU}/cpu$c/power/pm_qos_resume_latency_us; done",
+        )
+    return passed(_grouped(values))
+
+
+@check(
+    "power.smt",
+    "hardware threads",
+    severity="low",
+    source=f"{sources.CPU_ISOLATION} (nosmt)",
+    wanted="off, or a processor without",
+    reads=(*_SMT, _SIBLINGS, *VIRTUAL_FILES),
+    cure="boot with nosmt, or keep the siblings of real-time CPUs idle",
+)
+def smt(facts: Facts) -> Verdict:
+    """Two hardware threads share one core's units and first caches."""
+    if facts.get(_SMT[0]) is None:
+        active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
+    else:
+        active = facts.integer(_SMT[0]) != 0
+    if not active and _guest(facts):
+        return unknown(_HIDDEN_CORES, facts.get(_SMT[1]) or "none is shown")
+    if not active:
+        return passed(facts.get(_SMT[1]) or "no two CPUs share a core")
+    return failed("active", "what runs on a sibling slows a real-time task down")
+
+
+@check(
+    "power.smt-siblings",
+    "siblings of real-time CPUs",
+    severity="medium",
+    source=sources.CPU_ISOLATION,
+    wanted="offline, or isolated and idle",
+    reads=(_SIBLINGS, ONLINE, *ISOLATED, *VIRTUAL_FILES),
+    cure=f"boot with nosmt, or: echo 0 > {_CPU}/cpuN/online for each sibling (its interrupts do not"
+    " all come back)",
+)
+def smt_siblings(facts: Facts) -> Verdict:
+    """A sibling takes execution units and cache from a task that believes to be alone."""
+    there, away = online(facts), isolated(facts)
+    cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
+    rt = set(facts.rt_cpus)
+    if not all(cpu in cores.get(cpu, ()) for cpu in rt):
+        raise UnreadError(f"no topology of {meant(facts)}")
+    siblings = {s for cpu in rt for s in cores[cpu] if s != cpu} & there
+    busy = siblings - (away - rt)
+    if busy:
+        words = "another real-time task's" if busy <= rt else "other tasks'"
+        return failed(
+            f"CPUs {cpus_text(siblings)}",
+            f"a core is shared with {words} CPU",
+            cure=None
+            if busy & rt
+            else f"for c in {_words(busy)}; do echo 0 > {_CPU}/cpu$c/online; done (their interrupts"
+            " do not all come back), or boot with nosmt",
+        )
+    if siblings:
+        return passed(f"CPUs {cpus_text(siblings)}", "isolated; keep them idle")
+    if _guest(facts):
+        return unknown(_HIDDEN_CORES, "none is shown")
+    return passed("none online")
+
+
+@check(
+    "power.shared-cache",
+    "caches shared with other tasks",
+    severity="low",
+    source=f"{sources.HARDWARE} (System memory and cache)",
+    wanted="no cache of real-time CPUs shared with the rest",
+    reads=(_LEVELS, _SHARING, ONLINE),
+    cure="place other tasks on CPUs with caches of their own, or divide the cache (resctrl)",
+)
+def shared_cache(facts: Facts) -> Verdict:
+    """What other CPUs read and write displaces a real-time task's data."""
+    levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
+    others = online(facts) - set(facts.rt_cpus)
+    shared: dict[str, set[int]] = {}
+    for path, level in levels.items():
+        there = cpu_set(sharing.get(path.replace("/level", "/shared_cpu_list"), ""))
+        if _cpu(path) in facts.rt_cpus and others & there:
+            shared.setdefault(f"L{level}", set()).update(others & there)
+    if not shared:
+        return passed("none")
+    found = "; ".join(f"{name}: CPUs {cpus_text(cpus)}" for name, cpus in sorted(shared.items()))
+    last = max(levels.values())
+    only_last = set(shared) == {f"L{last}"} and last.isdigit() and int(last) > 2
+    return failed(
+        found,
+        "the last level is shared, as on most processors" if only_last else "also near caches are",
+        severity="info" if only_last else "low",
+    )
+
+
+@check(
+    "power.numa",
+    "memory nodes",
+    severity="low",
+    source=f"{sources.HARDWARE} (System memory and cache)",
+    wanted="all real-time CPUs on one node",
+    reads=(_NODES,),
+    cure="choose real-time CPUs of one node (--rt-cpus, isolcpus=), and bind their memory to it",
+)
+def numa(facts: Facts) -> Verdict:
+    """Memory of another node is slower, and its lock words cross the interconnect."""
+    nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
+    used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
+    found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
+    if not used:
+        raise UnreadError(f"no node has {meant(facts)}")
+    return passed(found) if len(used) == 1 else failed(found, "they share memory across nodes")
+
+
+@check(
+    "power.cache-allocation",
+    "cache partitions",
+    severity="info",
+    source=f"{sources.HARDWARE}; Linux Documentation/filesystems/resctrl.rst",
+    wanted="used, where the processor has them (Intel CAT, AMD PQoS, Arm MPAM)",
+    reads=(_FILESYSTEMS, _CACHE_GROUPS),
+    cure="mount -t resctrl resctrl /sys/fs/resctrl, and give real-time CPUs a part of the cache",
+)
+def cache_allocation(facts: Facts) -> Verdict:
+    """They keep others' data out of the part of a cache that real-time tasks use."""
+    known = facts.text(_FILESYSTEMS).split()
+    if "proc" not in known:
+        raise UnreadError(f"{_FILESYSTEMS} names no file systems")
+    if "resctrl" not in known:
+        return passed("not available", "neither processor nor kernel can divide the cache")
+    groups = [path.split("/")[-2] for path in facts.matches(_CACHE_GROUPS)]
+    if groups:
+        return passed(f"groups: {few(groups)}")
+    return failed("available, not used", "the shared cache could be divided")
+
+
+@check(
+    "power.throttling",
+    "throttled by heat",
+    severity="medium",
+    source=f"{sources.HARDWARE} (Firmware); Linux arch/x86/kernel/cpu/mce/therm_throt.c",
+    wanted="every counter 0, and no CPU is slowed down now",
+    reads=(_THROTTLED, *COOLING, CPUINFO),
+    cure="cool the machine better, or lower its frequency until it is never throttled",
+)
+def throttling(facts: Facts) -> Verdict:
+    """The firmware, or on a board the kernel, slows an overheated CPU down without asking.
+
+    Only x86 counts how often; elsewhere the state of the cooling devices is all there is."""
+    cooling = cooling_of_cpus(facts)
+    slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
+    if slowed:
+        return failed(few(slowed), "cooling devices slow it down now")
+    if not facts.matches(_THROTTLED) and not is_x86(facts):
+        if cooling:
+            found = f"0 of {len(cooling)} cooling devices at work"
+            return passed(found, "now; this processor does not count how often since the boot")
+        why = "this processor has no counter, and the kernel no cooling device for its CPUs"
+        return passed("not applicable", why, severity="info")
+    counts = numbers(facts, _THROTTLED)
+    hot = {path: count for path, count in counts.items() if count}
+    if hot:
+        worst = max(hot, key=lambda path: hot[path])
+        where = f"cpu{_cpu(worst)} {worst.rpartition('/')[2]}"
+        return failed(f"{where} = {hot[worst]}", "it was slowed down since the boot")
+    return passed(f"0 in {len(counts)} counters")
+
+
+@check(
+    "power.temperature",
+    "temperature",
+    severity="low",
+    source=f"{sources.HARDWARE} (Firmware)",
+    wanted=f"{_MARGIN_MC // 1000} degrees below where it is slowed down, or cooler",
+    reads=(_ZONES, _TRIPS, _TRIP_TYPES),
+    cure="cool the machine better before anything is measured",
+)
+def temperature(facts: Facts) -> Verdict:
+    """A machine that is hot before the load begins will be throttled under it."""
+    zones = {p: int(t) for p, r in facts.matches(_ZONES).items() if _whole(t := r.text or "")}
+    if not zones:
+        return unknown("no thermal zone can be read")
+    hottest = max(zones, key=lambda path: zones[path])
+    found = f"{zones[hottest] / 1000:.0f} °C in {hottest.split('/')[-2]}"
+    near = [
+        path.split("/")[-2]
+        for path, at in zones.items()
+        if any(at >= trip - _MARGIN_MC for trip in _trips(facts, path.removesuffix("/temp")))
+    ]
+    if near:
+        return failed(f"{found}; near its limit: {few(near)}", "it is about to be slowed down")
+    return passed(found)
+
+
+def _whole(text: str) -> bool:
+    return re.fullmatch(r"-?\d+\s*", text) is not None
+
+
+def _trips(facts: Facts, zone: str) -> list[int]:
+    """Temperatures at which the processor is slowed or stopped."""
+    kinds = {p: (r.text or "").strip() for p, r in facts.matches(_TRIP_TYPES).items()}
+    at = {p: int(t) for p, r in facts.matches(_TRIPS).items() if _whole(t := r.text or "")}
+    slow = ("passive", "hot", "critical")
+    return [
+        value
+        for path, value in at.items()
+        if path.startswith(f"{zone}/")
+        and value > 0
+        and kinds.get(path.removesuffix("_temp") + "_type") in slow
+    ]
+
+
+@check(
+    "power.all-online",
+    "every CPU is online",
+    severity="info",
+    source="recorded; Linux Documentation/core-api/cpu_hotplug.rst",
+    wanted="online = present (siblings that SMT off took away do not count)",
+    reads=(ONLINE, f"{_CPU}/present", _SMT[1]),
+    cure=f"echo 1 > {_CPU}/cpuN/online",
+)
+def all_online(facts: Facts) -> Verdict:
+    """A CPU that was offline and came back serves other interrupts than before."""
+    away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
+    if not away:
+        return passed(facts.text(ONLINE))
+    if (facts.get(_SMT[1]) or "") in ("off", "forceoff"):
+        return passed(facts.text(ONLINE), f"CPUs {cpus_text(away)} are off with SMT")
+    return failed(f"offline: {cpus_text(away)}", "interrupts were moved when they left")
+
+
+@check(
+    "power.capacity",
+    "CPUs of equal capacity",
+    severity="low",
+    source="Linux Documentation/scheduler/sched-capacity.rst",
+    wanted="the real-time CPUs all have the same",
+    reads=(_CAPACITIES,),
+    cure="choose real-time CPUs of one kind (--rt-cpus)",
+)
+def capacity(facts: Facts) -> Verdict:
+    """On a machine with big and little cores the same task takes longer on some CPUs."""
+    every = {_cpu(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
+    found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
+    if not found:
+        raise UnreadError(f"no capacity of {meant(facts)}")
+    words = _grouped(found)
+    if len(set(found.values())) > 1:
+        return failed(words, "the same task takes longer on some of them")
+    rest = "" if len(set(every.values())) == 1 else f"; the others differ: {_grouped(every)}"
+    return passed(words, f"recorded{rest}")
+
+
+@check(
+    "power.processor",
+    "processor and microcode",
+    severity="info",
+    source="recorded; Linux Documentation/arch/x86/microcode.rst",
+    wanted="recorded; the same on every CPU",
+    reads=(CPUINFO,),
+    cure="install one microcode for all CPUs (Debian: intel-microcode or amd64-microcode)",
+)
+def processor(facts: Facts) -> Verdict:
+    """Results of two machines are only compared with this in view."""
+    text = facts.text(CPUINFO)
+    fields = ("model name", "microcode", "CPU part", "uarch")
+    rows = {
+        name: list(dict.fromkeys(re.findall(rf"^{name}\s*:\s*(.*)$", text, re.M)))
+        for name in fields
+    }
+    if not any(rows.values()):
+        return unknown("/proc/cpuinfo names no processor")
+    found = ", ".join(f"{n} {' / '.join(v)}" for n, v in rows.items() if v)
+    if any(len(values) > 1 for values in rows.values()):
+        return failed(found, "CPUs differ")
+    return passed(found, "recorded")
+
+
+@check(
+    "power.pcie-aspm",
+    "PCIe links stay awake",
+    severity="low",
+    source=f"{sources.HARDWARE} (Hardware buses); {sources.CONGATEC}",
+    wanted="pcie_aspm=off, or the policy performance",
+    reads=("/proc/cmdline", _ASPM, _LINKS),
+    cure="echo performance > /sys/module/pcie_aspm/parameters/policy, or boot with pcie_aspm=off",
+)
+def pcie_aspm(facts: Facts) -> Verdict:
+    """A link that sleeps delays the first access of a device."""
+    if facts.argument("pcie_aspm") == "off":
+        return passed("pcie_aspm=off")
+    policy = chosen(facts.text(_ASPM))
+    if policy == "performance":
+        return passed(policy)
+    if policy not in ("default", "powersave", "powersupersave"):
+        raise UnreadError(f"{_ASPM} holds {policy[:20]!r}")
+    asleep = sorted({p.split("/")[-3] for p, on in _numbers_or_none(facts, _LINKS).items() if on})
+    if not asleep:
+        return passed(policy, "no device has a link that sleeps")
+    return failed(f"{policy}: {few(asleep)}", "access of a device may wait for its link")
+
+
+def _numbers_or_none(facts: Facts, pattern: str) -> dict[str, int]:
+    """As `numbers`; nothing where no file is called so."""
+    return numbers(facts, pattern) if facts.matches(pattern) else {}

@@ -1,0 +1,463 @@
+"""What the scheduler takes from real-time tasks, and gives back."""
+
+from __future__ import annotations
+
+import re
+
+from deadbeat.settings import sources
+from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.facts import CONFIG, DMESG, Facts, UnreadError
+from deadbeat.settings.procfs import cpu_cgroup
+from deadbeat.settings.reading_domains import COMMANDS as DOMAINS_COMMANDS
+from deadbeat.settings.reading_domains import DOMAINS, root_domains
+from deadbeat.settings.reading_values import (
+    LOCKDOWN,
+    ONLINE,
+    VERSION,
+    absent,
+    cpus_text,
+    few,
+    housekeeping,
+    judged,
+    release,
+    shared,
+    shut,
+)
+from deadbeat.settings.reading_window import (
+    AFFINITIES,
+    DEADLINE,
+    WINDOW,
+    places,
+    realtime_tasks,
+    tasks,
+)
+from deadbeat.settings.reading_window import COMMANDS as WINDOW_COMMANDS
+from deadbeat.settings.realtime import ROOT_GROUP, controlling_group, limit_holds
+
+RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
+FEATURES = "/sys/kernel/debug/sched/features"
+GROUP = "command:group-rt-runtime"
+RESERVED = "command:deadline-tasks"
+
+COMMANDS = {
+    **WINDOW_COMMANDS,
+    **DOMAINS_COMMANDS,
+    # The group of this process in the hierarchy of the cpu controller (cgroup v1). In a container
+    # the mount may begin at the group itself. Without one: what `controlling_group` reads.
+    "group-rt-runtime": r"""
+group=$(sed -nE 's/^[0-9]+:([^:]*,)?cpu(,[^:]*)?:(.*)$/\3/p' /proc/self/cgroup)
+if [ -z "$group" ]; then
+    echo none
+    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    while read -r _ _ _ root top rest; do
+        case $rest in *' - cgroup2 '*) break ;; esac
+    done < /proc/self/mountinfo
+    [ -n "$top" ] || exit 0
+    [ "$root" = / ] || group=${group#"$root"}
+    folder=$top${group%/}
+    while :; do
+        for file in "$folder/cgroup.type" "$folder/cgroup.controllers"; do
+            [ ! -r "$file" ] || echo "$file $(cat "$file")"
+        done
+        [ "$folder" = "$top" ] && exit 0
+        folder=${folder%/*}
+    done
+fi
+for top in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
+    for file in "$top${group%/}/cpu.rt_runtime_us" "$top/cpu.rt_runtime_us"; do
+        [ -r "$file" ] && { echo "$file $(cat "$file")"; exit 0; }
+    done
+done
+echo absent""",
+    "deadline-tasks": r"""
+for task in /proc/[0-9]*/task/[0-9]*; do
+    read line < "$task/stat" 2>/dev/null || continue
+    set -- ${line##*) }
+    [ "${39}" = 6 ] && chrt -p "${task##*/}"
+done; :""",
+}
+#: Time per second that a fair server gives to ordinary tasks unless told otherwise.
+_FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
+
+
+@check(
+    "scheduler.rt-bandwidth",
+    "time that real-time tasks may use",
+    severity="high",
+    source=f"{sources.SYSCTL_KERNEL}; {sources.TUNED_REALTIME} (-1); commit 5f6bd380c7bd",
+    wanted="runtime = -1 for computing without a pause, else a limit above the tasks' use, not 0",
+    reads=(RUNTIME, PERIOD, VERSION, CONFIG),
+    cure="sysctl -w kernel.sched_rt_runtime_us=-1",
+)
+def rt_bandwidth(facts: Facts) -> Verdict:
+    """A real-time task that uses more of a period than the limit is stopped until the next."""
+    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+    found = f"{runtime} of {period} us"
+    if runtime < 0 or runtime >= period:
+        return passed(found, "no limit; from Linux 6.12 on the fair server takes time nevertheless")
+    if (runtime == 0 or facts.workload == "compute") and not _limit_holds(facts):
+        return passed(
+            found,
+            "since Linux 6.12 a kernel without RT_GROUP_SCHED stops no real-time task by it; it"
+            " only bounds what SCHED_DEADLINE may reserve",
+        )
+    if runtime == 0:
+        return failed(
+            found, "no time at all is granted to real-time tasks", severity="fatal",
+            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
+        )  # fmt: skip
+    if facts.workload == "compute":
+        return failed(
+            found,
+            f"a task that computes without a pause loses {period - runtime} us of each {period};"
+            " tuned sets -1, and the limit was a safety net: a task that never sleeps can then"
+            " take the machine",
+        )
+    return passed(
+        found,
+        f"a limit that only a CPU used above {100 * runtime // period} % reaches; tuned (-1)"
+        " gives this safety net up, which --workload compute asks for",
+    )
+
+
+def _limit_holds(facts: Facts) -> bool:
+    """As `limit_holds`. UnreadError where that takes a configuration that nobody could read."""
+    kernel = release(facts)
+    return limit_holds(kernel, None) and (
+        kernel < (6, 12) or limit_holds(kernel, facts.option("RT_GROUP_SCHED") == "y")
+    )
+
+
+@check(
+    "scheduler.throttled",
+    "real-time tasks were stopped by the limit",
+    severity="high",
+    source=f"{sources.SYSCTL_KERNEL}; kernel/sched/rt.c",
+    wanted="no 'RT throttling activated' since the boot",
+    reads=(DMESG,),
+    cure="find the task that used up the limit; then raise kernel.sched_rt_runtime_us",
+)
+def throttled(facts: Facts) -> Verdict:
+    """The kernel says it at most once a boot (printk_deferred_once): the line is of the first time,
+    and a log that has lost its beginning may have lost it."""
+    log = facts.text(DMESG)
+    lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
+    if lines:
+        return failed(
+            lines[-1].strip(),
+            "real-time tasks were kept from their CPU by the limit; the kernel tells only the first"
+            " time, so that this stays until the next boot, whatever has changed since (deadbeat"
+            " load, back to back, brings it about on purpose)",
+        )
+    if "Linux version " not in log:
+        return unknown("not in the log, whose beginning is gone: the kernel tells it once a boot")
+    return passed("not in the log since the boot")
+
+
+@check(
+    "scheduler.fair-server",
+    "time that ordinary tasks may take from real-time ones",
+    severity="high",
+    source="commits d741f297bcea and 557a6bfc662c (Linux 6.12)",
+    wanted="0 on the real-time CPUs where tasks compute without a pause",
+    reads=(FAIR_SERVER, VERSION, LOCKDOWN, DMESG),
+    cure="for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
+)
+def fair_server(facts: Facts) -> Verdict:
+    """A deadline server above every FIFO task serves starving ordinary ones, also where
+    sched_rt_runtime_us is -1."""
+    if release(facts) < (6, 12):
+        return passed("none before Linux 6.12")
+    found = facts.matches(FAIR_SERVER)
+    texts = {_cpu_of(path): reading.text for path, reading in found.items()}
+    if not texts or None in texts.values():
+        return shut(facts, FAIR_SERVER, f"assume that {_FAIR_DEFAULT}")
+    serving = {c: int(t or 0) for c, t in texts.items() if int(t or 0) and c in facts.rt_cpus}
+    if not serving:
+        return passed(f"0 on CPU {cpus_text(facts.rt_cpus)}")
+    worst = max(serving.values())
+    told = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
+    if facts.workload == "periodic":
+        return passed(told, "it serves ordinary tasks only where real-time ones leave them no time")
+    return failed(
+        told,
+        "a real-time task that leaves ordinary ones no time is stopped for that long",
+        severity="high" if facts.workload == "compute" else "medium",
+    )
+
+
+@check(
+    "scheduler.group-rt-runtime",
+    "real-time time of this control group",
+    severity="fatal",
+    source="Documentation/scheduler/sched-rt-group.rst; kubernetes 62434, moby 38271",
+    wanted="cpu.rt_runtime_us of the own group is not 0, or the kernel has no RT_GROUP_SCHED",
+    reads=(GROUP, CONFIG, "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/cmdline"),
+    cure="echo 100000 > FILE (its parents first), or start from the root group",
+)
+def group_rt_runtime(facts: Facts) -> Verdict:
+    """With RT_GROUP_SCHED a new control group may use no real-time time: SCHED_FIFO is refused."""
+    told = facts.text(GROUP)
+    if not told.startswith(("none", "absent")):
+        file, _, runtime = told.rpartition(" ")
+        if runtime == "0":
+            return failed(
+                told, "SCHED_FIFO is refused to every task of this group",
+                cure=f"echo 100000 > {file} (its parents first)",
+            )  # fmt: skip
+        return passed(told)
+    if facts.option("RT_GROUP_SCHED") != "y":
+        return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
+    default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
+    if (facts.argument("rt_group_sched") or default) == "0":
+        return passed("rt_group_sched=0", "built, and switched off at boot")
+    return _of_version_2(facts, told)
+
+
+def _of_version_2(facts: Facts, told: str) -> Verdict:
+    seen = dict(line.partition(" ")[::2] for line in told.splitlines())
+    seen |= {path: facts.text(path) for path in ("/proc/self/cgroup", "/proc/self/mountinfo")}
+    group = cpu_cgroup(seen.get)
+    if group is None or group.version == 1:
+        return unknown("the hierarchy of control groups for CPU time is not to be seen here")
+    found = controlling_group(seen.get, group)
+    if found is None:
+        return unknown("what is above this group is out of sight: a container's", group.folder)
+    if found == ROOT_GROUP:
+        return passed("the root group", "it has the machine's whole bandwidth")
+    return failed(
+        found, "with RT_GROUP_SCHED a group of cgroup v2 can be given no real-time time",
+        cure="echo $$ > /sys/fs/cgroup/cgroup.procs, or boot with rt_group_sched=0 (Linux 6.16)",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.timer-migration",
+    "timers that move to other CPUs",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME}; {sources.UBUNTU_REALTIME}; commit b2cf7507e186 (Linux 6.9)",
+    wanted="kernel.timer_migration = 0",
+    reads=("/proc/sys/kernel/timer_migration", VERSION),
+    cure="sysctl -w kernel.timer_migration=0",
+)
+def timer_migration(facts: Facts) -> Verdict:
+    """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one. From
+    Linux 6.9 on it holds for high-resolution timers alone."""
+    why = "timers of other CPUs may expire on the real-time CPUs"
+    well = ""
+    if facts.get(VERSION) is None:
+        why = f"{why} (from Linux 6.9 on only high-resolution ones by this setting)"
+    elif release(facts) >= (6, 9):
+        why = f"high-resolution {why}"
+        well = (
+            "it holds for high-resolution timers; from Linux 6.9 on other timers of idle CPUs are"
+            " pulled by busy ones whatever it says"
+        )
+    path = "/proc/sys/kernel/timer_migration"
+    return judged(facts, path, lambda value: value == 0, why=why, well=well)
+
+
+@check(
+    "scheduler.numa-balancing",
+    "automatic NUMA balancing",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME}; {sources.SYSCTL_KERNEL}",
+    wanted="kernel.numa_balancing = 0",
+    reads=("/proc/sys/kernel/numa_balancing", CONFIG),
+    cure="sysctl -w kernel.numa_balancing=0",
+)
+def numa_balancing(facts: Facts) -> Verdict:
+    """It unmaps pages on purpose, to see who uses them: page faults also for real-time tasks."""
+    path = "/proc/sys/kernel/numa_balancing"
+    if absent(facts, path) and facts.option("NUMA_BALANCING") == "n":
+        return passed("CONFIG_NUMA_BALANCING is not set")
+    return judged(
+        facts, path, lambda value: value == 0, why="pages are unmapped to see who uses them"
+    )
+
+
+@check(
+    "scheduler.autogroup",
+    "ordinary tasks grouped by session",
+    severity="low",
+    source="sched(7), the autogroup feature",
+    wanted="kernel.sched_autogroup_enabled = 0",
+    reads=("/proc/sys/kernel/sched_autogroup_enabled", CONFIG),
+    cure="sysctl -w kernel.sched_autogroup_enabled=0",
+)
+def autogroup(facts: Facts) -> Verdict:
+    """Grouping by session makes nice values of helpers count for nothing between sessions."""
+    path = "/proc/sys/kernel/sched_autogroup_enabled"
+    if absent(facts, path) and facts.option("SCHED_AUTOGROUP") == "n":
+        return passed("CONFIG_SCHED_AUTOGROUP is not set")
+    return judged(
+        facts, path, lambda value: value == 0,
+        why="nice values count only within a session, so helpers of a real-time task may starve",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.rr-timeslice",
+    "time slice of SCHED_RR",
+    severity="info",
+    source="sched(7)",
+    wanted="recorded; above 0",
+    reads=("/proc/sys/kernel/sched_rr_timeslice_ms",),
+    cure="sysctl -w kernel.sched_rr_timeslice_ms=100",
+)
+def rr_timeslice(facts: Facts) -> Verdict:
+    """How long one of several SCHED_RR tasks of one priority runs before the next."""
+    return judged(
+        facts, "/proc/sys/kernel/sched_rr_timeslice_ms", lambda value: value > 0,
+        why="this is no time slice", well="recorded",
+    )  # fmt: skip
+
+
+@check(
+    "scheduler.deadline-admission",
+    "room that is left for SCHED_DEADLINE",
+    severity="low",
+    source="Documentation/scheduler/sched-deadline.rst",
+    wanted="half of the CPUs' time is not reserved, whether or not the kernel counts",
+    reads=(RUNTIME, PERIOD, WINDOW, RESERVED, ONLINE),
+    cure="give back reservations: chrt -o -p 0 PID",
+)
+def deadline_admission(facts: Facts) -> Verdict:
+    """The kernel admits deadline tasks up to the share that sched_rt_runtime_us allows."""
+    runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
+    if runtime == 0:
+        return failed(
+            "sched_rt_runtime_us = 0", "no deadline task is admitted",
+            cure="sysctl -w kernel.sched_rt_runtime_us=950000",
+        )  # fmt: skip
+    # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
+    # but this check adds up.
+    off = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (runtime < 0)
+    held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
+    room = (1.0 if runtime < 0 else runtime / period) * len(facts.cpu_list(ONLINE))
+    if not held:
+        return passed(f"{100 * room:.0f} % of a CPU can be reserved, nothing is{off}")
+    told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(RESERVED), re.M)
+    if len(told) < len(held):
+        raise UnreadError(f"{len(held)} deadline tasks, and chrt does not tell what they reserve")
+    used = sum(int(run) / int(every) for run, every in told if int(every))
+    found = f"{100 * used:.0f} of {100 * room:.0f} % of a CPU is reserved{off}"
+    if used <= room / 2:
+        return passed(found)
+    return failed(found, f"held by {few([task.name for task in held])}")
+
+
+@check(
+    "scheduler.deadline-partition",
+    "CPUs that SCHED_DEADLINE can be confined to",
+    severity="info",
+    source=f"Documentation/scheduler/sched-deadline.rst (5.1); {sources.CPU_ISOLATION};"
+    " kernel/sched/syscalls.c (__sched_setscheduler); Documentation/admin-guide/cgroup-v2.rst",
+    wanted="the real-time CPUs are root domains of their own, or admission is off",
+    reads=(RUNTIME, *DOMAINS),
+    cure="make a cpuset partition: cd /sys/fs/cgroup && echo +cpuset > cgroup.subtree_control &&"
+    " mkdir rt && echo LIST > rt/cpuset.cpus && echo root > rt/cpuset.cpus.partition; one for each"
+    " CPU that tasks are pinned to alone",
+)
+def deadline_partition(facts: Facts) -> Verdict:
+    """A deadline task may not be pinned to fewer CPUs than its root domain has (EPERM)."""
+    if facts.integer(RUNTIME) < 0:
+        return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
+    housekeeping(facts)
+    meant = set(facts.rt_cpus)
+    here = [domain for domain in root_domains(facts) if domain & meant]
+    told = "; ".join(f"CPU {cpus_text(domain)}" for domain in here)
+    if all(domain <= meant for domain in here):
+        return passed(f"domains: {told}", "a task has to be allowed on every CPU of its domain")
+    return failed(
+        f"domains: {told}",
+        f"sched_setattr refuses SCHED_DEADLINE to a task pinned to CPU {cpus_text(meant)}, which"
+        " is a part of a domain; SCHED_FIFO needs no domain of its own",
+    )
+
+
+@check(
+    "scheduler.rt-affinity",
+    "real-time tasks of others on the real-time CPUs",
+    severity="medium",
+    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}",
+    wanted="every real-time task of a user is pinned, and to one side",
+    reads=(WINDOW, AFFINITIES, ONLINE),
+    cure="taskset -p -c LIST TID, or CPUAffinity= of its service",
+)
+def rt_affinity(facts: Facts) -> Verdict:
+    """A real-time task that may run anywhere migrates, and may land on the real-time CPUs."""
+    other = housekeeping(facts)
+    where = places(facts)
+    # The kernel refuses to pin a deadline task within its scheduling domain: another check.
+    every = [task for task in realtime_tasks(facts) if task.policy != DEADLINE]
+    found = [task for task in every if task.tid in where]
+    loose = [
+        t for t in found if shared(facts, where[t.tid].cpus) and {*other} & {*where[t.tid].cpus}
+    ]
+    if loose:
+        return failed(
+            few([task.words for task in loose]),
+            f"they may run on CPU {cpus_text(facts.rt_cpus)} and elsewhere",
+        )
+    names = few([task.words for task in found])
+    return passed(names or "no real-time task of a user runs now")
+
+
+@check(
+    "scheduler.rt-runtime-share",
+    "real-time time borrowed from other CPUs",
+    severity="low",
+    source="commit 2586af1ac187 (off from Linux 5.10 on)",
+    wanted="NO_RT_RUNTIME_SHARE",
+    reads=(FEATURES, LOCKDOWN, DMESG),
+    cure="echo NO_RT_RUNTIME_SHARE > /sys/kernel/debug/sched/features",
+)
+def rt_runtime_share(facts: Facts) -> Verdict:
+    """Borrowed time lets a runaway task use 100 % of one CPU and starve kernel threads there."""
+    words = _features(facts)
+    if words is None:
+        return shut(facts, FEATURES)
+    if "RT_RUNTIME_SHARE" in words:
+        return failed(
+            "RT_RUNTIME_SHARE", "a CPU borrows real-time time, so the limit does not hold"
+        )
+    return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
+
+
+@check(
+    "scheduler.hrtick-deadline",
+    "SCHED_DEADLINE ends its budget on time",
+    severity="info",
+    source="kernel/sched/features.h; commit e0ee463c93c4 (Linux 5.12)",
+    wanted="HRTICK_DL (before Linux 5.12: HRTICK)",
+    reads=(FEATURES, LOCKDOWN, DMESG),
+    cure="echo HRTICK_DL > /sys/kernel/debug/sched/features",
+)
+def hrtick_deadline(facts: Facts) -> Verdict:
+    """Without it a deadline task is stopped only at a tick: up to 1/HZ late."""
+    words = _features(facts)
+    if words is None:
+        return shut(facts, FEATURES)
+    # Before Linux 5.12 one word stood for all classes.
+    for name in ("HRTICK_DL", "HRTICK"):
+        if name in words:
+            return passed(name)
+        if f"NO_{name}" in words:
+            return failed(
+                f"NO_{name}", "budgets of SCHED_DEADLINE are enforced at ticks only",
+                cure=f"echo {name} > {FEATURES}",
+            )  # fmt: skip
+    return unknown("the features of this kernel name no HRTICK")
+
+
+def _features(facts: Facts) -> set[str] | None:
+    text = facts.get(FEATURES)
+    return None if text is None else set(text.split())
+
+
+def _cpu_of(path: str) -> int:
+    found = re.search(r"/cpu(\d+)/", path)
+    return int(found[1]) if found else -1

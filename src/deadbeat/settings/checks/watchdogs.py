@@ -1,0 +1,438 @@
+"""What watches the system, and so disturbs what it watches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from deadbeat.settings import sources
+from deadbeat.settings.check import Verdict, check, failed, passed
+from deadbeat.settings.facts import CONFIG, Facts, UnreadError
+from deadbeat.settings.reading_cpus import CPUINFO, is_x86, meant
+from deadbeat.settings.reading_options import lacking, numbers, without
+from deadbeat.settings.reading_values import absent, cpus_text, few, judged
+from deadbeat.settings.reading_window import WINDOW, tasks
+
+_KERNEL = "/proc/sys/kernel"
+_CMDLINE = "/proc/cmdline"
+_SOFT = (f"{_KERNEL}/soft_watchdog", f"{_KERNEL}/watchdog_cpumask")
+_NMI = f"{_KERNEL}/nmi_watchdog"
+_HUNG = f"{_KERNEL}/hung_task_timeout_secs"
+_STAT = "/proc/sys/vm/stat_interval"
+_RCU = "/sys/module/rcupdate/parameters"
+_STALLS = (
+    f"{_KERNEL}/panic_on_rcu_stall",
+    f"{_RCU}/rcu_cpu_stall_suppress",
+    f"{_RCU}/rcu_cpu_stall_timeout",
+)
+_EXPEDITED = f"{_RCU}/rcu_exp_cpu_stall_timeout"
+_TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+_TRACERS = tuple(f"{folder}/current_tracer" for folder in _TRACEFS)
+_EVENTS = tuple(f"{folder}/set_event" for folder in _TRACEFS)
+_INSTANCES = tuple(f"{_TRACEFS[0]}/instances/*/{file}" for file in ("set_event", "current_tracer"))
+_PROGRAMS = "command:bpf-programs"
+_BPF_STATS = f"{_KERNEL}/bpf_stats_enabled"
+_INTERVALS = "/sys/devices/system/machinecheck/machinecheck[0-9]*/check_interval"
+_IGNORED = "/sys/devices/system/machinecheck/machinecheck[0-9]*/ignore_ce"
+_EDAC_POLL = "/sys/module/edac_core/parameters/edac_mc_poll_msec"
+_SCRUBBING = "/sys/devices/system/edac/mc/mc[0-9]*/sdram_scrub_rate"
+_PRINTK = f"{_KERNEL}/printk"
+_JOURNAL = ("/etc/systemd/journald.conf", "/etc/systemd/journald.conf.d/*.conf")
+_PRESSURE = "/proc/pressure/cpu"
+_SCHEDSTATS = f"{_KERNEL}/sched_schedstats"
+
+COMMANDS = {"bpf-programs": "bpftool prog show"}
+#: Programs that sample or trace others while they run.
+_PROFILERS = (
+    "perf", "bpftrace", "trace-cmd", "rtla", "strace", "ltrace", "gdb", "stap", "stapio",
+    "sysprofd", "sysdig", "parca-agent", "tracee", "falco",
+)  # fmt: skip
+#: Kinds of BPF programs that run at events of the kernel, not at packets or control groups.
+_TRACING = ("kprobe", "tracepoint", "raw_tracepoint", "raw_tracepoint_writable", "perf_event",
+            "tracing", "lsm")  # fmt: skip
+
+
+@check(
+    "watchdogs.soft-lockup",
+    "soft lockup detector",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME} (nosoftlockup); {sources.SYSCTL_KERNEL}",
+    wanted="kernel.soft_watchdog = 0, or kernel.watchdog_cpumask without real-time CPUs",
+    reads=_SOFT,
+    cure="sysctl -w kernel.soft_watchdog=0",
+)
+def soft_lockup(facts: Facts) -> Verdict:
+    """A task above all others runs on every CPU every few seconds to show that it can."""
+    if lacking(facts, _SOFT[0]):
+        return passed("not built")
+    if facts.integer(_SOFT[0]) == 0:
+        return passed("0")
+    on = set(facts.cpu_list(_SOFT[1]))
+    struck = on & set(facts.rt_cpus)
+    if struck:
+        return failed(
+            f"on, CPUs {cpus_text(on)}", f"it stops real-time tasks on {meant(facts, struck)}"
+        )
+    return passed(f"on, CPUs {cpus_text(on)}")
+
+
+@check(
+    "watchdogs.nmi",
+    "hard lockup detector",
+    severity="medium",
+    source=f"{sources.TUNED_REALTIME} (kernel.nmi_watchdog = 0); {sources.INTEL_ECI}",
+    wanted="kernel.nmi_watchdog = 0",
+    reads=(_NMI,),
+    cure="sysctl -w kernel.nmi_watchdog=0",
+)
+def nmi(facts: Facts) -> Verdict:
+    """It takes a performance counter, and interrupts what nothing else can interrupt."""
+    if lacking(facts, _NMI):
+        return passed("not built")
+    if facts.integer(_NMI) == 0:
+        return passed("0")
+    return failed(facts.text(_NMI), "non-maskable interrupts on every CPU")
+
+
+@check(
+    "watchdogs.hung-task",
+    "detector of hung tasks",
+    severity="low",
+    source=f"{sources.TUNED_REALTIME} (kernel.hung_task_timeout_secs = 600)",
+    wanted="0 (off), or 600 s or more",
+    reads=(_HUNG,),
+    cure="sysctl -w kernel.hung_task_timeout_secs=600",
+)
+def hung_task(facts: Facts) -> Verdict:
+    """It walks the list of all tasks each time."""
+    if lacking(facts, _HUNG):
+        return passed("not built")
+    value = facts.integer(_HUNG)
+    if value == 0 or value >= 600:
+        return passed(f"{value} s")
+    return failed(f"{value} s", "it walks the list of all tasks that often")
+
+
+@check(
+    "watchdogs.stat-interval",
+    "interval of memory statistics",
+    severity="low",
+    source=f"{sources.TUNED_REALTIME} (vm.stat_interval = 10); {sources.PER_CPU_KTHREADS}",
+    wanted="10 s or more",
+    reads=(_STAT,),
+    cure="sysctl -w vm.stat_interval=10",
+)
+def stat_interval(facts: Facts) -> Verdict:
+    """A worker on each CPU folds its counters into the common ones."""
+    value = facts.integer(_STAT)
+    if value >= 10:
+        return passed(f"{value} s")
+    return failed(f"{value} s", "a worker runs that often on every CPU that counted something")
+
+
+@check(
+    "watchdogs.rcu-stall",
+    "warnings of RCU stalls",
+    severity="low",
+    source="Linux Documentation/RCU/stallwarn.rst",
+    wanted="no panic at a stall, expedited time-out of 1 s or more",
+    reads=(*_STALLS, _EXPEDITED),
+    cure=f"echo 0 > {_EXPEDITED}",
+)
+def rcu_stall(facts: Facts) -> Verdict:
+    """A real-time task that keeps its CPU stalls RCU; the report of it is long and loud."""
+    panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
+    found = f"time-out {timeout} s, panic {panic}"
+    if suppressed:
+        return passed(f"{found}, suppressed", "a stall is neither told nor acted upon")
+    if panic:
+        return failed(
+            found, f"a task that keeps its CPU for {timeout} s stops the machine", severity="high",
+            cure="sysctl -w kernel.panic_on_rcu_stall=0",
+        )  # fmt: skip
+    if absent(facts, _EXPEDITED):
+        return passed(found, "before Linux 5.19 expedited stalls have the same time-out")
+    expedited = facts.integer(_EXPEDITED)
+    found = f"{found}, expedited {expedited} ms"
+    if 0 < expedited < 1000:
+        return failed(found, "traces of all CPUs are printed after a stall that short")
+    return passed(found)
+
+
+@check(
+    "watchdogs.tracing",
+    "no tracing",
+    severity="medium",
+    source=f"{sources.KERNEL_CONFIGURATION} (tracing)",
+    wanted="tracer nop and no event switched on, in every instance",
+    reads=(*_TRACERS, *_EVENTS, *_INSTANCES),
+    cure="for d in /sys/kernel/tracing /sys/kernel/tracing/instances/*/; do echo > $d/set_event;"
+    " echo nop > $d/current_tracer; done (not mounted: mount -t tracefs tracefs"
+    " /sys/kernel/tracing)",
+)
+def tracing(facts: Facts) -> Verdict:
+    """Tracers and events that are on add to every path that they watch."""
+    tracer = facts.get(_TRACERS[0]) or facts.get(_TRACERS[1])
+    if not tracer:
+        raise UnreadError(f"{_TRACERS[0]}: {facts.reading(_TRACERS[0]).reason}")
+    events = facts.get(_EVENTS[0])
+    lines = (events if events is not None else facts.text(_EVENTS[1])).split()
+    on = [*_tracer(tracer), *lines]
+    for path, text in _of_instances(facts):
+        told = _tracer(text) if path.endswith("tracer") else text.split()
+        on += [f"{each} in {path.split('/')[-2]}" for each in told]
+    return failed(few(on), "each costs time on every CPU") if on else passed("nop, no event")
+
+
+def _tracer(name: str) -> list[str]:
+    return [] if name.strip() == "nop" else [f"tracer {name.strip()}"]
+
+
+def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
+    for pattern in _INSTANCES:
+        for path, reading in facts.matches(pattern).items():
+            if reading.text is None:
+                raise UnreadError(f"{path}: {reading.reason}")
+            yield path, reading.text
+
+
+@check(
+    "watchdogs.bpf",
+    "no BPF programs at events of the kernel",
+    severity="low",
+    source=f"{sources.KERNEL_CONFIGURATION} (tracing); bpftool-prog(8)",
+    wanted=f"none of the kinds {', '.join(_TRACING)}",
+    reads=(_PROGRAMS,),
+    cure="stop the agents that loaded them (bpftool prog show names them; Debian package bpftool)",
+)
+def bpf(facts: Facts) -> Verdict:
+    """An agent's program runs at every event that it is attached to, in the task it meets there."""
+    kinds = re.findall(r"^\d+: (\w+)", facts.text(_PROGRAMS), re.M)
+    found = [kind for kind in kinds if kind in _TRACING]
+    if not found:
+        return passed(f"0 of {len(kinds)} programs")
+    counts = {kind: found.count(kind) for kind in dict.fromkeys(found)}
+    words = ", ".join(f"{n} {kind}" for kind, n in counts.items())
+    return failed(words, "they run at events of the kernel, in whichever task")
+
+
+@check(
+    "watchdogs.bpf-statistics",
+    "BPF programs are not timed",
+    severity="low",
+    source=f"{sources.SYSCTL_KERNEL} (bpf_stats_enabled)",
+    wanted="kernel.bpf_stats_enabled = 0",
+    reads=(_BPF_STATS,),
+    cure="sysctl -w kernel.bpf_stats_enabled=0",
+)
+def bpf_statistics(facts: Facts) -> Verdict:
+    """Two time stamps around each run of each program."""
+    if lacking(facts, _BPF_STATS):
+        return passed("not built")
+    return passed("0") if facts.integer(_BPF_STATS) == 0 else failed("1", "each run is timed")
+
+
+@check(
+    "watchdogs.profilers",
+    "nobody samples or traces",
+    severity="medium",
+    source=f"{sources.KERNEL_CONFIGURATION} (tracing)",
+    wanted="no profiler, tracer or debugger is running",
+    reads=(WINDOW,),
+    cure="end them before real-time work begins",
+)
+def profilers(facts: Facts) -> Verdict:
+    """Sampling is an interrupt at each sample, on every CPU that is sampled."""
+    found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
+    return failed(few(found), "they interrupt what they watch") if found else passed("none")
+
+
+@check(
+    "watchdogs.machine-check",
+    "polling for corrected errors",
+    severity="low",
+    source=f"{sources.TUNED_REALTIME} (ignore_ce = 1); {sources.TUNED_PARTITIONING}",
+    wanted="check_interval 0 or ignore_ce 1 on real-time CPUs",
+    reads=(_INTERVALS, _IGNORED, CPUINFO),
+    cure="for d in /sys/devices/system/machinecheck/machinecheck*; do echo 1 > $d/ignore_ce; done",
+)
+def machine_check(facts: Facts) -> Verdict:
+    """A timer reads every bank of registers on every CPU; a corrected error interrupts it."""
+    if not facts.matches(_INTERVALS) and not is_x86(facts):
+        return passed("not applicable", "only x86 polls for machine checks", severity="info")
+    intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
+    polled = {
+        _number(path): seconds
+        for path, seconds in intervals.items()
+        if _number(path) in facts.rt_cpus
+        and seconds
+        and ignored.get(path.replace("check_interval", "ignore_ce")) != "1"
+    }
+    if polled:
+        return failed(f"every {min(polled.values())} s", f"a timer polls {meant(facts, polled)}")
+    if not set(facts.rt_cpus) & {_number(path) for path in intervals}:
+        raise UnreadError(f"no machine check of {meant(facts)}")
+    return passed("not polled")
+
+
+def _number(path: str) -> int:
+    found = re.search(r"machinecheck(\d+)/", path)
+    return int(found[1]) if found else -1
+
+
+@check(
+    "watchdogs.edac",
+    "polling of memory controllers",
+    severity="low",
+    source=f"{sources.HARDWARE} (Firmware); Linux Documentation/driver-api/edac.rst",
+    wanted="no EDAC driver, or edac_mc_poll_msec 0",
+    reads=(_EDAC_POLL,),
+    cure="rmmod the EDAC driver, or boot with edac_core.edac_mc_poll_msec=0",
+)
+def edac(facts: Facts) -> Verdict:
+    """It reads slow registers of the chip set, a thousand milliseconds apart by default."""
+    if lacking(facts, _EDAC_POLL):
+        return passed("no EDAC driver")
+    value = facts.integer(_EDAC_POLL)
+    if value == 0:
+        return passed("0")
+    return failed(f"every {value} ms", "slow registers are read that often")
+
+
+@check(
+    "watchdogs.scrubbing",
+    "scrubbing of memory",
+    severity="info",
+    source=f"{sources.HARDWARE} (Firmware); Linux Documentation/edac/scrub.rst",
+    wanted="recorded; no scrubbing while latency matters",
+    reads=(_SCRUBBING,),
+    cure="echo 0 > /sys/devices/system/edac/mc/mc0/sdram_scrub_rate, or in the firmware's set-up",
+)
+def scrubbing(facts: Facts) -> Verdict:
+    """Memory that is read through for errors is not there for tasks meanwhile."""
+    fastest = max(numbers(facts, _SCRUBBING).values())
+    if fastest:
+        return failed(f"{fastest} bytes/s", "bandwidth goes to scrubbing")
+    return passed("0")
+
+
+@check(
+    "watchdogs.console-level",
+    "messages to the console",
+    severity="low",
+    source=f"{sources.RHEL_REALTIME} (console messages)",
+    wanted="console level 4 or less",
+    reads=(_PRINTK,),
+    cure="sysctl -w kernel.printk=3",
+)
+def console_level(facts: Facts) -> Verdict:
+    """Whoever prints may have to push all waiting messages out to a slow console."""
+    first = (facts.text(_PRINTK).split() or [""])[0]
+    if not first.isdigit():
+        raise UnreadError(f"{_PRINTK} holds {first[:20]!r}")
+    if int(first) <= 4:
+        return passed(first)
+    return failed(first, "also notices and debug messages go to the console")
+
+
+@check(
+    "watchdogs.audit",
+    "no auditing",
+    severity="low",
+    source="auditctl(8); Red Hat, RHEL security hardening (auditing)",
+    wanted="no auditd, or audit=0",
+    reads=(WINDOW, _CMDLINE),
+    cure="systemctl disable --now auditd, or boot with audit=0",
+)
+def audit(facts: Facts) -> Verdict:
+    """Each system call is held against the rules, and waits if the queue is full."""
+    if facts.argument("audit") in ("0", "off"):
+        return passed("audit=0")
+    if any(task.name == "auditd" for task in tasks(facts)):
+        return failed("auditd runs", "system calls of every task are held against its rules")
+    if facts.argument("audit") in ("1", "on"):
+        return failed("audit=1", "system calls of every task are audited")
+    return passed("auditd does not run")
+
+
+@check(
+    "watchdogs.journal",
+    "the journal is bounded",
+    severity="info",
+    source="journald.conf(5)",
+    wanted="rate limits on, and nothing forwarded to a console",
+    reads=(WINDOW, *_JOURNAL),
+    cure="take RateLimitBurst=0, RateLimitIntervalSec=0 and ForwardToConsole=yes out of"
+    " journald.conf",
+)
+def journal(facts: Facts) -> Verdict:
+    """A flood of messages becomes disk writes, and with them interrupts and dirty pages."""
+    if not any(task.name.startswith("systemd-journal") for task in tasks(facts)):
+        return passed("systemd-journald does not run")
+    texts = ["" if lacking(facts, _JOURNAL[0]) else facts.text(_JOURNAL[0])]
+    texts += [facts.text(path) for path in facts.matches(_JOURNAL[1])]
+    bad = re.findall(
+        r"^\s*(RateLimitBurst=0|RateLimitIntervalSec=0|ForwardToConsole=(?:yes|true|1|on))\s*$",
+        "\n".join(texts),
+        re.M,
+    )
+    return failed(", ".join(bad), "messages are not held back") if bad else passed("bounded")
+
+
+@check(
+    "watchdogs.psi",
+    "pressure stall information",
+    severity="low",
+    source=f"{sources.UBUNTU_REALTIME}, reduce latency",
+    wanted="psi=0",
+    reads=(CONFIG, "/proc/cmdline", _PRESSURE),
+    cure="boot with psi=0",
+)
+def psi(facts: Facts) -> Verdict:
+    """It accounts for every sleep and wake-up, and its worker runs every two seconds."""
+    if not lacking(facts, _PRESSURE):
+        asked = facts.argument("psi")
+        found = "on" if asked is None else f"on (psi={asked})"
+        return failed(found, "every switch of tasks is accounted for, and a worker sums it up")
+    if facts.argument("psi") in ("0", "n", "no", "off"):
+        return passed("psi=0")
+    if facts.option("PSI") == "n":
+        return passed("CONFIG_PSI is not set")
+    if facts.option("PSI_DEFAULT_DISABLED") == "y":
+        return passed("CONFIG_PSI_DEFAULT_DISABLED=y")
+    raise UnreadError(f"{_PRESSURE} is not there, though PSI is built in")
+
+
+@check(
+    "watchdogs.schedstats",
+    "scheduler statistics",
+    severity="low",
+    source=f"{sources.RHEL_REALTIME}; sysctl/kernel.rst",
+    wanted="kernel.sched_schedstats is 0",
+    reads=(CONFIG, _SCHEDSTATS),
+    cure="sysctl -w kernel.sched_schedstats=0",
+)
+def schedstats(facts: Facts) -> Verdict:
+    """Counted at every wake-up and switch while it is on."""
+    if lacking(facts, _SCHEDSTATS) and facts.option("SCHEDSTATS") == "n":
+        return passed("CONFIG_SCHEDSTATS is not set")
+    if facts.integer(_SCHEDSTATS) == 0:
+        return passed("0")
+    return failed(facts.text(_SCHEDSTATS), "every wake-up and switch is counted")
+
+
+@check(
+    "watchdogs.latencytop",
+    "latencytop",
+    severity="low",
+    source=sources.RHEL_REALTIME,
+    wanted="CONFIG_LATENCYTOP is not set, or kernel.latencytop is 0",
+    reads=(CONFIG, "/proc/sys/kernel/latencytop"),
+    cure="sysctl -w kernel.latencytop=0",
+)
+def latencytop(facts: Facts) -> Verdict:
+    """It takes a stack trace whenever a task waited."""
+    path = "/proc/sys/kernel/latencytop"
+    if facts.get(path) is not None:
+        return judged(facts, path, lambda on: on == 0, why="each wait costs a stack trace")
+    return without(facts, ("LATENCYTOP",), "each wait costs a stack trace once it is switched on")

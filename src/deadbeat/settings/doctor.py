@@ -1,0 +1,137 @@
+"""All checks on one target, what the system consists of, and which hardening is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
+from deadbeat.settings import inventory
+from deadbeat.settings.check import Check, all_checks, all_commands
+from deadbeat.settings.facts import Facts, gather
+from deadbeat.settings.hardening import OPTIONS, Hardening, State, sight_of_facts
+from deadbeat.settings.hardening import READS as HARDENING_READS
+from deadbeat.targets.base import Target
+
+_HOST, _RELEASE = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease"
+_VERSION = "/proc/sys/kernel/version"
+_ABOUT = (_HOST, _RELEASE, _VERSION)
+
+
+@frozen(kw_only=True)
+class Patient:
+    """What was examined.
+
+    Attributes:
+        name: Host name, or the target's label.
+        kind: ``hardware``, ``emulated`` or ``simulated``.
+        kernel: Release and version.
+        rt_cpus: CPUs meant for real-time tasks.
+        asked_cpus: Whether somebody named them; else they are assumed.
+        workload: ``periodic``, ``compute`` or ``mixed``.
+    """
+
+    name: str
+    kind: str
+    kernel: str
+    rt_cpus: tuple[int, ...]
+    asked_cpus: bool
+    workload: str
+
+
+@frozen(kw_only=True)
+class Diagnosis:
+    """What `examine` found.
+
+    Attributes:
+        results: One per check, in their order.
+        facts: What they rest on.
+        patient: What was examined.
+        inventory: What the system consists of; empty where only some families were asked.
+        hardening: Every option with its state; likewise.
+        partial: Whether only some checks were asked: nothing is said of the whole machine then.
+    """
+
+    results: tuple[CheckResult, ...]
+    facts: Facts
+    patient: Patient
+    inventory: tuple[inventory.Item, ...] = ()
+    hardening: tuple[tuple[Hardening, State], ...] = ()
+    partial: bool = False
+
+    def failing(self, least: Severity) -> tuple[CheckResult, ...]:
+        """Checks that failed at ``least`` or graver."""
+        return self._at_least(least, "fail")
+
+    def unknown(self, least: Severity) -> tuple[CheckResult, ...]:
+        """Checks at ``least`` or graver of which nobody knows."""
+        return self._at_least(least, "unknown")
+
+    def _at_least(self, least: Severity, status: str) -> tuple[CheckResult, ...]:
+        grave = SEVERITIES[: SEVERITIES.index(least) + 1]
+        return tuple(r for r in self.results if r.status == status and r.severity in grave)
+
+
+def families() -> tuple[str, ...]:
+    """Names of all families, in the order of their files."""
+    return tuple(dict.fromkeys(check.id.partition(".")[0] for check in all_checks()))
+
+
+def of_families(names: Iterable[str]) -> tuple[Check, ...]:
+    """Checks of these families."""
+    chosen = {*names}
+    return tuple(check for check in all_checks() if check.id.partition(".")[0] in chosen)
+
+
+def examine(
+    target: Target,
+    *,
+    workload: str = "mixed",
+    rt_cpus: Sequence[int] | None = None,
+    checks: Sequence[Check] | None = None,
+) -> Diagnosis:
+    """Reads what the checks need at once, and asks each.
+
+    Args:
+        rt_cpus: None: the isolated CPUs, else all but the first.
+        checks: None: all there are, the inventory, and the state of hardening.
+
+    Raises:
+        TargetError: Nothing could be read.
+    """
+    chosen = all_checks() if checks is None else tuple(checks)
+    reads = [*_ABOUT, *(each for check in chosen for each in check.reads)]
+    if checks is None:
+        reads += [*inventory.READS, *HARDENING_READS]
+    facts = gather(
+        target,
+        reads,
+        workload=workload,
+        rt_cpus=rt_cpus,
+        commands={**all_commands(), **inventory.COMMANDS},
+    )
+    results = tuple(check.run(facts) for check in chosen)
+    patient = _patient(target, facts)
+    if checks is not None:
+        return Diagnosis(results=results, facts=facts, patient=patient, partial=True)
+    sight = sight_of_facts(facts)
+    return Diagnosis(
+        results=results,
+        facts=facts,
+        patient=patient,
+        inventory=inventory.inventory(facts),
+        hardening=tuple((option, option.state(sight)) for option in OPTIONS),
+    )
+
+
+def _patient(target: Target, facts: Facts) -> Patient:
+    kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
+    return Patient(
+        name=facts.get(_HOST) or target.name,
+        kind=target.kind,
+        kernel=kernel or "not known",
+        rt_cpus=facts.rt_cpus,
+        asked_cpus=facts.asked_cpus,
+        workload=facts.workload,
+    )

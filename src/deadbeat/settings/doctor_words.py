@@ -1,0 +1,213 @@
+"""What the doctor found, in words and rows, for the terminal and the page alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from deadbeat.model.readiness import SEVERITIES, CheckResult
+from deadbeat.settings.cures import Advice, advised
+from deadbeat.settings.doctor import Diagnosis
+from deadbeat.settings.hardening import Hardening, State
+from deadbeat.settings.knob import Knob, all_knobs
+from deadbeat.settings.reading_values import cpus_text
+
+#: Families by title, where the name alone says too little; a family without one has its name.
+_TITLES = {
+    "clock": "Clock",
+    "cmdline": "Kernel command line",
+    "hardening": "Hardening that may cost latency",
+    "interrupts": "Interrupts and deferred work",
+    "kernel": "How the kernel was built",
+    "memory": "Memory",
+    "power": "Power and topology",
+    "scheduler": "Scheduler",
+    "tasks": "Tasks, services and rights",
+    "virtualisation": "Hypervisor, firmware, and what cannot be seen",
+    "watchdogs": "Watchdogs and monitoring",
+}
+_STATUSES = ("fail", "unknown", "pass")
+INVENTORY_COLUMNS = ("what", "here", "how it was counted")
+HARDENING_COLUMNS = ("option", "state here", "when", "cost lands on", "expected", "source")
+
+
+@frozen(kw_only=True)
+class Group:
+    """A family's results.
+
+    Attributes:
+        results: The gravest failure first, then what is unknown, then what passes.
+    """
+
+    name: str
+    title: str
+    results: tuple[CheckResult, ...]
+
+    @property
+    def counts(self) -> str:
+        """``3 of 21 fail, 2 unknown``."""
+        count = Counter(result.status for result in self.results)
+        told = f"{count['fail']} of {len(self.results)} fail" if count["fail"] else "none fails"
+        return f"{told}, {count['unknown']} unknown" if count["unknown"] else told
+
+
+def groups(results: Iterable[CheckResult]) -> tuple[Group, ...]:
+    """Families, that with the gravest failures first."""
+    families: dict[str, list[CheckResult]] = {}
+    for result in results:
+        families.setdefault(result.id.partition(".")[0], []).append(result)
+    made = [
+        Group(name=name, title=_TITLES.get(name, name), results=tuple(sorted(own, key=_order)))
+        for name, own in families.items()
+    ]
+    return tuple(sorted(made, key=lambda group: (_gravity(group.results), group.name)))
+
+
+def _order(result: CheckResult) -> tuple[int, int]:
+    return _STATUSES.index(result.status), SEVERITIES.index(result.severity)
+
+
+def _gravity(results: Sequence[CheckResult]) -> tuple[int, ...]:
+    count = Counter(result.severity for result in results if result.status == "fail")
+    return tuple(-count[severity] for severity in SEVERITIES)
+
+
+def severities(results: Iterable[CheckResult]) -> str:
+    """``1 fatal, 9 high``."""
+    count = Counter(result.severity for result in results)
+    return ", ".join(f"{count[name]} {name}" for name in SEVERITIES if count[name])
+
+
+def sentence(diagnosis: Diagnosis) -> str:
+    """The answer; of some checks alone it is never that the machine is ready."""
+    grave = diagnosis.failing("high")
+    unknown = len(diagnosis.unknown("high"))
+    open_ = f"; {unknown} more of that weight could not be told" if unknown else ""
+    if grave:
+        return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
+    only = "In these families nothing" if diagnosis.partial else "Nothing"
+    if unknown:
+        return f"{only} fatal or high fails, but {unknown} such checks could not be told."
+    if diagnosis.partial:
+        return f"{only} fatal or high fails; the others were not asked."
+    return "Ready: nothing fatal or high fails."
+
+
+def counts(diagnosis: Diagnosis) -> str:
+    """``167 checks: 40 fail (1 fatal, ...), 20 unknown, 107 pass``."""
+    by = Counter(result.status for result in diagnosis.results)
+    failed = severities(result for result in diagnosis.results if result.status == "fail")
+    return (
+        f"{len(diagnosis.results)} checks: {by['fail']} fail{f' ({failed})' if failed else ''},"
+        f" {by['unknown']} unknown, {by['pass']} pass"
+    )
+
+
+def facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """What was examined, and for what."""
+    patient = diagnosis.patient
+    assumed = "" if patient.asked_cpus else " (assumed; --rt-cpus names them)"
+    return [
+        ("machine", patient.name),
+        ("kernel", patient.kernel),
+        ("workload", patient.workload),
+        ("real-time CPUs", f"{cpus_text(patient.rt_cpus)}{assumed}"),
+        ("result", counts(diagnosis)),
+    ]
+
+
+def labels(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What must show on everything: a machine that is not a real one."""
+    kind = diagnosis.patient.kind
+    return () if kind == "hardware" else (kind.upper(),)
+
+
+def told(result: CheckResult) -> str:
+    """``1 – pages are moved ...``: what was found, and why that is so."""
+    reason = "" if result.reason == "as wanted" else result.reason
+    return " – ".join(filter(None, (result.found, reason))) or "as wanted"
+
+
+def knobs_for(result: CheckResult) -> tuple[Knob, ...]:
+    """Knobs of `deadbeat tune` with which a check passes; those of a running machine first."""
+    found = [knob for knob in all_knobs().values() if result.id in knob.cures]
+    return tuple(sorted(found, key=lambda knob: (knob.settings is None, knob.name)))
+
+
+def cure(result: CheckResult) -> str:
+    """``sysctl -w ... (knob timer-migration)``; "" where nothing is to be done."""
+    names = [knob.name for knob in knobs_for(result)]
+    if result.status != "fail" or not result.cure:
+        return ""
+    return f"{result.cure} (knob {' or '.join(names)})" if names else result.cure
+
+
+def advice(diagnosis: Diagnosis) -> Advice | None:
+    """The profile of `deadbeat tune` that cures some of what fails; None: none does."""
+    failing = (result.id for result in diagnosis.results if result.status == "fail")
+    return advised(failing, workload=diagnosis.facts.workload)
+
+
+def tuning(diagnosis: Diagnosis) -> tuple[str, str] | None:
+    """What to type to change at once what can be changed and put back, and what that cures."""
+    found = advice(diagnosis)
+    if found is None:
+        return None
+    patient = diagnosis.patient
+    cpus = f" --rt-cpus {cpus_text(patient.rt_cpus)}" if patient.asked_cpus else ""
+    return (
+        f"deadbeat tune apply {found.profile}{cpus}",
+        f"cures {len(found.checks)} of what fails, and can be put back",
+    )
+
+
+def inventory_rows(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    return [(item.title, item.text, item.basis) for item in diagnosis.inventory]
+
+
+def hardening_rows(states: Iterable[tuple[Hardening, State]]) -> list[tuple[str, ...]]:
+    """Those that are on first."""
+    order = {True: 0, None: 1, False: 2}
+    return [
+        (option.title, state.words, option.when, option.lands, option.expected, option.source)
+        for option, state in sorted(states, key=lambda pair: order[pair[1].on])
+    ]
+
+
+def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """What ``--json`` prints: docs/reference/doctor.md."""
+    by_severity: dict[str, Mapping[str, int]] = {
+        severity: dict(Counter(r.status for r in diagnosis.results if r.severity == severity))
+        for severity in SEVERITIES
+    }
+    return {
+        "target": attrs.asdict(diagnosis.patient),
+        "summary": {
+            "sentence": sentence(diagnosis),
+            **{s: sum(r.status == s for r in diagnosis.results) for s in _STATUSES},
+            "severities": {
+                severity: {status: found.get(status, 0) for status in _STATUSES}
+                for severity, found in by_severity.items()
+            },
+        },
+        "checks": [
+            {**attrs.asdict(result), "knobs": [knob.name for knob in knobs_for(result)]}
+            for result in diagnosis.results
+        ],
+        "tune": None if (found := advice(diagnosis)) is None else attrs.asdict(found),
+        "inventory": [{**attrs.asdict(item), "text": item.text} for item in diagnosis.inventory],
+        "hardening": [_plain(option, state) for option, state in diagnosis.hardening],
+    }
+
+
+def _plain(option: Hardening, state: State) -> dict[str, Any]:
+    names = ("name", "title", "when", "lands", "expected", "source", "how")
+    return {
+        **{name: getattr(option, name) for name in names},
+        "on": state.on,
+        "state": state.words,
+    }

@@ -1,0 +1,186 @@
+"""What the checks know of a machine: every check says what it reads, all is read at once.
+
+A check is a pure function of `Facts`; whoever tests it writes a `FakeTarget` with a few files.
+What could not be read raises `UnreadError` where a check asks for it, and so becomes ``unknown``
+with the reason: a check cannot pass on something that nobody saw.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+from attrs import field, frozen
+
+from deadbeat.settings.procfs import parse_cpu_list
+from deadbeat.targets.base import Target
+from deadbeat.targets.readings import Reading, Readings, is_pattern
+
+#: Files that say how the running kernel was built; the first that can be read counts.
+CONFIG = "command:kernel-config"
+#: The kernel's messages.
+DMESG = "command:dmesg"
+#: Commands by name; a check names one it reads as ``command:NAME``. Families add theirs.
+COMMANDS: dict[str, str] = {
+    "kernel-config": "gzip -dc /proc/config.gz 2>/dev/null || cat /boot/config-$(uname -r)"
+    " 2>/dev/null || cat /lib/modules/$(uname -r)/config",
+    "dmesg": "dmesg",
+}
+_ALWAYS = (
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+    "/proc/cmdline",
+    "/sys/kernel/security/lockdown",
+)
+
+
+class UnreadError(Exception):
+    """Something a check asked for could not be read; says what and why."""
+
+
+@frozen(kw_only=True)
+class Facts:
+    """A machine's state as read, and what it is for.
+
+    Attributes:
+        readings: What the target gave.
+        workload: ``periodic``, ``compute`` or ``mixed``.
+        rt_cpus: CPUs meant for real-time tasks.
+        asked_cpus: Whether the user named them; else they were taken from the machine's state.
+    """
+
+    readings: Readings = field(factory=Readings)
+    workload: str = "mixed"
+    rt_cpus: tuple[int, ...] = ()
+    asked_cpus: bool = False
+
+    def reading(self, what: str) -> Reading:
+        """A path, or ``command:NAME``; one that nobody declared is a mistake (KeyError)."""
+        name = what.removeprefix("command:")
+        return self.readings.files[what] if name == what else self.readings.commands[name]
+
+    def text(self, what: str) -> str:
+        """Its content without blanks around it. UnreadError where there is none."""
+        reading = self.reading(what)
+        if reading.text is None:
+            raise UnreadError(f"{what.removeprefix('command:')}: {reading.reason}")
+        return reading.text.strip(" \t\n\0")
+
+    def get(self, what: str) -> str | None:
+        """As `text`; None where there is none, for whom that itself says something."""
+        text = self.reading(what).text
+        return None if text is None else text.strip(" \t\n\0")
+
+    def integer(self, what: str) -> int:
+        """A whole number. UnreadError where it is none."""
+        text = self.text(what)
+        if not re.fullmatch(r"[+-]?\d+", text):
+            raise UnreadError(f"{what} holds {text[:40]!r}, not a number")
+        return int(text)
+
+    def cpu_list(self, what: str) -> list[int]:
+        """CPUs of the kernel's list format. UnreadError where it is none."""
+        try:
+            return parse_cpu_list(self.text(what))
+        except ValueError:
+            raise UnreadError(f"{what} holds no list of CPUs") from None
+
+    def matches(self, pattern: str) -> dict[str, Reading]:
+        """Every path that ``pattern`` matched, with what it held."""
+        paths = self.readings.patterns[pattern]
+        return {p: self.readings.files[p] for p in paths if p in self.readings.files}
+
+    def texts(self, pattern: str) -> dict[str, str]:
+        """Every path that ``pattern`` matched, with its text.
+
+        UnreadError where there is none, or one is unread."""
+        found = self.matches(pattern)
+        if not found:
+            raise UnreadError(f"nothing is called {pattern}")
+        for path, reading in found.items():
+            if reading.text is None:
+                raise UnreadError(f"{path}: {reading.reason}")
+        return {path: (reading.text or "").strip(" \t\n\0") for path, reading in found.items()}
+
+    def option(self, name: str) -> str:
+        """CONFIG_name of the kernel: ``y``, ``m``, a value, or ``n``.
+
+        UnreadError without a config.
+        """
+        return self.config().get(name, "n")
+
+    def config(self) -> Mapping[str, str]:
+        """The kernel's build options that are set, without CONFIG_. As `option`."""
+        found = _options(self.text(CONFIG))
+        if not found:
+            raise UnreadError("kernel-config: no option is set in what was read")
+        return found
+
+    def argument(self, name: str) -> str | None:
+        """The last value of a word of the kernel's command line; "" where it has none; None: it is
+        not there. Dashes and underscores are alike, as to the kernel."""
+        found = self.arguments(name)
+        return found[-1] if found else None
+
+    def arguments(self, name: str) -> list[str]:
+        """Every value of a word of the kernel's command line, in order. As `argument`."""
+        found = []
+        for word in re.findall(r'(?:[^\s"]|"[^"]*")+', self.text("/proc/cmdline")):
+            if word == "--":  # what follows is for the first process
+                break
+            key, _, value = word.partition("=")
+            if key.replace("-", "_") == name.replace("-", "_"):
+                found.append(value.replace('"', ""))
+        return found
+
+
+@lru_cache(maxsize=2)
+def _options(text: str) -> Mapping[str, str]:
+    """A configuration is long, and half of the checks ask for an option of it."""
+    return MappingProxyType(dict(re.findall(r"^CONFIG_(\w+)=(.*)$", text, re.M)))
+
+
+def gather(
+    target: Target,
+    reads: Iterable[str],
+    *,
+    workload: str = "mixed",
+    rt_cpus: Sequence[int] | None = None,
+    commands: Mapping[str, str] | None = None,
+) -> Facts:
+    """Reads everything in ``reads`` (paths, patterns, ``command:NAME``) in one go.
+
+    Args:
+        rt_cpus: None: the isolated CPUs, else all that are online but the first, else all.
+        commands: Words of further commands by name.
+
+    Raises:
+        TargetError: The target gave nothing at all.
+    """
+    wanted = dict.fromkeys((*_ALWAYS, *reads))
+    known = {**COMMANDS, **(commands or {})}
+    names = [each.removeprefix("command:") for each in wanted if each.startswith("command:")]
+    paths = [each for each in wanted if not each.startswith("command:")]
+    readings = target.read_many(paths, {name: known[name] for name in names})
+    facts = Facts(readings=readings, workload=workload)
+    found = tuple(rt_cpus) if rt_cpus is not None else _guessed_cpus(facts)
+    return Facts(
+        readings=readings, workload=workload, rt_cpus=found, asked_cpus=rt_cpus is not None
+    )
+
+
+def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
+    def listed(path: str) -> list[int]:
+        try:
+            return facts.cpu_list(path)
+        except UnreadError:
+            return []
+
+    online = listed("/sys/devices/system/cpu/online")
+    return tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)
+
+
+__all__ = ["COMMANDS", "CONFIG", "DMESG", "Facts", "UnreadError", "gather", "is_pattern"]

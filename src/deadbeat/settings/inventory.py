@@ -1,0 +1,203 @@
+"""What a system consists of: processes, services, packages, image size, time to boot.
+
+The table with which Savoir-faire Linux compares a minimal system with a vendor's, with systemd or
+without it; every line says how it was counted, or why it is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from attrs import frozen
+
+from deadbeat.settings.checks.tasks import SERVICES
+from deadbeat.settings.facts import DMESG, Facts, UnreadError
+from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, tasks, window
+
+PACKAGES = "command:packages"
+ROOT_SIZE = "command:root-size"
+STARTUP = "command:startup"
+STARTED = "command:started"
+#: Who shows a prompt, on a screen or a serial line.
+_PROMPTS = ("getty", "agetty", "login", "mingetty", "askfirst", "sulogin", "gdm", "sddm", "weston")
+_TICKS_PER_S = 100  # USER_HZ of /proc, on every architecture that Linux still has
+
+COMMANDS = {
+    # Files of the package managers, so that none of them has to run (rpm keeps no plain one).
+    "packages": r"""
+count() { [ -r "$2" ] && { echo "$1 $(grep -c "$3" "$2")"; exit 0; }; }
+count dpkg /var/lib/dpkg/status '^Status:.* installed$'
+count apk /lib/apk/db/installed '^P:'
+for f in /var/lib/opkg/status /usr/lib/opkg/status; do count opkg $f '^Package:'; done
+[ -d /var/lib/pacman/local ] && { echo "pacman $(ls /var/lib/pacman/local | grep -c -)"; exit 0; }
+command -v rpm > /dev/null && { echo "rpm $(rpm -qa | wc -l)"; exit 0; }
+echo "no package manager is known here (dpkg, apk, opkg, pacman, rpm)" >&2; exit 1""",
+    "root-size": "df -kP /",
+    "startup": '[ -d /run/systemd/system ] || { echo "systemd does not run here" >&2; exit 1; };'
+    " systemd-analyze time",
+    # Services that the boot without systemd starts: OpenRC's default run level, else System V's.
+    "started": r"""
+[ -d /etc/runlevels/default ] && { echo "OpenRC $(ls /etc/runlevels/default | wc -l)"; exit 0; }
+[ -d /run/systemd/system ] && { echo "systemd runs here" >&2; exit 1; }
+[ -d /var/service ] && { echo "runit $(ls /var/service | wc -l)"; exit 0; }
+for d in /etc/rc5.d /etc/rc2.d /etc/rcS.d /etc/init.d; do
+    n=$(ls $d 2>/dev/null | grep -c '^S[0-9]')
+    [ "$n" -gt 0 ] && { echo "$d $n"; exit 0; }
+done
+echo "no systemd, OpenRC, runit or links of System V" >&2; exit 1""",
+}
+READS = (WINDOW, AFFINITIES, SERVICES, PACKAGES, ROOT_SIZE, STARTUP, STARTED, DMESG)
+
+
+@frozen(kw_only=True)
+class Item:
+    """One line of the inventory.
+
+    Attributes:
+        name: Short and stable.
+        title: In words.
+        value: None: not known, and ``basis`` says why.
+        unit: ``""``, ``s`` or ``kB``.
+        basis: How it was counted, or why not.
+    """
+
+    name: str
+    title: str
+    value: float | None
+    unit: str
+    basis: str
+
+    @property
+    def known(self) -> bool:
+        return self.value is not None
+
+    @property
+    def text(self) -> str:
+        """``171``, ``12.4 s``, ``16 MB``, ``not known``."""
+        if self.value is None:
+            return "not known"
+        if self.unit == "kB":
+            return _size(self.value)
+        return f"{self.value:.1f} s" if self.unit == "s" else f"{self.value:.0f}"
+
+
+Counted = tuple[float, str]
+
+
+def inventory(facts: Facts) -> tuple[Item, ...]:
+    """Every line; ``facts`` must have `READS`."""
+    rows: tuple[tuple[str, str, str, Callable[[Facts], Counted]], ...] = (
+        ("processes", "processes, threads of the kernel among them", "", _processes),
+        ("kernel-threads", "threads of the kernel", "", _kernel_threads),
+        ("threads", "threads of users", "", _user_threads),
+        ("services-active", "services, active", "", _active),
+        ("services-running", "services, running", "", _running),
+        ("packages", "packages, installed", "", _packages),
+        ("image", "root file system, used", "kB", _image),
+        ("boot", "boot to the prompt", "s", _boot),
+        ("uptime", "up since", "s", _uptime),
+    )
+    return tuple(_item(facts, *row) for row in rows)
+
+
+def _item(
+    facts: Facts, name: str, title: str, unit: str, count: Callable[[Facts], Counted]
+) -> Item:
+    try:
+        value, basis = count(facts)
+    except UnreadError as error:
+        return Item(name=name, title=title, value=None, unit=unit, basis=str(error))
+    return Item(name=name, title=title, value=value, unit=unit, basis=basis)
+
+
+def _processes(facts: Facts) -> Counted:
+    tasks(facts)
+    return len({place.pid for place in places(facts).values()}), "folders of /proc, as ps -e counts"
+
+
+def _kernel_threads(facts: Facts) -> Counted:
+    return sum(task.kernel for task in tasks(facts)), "flag PF_KTHREAD in /proc/PID/stat"
+
+
+def _user_threads(facts: Facts) -> Counted:
+    return sum(not task.kernel for task in tasks(facts)), "folders of /proc/PID/task"
+
+
+def _active(facts: Facts) -> Counted:
+    if facts.get(SERVICES) is not None:
+        return _of_systemd(facts, "active"), "systemctl list-units --type=service --state=active"
+    if facts.get(STARTED) is None:
+        raise UnreadError(f"{_why(facts, SERVICES)}; {_why(facts, STARTED)}")
+    place, _, count = facts.text(STARTED).rpartition(" ")
+    return _number(count, "started"), f"started at boot by {place}; systemd does not run"
+
+
+def _running(facts: Facts) -> Counted:
+    if facts.get(SERVICES) is not None:
+        return _of_systemd(facts, "running"), "systemctl list-units --type=service --state=running"
+    # Whoever detaches itself is adopted by process 1: a service, in a system without a manager.
+    children = [
+        t for t in tasks(facts) if t.parent == 1 and not t.kernel and t.name not in _PROMPTS
+    ]
+    own = {tid: place.pid for tid, place in places(facts).items()}
+    count = len({own.get(task.tid, task.tid) for task in children})
+    return count, "children of process 1 without a prompt, as systemd does not run"
+
+
+def _of_systemd(facts: Facts, state: str) -> float:
+    found = re.search(rf"^{state} (\d+)$", facts.text(SERVICES), re.M)
+    if found is None:
+        raise UnreadError(f"systemctl gave no count of {state} services")
+    return int(found[1])
+
+
+def _packages(facts: Facts) -> Counted:
+    manager, _, count = facts.text(PACKAGES).partition(" ")
+    return _number(count, "packages"), f"records of {manager}"
+
+
+def _image(facts: Facts) -> Counted:
+    words = facts.text(ROOT_SIZE).splitlines()[-1].split()
+    if len(words) < 6:
+        raise UnreadError("df gave no line for /")
+    return _number(words[2], "df"), "used blocks of /, data of its users too (df -k)"
+
+
+def _boot(facts: Facts) -> Counted:
+    if facts.get(STARTUP) is not None:
+        found = re.search(r"= (?:(\d+)min )?([\d.]+)(m?)s", facts.text(STARTUP))
+        if found is None:
+            raise UnreadError("systemd-analyze gave no time")
+        seconds = float(found[2]) / (1000 if found[3] else 1)
+        return int(found[1] or 0) * 60 + seconds, "systemd-analyze, kernel and users"
+    prompts = [t for t in tasks(facts) if t.name in _PROMPTS]
+    if prompts:
+        first = min(prompts, key=lambda task: task.started_ticks)
+        return first.started_ticks / _TICKS_PER_S, f"start of {first.name} after the kernel's"
+    found = re.search(r"^\[\s*([\d.]+)\] Run (\S+) as init", facts.get(DMESG) or "", re.M)
+    if found:
+        return float(found[1]), f"until the kernel started {found[2]}: there is no prompt"
+    raise UnreadError(f"{_why(facts, STARTUP)}, no prompt waits, and the log does not tell")
+
+
+def _uptime(facts: Facts) -> Counted:
+    return window(facts).after.uptime_s, "/proc/uptime"
+
+
+def _number(text: str, what: str) -> int:
+    if not text.strip().isdigit():
+        raise UnreadError(f"{what} gave {text[:40]!r}, not a number")
+    return int(text)
+
+
+def _why(facts: Facts, what: str) -> str:
+    return facts.reading(what).reason.removeprefix("failed: ")
+
+
+def _size(kilobytes: float) -> str:
+    for unit in ("kB", "MB", "GB"):
+        if kilobytes < 1000:
+            return f"{kilobytes:.3g} {unit}"
+        kilobytes /= 1000
+    return f"{kilobytes:.3g} TB"

@@ -1,0 +1,154 @@
+"""Profiles: files with a list of knobs; those of deadbeat, or a person's own."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import nearest, shown
+from deadbeat.settings.knob import Knob, all_knobs
+
+_KEYS = ("title", "why", "knobs")
+_SIZE_LIMIT = 1 << 16
+
+
+@frozen
+class Turn:
+    """A knob, and the value it is turned to.
+
+    Attributes:
+        exact: Also where what is there is as good.
+    """
+
+    knob: Knob
+    value: str
+    exact: bool = False
+
+
+@frozen
+class Profile:
+    """A named list of knobs.
+
+    Attributes:
+        name: ``realtime``, or the path of the file.
+        title, why: What it is for; one line, and a paragraph.
+        words: Its knobs as written: ``stat-interval=10``.
+    """
+
+    name: str
+    title: str
+    why: str
+    words: tuple[str, ...]
+
+
+def all_profiles() -> dict[str, Profile]:
+    """Name -> profile of every file of ``readiness/profiles``."""
+    folder = files("deadbeat.settings").joinpath("profiles")
+    texts = {
+        each.name.removesuffix(".toml"): each.read_text(encoding="utf-8")
+        for each in folder.iterdir()
+        if each.name.endswith(".toml")
+    }
+    return {name: _profile(name, tomllib.loads(text)) for name, text in sorted(texts.items())}
+
+
+def find_profile(text: str) -> Profile:
+    """The profile of that name, or in that file: a path, or a name that ends in ``.toml``.
+
+    Raises:
+        UsageError: There is none, or it is not written as it should be.
+    """
+    if "/" in text or text.endswith(".toml"):
+        return _profile(text, _read(Path(text)))
+    known = all_profiles()
+    if text not in known:
+        raise UsageError(
+            f"there is no profile {shown(text)}",
+            f"{nearest(text, known)}; or the path of a file of your own",
+        )
+    return known[text]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "a profile is a TOML file") from None
+    if len(data) > _SIZE_LIMIT:
+        raise UsageError(f"{path}: larger than {_SIZE_LIMIT} bytes", "is it a profile?")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        text = " ".join(f"{path}: not TOML: {error}".split())
+        raise UsageError(text, "docs/howto/tune-a-machine.md shows one") from None
+
+
+def _profile(name: str, table: Mapping[str, Any]) -> Profile:
+    faults = [
+        f"{shown(key)} is unknown: {nearest(key, _KEYS)}" for key in table if key not in _KEYS
+    ]
+    faults += [
+        f"{key} is not text" for key in ("title", "why") if not isinstance(table.get(key, ""), str)
+    ]
+    words = table.get("knobs")
+    if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
+        faults.append('knobs is no list such as ["governor", "stat-interval=10"]')
+        words = []
+    if not faults:
+        faults = [each for word in words for each in _faults(word)]
+    if faults:
+        raise UsageError(f"profile {name}: {_count(faults)}", "nothing was changed", tuple(faults))
+    why = " ".join(str(table.get("why", "")).split())
+    return Profile(name, str(table.get("title", name)), why, tuple(words))
+
+
+def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
+    """Knobs and values of ``NAME`` and ``NAME=VALUE``; a person's word comes before a profile's.
+
+    Args:
+        words: Of a profile.
+        exact: Of a person; they come after those of the profile.
+
+    Raises:
+        UsageError: All that cannot be understood.
+    """
+    faults = [each for word in (*words, *exact) for each in _faults(word)]
+    names = [word.partition("=")[0] for word in exact]
+    faults += [f"{name} is given twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if faults:
+        raise UsageError(
+            f"--knob: {_count(faults)}", "deadbeat tune list names them", tuple(faults)
+        )
+    made = [_turn(word, exact=False) for word in words]
+    made += [_turn(word, exact="=" in word) for word in exact]
+    last = {turn.knob.name: turn for turn in made}
+    return [turn for turn in made if last[turn.knob.name] is turn]
+
+
+def _count(faults: Sequence[str]) -> str:
+    return f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
+
+
+def _turn(word: str, *, exact: bool) -> Turn:
+    name, _, value = word.partition("=")
+    knob = all_knobs()[name]
+    return Turn(knob, value or knob.default, exact)
+
+
+def _faults(word: str) -> list[str]:
+    name, equals, value = word.partition("=")
+    if name not in all_knobs():
+        near = nearest(name, all_knobs())
+        hint = near if near.startswith("did you mean") else "deadbeat tune list names them"
+        return [f"there is no knob {shown(name)}: {hint}"]
+    knob = all_knobs()[name]
+    if equals and not (value and knob.values.allows(value)):
+        return [f"{name}: {shown(value)} is not possible: {knob.values.words}"]
+    return []

@@ -1,0 +1,33 @@
+"""What slows CPUs down because they are hot, as the kernel's thermal drivers show it."""
+
+from __future__ import annotations
+
+import re
+
+from deadbeat.settings.facts import Facts, UnreadError
+
+#: Files that `cooling_of_cpus` reads.
+COOLING = (
+    "/sys/class/thermal/cooling_device[0-9]*/type",
+    "/sys/class/thermal/cooling_device[0-9]*/cur_state",
+)
+#: Linux cpufreq_cooling.c and cpuidle_cooling.c (thermal-cpufreq-0, cpufreq-cpu0, thermal-idle-0),
+#: processor_thermal.c of ACPI, intel_powerclamp.c (-1: not at work).
+_COOLS_CPUS = re.compile(r"(thermal-)?(cpufreq|idle)-|Processor$|intel_powerclamp")
+
+
+def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
+    """What slows CPUs down (not fans), with how much of it is in use; 0: nothing.
+
+    UnreadError where one does not tell."""
+    states = []
+    for path, reading in facts.matches(COOLING[0]).items():
+        name = (reading.text or "").strip()
+        if not _COOLS_CPUS.match(name):
+            continue
+        state = path.replace("/type", "/cur_state")
+        text = facts.matches(COOLING[1]).get(state, reading).text or ""
+        if re.fullmatch(r"-?\d+\s*", text) is None:
+            raise UnreadError(f"{state} holds {text[:40]!r}, not a number")
+        states.append((name, int(text)))
+    return states

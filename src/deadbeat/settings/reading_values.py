@@ -1,0 +1,118 @@
+"""What kernel files hold, as values: the chosen word, CPU masks, lists of CPUs in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from deadbeat.settings.check import Verdict, failed, passed, unknown
+from deadbeat.settings.facts import DMESG, Facts, UnreadError, is_pattern
+from deadbeat.settings.preemption import kernel_release
+from deadbeat.targets.readings import MISSING
+
+ONLINE = "/sys/devices/system/cpu/online"
+VERSION = "/proc/version"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+
+
+def absent(facts: Facts, path: str) -> bool:
+    """Whether ``path`` does not exist; what was refused may."""
+    return facts.reading(path).reason == MISSING
+
+
+def chosen(text: str) -> str:
+    """``madvise`` of ``always [madvise] never``; the text where nothing is marked."""
+    found = re.search(r"\[([^]]+)\]", text)
+    return found[1] if found else text
+
+
+def mask_cpus(text: str) -> list[int]:
+    """CPUs of a mask in hexadecimal, ``ff,00000003``. UnreadError where it is none."""
+    digits = text.replace(",", "")
+    if not re.fullmatch(r"[0-9a-fA-F]+", digits):
+        raise UnreadError(f"{text[:40]!r} is no mask of CPUs")
+    bits = int(digits, 16)
+    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
+
+
+def cpus_text(cpus: Iterable[int]) -> str:
+    """``0-2,5``, as the kernel writes it; ``none``."""
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and runs[-1][1] == cpu - 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs) or "none"
+
+
+def housekeeping(facts: Facts) -> tuple[int, ...]:
+    """CPUs that are online and not meant for real-time tasks.
+
+    UnreadError where none is left: nothing could go elsewhere."""
+    left = tuple(cpu for cpu in facts.cpu_list(ONLINE) if cpu not in facts.rt_cpus)
+    if not left:
+        raise UnreadError(
+            f"every CPU ({cpus_text(facts.rt_cpus)}) is meant for real-time tasks: none is left"
+            " for the rest; name fewer with --rt-cpus"
+        )
+    return left
+
+
+def shared(facts: Facts, cpus: Iterable[int]) -> list[int]:
+    """Those of ``cpus`` that are meant for real-time tasks."""
+    return sorted(set(cpus) & set(facts.rt_cpus))
+
+
+def few(names: Sequence[str], *, most: int = 4) -> str:
+    """``a, b, c and 12 more``."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def judged(
+    facts: Facts, path: str, good: Callable[[int], bool], *, why: str, well: str = ""
+) -> Verdict:
+    """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
+    value = facts.integer(path)
+    found = f"{path.removeprefix('/proc/sys/').replace('/', '.')} = {value}"
+    if path.startswith("/sys"):
+        found = f"{path} = {value}"
+    return passed(found, well) if good(value) else failed(found, why)
+
+
+def release(facts: Facts) -> tuple[int, int]:
+    """Major and minor number of the kernel. UnreadError where it is not known."""
+    found = kernel_release(lambda _path: facts.text(VERSION))
+    if found == (0, 0):
+        raise UnreadError(f"{VERSION} names no release")
+    return found
+
+
+def lockdown(facts: Facts) -> str | None:
+    """``none``, ``integrity`` or ``confidentiality``; "on" where only the log tells; None: unknown.
+
+    Whoever asks reads LOCKDOWN and the log: securityfs need not be mounted."""
+    mode = facts.get(LOCKDOWN)
+    if mode is not None:
+        return chosen(mode)
+    log = facts.get(DMESG)
+    return "on" if log is not None and "Kernel is locked down" in log else None
+
+
+def shut(facts: Facts, path: str, meanwhile: str = "") -> Verdict:
+    """Unknown: a file or pattern of debugfs that is not there or was refused, with the reason.
+
+    Args:
+        meanwhile: What to assume as long as it is not known.
+    """
+    if is_pattern(path):
+        reasons = [f"{p}: {r.reason}" for p, r in facts.matches(path).items() if r.text is None]
+        reason = next(iter(reasons), f"nothing is called {path}")
+    else:
+        reason = f"{path}: {facts.reading(path).reason}"
+    mode = lockdown(facts)
+    closed = f"the kernel is locked down ({mode})" if mode not in (None, "none") else ""
+    return unknown(
+        "; ".join(filter(None, (reason, closed or "debugfs: root only, where mounted", meanwhile)))
+    )

@@ -1,0 +1,197 @@
+"""What knobs would change on a machine: files, boot words, and what is not possible there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from deadbeat.model.errors import UsageError
+from deadbeat.model.tuning import Applied, Change, Outcome, Setting
+from deadbeat.settings.bootline import BootLine, merged
+from deadbeat.settings.facts import Facts, UnreadError, gather
+from deadbeat.settings.knob import Knob, NotHereError
+from deadbeat.settings.profile import Turn
+from deadbeat.targets.base import Target
+from deadbeat.targets.readings import Reading
+
+
+@frozen(kw_only=True)
+class Planned:
+    """One knob on one machine.
+
+    Attributes:
+        settings: What it would write, in order.
+        left: What it would write if the kernel let anybody.
+        boot: Words for the kernel's command line.
+        missing: Why there is nothing to turn; "" where there is.
+        good: There is nothing to turn because what is there is as good.
+    """
+
+    knob: Knob
+    value: str
+    settings: tuple[Setting, ...] = ()
+    left: tuple[Change, ...] = ()
+    boot: tuple[str, ...] = ()
+    missing: str = ""
+    good: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether it takes somebody's word that what cannot be put back may stay."""
+        return bool(self.knob.irreversible and self.settings)
+
+
+@frozen(kw_only=True)
+class Plan:
+    """All knobs on one machine.
+
+    Attributes:
+        rt_cpus: CPUs meant for real-time tasks; ``asked``: whether somebody named them.
+        boot: The command line with the words of all knobs; None where no knob has one.
+    """
+
+    items: tuple[Planned, ...]
+    rt_cpus: tuple[int, ...]
+    asked: bool
+    boot: BootLine | None
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What is to be written, in order, each once."""
+        found = (setting for item in self.items for setting in item.settings)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def left(self) -> tuple[Change, ...]:
+        """What is left alone, as the kernel lets nobody write it."""
+        return tuple(change for item in self.items for change in item.left)
+
+    @property
+    def refused(self) -> tuple[Planned, ...]:
+        return tuple(item for item in self.items if item.refused)
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Patterns of what changes beside the settings."""
+        found = (each for item in self.items if item.settings for each in item.knob.keep)
+        return tuple(dict.fromkeys(found))
+
+    def knob_of(self, path: str) -> str:
+        """Name of the knob that writes ``path``."""
+        for item in self.items:
+            paths = {*(s.path for s in item.settings), *(change.path for change in item.left)}
+            if path in paths:
+                return item.knob.name
+        return ""
+
+
+def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | None = None) -> Plan:
+    """What ``turned`` come to on ``target``; nothing is changed.
+
+    Args:
+        rt_cpus: CPUs meant for real-time tasks; None: as `facts.gather` takes them.
+
+    Raises:
+        UsageError: Two knobs want one file to hold different values, or there is no such CPU.
+        TargetError: Nothing could be read.
+    """
+    reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
+    commands = {name: words for t in turned for name, words in t.knob.commands.items()}
+    facts = gather(target, reads, rt_cpus=rt_cpus, commands=commands)
+    _check_cpus(facts)
+    items = tuple(_planned(turn, facts) for turn in turned)
+    _check_agreement(items)
+    words = [word for item in items for word in item.boot]
+    present = facts.get("/proc/cmdline")
+    return Plan(
+        items=items,
+        rt_cpus=facts.rt_cpus,
+        asked=facts.asked_cpus,
+        boot=merged(present, words) if words else None,
+    )
+
+
+def _check_cpus(facts: Facts) -> None:
+    online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
+    strange = [cpu for cpu in facts.rt_cpus if cpu not in online]
+    if facts.asked_cpus and strange:
+        raise UsageError(
+            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
+        )
+
+
+def _planned(turn: Turn, facts: Facts) -> Planned:
+    knob, value = turn.knob, turn.value
+    try:
+        made = tuple(knob.settings(facts, value)) if knob.settings else ()
+        words = tuple(knob.boot(facts, value)) if knob.boot else ()
+    except (NotHereError, UnreadError) as error:
+        return Planned(knob=knob, value=value, missing=str(error))
+    fixed = knob.fixed(facts) if knob.fixed else {}
+    left = tuple(_left(each, facts, fixed[each.path]) for each in made if each.path in fixed)
+    made = tuple(each for each in made if each.path not in fixed)
+    if left and not made:
+        return Planned(
+            knob=knob,
+            value=value,
+            left=left,
+            missing=f"none of {len(left)} files: {left[0].reason}",
+        )
+    if knob.enough is not None and not turn.exact:
+        good = [each for each in made if _enough(knob, facts.get(each.path), each.value)]
+        if good == list(made):
+            return Planned(
+                knob=knob, value=value, missing=f"{good[0].path} is as good already", good=True
+            )
+        made = tuple(each for each in made if each not in good)
+    return Planned(knob=knob, value=value, settings=made, left=left, boot=words)
+
+
+def _left(setting: Setting, facts: Facts, reason: str) -> Change:
+    old = " ".join((facts.get(setting.path) or "").split())
+    return Change(path=setting.path, outcome="left", old=old, wanted=setting.value, reason=reason)
+
+
+def _enough(knob: Knob, now: str | None, wanted: str) -> bool:
+    numbers = [re.match(r"-?\d+", text or "") for text in (now, wanted)]
+    if numbers[0] is None or numbers[1] is None or knob.enough is None:
+        return False
+    return knob.enough(int(numbers[0][0]), int(numbers[1][0]))
+
+
+def _check_agreement(items: Sequence[Planned]) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for item in items:
+        for setting in item.settings:
+            name, value = seen.setdefault(setting.path, (item.knob.name, setting.value))
+            if value != setting.value:
+                raise UsageError(
+                    f"{name} wants {setting.path} to hold {value}, {item.knob.name}"
+                    f" {setting.value}",
+                    "turn one of the two",
+                )
+
+
+def preview(target: Target, planned: Plan) -> Applied:
+    """What applying would do, by what the files hold now; ``planned`` stands for ``applied``."""
+    settings = planned.settings
+    found = target.read_many([each.path for each in settings]).files if settings else {}
+    return Applied(
+        session="", changes=tuple(_previewed(each, found[each.path]) for each in settings)
+    )
+
+
+def _previewed(setting: Setting, reading: Reading) -> Change:
+    if reading.text is None:
+        outcome: Outcome = "skipped"
+    else:
+        outcome = "already" if setting.holds(reading.text) else "planned"
+    return Change(
+        path=setting.path,
+        outcome=outcome,
+        old=" ".join((reading.text or "").split()),
+        wanted=setting.value,
+        reason=reading.reason,
+    )
