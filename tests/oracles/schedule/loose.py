@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 
 from attrs import evolve
 
-from deadbeat.sched.reference.partition import equalise, utilisation
-from deadbeat.sched.reference.policies import Choice, Policy, Refusal, policy
+from oracles.schedule.partition import equalise, utilisation
+from oracles.schedule.policies import Choice, Policy, Refusal, policy
 
 NOWHERE = -1
 BALANCES = ("none", "offline", "pull", "both", "sticky", "release")

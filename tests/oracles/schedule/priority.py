@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
-from deadbeat.sched.reference.policies import ByKey, Choice, policy
+from oracles.schedule.policies import ByKey, Choice, policy
 
 
 @policy("g-edf")

@@ -17,9 +17,9 @@ from attrs import frozen
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import TestAnswer
-from deadbeat.sched.reference.partition import place
-from deadbeat.sched.reference.state import tie_rank
 from deadbeat.sched.simulator import Scheduler
+from oracles.schedule.partition import place
+from oracles.schedule.state import tie_rank
 
 
 @frozen(kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Sequence
 from attrs import field, frozen
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.reference.policies import POLICIES, Choice, NoPlace, Policy, Refusal
-from deadbeat.sched.reference.state import Activity, Job
 from deadbeat.sched.simulator import Answer, Scheduler
+from oracles.schedule.policies import POLICIES, Choice, NoPlace, Policy, Refusal
+from oracles.schedule.state import Activity, Job
 
 #: Execution time of a job, at least 1, by its task and its index.
 Execution = Callable[[int, int], int]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.reference.partition import place
-from deadbeat.sched.reference.state import Activity, tie_rank
 from deadbeat.sched.simulator import Scheduler
+from oracles.schedule.partition import place
+from oracles.schedule.state import Activity, tie_rank
 
 
 class Refusal(Exception):  # noqa: N818 - the outcome is called so

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from attrs import define, evolve
 
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.reference.policies import ByKey, Choice, Refusal, policy
+from oracles.schedule.policies import ByKey, Choice, Refusal, policy
 
 
 @define

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from deadbeat.model.systems import TimedTask
-from deadbeat.sched.reference.policies import ByKey, Choice, Refusal, policy
+from oracles.schedule.policies import ByKey, Choice, Refusal, policy
 
 
 class Subtask(NamedTuple):

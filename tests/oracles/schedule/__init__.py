@@ -10,8 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from deadbeat.sched.reference.policies import POLICIES, Policy, Refusal
-from deadbeat.sched.reference.simulator import Finding, Miss, decide, run
+from oracles.schedule.policies import POLICIES, Policy, Refusal
+from oracles.schedule.simulator import Finding, Miss, decide, run
 
 # Every file here may register policies.
 for _file in iter_modules(__path__):
