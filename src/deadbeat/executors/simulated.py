@@ -1,8 +1,10 @@
-"""An executor without a machine: exact, deterministic, labelled ``simulated`` wherever it shows.
+"""Executors without a machine: exact, deterministic, labelled ``simulated`` wherever they show.
 
-No clock, no process, no root. Costs come from ``model.examples``; contention is a formula; what
-goes wrong on real machines (runs that fail, a crash, an interrupt) is
-injected by ``Faults``. It exists for tests and demonstrations: it says nothing about any machine.
+No clock, no process, no root; costs come from ``model.examples``, so they say nothing about any
+machine. `FakeExecutor` slows jobs down by a formula and injects what goes wrong on real machines
+(``Faults``); it serves demonstrations and tests. `SimExecutor` is the scheduling simulator: every
+job takes exactly its C and nothing costs anything, so what a report shows is the policy's own
+doing (preemption, queueing behind equals) without contention and latency.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from heapq import merge
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +21,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import emit_batch, task_set_id
@@ -45,6 +49,8 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.traces import RunTrace
+from deadbeat.sched.simulator import policies
+from deadbeat.sched.spans import BoundTask, simulate_jobs
 from deadbeat.store.jobfile import new_header, write_job_table
 
 _WAKE_UP_NS = 2_000
@@ -71,7 +77,7 @@ class Faults:
 
 @frozen(kw_only=True)
 class FakeExecutor:
-    """A made-up machine with ``cores`` cores.
+    """A simulated machine with ``cores`` cores.
 
     Attributes:
         cores: Logical cores it has, 1 to 1024.
@@ -200,12 +206,21 @@ class FakeExecutor:
         *,
         program: Path | None = None,
     ) -> FakeSession:
-        """A formula needs no program: a given one changes nothing."""
+        """A simulation needs no program: a given one changes nothing."""
         return FakeSession(
             executor=self,
             task_sets={request.key: request.task_set for request in requests},
             settings=settings,
-            source=emit_batch([request.task_set for request in requests]),
+        )
+
+    def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
+        """The jobs of one run."""
+        return simulate(
+            task_set,
+            settings,
+            contention=self.contention,
+            salt=self.salt,
+            period_ppm=period_ppm,
         )
 
     def close(self) -> None:
@@ -225,14 +240,17 @@ def _control(name: str, kind: str, value: float, low: float, high: float) -> dic
     }
 
 
-@frozen(kw_only=True)
+@attrs.define(kw_only=True, slots=False)
 class FakeSession:
     """Runs of one batch; each attempt is a function of the run and the number of the attempt."""
 
     executor: FakeExecutor
     task_sets: Mapping[RunKey, TaskSet] = field(repr=False)
     settings: RunSettings
-    source: str = field(repr=False)
+
+    @cached_property
+    def source(self) -> str:
+        return emit_batch(list(self.task_sets.values()))
 
     @property
     def program(self) -> Path | None:
@@ -259,18 +277,12 @@ class FakeSession:
             return RunOutcome(
                 key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
             )
-        table = simulate(
-            self.task_sets[key],
-            self.settings,
-            contention=self.executor.contention,
-            salt=self.executor.salt,
-            period_ppm=period_ppm,
-        )
+        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
         if self.executor.files is None:
-            return RunOutcome(key=key, table=table, trace=no_trace(self.settings))
+            return RunOutcome(key=key, table=table, trace=_no_trace(self.settings))
         path = self.executor.files / f"{text}.{attempt}.jobs"
         write_job_table(path, table)
-        return RunOutcome(key=key, file=path, trace=no_trace(self.settings))
+        return RunOutcome(key=key, file=path, trace=_no_trace(self.settings))
 
     def _break(self, runs: int) -> None:
         faults = self.executor.faults
@@ -285,8 +297,8 @@ class FakeSession:
             raise TargetError("the simulated machine is lost", "the same command resumes")
 
 
-def no_trace(settings: RunSettings) -> RunTrace | None:
-    """What a made-up run says of scheduling events; None where nobody asked."""
+def _no_trace(settings: RunSettings) -> RunTrace | None:
+    """What a simulated run says of scheduling events; None where nobody asked."""
     return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
 
 
@@ -385,32 +397,155 @@ def _core_jobs(
     return rows
 
 
+@frozen(kw_only=True)
+class SimExecutor(FakeExecutor):
+    """A machine with ``cores`` identical processors under ``policy`` (a name of sched.policies).
+
+    Raises:
+        UsageError: There is no such policy.
+    """
+
+    policy: str = "p-fifo"
+    contention: float = 0.0
+
+    def __attrs_post_init__(self) -> None:
+        if self.policy not in policies():
+            raise UsageError(
+                f'--executor: there is no policy "{self.policy}"', "one of " + ", ".join(policies())
+            )
+
+    def describe(self) -> Platform:
+        return attrs.evolve(
+            super().describe(),
+            name=f"simulated-{self.policy}",
+            soc=f"scheduling simulator, {self.policy}",
+            fingerprint=f"simulated:{self.policy}:{self.cores}",
+        )
+
+    def environment(self) -> dict[str, Any]:
+        return {**super().environment(), "hostname": f"simulated-{self.policy}"}
+
+    def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
+        return simulate_run(task_set, settings, policy=self.policy, period_ppm=period_ppm)
+
+
+def simulate_run(
+    task_set: TaskSet, settings: RunSettings, *, policy: str, period_ppm: int = UNSCALED_PPM
+) -> JobTable:
+    """The jobs of one run, slot by slot; each slot is simulated by itself."""
+    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
+    timings = [Timing.of(task, period_ppm) for task in task_set.tasks]
+    parts = []
+    for slot in slots:
+        part = _slot_jobs(task_set, timings, slot, settings, policy)
+        due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
+        counted = part["release_ns"] >= slot["start_ns"]
+        counted &= due_ns <= counted_until_ns(slots, slot, settings)
+        part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
+        parts.append(part)
+    jobs = np.concatenate(parts)
+    jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
+    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
+    flags |= j.RUN_LATE if settings.overrun == "late" else 0
+    return JobTable(
+        header=new_header(
+            set_id=task_set_id(task_set),
+            flags=flags | (j.RUN_SPLIT if settings.split else 0),
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
+            wall_ns=int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
+        ),
+        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
+        slots=slots,
+        probes=witness_rows(task_set, slots),
+        jobs=jobs,
+    )
+
+
+def _slot_jobs(
+    task_set: TaskSet,
+    timings: Sequence[Timing],
+    slot: Any,
+    settings: RunSettings,
+    policy: str,
+) -> NDArray[Any]:
+    """Jobs released in one slot, in no order."""
+    solo = int(slot["kind"]) == j.SLOT_SOLO
+    chosen = [int(slot["task"])] if solo else list(range(len(timings)))
+    begin_ns = int(slot["begin_ns"])
+    length_ns = int(slot["end_ns"]) - begin_ns
+    tasks = [
+        BoundTask(
+            core=task_set.tasks[index].core,
+            priority=task_set.tasks[index].priority,
+            wcet_ns=max(1, round(task_set.tasks[index].cost_ps / 1000)),
+            period_ns=timings[index].period_ns,
+            deadline_ns=timings[index].deadline_ns,
+            offset_ns=releases_in(timings[index], slot).start - begin_ns,
+        )
+        for index in chosen
+    ]
+    behind = 2 * max(max(task.period_ns, task.deadline_ns) for task in tasks)
+    found = simulate_jobs(
+        tasks,
+        cores=task_set.cores,
+        horizon_ns=length_ns + behind,
+        skip_overruns=settings.overrun == "skip",
+        policy=policy,
+    )
+    task, _, release, start, finish, _ = found[found[:, 2] < length_ns].T
+    rows = np.zeros(len(task), dtype=j.JOB_DTYPE)
+    rows["task"] = np.array(chosen)[task]
+    rows["slot"] = slot["slot"]
+    rows["release_ns"] = release + begin_ns
+    ran = finish >= 0
+    rows["start_ns"] = np.where(ran, start + begin_ns, j.NEVER)
+    rows["finish_ns"] = np.where(ran, finish + begin_ns, j.NEVER)
+    rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
+    rows["flags"] |= j.JOB_SOLO if solo else 0
+    if settings.split:
+        cost = np.array([bound.wcet_ns for bound in tasks])[task]
+        rows["cpu_ns"] = np.where(ran, cost, 0)
+        rows["run_delay_before_ns"] = np.where(ran, start - release, 0)
+        rows["run_delay_within_ns"] = np.where(ran, finish - start - cost, 0)
+        rows["voluntary_switches"] = np.where(ran, 1, 0)
+        rows["flags"] |= np.where(ran, j.JOB_SPLIT, 0).astype(np.uint32)
+    return rows
+
+
 _COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-after")
 
 
-def parse_fake(text: str) -> FakeExecutor:
-    """``fake`` or ``fake:cores=4,kill-after=7,fail=RUN``: the CLI's hidden seam.
+def parse_simulated(text: str) -> FakeExecutor:
+    """``fake:cores=4,kill-after=7,fail=RUN`` (hidden) or ``sim:cores=4,policy=g-edf``.
 
-    ``contention`` and ``salt`` make campaigns of the same programs that differ by a known amount.
-    ``fail`` may be repeated; ``RUN*3`` means the first three attempts.
+    Of ``fake``, ``contention`` and ``salt`` make campaigns of the same programs that differ by a
+    known amount; ``fail`` may be repeated, and ``RUN*3`` means the first three attempts.
+
+    Raises:
+        UsageError: Anything else.
     """
+    kind, _, options = text.partition(":")
+    fake = kind == "fake"
     values: dict[str, Any] = {}
     faults: dict[str, Any] = {"fail": {}}
-    for part in filter(None, text.removeprefix("fake").removeprefix(":").split(",")):
+    for part in filter(None, options.split(",")):
         key, _, value = part.partition("=")
         run, _, attempts = value.partition("*")
-        if key == "fail" and (attempts or "1").isdecimal():
-            faults["fail"][run] = int(attempts or 1)
-        elif key in _COUNTED_FAULTS and value.isdecimal():
-            faults[key.replace("-", "_")] = int(value)
-        elif key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
+        if key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
             values["cores"] = int(value)
-        elif key == "salt" and value.isdecimal():
+        elif not fake and key == "policy" and value:
+            values["policy"] = value
+        elif fake and key == "fail" and (attempts or "1").isdecimal():
+            faults["fail"][run] = int(attempts or 1)
+        elif fake and key in _COUNTED_FAULTS and value.isdecimal():
+            faults[key.replace("-", "_")] = int(value)
+        elif fake and key == "salt" and value.isdecimal():
             values["salt"] = int(value)
-        elif key == "contention" and value.replace(".", "", 1).isdecimal():
+        elif fake and key == "contention" and value.replace(".", "", 1).isdecimal():
             values["contention"] = float(value)
-        elif key == "name" and value:
+        elif fake and key == "name" and value:
             values["name"] = value
         else:
-            raise UsageError(f"--executor: {part!r} is unknown", "for example fake:cores=4")
-    return FakeExecutor(faults=Faults(**faults), **values)
+            raise UsageError(f"--executor: {part!r} is unknown", f"for example {kind}:cores=4")
+    return FakeExecutor(faults=Faults(**faults), **values) if fake else SimExecutor(**values)
