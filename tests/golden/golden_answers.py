@@ -30,6 +30,7 @@ from helpers.goldens import (
     differences,
     golden,
     play,
+    skeleton,
     unpack,
 )
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
+from oracles import schedule as reference
+from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
+from oracles.schedule.state import TIE_KEYS
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Costs, Scheduler, Verdict, policies, reference, simulate
-from deadbeat.sched.reference.partition import ADMISSIONS, HEURISTICS, ORDERS
-from deadbeat.sched.reference.state import TIE_KEYS
+from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
 
 #: Small, so that a unit-time simulation is quick, with many divisors, so that periods differ.
 HYPERPERIODS = (6, 8, 12, 12, 18, 20, 24, 24, 30, 36, 48, 60)

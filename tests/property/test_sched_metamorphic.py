@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 from helpers.sched import Draw, joined
+from oracles import schedule as reference
+from oracles.schedule.partition import edf_fits, fixed_priority_fits
+from oracles.schedule.state import tie_rank
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Scheduler, Verdict, policies, reference, simulate
-from deadbeat.sched.reference.partition import edf_fits, fixed_priority_fits
-from deadbeat.sched.reference.state import tie_rank
+from deadbeat.sched import Scheduler, Verdict, policies, simulate
 
 SYSTEMS = 100
 

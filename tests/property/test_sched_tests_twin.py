@@ -1,15 +1,15 @@
-"""Truth: the slow twins of the schedulability tests, in exact fractions (reference_tests.py)."""
+"""Truth: the slow twins of the schedulability tests, in exact fractions."""
 
 from __future__ import annotations
 
 import pytest
 from attrs import evolve
 from helpers.sched import Draw
+from oracles.schedulability import TWINS, Question
+from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 
 from deadbeat import sched
 from deadbeat.model.systems import TaskSystem
-from deadbeat.sched.reference.partition import ADMISSIONS, HEURISTICS, ORDERS
-from deadbeat.sched.reference_tests import TWINS, Question
 
 
 def drawn(seed: int) -> Question:

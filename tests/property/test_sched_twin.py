@@ -1,4 +1,4 @@
-"""The core decides and counts as its slow twin does (deadbeat.sched.reference)."""
+"""The core decides and counts as its slow twin does (oracles.schedule)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from helpers.sched import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import schedule as reference
 
 from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched import Costs, Scheduler, TaskBatch, reference, simulate_batch
+from deadbeat.sched import Costs, Scheduler, TaskBatch, simulate_batch
 from deadbeat.sched.spans import BoundTask, simulate_jobs
 
 POLICIES = sorted(reference.POLICIES)

@@ -37,7 +37,7 @@ def test_an_import_from_above_is_found(path, source):
         (EXECUTOR, "from deadbeat.targets.base import Target\nfrom . import base\nimport numpy"),
         (EXECUTOR, "from ..model import errors\nfrom deadbeat.executors.base import Executor"),
         ("src/deadbeat/__init__.py", "from deadbeat.kinds.contention.view import open"),
-        ("src/deadbeat/report/__init__.py", "from . import page\nfrom ..analysis import view"),
+        ("src/deadbeat/report/__init__.py", "from . import page\nfrom ..experiment import beside"),
         ("src/deadbeat/catalog.py", "from deadbeat.model import tasks"),
     ],
 )

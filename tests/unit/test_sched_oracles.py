@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.sched import Draw, compare_answers, compare_runs, system_of
+from oracles.schedule.partition import HEURISTICS
+from oracles.schedule.pfair import group_deadline, subtask
 
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import Scheduler, Verdict, tie_rules
-from deadbeat.sched.reference.partition import HEURISTICS
-from deadbeat.sched.reference.pfair import group_deadline, subtask
 
 
 def decide(system: TaskSystem, policy: str, **options: Any) -> Verdict:

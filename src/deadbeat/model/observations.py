@@ -1,0 +1,152 @@
+"""Observations: the one table that comparisons, intervals and charts read.
+
+A row is one value of one metric from one run. Every kind of experiment gives such a table
+(``kinds/KIND/observe.py``) and declares its metrics once, here below as `Metric` rows of its own; a
+new metric is one such row and the lines that compute its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+#: Columns of `Observations.rows`; ``run``, ``cell``, ``block`` and ``metric`` are indices.
+ROW = np.dtype(
+    [
+        *((name, np.int32) for name in ("run", "cell", "block", "metric")),
+        *((name, np.float64) for name in ("value", "slack", "censored")),
+    ]
+)
+
+
+@frozen(kw_only=True)
+class Metric:
+    """A quantity of a run, declared once.
+
+    Attributes:
+        name: In options, tables and answers.
+        title: Heads a figure or a row.
+        text: Inside a sentence; "": its name.
+        unit: Of a value: ``""`` of a plain ratio, ``ns``, or ``share``.
+        shown: What a time is shown in: ``us`` or ``ms``.
+        minimum: Smallest effect that matters where nothing else is asked for.
+        log: Compared as a ratio, on a logarithmic scale; else as a difference.
+        rare: A share of events of which a run may have none at all.
+        higher_is_better: Else lower is.
+    """
+
+    name: str
+    title: str
+    text: str = ""
+    unit: str = ""
+    shown: str = "us"
+    minimum: float
+    log: bool = True
+    rare: bool = False
+    higher_is_better: bool = False
+
+    @property
+    def words(self) -> str:
+        return self.text or self.name
+
+
+def _by_number(group: str) -> tuple[tuple[str | int, ...], str]:
+    """Sorts ``2 threads`` before ``10 threads``."""
+    parts = re.split(r"([0-9]+)", group)
+    return tuple(int(part) if part.isdecimal() else part for part in parts), group
+
+
+@frozen(order=True)
+class Cell:
+    """A condition under which runs are repeated: a name, or a point of the grid.
+
+    What does not apply is "" (group), -1 (cores and shares) or 0 (deadline factor).
+    """
+
+    group: str = field(default="", order=_by_number)
+    cores: int = -1
+    sync_share: float = -1.0
+    contended_ratio: float = -1.0
+    deadline_factor: float = 0.0
+
+
+@frozen(kw_only=True)
+class Observation:
+    """One row, as a kind gives it.
+
+    Attributes:
+        run: Names the run within its result; runs of the same name are pairs.
+        block: Runs of one block were measured close together and share what the host did.
+        metric: Name of a `Metric`.
+        value: None: the run has none, such as a ratio of jobs of which none finished.
+        slack: How much larger the value may be than it is told (as a logarithm where the metric is
+            compared as a ratio): what an engine cuts off, the width of a histogram's bucket.
+        censored: Share of the run's events that this value does not know of because they never
+            ended: jobs that did not finish, periods without a wake-up.
+    """
+
+    run: str
+    cell: Cell
+    block: str
+    metric: str
+    value: float | None
+    slack: float = 0.0
+    censored: float = 0.0
+
+
+@frozen(kw_only=True, eq=False)
+class Observations:
+    """The table of one result.
+
+    Attributes:
+        name: Of the result.
+        metrics: That it has, in the order in which they are told.
+        runs, cells, blocks: What the indices in ``rows`` mean.
+        rows: Array of `ROW`; a value that does not exist is NaN.
+    """
+
+    name: str
+    metrics: tuple[Metric, ...]
+    runs: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    blocks: tuple[str, ...]
+    rows: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, metrics: Sequence[Metric], rows: Iterable[Observation]) -> Observations:
+        """The table of ``rows``."""
+        found = list(rows)
+        runs, cells, blocks = (
+            tuple(sorted({getattr(row, what) for row in found}))
+            for what in ("run", "cell", "block")
+        )
+        numbers: list[Mapping[object, int]] = [
+            {item: index for index, item in enumerate(items)}
+            for items in (runs, cells, blocks, [metric.name for metric in metrics])
+        ]
+        made = [
+            (
+                *(numbers[n][item] for n, item in enumerate((r.run, r.cell, r.block, r.metric))),
+                *(np.nan if r.value is None else r.value, r.slack, r.censored),
+            )
+            for r in found
+        ]
+        return cls(
+            name=name,
+            metrics=tuple(metrics),
+            runs=runs,
+            cells=cells,
+            blocks=blocks,
+            rows=np.array(made, dtype=ROW),
+        )
+
+    def of_metric(self, name: str) -> np.ndarray:
+        """Rows of one metric, by run."""
+        number = next(n for n, metric in enumerate(self.metrics) if metric.name == name)
+        found: np.ndarray = self.rows[self.rows["metric"] == number]
+        return np.asarray(found[np.argsort(found["run"], kind="stable")])
