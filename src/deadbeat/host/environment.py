@@ -1,4 +1,4 @@
-"""The state of a machine, read before and after every session, and the platform it amounts to.
+"""The state of a machine, as records of campaigns and platforms keep it, and its platform.
 
 Works over a reader of file contents alone, so that the same code reads this machine, a board behind
 a Target and a dict in a test. What cannot be told is recorded as ``unknown: REASON``.
@@ -13,38 +13,63 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from deadbeat.model.platform import Platform
-from deadbeat.settings.hardening import sight_of, states
-from deadbeat.settings.preemption import kernel_release, preemption_model
-from deadbeat.settings.procfs import (
+from deadbeat.host.kernel import (
+    CLOCKSOURCE,
+    CMDLINE,
+    RT_PERIOD,
+    RT_RUNTIME,
+    VERSION,
+    is_virtual,
+    kernel_release,
+    preemption_model,
+)
+from deadbeat.host.proc import (
     CPU_FOLDER,
-    Read,
+    CPUINFO,
+    LOADAVG,
+    MEMINFO,
+    STAT,
+    STATUS,
     colon_fields,
     cpu_cgroup,
-    cpu_list,
-    integer,
-    is_unknown,
     limit,
     online_cpus,
-    parse_cpu_list,
     status_field,
+    ticks_of,
+)
+from deadbeat.host.values import (
+    Read,
+    Unknown,
+    chosen,
+    cpu_list,
+    gathered,
+    integer,
+    is_unknown,
+    parse_cpu_list,
     stripped,
-    unknown,
     value,
 )
-from deadbeat.settings.realtime import Diagnosis, diagnose_realtime
-from deadbeat.settings.virtual import is_virtual
-
-__all__ = [
-    "Diagnosis",
-    "core_kinds",
-    "diagnose_realtime",
-    "platform_from_environment",
-    "read_environment",
-]
+from deadbeat.model.platform import Platform
+from deadbeat.targets.base import Target
 
 _CACHES_MAX = 10
 _THERMAL_ZONES_MAX = 64
+_DEVICE_TREE = "/proc/device-tree/model"
+_HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+#: Asked for in one go; what depends on what these hold is asked for in a second.
+_FIRST = (
+    *(f"{CPU_FOLDER}/cpu[0-9]*/topology/{name}" for name in (
+        "core_id", "physical_package_id", "thread_siblings_list")),
+    *(f"{CPU_FOLDER}/cpu[0-9]*/cache/index[0-9]*/{name}" for name in (
+        "level", "type", "size", "coherency_line_size", "ways_of_associativity",
+        "shared_cpu_list")),
+    *(f"{CPU_FOLDER}/cpu[0-9]*/{name}" for name in (
+        "cpu_capacity", "regs/identification/midr_el1", "cpufreq/scaling_*",
+        "thermal_throttle/*_throttle_count")),
+    f"{CPU_FOLDER}/vulnerabilities/*",
+    "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime",
+    "/sys/class/thermal/thermal_zone[0-9]*/*t[ye][pm]*",
+)  # fmt: skip
 #: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
 _VULNERABILITIES = (
     "gather_data_sampling",
@@ -69,21 +94,36 @@ _VULNERABILITIES = (
 )
 
 
-def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
+def environment_of(
+    target: Target, *, now: datetime, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """`read_environment` of a target, in few round trips.
+
+    Raises:
+        TargetError: Nothing at all could be read.
+    """
+    return gathered(target, lambda read: read_environment(read, now=now, more=more), _FIRST)
+
+
+def read_environment(
+    read: Read, *, now: datetime, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """State of the machine behind ``read``, as values that JSON can hold.
 
     Dicts by CPU have the CPU number, as text, for a key. The unit is in the key where there is one;
     ticks are those of /proc/stat (USER_HZ, 10 ms nearly everywhere).
 
     Args:
-        read: Text of a file, or None; of the process whose rights and limits are to be recorded.
+        read: Of the process whose rights and limits are to be recorded.
         now: The moment, with its time zone.
+        more: Further entries.
     """
     cpus = online_cpus(read)
     preemption, basis = preemption_model(read)
     virtual, virtual_basis = is_virtual(read)
-    steal, total = _ticks(read, cpus)
-    return {
+    ticks = {str(c): t for c, t in ticks_of(read(STAT) or "").items() if c in cpus}
+    no_ticks = Unknown(f"{STAT} has no ticks by CPU")
+    found = {
         "time": now.isoformat(timespec="milliseconds"),
         "hostname": value(read, "/proc/sys/kernel/hostname"),
         "machine": _machine(read),
@@ -91,8 +131,8 @@ def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
         "kernel": _kernel(read),
         "preemption": preemption,
         "preemption_basis": basis,
-        "cmdline": value(read, "/proc/cmdline"),
-        "cpus_online": cpus or unknown("neither sysfs nor /proc/stat names the CPUs"),
+        "cmdline": value(read, CMDLINE),
+        "cpus_online": cpus or Unknown("neither sysfs nor /proc/stat names the CPUs"),
         "cpus_allowed": _cpus_allowed(read),
         "isolated": cpu_list(read, f"{CPU_FOLDER}/isolated"),
         "nohz_full": cpu_list(read, f"{CPU_FOLDER}/nohz_full"),
@@ -100,18 +140,15 @@ def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
         "governor": _governor(read, cpus),
         "frequency_policy": _frequency_policy(read, cpus),
         "frequency_khz": {str(cpu): _frequency_khz(read, cpu) for cpu in cpus},
-        "clocksource": value(
-            read, "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ),
-        "steal_ticks": steal,
-        "total_ticks": total,
-        "rt_runtime_us": integer(read, "/proc/sys/kernel/sched_rt_runtime_us"),
-        "rt_period_us": integer(read, "/proc/sys/kernel/sched_rt_period_us"),
+        "clocksource": value(read, CLOCKSOURCE),
+        "steal_ticks": {cpu: each.steal for cpu, each in ticks.items()} or no_ticks,
+        "total_ticks": {cpu: each.total for cpu, each in ticks.items()} or no_ticks,
+        "rt_runtime_us": integer(read, RT_RUNTIME),
+        "rt_period_us": integer(read, RT_PERIOD),
         "fair_server_runtime_ns": {str(cpu): _fair_server(read, cpu) for cpu in cpus},
         "throttle_counts": {str(cpu): _throttle(read, cpu) for cpu in cpus},
         "thermal": _thermal(read),
         "mitigations": _mitigations(read),
-        "hardening": states(sight_of(read)),
         "virtual": virtual,
         "virtual_basis": virtual_basis,
         "memory": _memory(read),
@@ -122,7 +159,18 @@ def read_environment(read: Read, *, now: datetime) -> dict[str, Any]:
             "rttime_us": limit(read, "Max realtime timeout"),
         },
         "cgroup": _cgroup(read),
+        **(more or {}),
     }
+    return {key: _plain(entry) for key, entry in found.items()}
+
+
+def _plain(entry: object) -> Any:
+    """As JSON holds it."""
+    if isinstance(entry, Unknown):
+        return str(entry)
+    if isinstance(entry, Mapping):
+        return {key: _plain(part) for key, part in entry.items()}
+    return [_plain(part) for part in entry] if isinstance(entry, list) else entry
 
 
 def platform_from_environment(
@@ -206,27 +254,27 @@ def _governor_words(governor: dict[str, str] | str) -> str:
     return ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())
 
 
-def _machine(read: Read) -> str:
+def _machine(read: Read) -> str | Unknown:
     arch = stripped(read, "/proc/sys/kernel/arch")  # since Linux 6.1
     if arch:
         return arch
-    fields = colon_fields(read("/proc/cpuinfo") or "")
+    fields = colon_fields(read(CPUINFO) or "")
     if "flags" in fields:
         return "x86_64" if "lm" in fields["flags"].split() else "i686"
     if "CPU architecture" in fields:
         return "aarch64" if fields["CPU architecture"] in ("8", "AArch64") else "arm"
-    return unknown("neither /proc/sys/kernel/arch nor /proc/cpuinfo names the architecture")
+    return Unknown("neither /proc/sys/kernel/arch nor /proc/cpuinfo names the architecture")
 
 
-def _soc(read: Read) -> str:
-    fields = colon_fields(read("/proc/cpuinfo") or "")
+def _soc(read: Read) -> str | Unknown:
+    fields = colon_fields(read(CPUINFO) or "")
     if "model name" in fields and "cpu family" in fields:
         numbers = [fields.get(key, "?") for key in ("cpu family", "model", "stepping")]
         return (
             f"{fields['model name']} (family {numbers[0]} model {numbers[1]} stepping {numbers[2]})"
         )
     for candidate in (
-        stripped(read, "/proc/device-tree/model"),
+        stripped(read, _DEVICE_TREE),
         fields.get("model name"),
         fields.get("Hardware"),
     ):
@@ -234,21 +282,21 @@ def _soc(read: Read) -> str:
             return candidate
     if "CPU implementer" in fields:
         return f"implementer {fields['CPU implementer']} part {fields.get('CPU part', '?')}"
-    return unknown("/proc/cpuinfo and /proc/device-tree/model name no processor")
+    return Unknown("/proc/cpuinfo and /proc/device-tree/model name no processor")
 
 
-def _kernel(read: Read) -> str:
+def _kernel(read: Read) -> str | Unknown:
     release = stripped(read, "/proc/sys/kernel/osrelease")
     version = stripped(read, "/proc/sys/kernel/version")
     if release and version:
         return f"{release} {version}"
-    return value(read, "/proc/version")
+    return value(read, VERSION)
 
 
-def _cpus_allowed(read: Read) -> list[int] | str:
+def _cpus_allowed(read: Read) -> list[int] | Unknown:
     text = status_field(read, "Cpus_allowed_list")
     if text is None:
-        return unknown("/proc/self/status has no Cpus_allowed_list")
+        return Unknown(f"{STATUS} has no Cpus_allowed_list")
     return parse_cpu_list(text)
 
 
@@ -271,7 +319,7 @@ def _topology(read: Read, cpu: int) -> dict[str, Any]:
     return topology
 
 
-def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | str:
+def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | Unknown:
     caches: list[dict[str, Any]] = []
     for index in range(_CACHES_MAX):
         folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
@@ -287,22 +335,24 @@ def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | str:
                 "shared_cpus": cpu_list(read, f"{folder}/shared_cpu_list"),
             }
         )
-    return caches or unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
+    return caches or Unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
 
 
-def _size_bytes(text: str) -> int | str:
+def _size_bytes(text: str | Unknown) -> int | Unknown:
+    if isinstance(text, Unknown):
+        return text
     found = re.fullmatch(r"(\d+)([KMG]?)", text)
     if found is None:
-        return text if is_unknown(text) else unknown(f"cache size {text!r}")
+        return Unknown(f"cache size {text!r}")
     return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
 
 
-def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str:
+def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str | Unknown:
     found = {
         str(cpu): stripped(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus
     }
     if not any(found.values()):
-        return "none: no cpufreq driver" if cpus else unknown("no CPUs are named")
+        return "none: no cpufreq driver" if cpus else Unknown("no CPUs are named")
     return {cpu: name or "none" for cpu, name in found.items()}
 
 
@@ -324,47 +374,32 @@ def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Any]:
     return policy
 
 
-def _frequency_khz(read: Read, cpu: int) -> int | str:
+def _frequency_khz(read: Read, cpu: int) -> int | Unknown:
     current = integer(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_cur_freq")
     if isinstance(current, int):
         return current
-    block = re.search(
-        rf"^processor\s*:\s*{cpu}$(.*?)(?:^$|\Z)", read("/proc/cpuinfo") or "", re.M | re.S
-    )
+    block = re.search(rf"^processor\s*:\s*{cpu}$(.*?)(?:^$|\Z)", read(CPUINFO) or "", re.M | re.S)
     megahertz = re.search(r"^cpu MHz\s*:\s*([\d.]+)", block[1], re.M) if block else None
     if megahertz:
         return round(float(megahertz[1]) * 1000)
-    return unknown("no cpufreq driver, and /proc/cpuinfo shows no frequency")
+    return Unknown("no cpufreq driver, and /proc/cpuinfo shows no frequency")
 
 
-def _ticks(read: Read, cpus: Sequence[int]) -> tuple[dict[str, int] | str, dict[str, int] | str]:
-    """Stolen and all ticks by CPU since the boot."""
-    lines = re.findall(r"^cpu(\d+) (.*)$", read("/proc/stat") or "", re.M)
-    # user nice system idle iowait irq softirq steal; guest time behind them is part of user
-    # (proc_stat(5)).
-    rows = {cpu: [int(word) for word in words.split()[:8]] for cpu, words in lines}
-    rows = {cpu: row for cpu, row in rows.items() if int(cpu) in cpus and len(row) == 8}
-    if not rows:
-        reason = unknown("/proc/stat has no ticks by CPU")
-        return reason, reason
-    return {cpu: row[7] for cpu, row in rows.items()}, {cpu: sum(row) for cpu, row in rows.items()}
-
-
-def _fair_server(read: Read, cpu: int) -> int | str:
+def _fair_server(read: Read, cpu: int) -> int | Unknown:
     """Time per second that ordinary tasks may take from real-time ones (Linux 6.12 and later)."""
     path = f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
     found = integer(read, path)
     if isinstance(found, int) or kernel_release(read) < (6, 12):
         return found
-    return unknown(f"{path} cannot be read; the kernel's default is 50 ms per second")
+    return Unknown(f"{path} cannot be read; the kernel's default is 50 ms per second")
 
 
-def _throttle(read: Read, cpu: int) -> dict[str, int | str]:
+def _throttle(read: Read, cpu: int) -> dict[str, int | Unknown]:
     folder = f"{CPU_FOLDER}/cpu{cpu}/thermal_throttle"
     return {part: integer(read, f"{folder}/{part}_throttle_count") for part in ("core", "package")}
 
 
-def _thermal(read: Read) -> list[dict[str, Any]] | str:
+def _thermal(read: Read) -> list[dict[str, Any]] | Unknown:
     zones: list[dict[str, Any]] = []
     for index in range(_THERMAL_ZONES_MAX):
         folder = f"/sys/class/thermal/thermal_zone{index}"
@@ -376,18 +411,18 @@ def _thermal(read: Read) -> list[dict[str, Any]] | str:
                 "millidegrees": integer(read, f"{folder}/temp"),
             }
         )
-    return zones or unknown("there is no /sys/class/thermal/thermal_zone0")
+    return zones or Unknown("there is no /sys/class/thermal/thermal_zone0")
 
 
-def _mitigations(read: Read) -> dict[str, str] | str:
+def _mitigations(read: Read) -> dict[str, str] | str | Unknown:
     folder = f"{CPU_FOLDER}/vulnerabilities"
     texts = {name: stripped(read, f"{folder}/{name}") for name in _VULNERABILITIES}
     known = {name: text for name, text in texts.items() if text is not None}
-    return known or unknown(f"{folder} cannot be read")
+    return known or Unknown(f"{folder} cannot be read")
 
 
 def _memory(read: Read) -> dict[str, Any]:
-    fields = colon_fields(read("/proc/meminfo") or "")
+    fields = colon_fields(read(MEMINFO) or "")
     memory: dict[str, Any] = {}
     for key, name in (
         ("total_kb", "MemTotal"),
@@ -395,25 +430,23 @@ def _memory(read: Read) -> dict[str, Any]:
         ("swap_total_kb", "SwapTotal"),
     ):
         words = fields.get(name, "").split()
-        memory[key] = int(words[0]) if words else unknown(f"/proc/meminfo has no {name}")
-    path = "/sys/kernel/mm/transparent_hugepage/enabled"
-    text = value(read, path)
-    chosen = re.search(r"\[(\w+)\]", text)
-    memory["transparent_hugepage"] = chosen[1] if chosen else text
+        memory[key] = int(words[0]) if words else Unknown(f"{MEMINFO} has no {name}")
+    pages = value(read, _HUGE_PAGES)
+    memory["transparent_hugepage"] = pages if isinstance(pages, Unknown) else chosen(pages)
     return memory
 
 
-def _loadavg(read: Read) -> list[float] | str:
-    words = (stripped(read, "/proc/loadavg") or "").split()[:3]
+def _loadavg(read: Read) -> list[float] | Unknown:
+    words = (stripped(read, LOADAVG) or "").split()[:3]
     if len(words) < 3:
-        return unknown("/proc/loadavg cannot be read")
+        return Unknown(f"{LOADAVG} cannot be read")
     return [float(word) for word in words]
 
 
-def _cgroup(read: Read) -> dict[str, Any] | str:
+def _cgroup(read: Read) -> dict[str, Any] | Unknown:
     group = cpu_cgroup(read)
     if group is None:
-        return unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
+        return Unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
     found: dict[str, Any] = {
         "version": group.version,
         "path": group.path,

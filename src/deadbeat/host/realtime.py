@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from deadbeat.settings.procfs import (
-    Cgroup,
-    Read,
-    cpu_cgroup,
-    integer,
-    kernel_config,
-    limit,
-    status_field,
-    stripped,
-)
+from deadbeat.host.kernel import CMDLINE, RT_RUNTIME, arguments, kernel_config
+from deadbeat.host.proc import Cgroup, cpu_cgroup, limit, status_field
+from deadbeat.host.values import Read, Unknown, integer, stripped
 
 _CAP_SYS_NICE = 23  # linux/capability.h
 _SECCOMP_FILTER = "2"  # proc_pid_status(5)
@@ -91,12 +84,12 @@ def permission(read: Read, priority: int) -> Diagnosis | None:
     )
 
 
-def _allows(rtprio: int | str, priority: int) -> bool:
+def _allows(rtprio: int | Unknown, priority: int) -> bool:
     return isinstance(rtprio, int) and (rtprio == -1 or rtprio >= priority)
 
 
 def _bandwidth(read: Read) -> Diagnosis | None:
-    if integer(read, "/proc/sys/kernel/sched_rt_runtime_us") == 0:
+    if integer(read, RT_RUNTIME) == 0:
         return Diagnosis(
             "kernel.sched_rt_runtime_us is 0: no time is granted to real-time tasks",
             "type: sysctl -w kernel.sched_rt_runtime_us=950000",
@@ -161,9 +154,8 @@ def controlling_group(read: Read, group: Cgroup) -> str | None:
 
 def _groups_realtime(read: Read) -> bool:
     config = kernel_config(read)[0]
-    words = (stripped(read, "/proc/cmdline") or "").split()
     default = "0" if config.get("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
-    asked = [word.removeprefix("rt_group_sched=") for word in words if "rt_group_sched=" in word]
+    asked = arguments(read(CMDLINE) or "", "rt_group_sched")
     return config.get("RT_GROUP_SCHED") == "y" and [default, *asked][-1] == "1"
 
 
