@@ -49,7 +49,7 @@ def test_every_problem_is_explained() -> None:
         path.read_text(encoding="utf-8")
         for path in (*(ROOT / "src/deadbeat/kinds/latency").rglob("*.py"), VALIDITY)
     )
-    raised = set(re.findall(r'(?:problem\(\s*|Problem\(name=)"([\w-]+)"', sources))
+    raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', sources))
     assert len(raised) > 20
     assert raised <= told
 

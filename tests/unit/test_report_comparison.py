@@ -11,7 +11,7 @@ from helpers.pages import HOSTILE, Page
 
 from deadbeat.compare.charts import common_sets, comparison_charts
 from deadbeat.compare.page import render_comparison, write_comparison
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
 
 SMALL = {"cores": (1, 4)}
@@ -186,7 +186,7 @@ def test_colours_mean_the_same_in_every_comparison_and_the_widest_gate_is_drawn(
         evolve(result, comparisons=(one, evolve(two, metrics=wider))), summaries
     )
     spans = {
-        panel.heat.span for c in charts if c.family == "difference-slowdown" for panel in c.panels
+        panel.heat.high for c in charts if c.family == "difference-slowdown" for panel in c.panels
     }
     assert len(spans) == 1
     assert {abs(mark.at) for mark in charts[0].panels[0].marks if mark.label == "A/A gate"} == {30}

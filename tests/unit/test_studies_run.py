@@ -220,7 +220,9 @@ def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
         assert part in page
     assert 'src="' not in page.split("<script>")[0]
     names = {path.name for path in (store.path / "figures").iterdir()}
-    assert names == {"curves.png", "curves.svg", "weighted.png", "weighted.svg"}
+    assert names == {
+        f"{name}.{kind}" for name in ("curves", "weighted") for kind in ("png", "svg", "pdf")
+    }
     before = {path: path.read_bytes() for path in store.path.rglob("*") if path.is_file()}
     write_study(store)
     assert {path: path.read_bytes() for path in before} == before
@@ -233,9 +235,9 @@ def test_a_line_of_a_test_that_decides_nothing_is_empty_not_broken() -> None:
     results.rows["t0"] = NOT_APPLICABLE
     for chart in charts(results):
         for panel in chart.panels:
-            assert [line.x for line in panel.lines if line.label == "gfb"] == [()]
-            for line in panel.lines:
-                assert np.isfinite([*line.y, *line.low, *line.high]).all()
+            assert [curve.x for curve in panel.curves if curve.label == "gfb"] == [()]
+            for curve in panel.curves:
+                assert np.isfinite([*curve.y, *curve.low, *curve.high]).all()
 
 
 def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from deadbeat.cli._latency_results import answer_dict, finding_counts, print_mat
 from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, print_json, say, size
 from deadbeat.cli._signals import interruptible
-from deadbeat.executors.environment import platform_from_environment, read_environment
+from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.place import choose, state_of
 from deadbeat.kinds.latency.plan import estimate
@@ -41,6 +41,7 @@ from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
 from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_words import as_json
+from deadbeat.settings.hardening import states_of
 from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
@@ -156,7 +157,8 @@ def idle_only(words: Sequence[str]) -> list[str]:
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
     """The platform, and the CPUs that may be used."""
-    environment = read_environment(target.read_text, now=datetime.now(UTC))
+    more = {"hardening": states_of(target)}
+    environment = environment_of(target, now=datetime.now(UTC), more=more)
     online, allowed = environment["cpus_online"], environment["cpus_allowed"]
     if not isinstance(online, list):
         raise TargetError(f"the CPUs of {target.name} cannot be told: {online}")

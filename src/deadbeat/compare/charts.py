@@ -305,7 +305,8 @@ def _heat_panels(
                     states=tuple(tuple(map(_state, row)) for row in grid),
                     texts=tuple(tuple(map(_text, row)) for row in grid),
                     hover=tuple(tuple(map(_cell_hover, row)) for row in grid),
-                    span=span,
+                    low=-span,
+                    high=span,
                     unit=effect_axis(metric.metric),
                 ),
             )

@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.finding import Finding
 from deadbeat.model.load_summary import Effect
-from deadbeat.model.results import Finding
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.host.values import UnreadError
+from deadbeat.settings.facts import Facts
 
 #: Files that `cooling_of_cpus` reads.
 COOLING = (

@@ -24,7 +24,6 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, grids
 from deadbeat.report.canvas import (
-    COLOURS,
     FORMATS,
     STYLE,
     Words,
@@ -32,6 +31,9 @@ from deadbeat.report.canvas import (
     content,
     new_figure,
     printable,
+)
+from deadbeat.report.canvas import (
+    SEQUENTIAL as COLOURS,
 )
 from deadbeat.report.charts import Chart
 from deadbeat.report.charts_paper import draw_charts, log_axis

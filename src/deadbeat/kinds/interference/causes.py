@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from deadbeat.host.realtime import limit_holds
 from deadbeat.kinds.interference.execution import moves, slower, stopped
 from deadbeat.kinds.interference.lost import PAIRS_MIN, Difference
 from deadbeat.kinds.interference.scene import (
@@ -36,7 +37,6 @@ from deadbeat.kinds.interference.scene import (
 )
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
-from deadbeat.settings.realtime import limit_holds
 
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4

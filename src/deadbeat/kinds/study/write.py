@@ -7,7 +7,6 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.kinds.study.charts import charts
-from deadbeat.kinds.study.figures import draw_charts
 from deadbeat.kinds.study.judge import judge
 from deadbeat.kinds.study.page import render_study
 from deadbeat.kinds.study.presets import presets
@@ -15,6 +14,8 @@ from deadbeat.kinds.study.results import Results, table
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.study.words import LABEL, StudyWords, study_words, summary_dict
+from deadbeat.report.canvas import Words, printable
+from deadbeat.report.charts_paper import draw_charts
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.study import StudyStore
 
@@ -51,7 +52,8 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
             with storing(folder):
                 folder.mkdir(exist_ok=True)
             origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
-            for name, content in draw_charts(drawn, labels=LABEL, origin=origin):
+            stamp = Words(labels=LABEL, caption=printable(origin))
+            for name, content in draw_charts(drawn, stamp):
                 atomic_write(folder / name, content)
         atomic_write(page, render_study(words, drawn).encode("utf-8", "xmlcharrefreplace"))
     return StudyReport(page=page, words=words, summary=summary)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import DMESG, Facts, UnreadError
-from deadbeat.settings.reading_cpus import CPUINFO, cpu_flags
+from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.reading_cpus import cpu_flags
 from deadbeat.settings.reading_values import few
 from deadbeat.settings.reading_window import WINDOW, tasks
 
