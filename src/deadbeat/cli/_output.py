@@ -1,13 +1,8 @@
-"""Talk to people on stderr, answers on stdout: tables, JSON, progress, interrupts."""
+"""Talk to people on stderr, answers on stdout: tables, JSON, progress."""
 
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -58,23 +53,6 @@ def size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: by KeyboardInterrupt, so that it can clean up."""
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 #: Runs without a result that are named while a campaign runs; all of them are in the report.
