@@ -234,7 +234,7 @@ TAIL_COLUMNS = (
     _statement("as good as independent", attrgetter("effective"), format="{:,.0f}".format),
     _statement("share later at most", bound_text),
     _statement("on condition", attrgetter("condition"), long=True),
-    _statement("times an hour at most", _often),
+    _statement("times an hour at most", _often, long=True),
     _statement("runs with a later one", lambda tail: f"{tail.runs_exceeded} of {tail.runs}"),
     _statement("share of runs at most", attrgetter("run_bound"), format=percent),
     _statement("more hours for a tenth of the share", attrgetter("hours_for_tenth"),
