@@ -14,7 +14,8 @@ import click
 
 from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
 from deadbeat.cli._options import choice, to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
+from deadbeat.cli._output import Watch, duration, print_json, say, size
+from deadbeat.cli._signals import interruptible
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.place import choose, state_of

@@ -10,7 +10,8 @@ import click
 
 from deadbeat.cli._load_results import FAIL_ON, report_load, status_of
 from deadbeat.cli._options import choice, to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, say
+from deadbeat.cli._output import Watch, duration, say
+from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.interference.engine import LoadEngine
 from deadbeat.kinds.interference.place import choose, lacking
 from deadbeat.kinds.interference.plan import plan, seconds_of

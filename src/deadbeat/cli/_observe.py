@@ -16,8 +16,9 @@ from attrs import frozen
 
 from deadbeat.cli._machine import make_executor
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import interruptible, print_json, say
+from deadbeat.cli._output import print_json, say
 from deadbeat.cli._session import Told, run_to_end
+from deadbeat.cli._signals import interruptible
 from deadbeat.executors.base import Executor
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView

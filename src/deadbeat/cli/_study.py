@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Watch, interruptible, print_json, print_table, say
+from deadbeat.cli._output import Watch, print_json, print_table, say
+from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.place import choose, open_store

@@ -59,7 +59,8 @@ def command(
         make_catalog,
         make_executor,
     )
-    from deadbeat.cli._output import Watch, interruptible, say  # noqa: PLC0415
+    from deadbeat.cli._output import Watch, say  # noqa: PLC0415
+    from deadbeat.cli._signals import interruptible  # noqa: PLC0415
     from deadbeat.kinds.contention.spec import POOLS, specify  # noqa: PLC0415
     from deadbeat.store.files import storing  # noqa: PLC0415
     from deadbeat.store.serial import write_calibration  # noqa: PLC0415

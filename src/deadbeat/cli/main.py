@@ -3,7 +3,7 @@
 A verb is a module of this package with a click command named ``command``; adding one touches no
 list. Verbs import what is heavy inside their functions, so that ``deadbeat --help`` stays quick.
 
-Exit status: 0 done; 1 failed; 2 not understood; 130 interrupted.
+Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: Ctrl-C).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pathlib import Path
 import click
 
 from deadbeat import cli
+from deadbeat.cli._signals import INTERRUPTED, interruptible
 from deadbeat.cli._verbs import verbs_of
 from deadbeat.model.errors import DeadbeatError
 
-FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
@@ -61,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a letter shows a question mark instead of an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    with interruptible(last=arguments is None) as caught:
+        return caught.status(_guarded(words, debug=debug))
+
+
+def _guarded(words: list[str], *, debug: bool) -> int:
     try:
         status = _run(words)
         sys.stdout.flush()

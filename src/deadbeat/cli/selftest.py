@@ -46,7 +46,8 @@ def command(
     from contextlib import closing  # noqa: PLC0415  --help must not import any of these
 
     from deadbeat.cli._machine import make_catalog, make_executor  # noqa: PLC0415
-    from deadbeat.cli._output import Watch, interruptible, print_json, say  # noqa: PLC0415
+    from deadbeat.cli._output import Watch, print_json, say  # noqa: PLC0415
+    from deadbeat.cli._signals import interruptible  # noqa: PLC0415
     from deadbeat.kinds.contention.spec import specify  # noqa: PLC0415
     from deadbeat.store.serial import read_calibration  # noqa: PLC0415
 
