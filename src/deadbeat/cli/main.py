@@ -8,6 +8,7 @@ Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: 
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 
 import click
 
@@ -151,8 +153,26 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:
+    if isinstance(error, MemoryError):
+        return "out of memory", _limit("-v", "memory", RLIMIT_AS)
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "no further thread can be started", _limit(
+            "-u", "processes and threads", RLIMIT_NPROC
+        )
     if isinstance(error, OSError) and error.strerror:
         where = f"{Path(os.fsdecode(error.filename))}: " if error.filename else ""
-        return f"{where}{error.strerror}", f"repeat with {_DEBUG} to see where"
+        hint = f"repeat with {_DEBUG} to see where"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            hint = _limit("-n", "open files", RLIMIT_NOFILE)
+        elif error.errno == errno.EAGAIN:
+            hint = _limit("-u", "processes and threads", RLIMIT_NPROC)
+        return f"{where}{error.strerror}", hint
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"unexpected: {text}", f"a defect: repeat with {_DEBUG} and report it"
+
+
+def _limit(option: str, what: str, limit: int) -> str:
+    """How to raise a limit of this process."""
+    most = getrlimit(limit)[0]
+    now = "unlimited: free some" if most == RLIM_INFINITY else f"{most}: raise it"
+    return f"the limit of {what} (ulimit {option}) is {now}"
