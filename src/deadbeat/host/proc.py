@@ -113,10 +113,10 @@ def interrupts_of(text: str) -> dict[str, Interrupt]:
     return rows
 
 
-def waited_us(text: str) -> int | None:
+def waited_us(text: str) -> int | Unknown:
     """Time in which some task waited, of a file of /proc/pressure."""
     found = re.search(r"^some .*total=(\d+)", text, re.M)
-    return int(found[1]) if found else None
+    return int(found[1]) if found else Unknown("no total of what some task waited")
 
 
 def uptime_of(text: str) -> float | None:

@@ -20,19 +20,6 @@ class Diagnosis:
     cure: str
 
 
-def limit_holds(kernel: tuple[int, int], group_sched: bool | None) -> bool:
-    """Whether real-time tasks are stopped once they have used up sched_rt_runtime_us.
-
-    Since Linux 6.12 only a kernel with RT_GROUP_SCHED does so (commit 5f6bd380c7bd); the fair
-    server has taken its place.
-
-    Args:
-        kernel: Major and minor number.
-        group_sched: Whether RT_GROUP_SCHED is built in; None: not known, and the limit is assumed.
-    """
-    return kernel < (6, 12) or group_sched is not False
-
-
 def diagnose_realtime(read: Read, *, priority: int = 90) -> Diagnosis:
     """Why ``sched_setscheduler(SCHED_FIFO, priority)`` gives EPERM to the process behind ``read``.
 

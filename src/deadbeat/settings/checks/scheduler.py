@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.judgements import limit_holds
 from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
-from deadbeat.host.realtime import ROOT_GROUP, controlling_group, limit_holds
+from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
