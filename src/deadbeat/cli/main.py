@@ -1,7 +1,6 @@
-"""The command line: finds verbs, turns every error into one line and an exit status.
+"""The command line: finds commands, turns every error into one line and an exit status.
 
-A verb is a module of this package with a click command named ``command``; adding one touches no
-list. Verbs import what is heavy inside their functions, so that ``deadbeat --help`` stays quick.
+A command is a row of `deadbeat.cli._verbs` and a module with a click command named ``command``.
 
 Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: Ctrl-C).
 """
@@ -20,9 +19,8 @@ from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getr
 
 import click
 
-from deadbeat import cli
 from deadbeat.cli._signals import INTERRUPTED, interruptible
-from deadbeat.cli._verbs import verbs_of
+from deadbeat.cli._verbs import COMMANDS, group_of
 from deadbeat.model.errors import DeadbeatError
 
 FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
@@ -32,7 +30,7 @@ _RESUMING = ("--resume", "--continue")
 
 
 @click.group(
-    cls=verbs_of(cli),
+    cls=group_of("deadbeat.cli", COMMANDS),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
