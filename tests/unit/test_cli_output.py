@@ -9,7 +9,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from deadbeat.cli._output import Watch, duration, interruptible, print_table, size
+from deadbeat.cli._output import Watch, duration, print_table, size
+from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.contention.events import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
 

@@ -27,7 +27,7 @@ from deadbeat.kinds.study.chunks import (
 )
 from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.place import choose, open_store
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import Threads, run_study
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.kinds.study.sweep import specify

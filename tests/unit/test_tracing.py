@@ -17,8 +17,8 @@ from deadbeat.executors import events as kernel
 from deadbeat.executors import tracing
 from deadbeat.executors.events import extract, parse_line, worst_jobs
 from deadbeat.executors.tracing import EVENTS, Tracer
+from deadbeat.host.values import cpu_mask
 from deadbeat.model.traces import GAP
-from deadbeat.settings.procfs import cpu_mask
 from deadbeat.targets.fake import Conversation, FakeTarget
 from deadbeat.targets.local import LocalProcess, LocalTarget
 

@@ -11,7 +11,8 @@ import click
 
 from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
+from deadbeat.cli._output import Watch, duration, print_json, print_table, say
+from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.breakdown.page import (
     HEADINGS,
     criterion,

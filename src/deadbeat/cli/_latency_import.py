@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
+from deadbeat.cli._latency_results import answer_dict, finding_counts, status_of
 from deadbeat.cli._output import print_json, say
+from deadbeat.kinds.latency.document import latency_document, write_latency
 from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
-from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
+from deadbeat.report.terminal import print_document
 from deadbeat.store.family import family, numbered
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
@@ -58,7 +59,7 @@ def import_files(
     if options["as_json"]:
         print_json(answer_dict(store, report.summary))
         return status_of(report.summary)
-    print_matrix(report.summary)
+    print_document(latency_document(report.summary))
     click.echo(f"findings: {finding_counts(report.summary)}")
     click.echo(f"report: {report.page}")
     return status_of(report.summary)

@@ -1,13 +1,8 @@
-"""Talk to people on stderr, answers on stdout: tables, JSON, progress, interrupts."""
+"""Talk to people on stderr, answers on stdout: tables, JSON, progress."""
 
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -21,13 +16,13 @@ from deadbeat.kinds.contention.events import (
     RunFailed,
     Started,
 )
+from deadbeat.report import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-#: Width of a table where stdout is no terminal and says nothing of its own width.
-_PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
+print_table = terminal.print_table
 
 
 def say(text: str) -> None:
@@ -37,54 +32,6 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
-
-
-def print_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    title: str = "",
-    numeric: Sequence[str] = (),
-    whole: Sequence[str] = (),
-    plain: bool = False,
-) -> None:
-    """A table on stdout; without colour or cut-off words where stdout is no terminal.
-
-    Args:
-        whole: Columns that are never cut, as they hold what is to be copied; the others give way.
-        plain: Without lines between the columns: they take half of the width of narrow ones.
-    """
-    # A tenth of a second, which --json must not pay.
-    from rich import box  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.measure import Measurement  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    cells = [list(map(Text, row)) for row in rows]
-    table = Table(title=Text(title) if title else None, title_justify="left")
-    if plain:
-        table.box, table.padding, table.show_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
-    for number, column in enumerate(columns):
-        table.add_column(
-            column,
-            justify="right" if column in numeric else "left",
-            overflow="fold",
-            no_wrap=column in whole,
-            min_width=max(
-                (line.cell_len for row in cells for line in row[number].split("\n")), default=0
-            )
-            if column in whole
-            else None,
-        )
-    for row in cells:
-        table.add_row(*row)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        widest = Measurement.get(console, console.options.update(max_width=_NO_LIMIT), table)
-        width = max(_PLAIN_WIDTH, console.width, widest.minimum)
-        console = Console(highlight=False, width=width)
-    console.print(table)
 
 
 def duration(seconds: float) -> str:
@@ -106,23 +53,6 @@ def size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: by KeyboardInterrupt, so that it can clean up."""
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 #: Runs without a result that are named while a campaign runs; all of them are in the report.

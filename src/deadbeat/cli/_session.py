@@ -21,7 +21,7 @@ from deadbeat.cli._machine import (
     make_stopping,
 )
 from deadbeat.cli._options import budget_seconds, to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
+from deadbeat.cli._output import Watch, duration, print_json, say, size
 from deadbeat.cli._programs import (
     Borrowed,
     announce,
@@ -37,6 +37,7 @@ from deadbeat.cli._results import (
     print_points,
     write_results,
 )
+from deadbeat.cli._signals import interruptible
 from deadbeat.executors.base import Executor
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve

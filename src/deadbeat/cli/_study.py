@@ -8,17 +8,18 @@ from typing import Any
 import click
 
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Watch, interruptible, print_json, print_table, say
+from deadbeat.cli._output import Watch, print_json, print_table, say
+from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.judge import Judgement
 from deadbeat.kinds.study.place import choose, open_store
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import Computer, Threads, run_study
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.kinds.study.sweep import read_study_file, specify
 from deadbeat.kinds.study.words import ANSWER_COLUMNS
 from deadbeat.kinds.study.write import StudyReport, write_study
+from deadbeat.model.conclusion import Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.store.study import StudyStore
 
@@ -142,7 +143,7 @@ def _answer(store: StudyStore, report: StudyReport, *, as_json: bool) -> None:
 def _tell(judgement: Judgement) -> None:
     """The verdict, and the first figures for and against it."""
     on = f" on {', '.join(judgement.on)}" if judgement.on else ""
-    held = sum(item.holds for item in judgement.evidence)
+    held = sum(item.holds is True for item in judgement.evidence)
     click.echo(f"{judgement.verdict}{on}: {judgement.conclusion.says}")
     many = f", holds in {held} of {len(judgement.evidence)} variants" if judgement.on else ""
     click.echo(f"    confirmed means: {judgement.conclusion.confirmed}{many}")

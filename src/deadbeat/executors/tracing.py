@@ -15,8 +15,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from deadbeat.host.values import cpu_mask
 from deadbeat.model.errors import TargetError
-from deadbeat.settings.procfs import cpu_mask
 from deadbeat.targets.base import Process, Target
 
 #: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.

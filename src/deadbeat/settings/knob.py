@@ -16,11 +16,11 @@ from importlib import import_module
 
 from attrs import field, frozen
 
+from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Form, Setting
 from deadbeat.settings import knobs
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.procfs import cpu_mask
-from deadbeat.settings.reading_values import ONLINE, cpus_text, housekeeping
+from deadbeat.settings.reading_values import ONLINE, housekeeping
 from deadbeat.targets.readings import is_pattern
 
 

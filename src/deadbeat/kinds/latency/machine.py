@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from deadbeat.settings.preemption import preemption_model
-from deadbeat.settings.procfs import cpu_list, is_unknown, online_cpus
-from deadbeat.settings.virtual import is_virtual
+from deadbeat.host.kernel import is_virtual, preemption_model
+from deadbeat.host.proc import online_cpus
+from deadbeat.host.values import Unknown, cpu_list
 from deadbeat.targets.base import Target
 
 _TICKLESS = "/sys/devices/system/cpu/nohz_full"
@@ -74,5 +74,5 @@ def read_machine(target: Target) -> Machine:
         online=frozenset(online_cpus(target.read_text)),
         tickless=frozenset(tickless if isinstance(tickless, list) else ()),
         moves_timers=(target.read_text(_MIGRATION) or "1").strip() != "0",
-        preemption=None if is_unknown(model) else model,
+        preemption=None if isinstance(model, Unknown) else model,
     )

@@ -16,7 +16,8 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.kinds.latency.circumstances import Snapshot, compare, take
+from deadbeat.host.snapshot import Snapshot, take
+from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engine import Engine, Measured, Request
 from deadbeat.kinds.latency.judge import Evidence, judge
 from deadbeat.kinds.latency.load import Loads, RunningLoad
@@ -243,7 +244,7 @@ class _Session:
             self._lost(key, failure)
             return died
         load_said = without_engine(load_said, measured.cpus, seconds=request.seconds)
-        seen = compare(before, take(target), between=between, cpus=request.cpus)
+        seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not died:
             measured = engine.trace(target, request, measured)
         evidence = Evidence(request=request, cpus=measured.cpus, load=load_said, circumstances=seen)

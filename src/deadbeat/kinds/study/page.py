@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from deadbeat.kinds.study.judge import Judgement
 from deadbeat.kinds.study.words import ANSWER_COLUMNS, StudyWords
+from deadbeat.model.conclusion import Judgement
 from deadbeat.report.charts import Chart
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.embed import document
@@ -57,7 +57,7 @@ def _conclusions(judgements: Iterable[Judgement]) -> str:
 def _conclusion(judgement: Judgement) -> str:
     kind = judgement.verdict.replace(" ", "-")
     on = f" on {', '.join(judgement.on)}" if judgement.on else ""
-    held = sum(item.holds for item in judgement.evidence)
+    held = sum(item.holds is True for item in judgement.evidence)
     lines = "".join(
         f'<tr class="{"holds" if item.holds else "fails"}"><td class="text">'
         f"{escape(variant_text(item.variant))}</td><td>{'yes' if item.holds else 'no'}</td>"

@@ -9,10 +9,10 @@ import attrs
 import numpy as np
 from attrs import frozen
 
-from deadbeat.kinds.study.judge import Judgement
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Results
 from deadbeat.kinds.study.spec import StudySpec
+from deadbeat.model.conclusion import Judgement
 from deadbeat.sched import policies
 from deadbeat.sched import tests as test_facts
 
@@ -197,7 +197,10 @@ def summary_dict(results: Results, judgements: tuple[Judgement, ...]) -> dict[st
                 "confirmed_means": item.conclusion.confirmed,
                 "verdict": item.verdict,
                 "on": list(item.on),
-                "evidence": [attrs.asdict(one) for one in item.evidence],
+                "evidence": [
+                    {"variant": one.variant, "holds": one.holds, "figures": one.figures}
+                    for one in item.evidence
+                ],
             }
             for item in judgements
         ],

@@ -7,13 +7,13 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.kinds.study.charts import charts
-from deadbeat.kinds.study.judge import judge
 from deadbeat.kinds.study.page import render_study
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Results, table
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.study.words import LABEL, StudyWords, study_words, summary_dict
+from deadbeat.model.conclusion import judge
 from deadbeat.report.canvas import Words, printable
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.store.files import atomic_write, storing
@@ -39,7 +39,8 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
     spec = read_spec(store.spec)
     results = Results(spec, load(spec, store))
     preset = presets().get(spec.preset)
-    judgements = judge(preset.conclusions if preset else (), results)
+    asked = preset.conclusions if preset else ()
+    judgements = tuple(found for each in asked if (found := judge(each, results)))
     words = study_words(results, judgements, name=store.path.name)
     summary = summary_dict(results, judgements)
     store.write_cells(*table(results))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from deadbeat.host.values import cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.knob import ONLINE, Knob, housekeeping_list
-from deadbeat.settings.reading_values import cpus_text
 
 
 def _words(facts: Facts, _value: str) -> list[str]:

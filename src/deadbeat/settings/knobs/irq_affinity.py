@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from deadbeat.host.proc import interrupts_of
+from deadbeat.host.values import UnreadError, cpus_text, parse_cpu_list
 from deadbeat.settings import sources
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.knob import ONLINE, Knob, NotHereError, Setting, present
-from deadbeat.settings.procfs import parse_cpu_list
 from deadbeat.settings.reading_interrupts import COMMANDS, MODES, managed_by_name, read_only
-from deadbeat.settings.reading_values import cpus_text, housekeeping
-from deadbeat.settings.reading_window import interrupts_of
+from deadbeat.settings.reading_values import housekeeping
 
 _LISTS = "/proc/irq/[0-9]*/smp_affinity_list"
 

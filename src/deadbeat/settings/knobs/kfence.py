@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from deadbeat.host.kernel import VERSION
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.knob import Knob, NotHereError, Setting, present
-from deadbeat.settings.reading_values import VERSION, release
+from deadbeat.settings.reading_values import release
 
 _PATH = "/sys/module/kfence/parameters/sample_interval"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from deadbeat.host.values import UnreadError, cpu_mask, mask_cpus
 from deadbeat.settings import sources
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.knob import ONLINE, Knob, NotHereError, Setting, present
-from deadbeat.settings.procfs import cpu_mask
-from deadbeat.settings.reading_values import housekeeping, mask_cpus
+from deadbeat.settings.reading_values import housekeeping
 
 _RECEIVE = "/sys/class/net/*/queues/rx-*/rps_cpus"
 _SEND = "/sys/class/net/*/queues/tx-*/xps_cpus"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from deadbeat.host.values import parse_cpu_list
 from deadbeat.settings import sources
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.knob import ONLINE, Knob, NotHereError, Setting, one_of
-from deadbeat.settings.procfs import parse_cpu_list
 
 _SIBLINGS = "/sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list"
 _CONTROL = "/sys/devices/system/cpu/smt/control"
