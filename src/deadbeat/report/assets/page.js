@@ -71,7 +71,7 @@
     const still = alpha === base ? null : findDistribution(state.cores, rho, base, kind[0]);
     const curves = [];
     if (own) curves.push(Object.assign({label: `this point (α = ${alpha})`, look: 0}, shares(own)));
-    if (still) curves.push(Object.assign({label: `α = ${base}, same ρ`, look: 1}, shares(still)));
+    if (own && still) curves.push(Object.assign({label: `α = ${base}, same ρ`, look: 1}, shares(still)));
     const edges = [own, still].filter(Boolean).flatMap((item) => [item.edges[0], last(item.edges)]);
     const narrow = byId("distribution").clientWidth < 480;
     const words = `Distribution of the ${kind[1]} over jobs, ${pointWords(state.cores, rho, alpha)}`;
@@ -80,7 +80,7 @@
       (still ? `; dashed: the same programs at α = ${base}.` : ".") + " Logarithmic axis; the width of a step is the width of a bin.";
     deadbeatCharts.show("distribution", {
       name: `distribution-${kind[0]}-${state.view}`, curves, x_label: narrow ? `${kind[1]} of a job` : kind[2], y_label: SHARES[state.view], x_log: true, y_log: state.view === "tail",
-      x_limits: [Math.min(0.97, ...edges), Math.max(1.03, ...edges)], blank: !curves.length, empty: "No distribution stored for this point",
+      x_limits: [Math.min(0.97, ...edges), Math.max(1.03, ...edges)], blank: !own, empty: "No distribution stored for this point",
     });
   }
 
