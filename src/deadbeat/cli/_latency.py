@@ -49,6 +49,8 @@ from deadbeat.store.latency import LatencyStore
 from deadbeat.store.latest import point_latest
 from deadbeat.store.tomlfile import read_toml
 from deadbeat.targets.base import Target
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.local import LocalTarget
 
 _INTERRUPTED = 130
 
@@ -97,10 +99,7 @@ def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, st
 
 def _target(*, simulated: bool) -> Target:
     if simulated:
-        from deadbeat.targets.fake import FakeTarget  # noqa: PLC0415  not for hardware
-
         return FakeTarget()
-    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415  not for the fake
 
     return LocalTarget()
 
