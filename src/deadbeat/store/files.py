@@ -16,8 +16,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from deadbeat.model.errors import DataError, DeadbeatError
 
@@ -151,7 +152,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Opens a file of a result folder: a pipe would be waited for, a device has no end.
 
     Raises:
