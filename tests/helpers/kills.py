@@ -68,7 +68,7 @@ def machine() -> dict[str, str]:
     seen = {path: Path(path).read_text() for path in _SETTINGS if Path(path).exists()}
     for folder in _FOLDERS:
         if Path(folder).is_dir():
-            seen[folder] = " ".join(sorted(entry.name for entry in Path(folder).iterdir()))
+            seen |= {f"{folder}/{entry.name}": "" for entry in Path(folder).iterdir()}
     return seen
 
 
@@ -121,7 +121,7 @@ def end_at(
         os.kill(pid, signal.SIGKILL)
     left += [f"file {entry.name}" for entry in work.iterdir()]
     now = machine()
-    left += [f"{path}: {now.get(path)!r}" for path, text in before.items() if now[path] != text]
+    left += [f"{path}: {text!r}" for path, text in now.items() if before.get(path) != text]
     there = run_files(folder)
     return Ending(
         status=process.returncode,

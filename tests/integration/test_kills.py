@@ -26,7 +26,7 @@ HARDWARE = {
     ),
     "breakdown": (("breakdown", "--quick", "--seconds", "0.3", "--sets", "2", *_COSTS), 8.0),
     "latency": (
-        ("latency", "--quick", "--seconds", "0.4", "--repeats", "4", "--trace", "--no-figures"),
+        ("latency", "--quick", "--seconds", "1", "--repeats", "2", "--trace", "--no-figures"),
         8.0,
     ),
     "load": (

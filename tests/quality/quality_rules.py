@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 #: Top to bottom; a package imports only from those behind it.
 LAYERS = (
     "cli",
-    "observations",
     "compare",
     "kinds",
     "report",
@@ -107,6 +106,19 @@ def layer_violations(path: str, source: str) -> list[str]:
     return found
 
 
+def publication_violations(path: str, source: str) -> list[str]:
+    """Publications that import more than public names; anything but a verb that imports one."""
+    inside = path.startswith("src/deadbeat_papers/")
+    found = []
+    for line, name in imported_modules(path, source):
+        first, *rest = name.split(".")
+        if inside and first == "deadbeat" and len(rest) > 1:
+            found.append(f"{path}:{line}: imports {name}, which is not public")
+        elif not inside and first == "deadbeat_papers" and package_of(path) != "cli":
+            found.append(f"{path}:{line}: imports {name} outside cli")
+    return found
+
+
 def print_violations(path: str, source: str) -> list[str]:
     """Printing or exiting outside cli and ``__main__``."""
     if package_of(path) in MAY_PRINT or path.endswith("/__main__.py"):
@@ -182,7 +194,7 @@ def write_violations(path: str, source: str) -> list[str]:
 
 def dependency_violations(path: str, source: str, declared: Iterable[str]) -> list[str]:
     """Imports that are neither ours, nor Python's, nor declared."""
-    known = {"deadbeat", *sys.stdlib_module_names, *declared}
+    known = {"deadbeat", "deadbeat_papers", *sys.stdlib_module_names, *declared}
     return [
         f"{path}:{line}: {name.split('.')[0]} is not a declared dependency"
         for line, name in imported_modules(path, source)

@@ -74,6 +74,13 @@ def test_sources_keep_the_rule(rule):
     assert {path for path in allowed if not found[path]} == set(), "exceptions without a use"
 
 
+def test_publications_use_public_names_and_nothing_rests_on_them():
+    both = {p: t for p, t in tracked().items() if p.startswith("src/") and p.endswith(".py")}
+    assert any(path.startswith("src/deadbeat_papers/") for path in both)
+    found = {path: rules.publication_violations(path, text) for path, text in both.items()}
+    assert [line for lines in found.values() for line in lines] == []
+
+
 @pytest.mark.parametrize("rule", TEXT_RULES)
 def test_files_keep_the_rule(rule):
     found = [line for path, text in tracked().items() for line in TEXT_RULES[rule](path, text)]

@@ -46,6 +46,19 @@ def test_an_import_from_below_is_allowed(path, source):
 
 
 @pytest.mark.parametrize(
+    ("path", "source", "count"),
+    [
+        ("src/deadbeat_papers/x.py", "from deadbeat.model.errors import UsageError", 1),
+        ("src/deadbeat_papers/x.py", "from deadbeat import UsageError", 0),
+        (EXECUTOR, "from deadbeat_papers import thesis", 1),
+        ("src/deadbeat/cli/x.py", "from deadbeat_papers import thesis", 0),
+    ],
+)
+def test_publications_stand_outside(path, source, count):
+    assert len(rules.publication_violations(path, source)) == count
+
+
+@pytest.mark.parametrize(
     "source",
     ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"],
 )

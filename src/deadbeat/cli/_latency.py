@@ -12,11 +12,12 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
+from deadbeat.cli._latency_results import answer_dict, finding_counts, status_of
 from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, print_json, say, size
 from deadbeat.cli._signals import interruptible
 from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.kinds.latency.document import latency_document, write_latency
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.place import choose, state_of
 from deadbeat.kinds.latency.plan import estimate
@@ -34,11 +35,11 @@ from deadbeat.kinds.latency.runner import (
 )
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
 from deadbeat.kinds.latency.stress import StressLoads
-from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
+from deadbeat.report.terminal import print_document
 from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_words import as_json
 from deadbeat.settings.hardening import states_of
@@ -48,6 +49,8 @@ from deadbeat.store.latency import LatencyStore
 from deadbeat.store.latest import point_latest
 from deadbeat.store.tomlfile import read_toml
 from deadbeat.targets.base import Target
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.local import LocalTarget
 
 _INTERRUPTED = 130
 
@@ -96,10 +99,7 @@ def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, st
 
 def _target(*, simulated: bool) -> Target:
     if simulated:
-        from deadbeat.targets.fake import FakeTarget  # noqa: PLC0415  not for hardware
-
         return FakeTarget()
-    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415  not for the fake
 
     return LocalTarget()
 
@@ -251,7 +251,7 @@ def _answer(
     if options["as_json"]:
         print_json(answer_dict(store, report.summary))
         return report.summary
-    print_matrix(report.summary)
+    print_document(latency_document(report.summary))
     if result.failed:
         key, reason = min((key.text, reason) for key, reason in result.failed.items())
         click.echo(

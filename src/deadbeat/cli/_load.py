@@ -13,9 +13,11 @@ from deadbeat.cli._options import choice, to_repeat
 from deadbeat.cli._output import Watch, duration, say
 from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.interference.engine import LoadEngine
+from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.kinds.interference.place import choose, lacking
 from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.runner import Possible, Progress, look, run_load
+from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
@@ -60,10 +62,7 @@ def run(
 
 def _engine(*, simulated: bool) -> LoadEngine:
     if simulated:
-        from deadbeat.kinds.interference.simulated import SimulatedLoad  # noqa: PLC0415  not for hardware
-
         return SimulatedLoad()
-    from deadbeat.kinds.interference.hardware import HardwareLoad  # noqa: PLC0415  not for the simulation
 
     return HardwareLoad()
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import nearest, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,8 +101,6 @@ def choice(option: str, value: str | None, words: tuple[str, ...], default: str)
     """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
     if value is None or value in words:
         return value or default
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
 
     raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._breakdown import run_breakdown
 from deadbeat.cli._campaign import (
     MEASURING,
     NAMING,
@@ -54,7 +55,7 @@ _COMMON = tuple(each for each in RUNNING + TASKS + MEASURING if each[0] not in _
 _VALUES = NAMING + _AXES + _SEARCH + PLACING + _COMMON
 
 
-@click.command(short_help="Find up to which utilisation task sets meet their deadlines.")
+@click.command()
 @click.option("--quick", is_flag=True, help="Under five minutes: preset quick.")
 @click.option("--preset", metavar="NAME", help="default or quick.")
 @value_options(_VALUES)
@@ -75,8 +76,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """
-    from deadbeat.cli._breakdown import run_breakdown  # noqa: PLC0415  --help must not import it
-
     values, names = typed(_VALUES, options)
     layer: dict[str, Any] = {}
     for path, value in values.items():

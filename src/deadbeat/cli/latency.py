@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._latency import run_latency
+from deadbeat.cli._latency_import import import_files
 from deadbeat.cli._options import json_option, runs_option, typed
 
 #: Option, key of the specification, metavar, help. The rules of the values are in latency.spec.
@@ -55,7 +57,7 @@ def _value_options(function: Any) -> Any:
     return function
 
 
-@click.command(short_help="Measure wake-up latency on every core, beside background loads.")
+@click.command()
 @click.option("--quick", is_flag=True, help="Under one minute: preset quick.")
 @click.option(
     "--campaign",
@@ -111,10 +113,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if options["trace"]:
         layer["trace"], names["trace"] = True, "--trace"
     if options["imports"]:
-        from deadbeat.cli._latency_import import import_files  # noqa: PLC0415  not for --help
-
         return import_files(options, layer=layer, names=names)
-    from deadbeat.cli._latency import run_latency  # noqa: PLC0415  --help must not import it
 
     words = ctx.find_root().obj or ["latency"]
     return run_latency(options, layer=layer, names=names, words=words)

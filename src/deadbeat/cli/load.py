@@ -6,7 +6,10 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._load import run
 from deadbeat.cli._options import figures_option, json_option, runs_option, typed
+from deadbeat.kinds.interference.spec import preset
+from deadbeat.model.errors import UsageError
 
 #: Option, key of the specification, metavar, help. The rules of the values are in loadtest.spec.
 _VALUES = (
@@ -55,7 +58,7 @@ def _value_options(function: Any) -> Any:
     return function
 
 
-@click.command(short_help="Count missed deadlines of a real-time thread among ordinary threads.")
+@click.command()
 @click.option("--quick", is_flag=True, help="Fewer counts and repeats: under two minutes.")
 @click.option(
     "--preset",
@@ -106,12 +109,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
     --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
     """
-    from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
-    from deadbeat.kinds.interference.spec import preset  # noqa: PLC0415  nor that
-
     if options["quick"] and options["preset"] not in (None, "quick"):
-        from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
-
         raise UsageError("--quick and --preset exclude each other", "drop one")
     layer, names = typed(_VALUES, options)
     _right_word(layer.get("form", "back-to-back"), names.get("round"))
@@ -125,8 +123,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 def _right_word(form: str, option: str | None) -> None:
     """The work of a round by the option of the other form is taken for a mistake in the form."""
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
-
     if (form, option) == ("back-to-back", "--budget"):
         raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
     if (form, option) == ("periodic", "--round"):

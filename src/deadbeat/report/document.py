@@ -79,6 +79,11 @@ class Column:
         return self.terminal(value) if short and callable(self.terminal) else self.format(value)
 
 
+def said(heading: str, value: Callable[[Any], Any], **more: Any) -> Column:
+    """A column for people alone: no file holds it."""
+    return Column(key=heading, heading=heading, value=value, raw=False, **more)
+
+
 @frozen(kw_only=True)
 class Table:
     """Rows of one kind under columns.
@@ -115,6 +120,12 @@ class Table:
         by_key = {column.key: column for column in self.columns}
         ordered = [by_key[key] for key in self.order] if self.order else self.columns
         return [c for c in ordered if c.heading and (c.terminal if terminal else c.page)]
+
+    def texts(self, *, terminal: bool = False) -> list[list[str]]:
+        """Each row as it reads on a page or in a terminal."""
+        columns = self.shown(terminal=terminal)
+        rows = [r for r in self.rows if not terminal or self.printed is None or self.printed(r)]
+        return [[column.text(row, terminal=terminal) for column in columns] for row in rows]
 
 
 @frozen

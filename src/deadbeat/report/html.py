@@ -193,11 +193,13 @@ def table(part: Table) -> str:
         for place, each in enumerate(columns)
     )
     lines = "".join(
-        f"<tr{_differs(part, row)}>"
-        f'<th scope="row" class="text">{escape(columns[0].text(row))}</th>'
-        + "".join(f"<td{_class(c)}>{escape(c.text(row))}</td>" for c in columns[1:])
+        f'<tr{_differs(part, row)}><th scope="row" class="text">{escape(texts[0])}</th>'
+        + "".join(
+            f"<td{_class(each)}>{escape(words)}</td>"
+            for each, words in zip(columns[1:], texts[1:], strict=True)
+        )
         + "</tr>"
-        for row in part.rows
+        for row, texts in zip(part.rows, part.texts(), strict=True)
     )
     kind = ' class="dense"' if part.dense else ""
     name = escape(part.title or part.name.removesuffix("-table").capitalize())

@@ -31,10 +31,9 @@ def print_document(document: Document) -> None:
 def print_part(part: Table) -> None:
     """One table and its note."""
     columns = part.shown(terminal=True)
-    rows = [row for row in part.rows if part.printed is None or part.printed(row)]
     print_table(
         [column.title for column in columns],
-        [[column.text(row, terminal=True) for column in columns] for row in rows],
+        part.texts(terminal=True),
         title=part.title,
         numeric=[c.title for c in columns[1:] if not (c.words or c.long)],
         whole=[columns[0].title, *(c.title for c in columns if c.words)],

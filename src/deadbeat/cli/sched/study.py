@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from deadbeat.cli._options import figures_option, json_option, runs_option
+from deadbeat.cli._study import list_presets, study
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +44,7 @@ def _value_options(function: F) -> F:
     return function
 
 
-@click.command(short_help="Simulate and test thousands of random task systems; check conclusions.")
+@click.command()
 @click.argument("preset", required=False, metavar="[PRESET]")
 @click.option("--list", "as_list", is_flag=True, help="List the presets.")
 @click.option(
@@ -76,8 +77,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Studies live in RUNS/NAME. The same command continues one that was interrupted, and shows one
     that is complete; another study of the same name becomes NAME-2.
     """
-    from deadbeat.cli._study import list_presets, study  # noqa: PLC0415  --help must not import it
-
     if options["as_list"]:
         list_presets(as_json=options["as_json"])
         return 0

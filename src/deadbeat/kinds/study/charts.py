@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Mask, Results
 from deadbeat.kinds.study.spec import BINS
 from deadbeat.kinds.study.statistics import Count, Mean, weighted_schedulability
@@ -195,10 +195,9 @@ def _failed(count: Count, sets: int) -> str:
 
 def _utilisations(results: Results) -> Iterator[Chart]:
     """As Figure 1: the distributions of task utilisations, and what they do to schedulability."""
-    from deadbeat.kinds.study.presets.thesis_fig1 import case_masks  # noqa: PLC0415  its own preset
-
-    label = results.labels()[0]
-    cases = list(case_masks(results))
+    cases_of = presets()[results.spec.preset].cases
+    assert cases_of is not None, "a preset that asks for this chart says its cases"
+    label, cases = results.labels()[0], list(cases_of(results))
     natural = cases[0][1]
     edges = tuple(k / BINS for k in range(BINS + 1))
     steps, tasks = [], []

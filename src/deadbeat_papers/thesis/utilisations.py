@@ -7,13 +7,18 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from deadbeat.kinds.study.judge import Conclusion, Evidence
-from deadbeat.kinds.study.presets import Preset
-from deadbeat.kinds.study.presets._grid import LOADS, SOURCE, heavy_tasks
-from deadbeat.kinds.study.results import Mask, Results
-from deadbeat.kinds.study.spec import Cell, StudySpec
-from deadbeat.kinds.study.statistics import compare
-from deadbeat.sched import Scheduler
+from deadbeat import (
+    Cell,
+    Conclusion,
+    Evidence,
+    Mask,
+    Preset,
+    Scheduler,
+    StudyResults,
+    StudySpec,
+)
+from deadbeat import compare_shares as compare
+from deadbeat_papers.thesis.grid import LOADS, SOURCE, heavy_tasks
 
 _M = 8
 _NARROW, _WIDE, _EXPONENTIAL = "uniform 0.1-0.5", "uniform 0-0.7", "exponential"
@@ -53,7 +58,7 @@ def _build() -> StudySpec:
     )
 
 
-def case_masks(results: Results) -> Iterator[tuple[str, dict[str, Mask]]]:
+def case_masks(results: StudyResults) -> Iterator[tuple[str, dict[str, Mask]]]:
     """The three cases by the rule for n: each its own mean, and the same n for all."""
     for rule, mean_of in (
         ("n = U / mean of the case", _MEANS),
@@ -67,7 +72,7 @@ def case_masks(results: Results) -> Iterator[tuple[str, dict[str, Mask]]]:
         yield rule, masks
 
 
-def _more(first: str, second: str, results: Results) -> Iterator[Evidence]:
+def _more(first: str, second: str, results: StudyResults) -> Iterator[Evidence]:
     for contender, scheduler in results.spec.contenders.items():
         for rule, masks in case_masks(results):
             a, b = (results.count(contender, masks[name]) for name in (first, second))
@@ -78,14 +83,14 @@ def _more(first: str, second: str, results: Results) -> Iterator[Evidence]:
             )
 
 
-def _uniform_over_exponential(results: Results) -> Iterator[Evidence]:
+def _uniform_over_exponential(results: StudyResults) -> Iterator[Evidence]:
     yield from _more(_NARROW, _EXPONENTIAL, results)
     yield from _more(_WIDE, _EXPONENTIAL, results)
 
 
 _TITLE = "Figure 1: three distributions of task utilisations on 8 processors"
 
-PRESET = Preset(
+FIGURE_1 = Preset(
     name="thesis-fig1",
     title=_TITLE,
     about="U from 0.6 m to 0.99 m (nine values), m = 8, 100 sets a cell; utilisations uniform in"
@@ -93,6 +98,7 @@ PRESET = Preset(
     " is silent), and again with the same n for all three; periods as in Figures 2 and 3.",
     build=_build,
     charts=("utilisations", "curves"),
+    cases=case_masks,
     conclusions=(
         Conclusion(
             id="distribution-matters",

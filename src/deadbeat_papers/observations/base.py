@@ -7,19 +7,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, frozen
 
-from deadbeat.model.comparison import Comparison
-from deadbeat.model.results import Summary
+from deadbeat import UNDECIDED, Comparison, Conclusion, Evidence, Judgement, Summary
+from deadbeat import judge as verdict_on
 
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = "confirmed", "not confirmed", "undecided"
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 Row = Mapping[str, Any]
 
 
 @frozen(kw_only=True)
-class Result:
+class Campaign:
     """A campaign that an observation is judged from."""
 
     name: str
@@ -81,7 +80,7 @@ def _longest_factor(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 @frozen(kw_only=True)
-class Evidence:
+class Campaigns:
     """What there is to judge from.
 
     Attributes:
@@ -90,97 +89,93 @@ class Evidence:
             identical.
     """
 
-    results: tuple[Result, ...]
-    compare: Callable[[Result, Result], Comparison] | None = None
+    results: tuple[Campaign, ...]
+    compare: Callable[[Campaign, Campaign], Comparison] | None = None
 
 
 @frozen(kw_only=True)
-class Judgement:
-    """What became of an observation.
-
-    Attributes:
-        verdict: ``confirmed``, ``not confirmed``, ``undecided`` (the data do not suffice),
-            ``needs >= K cores``, or what was not given: ``needs a profile campaign``, ``needs
-            results of N kernels``.
-        because: One line: what decided it.
-        figures: The numbers it rests on: what, value.
-        runs: Campaigns it was judged from.
-        labels: What must show beside it (``simulated``, ...).
-    """
-
-    verdict: str
-    because: str
-    figures: tuple[tuple[str, str], ...] = ()
-    runs: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-
-
-@frozen(kw_only=True)
-class Observation:
+class Observation(Conclusion[Campaigns]):
     """One observation of the paper.
 
     Attributes:
+        number: The paper's.
         title: What it is about, in a few words.
-        statement: The paper's words, shortened.
         cores: Core count it is about; fewer cannot show it.
         kernels: How many kernels must have run the identical programs.
         mode: ``profile`` or ``stress``: the campaign it is judged from.
-        campaign: Which campaign shows it (``observations.campaigns``); "": it runs none itself.
-        criterion: What "confirmed" and "not confirmed" mean.
-        decide: Evidence of the right mode and enough cores and kernels -> judgement.
+        campaign: Which campaign shows it (`campaigns`); "": it runs none itself.
     """
 
     number: int
     title: str
-    statement: str
     cores: int = 1
     kernels: int = 1
     mode: str = "profile"
     campaign: str = ""
-    criterion: str
-    decide: Callable[[Evidence], Judgement] = field(repr=False)
 
 
-def judge(observation: Observation, evidence: Evidence) -> Judgement:
+class LackingError(Exception):
+    """The campaigns given cannot show it: ``verdict`` says what is needed, ``because`` why."""
+
+    def __init__(self, verdict: str, because: str) -> None:
+        super().__init__(verdict, because)
+        self.verdict, self.because = verdict, because
+
+
+def judge(observation: Observation, given: Campaigns) -> Judgement:
     """The verdict on an observation; what is lacking is a verdict too."""
-    fitting = tuple(one for one in evidence.results if one.mode == observation.mode)
-    names = tuple(result.name for result in fitting)
-    if not fitting:
-        given = ", ".join(f"{one.name} is a {one.mode} campaign" for one in evidence.results)
-        return Judgement(
-            verdict=needs_campaign(observation.mode), because=given or "none was given"
-        )
+    fitting = tuple(one for one in given.results if one.mode == observation.mode)
     labels = tuple(dict.fromkeys(label for result in fitting for label in result.labels))
-    empty = [result.name for result in fitting if not result.rows]
-    if empty:
-        return Judgement(verdict=UNDECIDED, because=f"{empty[0]} holds no result", labels=labels)
+    names = tuple(result.name for result in fitting)
+    try:
+        _require(observation, given.results, fitting)
+        found = verdict_on(observation, evolve(given, results=fitting))
+        assert found is not None, "an observation has evidence, or lacks something"
+    except LackingError as lacking:
+        runs = () if lacking.verdict == UNDECIDED else names
+        return lack(observation, lacking.verdict, lacking.because, runs=runs, labels=labels)
+    evidence = tuple(evolve(each, runs=each.runs or names) for each in found.evidence)
+    return evolve(found, labels=labels, evidence=evidence)
+
+
+def _require(
+    observation: Observation, given: Sequence[Campaign], fitting: Sequence[Campaign]
+) -> None:
+    if not fitting:
+        told = ", ".join(f"{one.name} is a {one.mode} campaign" for one in given)
+        raise LackingError(f"needs a {observation.mode} campaign", told or "none was given")
+    if empty := [result.name for result in fitting if not result.rows]:
+        raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:
-        because = f"{' and '.join(names)} hold{'s' * (len(names) == 1)} at most M = {most}"
-        found = Judgement(verdict=needs_cores(observation.cores), because=because)
-    elif len(fitting) < observation.kernels:
-        found = Judgement(
-            verdict=needs_kernels(observation.kernels),
-            because=f"{len(fitting)} {observation.mode} campaign"
-            f"{'s were' if len(fitting) > 1 else ' was'} given",
-        )
-    else:
-        found = observation.decide(Evidence(results=fitting, compare=evidence.compare))
-    return Judgement(
-        verdict=found.verdict,
-        because=found.because,
-        figures=found.figures,
-        runs=found.runs or names,
-        labels=labels,
-    )
+        names = " and ".join(result.name for result in fitting)
+        told = f"{names} hold{'s' * (len(fitting) == 1)} at most M = {most}"
+        raise LackingError(needs_cores(observation.cores), told)
+    if len(fitting) < observation.kernels:
+        were = "s were" if len(fitting) > 1 else " was"
+        told = f"{len(fitting)} {observation.mode} campaign{were} given"
+        raise LackingError(needs_kernels(observation.kernels), told)
+
+
+def lack(
+    observation: Observation,
+    verdict: str,
+    because: str,
+    *,
+    runs: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
+) -> Judgement:
+    """A judgement that nothing could be judged."""
+    evidence = Evidence(holds=None, figures=because, runs=runs)
+    return Judgement(conclusion=observation, verdict=verdict, evidence=(evidence,), labels=labels)
+
+
+def undecided(because: str, **more: Any) -> list[Evidence]:
+    return [Evidence(holds=None, figures=because, **more)]
 
 
 def needs_cores(cores: int) -> str:
     return f"needs >= {cores} cores"
-
-
-def needs_campaign(mode: str) -> str:
-    return f"needs a {mode} campaign"
 
 
 def needs_kernels(kernels: int) -> str:
@@ -197,10 +192,3 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
-
-
-def verdict_of(holds: Sequence[bool | None]) -> str:
-    """Of several conditions (None: not known) that must all hold."""
-    if any(one is False for one in holds):
-        return NOT_CONFIRMED
-    return CONFIRMED if all(holds) else UNDECIDED

@@ -1,4 +1,4 @@
-"""What the presets of the thesis's grid share (section 2.4): Figures 2 and 3, and all platforms."""
+"""Global EDF on the grid of section 2.4: Figures 2 and 3, and all four platforms."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from deadbeat.kinds.study.judge import Conclusion, Evidence, falling, ordered
-from deadbeat.kinds.study.results import Results
-from deadbeat.kinds.study.spec import Cell, Source, StudySpec
-from deadbeat.kinds.study.statistics import compare_strata
-from deadbeat.sched import Scheduler
+from deadbeat import (
+    Cell,
+    Conclusion,
+    Evidence,
+    Preset,
+    Scheduler,
+    Source,
+    StudyResults,
+    StudySpec,
+    compare_strata,
+)
+from deadbeat_papers.thesis.telling import falling, ordered
 
 #: U from 0.6 m to 0.99 m in thousandths of m: nine values.
 LOADS = (600, 650, 700, 750, 800, 850, 900, 950, 990)
@@ -58,7 +65,7 @@ def spec(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) 
     )
 
 
-def _everyone(results: Results, *, tests: bool) -> Iterator[tuple[str, dict[str, str]]]:
+def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict[str, str]]]:
     for label in results.labels():
         if not results.is_test(label):
             yield label, {"ties": results.spec.contenders[label].ties}
@@ -66,13 +73,13 @@ def _everyone(results: Results, *, tests: bool) -> Iterator[tuple[str, dict[str,
             yield label, {"found by": "equation (1)"}
 
 
-def _by_load(results: Results) -> Iterator[Evidence]:
+def _by_load(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         masks = {f"U = {load / 1000:g} m": results.load == load for load in LOADS}
         yield falling(results, label, masks, variant)
 
 
-def _by_tasks(results: Results) -> Iterator[Evidence]:
+def _by_tasks(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         for m in np.unique(results.processors):
             masks = {
@@ -82,7 +89,7 @@ def _by_tasks(results: Results) -> Iterator[Evidence]:
             yield falling(results, label, masks, {**variant, "m": str(m)}, rising=True)
 
 
-def _none_at_many(results: Results) -> Iterator[Evidence]:
+def _none_at_many(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         many = results.tasks == 10 * results.processors
         for name, mask in (
@@ -100,7 +107,7 @@ def _none_at_many(results: Results) -> Iterator[Evidence]:
             )
 
 
-def _by_processors(results: Results, *, tests: bool) -> Iterator[Evidence]:
+def _by_processors(results: StudyResults, *, tests: bool) -> Iterator[Evidence]:
     known = [int(m) for m in np.unique(results.processors)]
     if len(known) < 2:
         return
@@ -111,7 +118,7 @@ def _by_processors(results: Results, *, tests: bool) -> Iterator[Evidence]:
             yield falling(results, label, masks, variant)
 
 
-def _more_than_test(results: Results) -> Iterator[Evidence]:
+def _more_than_test(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         found = ordered(results, label, "gfb", results.everything, variant)
         wrong = int(np.sum(results.yes("gfb") & results.decided(label) & ~results.yes(label)))
@@ -119,7 +126,7 @@ def _more_than_test(results: Results) -> Iterator[Evidence]:
         yield Evidence(variant=variant, holds=found.holds and wrong == 0, figures=text)
 
 
-def heavy_tasks(results: Results) -> Iterator[Evidence]:
+def heavy_tasks(results: StudyResults) -> Iterator[Evidence]:
     """Sets with a task above 0.9 against the others of the same cells."""
     for label, variant in _everyone(results, tests=False):
         inside = results.decided(label)
@@ -140,7 +147,7 @@ def heavy_tasks(results: Results) -> Iterator[Evidence]:
 
 _TREND = "last against first value told apart at 95 % (Newcombe), no step told to turn back"
 
-CONCLUSIONS = (
+CONCLUSIONS: tuple[Conclusion[StudyResults], ...] = (
     Conclusion(
         id="more-processors-simulated",
         says="The schedulability rate decreases while the number of processors increases, for the"
@@ -189,3 +196,28 @@ CONCLUSIONS = (
         check=heavy_tasks,
     ),
 )
+
+
+def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> Preset:
+    if len(ties) > 1:
+        sets = " (2,430 sets)"
+        rule = "Three tie rules, because the verdict of many sets depends on the rule."
+    else:
+        sets = ": 9,720 sets where the thesis says approximately 10,000"
+        rule = "Ties by index; --ties names others."
+    return Preset(
+        name=name,
+        title=f"{title}, simulation beside equation (1)",
+        about="n from m + 2 to 10 m and U from 0.6 m to 0.99 m, nine values each, 30 sets a cell"
+        f"{sets}; exponential utilisations, T in [10, 250], LCM below 100,000, implicit deadlines,"
+        f" synchronous. {rule}",
+        build=lambda: spec(name, f"{title}, simulation beside equation (1)", processors, ties),
+        charts=("critical", "curves"),
+        conclusions=CONCLUSIONS,
+    )
+
+
+_TIES = ("index", "utilisation-desc", "utilisation-asc")
+FIGURE_2 = _preset("thesis-fig2", "Figure 2: global EDF on 4 processors", (4,), _TIES)
+FIGURE_3 = _preset("thesis-fig3", "Figure 3: global EDF on 8 processors", (8,), _TIES)
+GRID = _preset("thesis-grid", "Global EDF on 2, 4, 6 and 8 processors", (2, 4, 6, 8), ("index",))
