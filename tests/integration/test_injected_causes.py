@@ -68,7 +68,7 @@ def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
 
 KILLED = """
 import os, signal, sys
-from deadbeat.executors.tracing import Tracer
+from deadbeat.trace.session import Tracer
 from deadbeat.targets.local import LocalTarget
 tracer = Tracer(LocalTarget(), cpus=(0,))
 tracer.start()

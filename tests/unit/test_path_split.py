@@ -542,7 +542,7 @@ def test_the_worst_of_a_long_run_has_its_cause_and_the_run_says_that_it_was_trac
     assert (options["--break-ns"], options["--break-file"]) == ("5000", "/instance/tracing_on")
     assert measured.split[0].worst["latency_ns"] == 6200
     assert "another CPU" in measured.split[1].unavailable
-    assert [problem.name for problem in measured.problems] == ["traced"]
+    assert [finding.id for finding in measured.problems] == ["traced"]
 
 
 @pytest.mark.parametrize("keep", [0, 5000])
