@@ -27,7 +27,7 @@ from deadbeat.store.files import (
 )
 from deadbeat.store.folder import make_empty
 from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder, store_problems
-from deadbeat.store.serial import structure, to_plain
+from deadbeat.store.serial import exact_converter, structure, to_plain
 
 LATENCY_FILE = "latency.json"
 #: What ``deadbeat doctor`` said of the machine when the matrix was begun.
@@ -129,7 +129,7 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
 
 @functools.cache
 def _converter() -> Converter:
-    made = Converter(forbid_extra_keys=True)
+    made = exact_converter()
     store_problems(made)
     made.register_unstructure_hook(Histogram, histogram.to_json)
     made.register_structure_hook(Histogram, lambda plain, _: histogram.from_json(plain))

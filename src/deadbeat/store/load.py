@@ -24,7 +24,7 @@ from deadbeat.store.files import (
 )
 from deadbeat.store.folder import make_empty
 from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder, store_problems
-from deadbeat.store.serial import structure, to_plain
+from deadbeat.store.serial import exact_converter, structure, to_plain
 
 LOAD_FILE = "load.json"
 
@@ -115,9 +115,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         plain = read_json(file, what="load file", hint=_TEST_HINT)
         spec, unit_ps = plain.get("spec"), plain.get("unit_ps")
         changes, impossible = plain.get("changes"), plain.get("impossible")
-        whole = (
-            isinstance(spec, dict) and isinstance(changes, dict) and isinstance(impossible, dict)
-        )
+        whole = isinstance(spec, dict) and _are_words(changes) and _are_words(impossible)
         if not whole or not isinstance(unit_ps, int) or unit_ps < 1:
             raise DataError(f"load file {file} is damaged: values are missing in it", _TEST_HINT)
         platform = structure(
@@ -149,9 +147,13 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
             raise DataError(f"run {path} is damaged: {lines[0]}", RUN_HINT) from error
 
 
+def _are_words(plain: Any) -> bool:
+    return isinstance(plain, dict) and all(isinstance(words, str) for words in plain.values())
+
+
 @functools.cache
 def _converter() -> Converter:
-    made = Converter(forbid_extra_keys=True)
+    made = exact_converter()
     store_problems(made)
     for kind in (Rounds, Gaps):
         made.register_unstructure_hook(kind, lambda columns: columns.to_json())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -162,6 +163,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
         if run.key != key:
             raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
+        try:
+            if run.started:  # other tools do not tell
+                datetime.fromisoformat(run.started)
+        except ValueError as error:
+            raise DataError(f"run {path} is damaged: {error}", RUN_HINT) from error
         return run
 
     def invalid(self) -> set[K]:
