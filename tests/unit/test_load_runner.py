@@ -22,7 +22,7 @@ from deadbeat.model.load import LoadKey
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Stand, Standing
 from deadbeat.settings.standing import refuse_unsettled, tuned
-from deadbeat.store.load import LoadStore, run_to_plain
+from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
 
@@ -327,7 +327,7 @@ def test_a_run_survives_its_file(tmp_path: Path) -> None:
     go(engine, store)
     for run in store.runs():
         again = LoadStore.open(store.path).load(run.key)
-        assert run_to_plain(again) == run_to_plain(run)
+        assert store.to_plain(again) == store.to_plain(run)
         with pytest.raises(DeadbeatError, match="stored already"):
             store.commit(run)
 
