@@ -81,7 +81,7 @@ def test_a_png_shows_colours_on_white(tmp_path):
     figures = draw_figures(demo_summary(cores=(4,)), ("png",))
     name, content = next(item for item in figures if item[0] == "slowdown-m004.png")
     image = imread(io.BytesIO(content))[..., :3]
-    assert image.shape[:2] == (780, 1650), name
+    assert image.shape[:2] == (724, 1365), name
     np.testing.assert_allclose(image[2, 2], 1.0)
     # Ends of viridis: dark violet and yellow.
     for colour in ((0.267, 0.005, 0.329), (0.993, 0.906, 0.144)):

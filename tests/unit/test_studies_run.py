@@ -26,12 +26,12 @@ from deadbeat.kinds.study.chunks import (
     row_type,
 )
 from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.document import write_study
 from deadbeat.kinds.study.place import choose, open_store
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import Threads, run_study
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.kinds.study.sweep import specify
-from deadbeat.kinds.study.write import write_study
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate

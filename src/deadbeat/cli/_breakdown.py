@@ -11,23 +11,16 @@ import click
 
 from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Watch, duration, print_json, print_table, say
+from deadbeat.cli._output import Watch, duration, print_json, say
 from deadbeat.cli._signals import interruptible
-from deadbeat.kinds.breakdown.page import (
-    HEADINGS,
-    criterion,
-    doubts,
-    sentence,
-    summary_dict,
-    table_rows,
-    write_breakdown,
-)
+from deadbeat.kinds.breakdown.document import breakdown_document, summary_dict, write_breakdown
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
 from deadbeat.kinds.breakdown.search import estimate_seconds, lacking, planned, run_search
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.contention.runner import check_calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import RunKey
+from deadbeat.report.terminal import print_document
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import (
@@ -147,15 +140,7 @@ def _print(found: Breakdown, path: Path, *, as_json: bool) -> None:
         page = str(path / REPORT_FILE)
         print_json({**summary_dict(found), "path": str(path), "report": page})
         return
-    click.echo(sentence(found))
-    print_table(
-        HEADINGS,
-        table_rows(found),
-        title="   ".join([found.name, *found.labels, criterion(found)]),
-        numeric=HEADINGS[1:],
-    )
-    for text in doubts(found):
-        click.echo(text)
+    print_document(breakdown_document(found))
 
 
 def state_of(path: Path) -> State:

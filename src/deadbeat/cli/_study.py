@@ -12,15 +12,14 @@ from deadbeat.cli._output import Watch, print_json, print_table, say
 from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.document import LABEL, StudyReport, write_study
 from deadbeat.kinds.study.place import choose, open_store
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import Computer, Threads, run_study
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.kinds.study.sweep import read_study_file, specify
-from deadbeat.kinds.study.words import ANSWER_COLUMNS
-from deadbeat.kinds.study.write import StudyReport, write_study
-from deadbeat.model.conclusion import Judgement
 from deadbeat.model.errors import UsageError
+from deadbeat.report.terminal import print_document
 from deadbeat.store.study import StudyStore
 
 _INTERRUPTED = 130
@@ -121,37 +120,11 @@ def _answer(store: StudyStore, report: StudyReport, *, as_json: bool) -> None:
                 "name": store.path.name,
                 "path": str(store.path),
                 "digest": store.digest,
-                "label": report.words.label,
+                "label": LABEL,
                 **report.summary,
                 "report": str(report.page),
             }
         )
         return
-    print_table(
-        ANSWER_COLUMNS,
-        report.words.answers,
-        title=f"{store.path.name}   {report.words.label}",
-        numeric=ANSWER_COLUMNS[1:],
-    )
-    for text in report.words.open_cases:
-        click.echo(f"open: {text}")
-    for judgement in report.words.judgements:
-        _tell(judgement)
+    print_document(report.document)
     click.echo(f"report: {report.page}")
-
-
-def _tell(judgement: Judgement) -> None:
-    """The verdict, and the first figures for and against it."""
-    on = f" on {', '.join(judgement.on)}" if judgement.on else ""
-    held = sum(item.holds is True for item in judgement.evidence)
-    click.echo(f"{judgement.verdict}{on}: {judgement.conclusion.says}")
-    many = f", holds in {held} of {len(judgement.evidence)} variants" if judgement.on else ""
-    click.echo(f"    confirmed means: {judgement.conclusion.confirmed}{many}")
-    shown = [
-        next((item for item in judgement.evidence if item.holds is wanted), None)
-        for wanted in (True, False)
-    ]
-    for item in filter(None, shown):
-        variant = ", ".join(f"{name} {value}" for name, value in item.variant.items())
-        mark = "holds" if item.holds else "does not hold"
-        click.echo(f"    {mark}{f' ({variant})' if variant else ''}: {item.figures}")

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from deadbeat.compare.sides import RATIOS
 from deadbeat.compare.words import effect_text, ends_text, value_text
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.samples import Sample, distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve
@@ -21,7 +22,7 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.results import Summary
-from deadbeat.report import facts, grids
+from deadbeat.report import facts
 from deadbeat.report.charts import (
     ABSENT,
     FAINT,
@@ -32,6 +33,7 @@ from deadbeat.report.charts import (
     Heat,
     Mark,
     Panel,
+    spread,
 )
 
 NAMES: Mapping[str, str] = {
@@ -396,7 +398,7 @@ def factor_levels(summaries: Sequence[Summary], levels: int | None) -> list[floa
     """Deadline factors whose distributions are drawn: ``levels`` of them, or all."""
     common = common_sets(summaries)
     every = list(facts.factors(common[0])) if common else []
-    return every if levels is None else list(grids.spread(every, levels))
+    return every if levels is None else list(spread(every, levels))
 
 
 def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:

@@ -160,7 +160,8 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        surface: Whether ``heat`` is drawn in space, straight between shown cells.
+        surface: Whether ``heat`` is drawn in space, straight between shown cells; it stands beside
+            the panel of its heat map.
         empty: Stands in it where there is nothing to draw.
     """
 
@@ -215,6 +216,11 @@ class Chart:
     family: str = ""
     option: str = ""
 
+    @property
+    def whole_title(self) -> str:
+        """With what tells it from others of its family."""
+        return ", ".join(filter(None, (self.title, *self.option.split(OPTION))))
+
 
 #: What a page needs beside the attributes.
 _DERIVED: Mapping[type, tuple[str, ...]] = {
@@ -237,6 +243,8 @@ def _plain(value: Any) -> Any:
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Panel) and value.surface:
+        return _plain(evolve(value, surface=False, heat=None)) | {"surface": True}
     if attrs.has(type(value)):
         names = (field.name for field in attrs.fields(type(value)))
         every = (*names, *_DERIVED.get(type(value), ()))

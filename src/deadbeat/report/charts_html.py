@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.report.charts import OPTION, Chart, chart_data
-from deadbeat.report.data import encode
+from deadbeat.report.embed import encode
 
 
 @frozen(kw_only=True)
@@ -57,7 +57,7 @@ def _choice(family: Sequence[Chart]) -> str:
 
 
 def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
-    title = f"{chart.title}, {chart.option}" if chart.option else chart.title
+    title = chart.whole_title
     marked = f"{title} — {', '.join(stamp.labels)}" if stamp.labels else title
     plots = "".join(
         f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'

@@ -65,10 +65,11 @@ def draw_charts(
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
     for chart in charts:
+        # Nothing is yielded inside: who stops in between would leave the style set.
         with mpl.rc_context(STYLE):
             figure = _figure(chart, words)
-            for kind in formats:
-                yield f"{chart.name}.{kind}", content(figure, kind)
+            made = [(f"{chart.name}.{kind}", content(figure, kind)) for kind in formats]
+        yield from made
 
 
 def _figure(chart: Chart, words: Words) -> Figure:
@@ -88,7 +89,7 @@ def _figure(chart: Chart, words: Words) -> Figure:
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
     gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
-    title = f"{chart.title}, {chart.option}" if chart.option else chart.title
+    title = chart.whole_title
     figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
     places = figure.add_gridspec(
         rows, columns, left=0.78 / width, right=1 - (1.05 if heat else 0.2) / width,
@@ -479,7 +480,7 @@ def _surface(axis: Any, heat: Heat) -> None:
     axis.set_zlim(heat.low, heat.high)
     axis.set_zlabel(heat.unit.split(" (")[0] + (" (%)" if "(%" in heat.unit else ""))
     axis.view_init(elev=24, azim=-128)
-    axis.set_box_aspect((1, 1, 0.72), zoom=0.9)
+    axis.set_box_aspect((1, 1, 0.72), zoom=0.97)
 
 
 def _facets(axis: Any, heat: Heat, values: Any) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from attrs import evolve
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.samples import Row
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
-from deadbeat.report import grids
-from deadbeat.report.charts import COLOURS, Bars, Chart, Panel
+from deadbeat.report.charts import COLOURS, Bars, Chart, Panel, spread
 from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.times import time_text
 
@@ -53,7 +53,7 @@ def split_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
     if not recorded(summary):
         return []
     every = factors(summary.rows)
-    shown = every if levels is None else grids.spread(every, levels)
+    shown = every if levels is None else spread(every, levels)
     found = (
         _stress_split(summary, shown)
         if summary.mode == "stress"
@@ -90,7 +90,7 @@ _WAITS = tuple(part for part in PARTS if part != "execution")
 def _profile_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
     """Small multiples: a panel per rho (some of them), a bar per alpha; a chart per M."""
     charts = []
-    shares = grids.spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
+    shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
     tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
     for m in reversed(grids.cores_of(summary)):

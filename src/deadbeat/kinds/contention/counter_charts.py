@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from html import escape
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.samples import Row, Sample, samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
-from deadbeat.report import grids
 from deadbeat.report.charts import Chart
 from deadbeat.report.facts import number
 

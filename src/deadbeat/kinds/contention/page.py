@@ -15,14 +15,18 @@ from deadbeat.kinds.contention import cause_charts as causes
 from deadbeat.kinds.contention import predicted
 from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
 from deadbeat.kinds.contention.headline import CoreAnswer, headline, load_words, needed_text, place
-from deadbeat.kinds.contention.profile_charts import profile_charts
+from deadbeat.kinds.contention.page_data import page_data
+from deadbeat.kinds.contention.profile_charts import (
+    grid_charts,
+    predicted_charts,
+    profile_charts,
+)
 from deadbeat.kinds.contention.stress_words import interval_text
 from deadbeat.kinds.contention.table import NOTE, TERMINAL_COLUMNS, loaded_sections
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, parts
 from deadbeat.report.charts_html import Stamp, data_of, figures
-from deadbeat.report.data import encode, page_data
-from deadbeat.report.embed import document
+from deadbeat.report.embed import document, encode
 from deadbeat.report.facts import number
 from deadbeat.report.glossary import TERMS
 
@@ -32,13 +36,14 @@ def render(summary: Summary) -> str:
     answer, own = headline(summary), facts.grid_of(summary)
     name = facts.campaign_name(summary)
     stamp = Stamp(labels=facts.labels(summary), noise=facts.noise_floor(summary).text)
-    factor_charts = profile_charts(own)
+    grids, over_factors = [*grid_charts(own)], profile_charts(own)
+    foreseen = predicted_charts(own)
     why = [*causes.split_charts(own), *counter_charts(summary)]
     return document(
         "page.html",
         title=f"{name} – deadbeat report",
         styles=("page.css", "charts.css"),
-        scripts=("plots.js", "words.js", "page.js", "charts.js"),
+        scripts=("plots.js", "charts.js", "words.js", "page.js"),
         fields={
             "name": escape(name),
             "banner": parts.banner(facts.labels(summary)),
@@ -49,11 +54,12 @@ def render(summary: Summary) -> str:
             "further": _further(summary),
             "noise": parts.noise(facts.noise_floor(summary)),
             "findings": parts.findings_list(summary.findings, summary.labels),
-            "factor_figures": figures(factor_charts, stamp),
+            "grid_figures": figures(grids, stamp) or "<p>Nothing was measured yet.</p>",
+            "factor_figures": figures(over_factors, stamp),
             "why": figures(why, stamp) + counters_note(summary) + causes.section(summary),
-            "charts": data_of([*factor_charts, *why]),
+            "charts": data_of([*grids, *over_factors, *why, *foreseen]),
             "predicted_title": predicted.title(summary),
-            "predicted": predicted.section(summary),
+            "predicted": figures(foreseen, stamp) + predicted.section(summary),
             "circumstances": parts.circumstances(summary),
             "glossary": parts.definitions(TERMS, "terms"),
             "data": encode(page_data(summary)),

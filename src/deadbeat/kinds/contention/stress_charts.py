@@ -8,9 +8,8 @@ from typing import Any
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
 from deadbeat.kinds.contention.samples import Row, Sample, distribution_charts, samples, thinned
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, spread
 from deadbeat.report.facts import factor_of, factors, noise_floor, number
-from deadbeat.report.grids import spread
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.

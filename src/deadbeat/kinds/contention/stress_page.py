@@ -15,8 +15,7 @@ from deadbeat.kinds.contention.stress_words import GroupAnswer, group_answers, g
 from deadbeat.model.results import Summary
 from deadbeat.report import facts, parts
 from deadbeat.report.charts_html import Stamp, data_of, figures
-from deadbeat.report.data import encode, plain
-from deadbeat.report.embed import document
+from deadbeat.report.embed import document, encode, plain
 from deadbeat.report.glossary import STRESS_TERMS, TERMS
 
 #: Task sets in the table of each group: the worst. All are in sets.csv.

@@ -7,11 +7,12 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.kinds.contention.grids import METRICS, Metric, cell_text, state_of
 from deadbeat.kinds.contention.headline import load_words
 from deadbeat.kinds.contention.stress_table import STRESS_TERMINAL_COLUMNS, stress_rows
 from deadbeat.model.results import Summary
+from deadbeat.report.charts import SHOWN
 from deadbeat.report.facts import grid_of, loaded_rows, loads, misses, number, ratio
-from deadbeat.report.grids import METRICS, Metric, cell_text, state_of
 
 #: Keys of a row, in order, with the heading of each column.
 TERMINAL_COLUMNS: tuple[tuple[str, str], ...] = (
@@ -106,7 +107,7 @@ def _percent(value: float) -> str:
 
 
 def _or_dash(row: Mapping[str, Any], metric: Metric, text: str) -> str:
-    return text if state_of(row, metric) == "measured" else "-"
+    return text if state_of(row, metric) == SHOWN else "-"
 
 
 def _miss(row: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ from deadbeat.kinds.interference.words import condition_words
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel
-from deadbeat.report.grids import spread
+from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel, spread
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240

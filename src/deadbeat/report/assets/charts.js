@@ -5,6 +5,7 @@ const deadbeatCharts = (function () {
   const element = document.getElementById("deadbeat-charts");
   const charts = element ? JSON.parse(element.textContent).charts : [];
   const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
+  const BIG = 450; // Height of a surface, and of the heat map beside it.
   let chosen = ""; // Key of the cell that is marked.
   const byId = (id) => document.getElementById(id);
   const HUES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
@@ -180,10 +181,10 @@ const deadbeatCharts = (function () {
     const axis = (words) => ({color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {text: plain(words), font: {size: 12}}});
     const unit = heat.unit.replace(/ \(.*/, heat.unit.includes("(%") ? " (%)" : "");
     return frame({
-      margin: {l: 0, r: 0, t: 0, b: 0}, uirevision: "turned", height: 386,
+      margin: {l: 0, r: 0, t: 0, b: 0}, uirevision: "turned", height: BIG,
       scene: {
         xaxis: axis(panel.x_label), yaxis: axis(panel.y_label), zaxis: Object.assign(axis(unit), {range: [heat.low, heat.high], nticks: 6}),
-        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.4, y: -1.45, z: 0.8}, center: {x: 0, y: 0, z: -0.1}},
+        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.28, y: -1.32, z: 0.73}, center: {x: 0, y: 0, z: -0.1}},
       },
     });
   }
@@ -251,6 +252,7 @@ const deadbeatCharts = (function () {
       Object.assign(made.xaxis, cells(heat.x, heat.x_places, heat.x_edges));
       Object.assign(made.yaxis, cells(heat.y, heat.y_places, heat.y_edges));
       made.shapes.push(...chosenShapes(heat));
+      if (heat.keys.length) made.height = BIG;
     } else if (panel.categories.length) {
       const at = panel.categories.map((_, k) => k);
       Object.assign(made.xaxis, {tickmode: "array", tickvals: at, ticktext: panel.categories.map(plain), showgrid: false, range: [-0.6, at.length - 0.4]});
@@ -289,7 +291,7 @@ const deadbeatCharts = (function () {
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
       await Plotly.react(node, traces, made, config(id));
       if (panel.heat && panel.heat.keys.length) listen(node, panel.heat);
-      node.dataset.drawn = id;
+      node.dataset.drawn = panel.name || id;
     } catch (error) {
       node.textContent = `This figure cannot be drawn here: ${error.message || error}`;
       node.dataset.drawn = "refused";
@@ -297,52 +299,85 @@ const deadbeatCharts = (function () {
   }
 
   /* A click on a cell chooses it, for the page and for every heat map that has it. */
+  const tell = (key) => document.dispatchEvent(new CustomEvent("deadbeat-cell", {detail: key}));
   function listen(node, heat) {
     node.removeAllListeners("plotly_click");
     node.on("plotly_click", (event) => {
       const cell = event.points.find((item) => item.data.type === "heatmap");
-      if (cell) document.dispatchEvent(new CustomEvent("deadbeat-cell", {detail: heat.keys[cell.pointIndex[0]][cell.pointIndex[1]]}));
+      if (cell) tell(heat.keys[cell.pointIndex[0]][cell.pointIndex[1]]);
     });
   }
-  document.addEventListener("deadbeat-cell", (event) => { chosen = event.detail; draw(); });
 
-  // One drawing of the page at a time; what was asked for meanwhile is drawn after it.
-  let drawing = null, again = false;
   const others = new Map(); // Panels that the page has made itself.
-  function draw() {
-    if (drawing) { again = true; return; }
-    drawing = drawShown().then(() => {
-      drawing = null;
-      document.documentElement.dataset.charts = "drawn";
-      if (again) { again = false; draw(); }
-    });
+  const figure = (chart) => byId(`chart-${chart.name}`);
+  /* Every panel that is shown; small multiples share the legend of the first. */
+  const places = () => [...others].map(([id, panel]) => ({id, panel, legend: true, bound: ""})).concat(
+    charts.filter((chart) => !figure(chart).hidden).flatMap((chart) => chart.panels.map((panel, k) => ({
+      id: `${chart.name}-${k}`, panel, legend: chart.panels.length <= 4 || k === 0, bound: chart.bound,
+    }))));
+
+  // One drawing at a time; what was asked for meanwhile is drawn after it. Plotly is not safe against more.
+  const waiting = new Set();
+  let busy = false;
+  async function draw(id) {
+    places().forEach((place) => { if (!id || place.id === id) waiting.add(place.id); });
+    document.documentElement.dataset.charts = "";
+    if (busy) return;
+    busy = true;
+    while (waiting.size) {
+      const [next] = waiting, place = places().find((item) => item.id === next);
+      waiting.delete(next);
+      if (place) await drawPanel(place.id, place.panel, place.legend, place.bound);
+      await pause();
+    }
+    busy = false;
+    document.documentElement.dataset.charts = "drawn";
   }
 
-  async function drawShown() {
-    document.documentElement.dataset.charts = "";
-    for (const [id, panel] of others) await drawPanel(id, panel, true, "");
-    for (const chart of charts) {
-      if (byId(`chart-${chart.name}`).hidden) continue;
-      for (const [k, panel] of chart.panels.entries()) {
-        // Small multiples share the legend of the first.
-        await drawPanel(`${chart.name}-${k}`, panel, chart.panels.length <= 4 || k === 0, chart.bound);
-        await pause();
-      }
-    }
-  }
+  /* ---------- choices ---------- */
+
+  const keyed = (chart) => chart.panels.map((panel) => panel.heat).find((heat) => heat && heat.keys.length);
+  const rowOf = (heat, key) => heat.keys.findIndex((line) => line.includes(key));
+  const ofFamily = (family) => charts.filter((chart) => figure(chart).dataset.family === family);
+  const shownOf = (family) => ofFamily(family).find((chart) => !figure(chart).hidden);
+  const boxes = (family) => [...document.querySelectorAll("select[data-family]")].filter((box) => box.dataset.family === family);
+  const OPTION = " · ";
 
   /* Shows the chart of a family whose parts of the option are those chosen. */
-  function choose(family) {
-    const boxes = [...document.querySelectorAll("select[data-family]")].filter((box) => box.dataset.family === family);
-    const wanted = boxes.map((box) => box.value).join(" · ");
-    document.querySelectorAll("figure[data-family]").forEach((figure) => {
-      if (figure.dataset.family === family) figure.hidden = figure.dataset.option !== wanted;
-    });
+  function present(family) {
+    const wanted = boxes(family).map((box) => box.value).join(OPTION);
+    ofFamily(family).forEach((chart) => { figure(chart).hidden = figure(chart).dataset.option !== wanted; });
+  }
+
+  /* The chosen cell is that at the same place of another heat map. */
+  function change(family) {
+    const before = shownOf(family), old = before && keyed(before);
+    present(family);
+    const after = shownOf(family), now = after && keyed(after);
+    const r = old && now ? rowOf(old, chosen) : -1;
+    if (r >= 0) tell(now.keys[r][old.keys[r].indexOf(chosen)]);
     draw();
   }
-  document.querySelectorAll("select[data-family]").forEach((box) => box.addEventListener("change", () => choose(box.dataset.family)));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  matchMedia("print").addEventListener("change", draw);
+  document.querySelectorAll("select[data-family]").forEach((box) => box.addEventListener("change", () => change(box.dataset.family)));
+
+  /* Heat maps that lack the chosen cell give way to one of the same quantity that has it. */
+  document.addEventListener("deadbeat-cell", (event) => {
+    chosen = event.detail;
+    new Set(charts.map((chart) => figure(chart).dataset.family)).forEach((family) => {
+      const now = family && shownOf(family);
+      if (!now || !keyed(now) || rowOf(keyed(now), chosen) >= 0) return;
+      const quantity = boxes(family)[0].value + OPTION;
+      const other = ofFamily(family).find((chart) => figure(chart).dataset.option.startsWith(quantity) && rowOf(keyed(chart), chosen) >= 0);
+      if (!other) return;
+      figure(other).dataset.option.split(OPTION).forEach((part, k) => { boxes(family)[k].value = part; });
+      present(family);
+    });
+    draw();
+  });
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  matchMedia("print").addEventListener("change", () => draw());
+  charts.forEach((chart) => chart.panels.forEach((panel) => { if (panel.surface) panel.heat = keyed(chart); }));
   draw();
 
   /* A panel as `charts.py` makes one, with what it does not name left at nothing. */
@@ -350,7 +385,7 @@ const deadbeatCharts = (function () {
   const CURVE = {low: [], high: [], bands: [], limits: [], n: [], texts: [], look: 0, kind: "steps", label: ""};
   function show(id, panel) {
     others.set(id, Object.assign({}, EMPTY, panel, {curves: panel.curves.map((curve) => Object.assign({}, CURVE, curve))}));
-    draw();
+    draw(id);
   }
   return {show};
 })();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,26 @@ from deadbeat.kinds.breakdown.results import (
     summarise,
 )
 from deadbeat.kinds.breakdown.spec import Cell
-from deadbeat.report import facts, parts
+from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import Chart, Curve, Panel
-from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.embed import document
+from deadbeat.report.document import (
+    Document,
+    Facts,
+    Figures,
+    Lines,
+    Section,
+    Sentence,
+    Table,
+    said,
+)
+from deadbeat.report.html import page
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
 
-HEADINGS = ("where", "sets", "breakdown U", "predicted U", "predicted, C inflated", "C inflated by",
-            "misses alone")  # fmt: skip
 TERMS = (
     ("utilisation U", "Sum of C / T on the fullest core of a task set; C by calibration, T = D."
      " All runs of a set are of one program: only its periods are scaled."),
@@ -120,20 +127,29 @@ def _place(found: Breakdown, cell: Cell) -> str:
     return text + f", {_variant(cell)}" * (len(variants) > 1)
 
 
-def table_rows(found: Breakdown) -> list[tuple[str, ...]]:
-    """A row per cell under ``HEADINGS``."""
-    return [
-        (
-            _place(found, each.cell),
-            str(each.sets),
-            _estimate(each),
-            percent(each.predicted),
-            percent(each.predicted_inflated),
-            "–" if each.inflation is None else f"{each.inflation:.2f}",
-            f"{100 * each.missed_alone_share:.2f} %",
-        )
-        for each in found.cells
-    ]
+def cells_table(found: Breakdown) -> Table:
+    """A row per cell."""
+    return Table(
+        name="breakdown-table",
+        title="   ".join([found.name, *found.labels, criterion(found)]),
+        columns=(
+            said("where", lambda each: _place(found, each.cell)),
+            said("sets", attrgetter("sets")),
+            said("breakdown U", _estimate),
+            said("predicted U", attrgetter("predicted"), format=percent),
+            said("predicted, C inflated", attrgetter("predicted_inflated"), format=percent),
+            said("C inflated by", attrgetter("inflation"), format="{:.2f}".format),
+            said(
+                "misses alone",
+                attrgetter("missed_alone_share"),
+                format=lambda share: f"{100 * share:.2f} %",
+            ),
+        ),
+        rows=found.cells,
+        terminal=True,
+        hint="In brackets: 95 % intervals over task sets, with the resolution of a set. The same in"
+        " full: summary.csv; every task set: sets.csv.",
+    )
 
 
 def doubts(found: Breakdown) -> list[str]:
@@ -245,27 +261,29 @@ def _curve(
     )
 
 
-def render_breakdown(found: Breakdown) -> str:
-    """The page as text; the same results give the same page."""
-    drawn = charts(found) if found.cells else []
+def breakdown_document(found: Breakdown) -> Document:
+    """What a search says: up to which utilisation deadlines are met."""
     head = [(name.capitalize(), text) for name, text in found.platform.items()]
-    return document(
-        "breakdown.html",
-        title=f"{found.name} – deadbeat breakdown",
-        styles=("page.css", "charts.css"),
-        scripts=("plots.js", "charts.js"),
-        fields={
-            "name": escape(found.name),
-            "banner": parts.banner(found.labels),
-            "head_facts": parts.definitions([*head, ("Runs", f"{found.done} of {found.planned}")]),
-            "sentence": parts.together(sentence(found)),
-            "doubts": parts.listed(map(parts.prose, doubts(found)), "findings"),
-            "figures": figures(drawn, Stamp(labels=found.labels, noise="")),
-            "charts": data_of(drawn),
-            "table": parts.cell_table(HEADINGS, table_rows(found), id="breakdown-table"),
-            "parameters": parts.folded(facts.flatten(found.spec)),
-            "glossary": parts.definitions(TERMS, "terms"),
-        },
+    drawn = charts(found) if found.cells else []
+    answer = (
+        Sentence(sentence(found), answer=True, terminal=True),
+        Lines(doubts(found), terminal=True),
+    )
+    return Document(
+        title=found.name,
+        kind="breakdown",
+        product="deadbeat report · breakdown utilisation",
+        source="the stored runs of this search",
+        labels=found.labels,
+        head=[*head, ("Runs", f"{found.done} of {found.planned}")],
+        data_files="summary.csv",
+        sections=(
+            Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
+            Section("figures", "Figures", (Figures(drawn),)),
+            Section("table", "Table", (cells_table(found),)),
+            Section("parameters", "Parameters", (Facts([*facts.flatten(found.spec)]),)),
+            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+        ),
     )
 
 
@@ -283,7 +301,7 @@ def summary_dict(found: Breakdown) -> dict[str, Any]:
 def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
     """Everything derived, replaced atomically, the page last; the page's path."""
     found = summarise(store)
-    page = store.path / REPORT_FILE
+    path = store.path / REPORT_FILE
     with store.lock():
         atomic_write(
             store.path / "summary.csv", csv_text(columns(CellResult), map(row, found.cells))
@@ -292,8 +310,8 @@ def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakd
         write_json(store.path / "summary.json", summary_dict(found))
         if draw and found.cells:
             _write_figures(found, store.path / "figures")
-        atomic_write(page, render_breakdown(found))
-    return found, page
+        atomic_write(path, page(breakdown_document(found)))
+    return found, path
 
 
 def _write_figures(found: Breakdown, folder: Path) -> None:

@@ -1,23 +1,18 @@
-"""The data that is embedded in the page: compact, plain, and unable to end its script element."""
+"""The data that is embedded in the page of a profile, compact: its points, sets, distributions."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from deadbeat.kinds.contention import grids
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
-from deadbeat.report import facts, grids
+from deadbeat.report import facts
+from deadbeat.report.charts import SHOWN
+from deadbeat.report.embed import plain
 
 #: Version of the embedded data.
 FORMAT = 1
-
-#: Significant digits of embedded figures; summary.json and sets.json hold them in full.
-_DIGITS = 6
-
-#: Largest integer a JavaScript number holds exactly; a larger one (a seed) travels as text.
-_EXACT_IN_JAVASCRIPT = 2**53 - 1
 
 #: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
 _SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -54,9 +49,7 @@ def page_data(summary: Summary) -> dict[str, Any]:
         "sync_shares": list(shares),
         "contended_ratios": list(ratios),
         "factors": list(facts.factors(summary.rows)),
-        "sync_edges": list(grids.edges(shares)) if shares else [],
-        "contended_edges": list(grids.edges(ratios)) if ratios else [],
-        "metrics": [_metric(summary, metric, floor, cores) for metric in grids.METRICS],
+        "points": {grids.point_key(row): _said(row) for row in summary.rows},
         "row_columns": list(SUMMARY_COLUMNS),
         "rows": _rows(summary.rows),
         "loaded_rows": _rows(loaded),
@@ -69,53 +62,12 @@ def _rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
     return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
 
 
-def encode(data: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _metric(
-    summary: Summary, metric: grids.Metric, floor: facts.NoiseFloor, cores: Iterable[int]
-) -> dict[str, Any]:
-    scale = grids.scale(summary, metric, floor)
-    return {
-        "id": metric.id,
-        "name": metric.name,
-        "axis": metric.axis,
-        "column": metric.column,
-        "low": metric.low,
-        "high": metric.high,
-        "scale": metric.scale,
-        "alone": metric.alone,
-        "from_below": metric.from_below,
-        "range": [plain(scale.low), plain(scale.high)],
-        "levels": list(scale.levels),
-        "grids": {
-            place: _grid(grids.grid(summary, metric, m, digits=grids.digits_for(scale), factor=f))
-            for place, m, f in _planes(summary, cores)
-        },
-    }
-
-
-def _planes(summary: Summary, cores: Iterable[int]) -> Iterable[tuple[str, int, float | None]]:
-    """Name, M and deadline factor of each grid; the factor has a part where there are several."""
-    every = facts.factors(summary.rows)
-    for m in cores:
-        if len(every) < 2:
-            yield str(m), m, None
-        else:
-            yield from ((f"{m}/{factor:g}", m, factor) for factor in every)
-
-
-def _grid(grid: grids.Grid) -> dict[str, Any]:
-    return {
-        "values": [[plain(value) for value in line] for line in grid.values.tolist()],
-        "texts": [list(line) for line in grid.texts],
-        "states": [list(line) for line in grid.states],
-    }
+def _said(row: Mapping[str, Any]) -> str:
+    """Every metric of a point in words."""
+    if grids.state_of(row, grids.METRICS[0]) != SHOWN:
+        return "undecided, no run"
+    known = ((metric.name.lower(), grids.metric_words(row, metric)) for metric in grids.METRICS)
+    return "; ".join(f"{name} {words}" for name, words in known)
 
 
 def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -165,16 +117,3 @@ def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             ]
         )
     return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}
-
-
-def plain(value: Any) -> Any:
-    """A JSON value: floats shortened, what is no number or not finite as None, the rest as text."""
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, int) and abs(value) > _EXACT_IN_JAVASCRIPT:
-        return str(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if hasattr(value, "item"):
-        return plain(value.item())
-    return str(value)

@@ -1,27 +1,21 @@
-"""Points laid out as grids: one value, one state and one text per cell, for page and paper alike.
+"""Points of a profile laid out as grids: a value, a state and a text per cell.
 
-A cell is never filled from its neighbours. What was not measured stays NaN and says so.
+A cell is never filled from its neighbours. What was not measured says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import NoiseFloor, factor_of, multiple, number
+from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Cell, Heat, heat, nice_step
+from deadbeat.report.facts import NoiseFloor, factor_of, factors, multiple, number, percent
 
-T = TypeVar("T")
-
-MEASURED = "measured"
-UNDECIDED = "undecided"
-NOT_MEASURED = "not measured"
+Row = Mapping[str, Any]
 
 #: At most about so many contour lines over the range of a metric.
 _CONTOUR_LINES = 7
@@ -116,37 +110,6 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@frozen(kw_only=True, eq=False)
-class Grid:
-    """One metric at one M.
-
-    Attributes:
-        cores: M.
-        factor: Deadline factor where the campaign has several; else None.
-        metric: What the values are.
-        sync_shares: rho of the rows of ``values``, ascending.
-        contended_ratios: alpha of the columns of ``values``, ascending.
-        values: Shape (len(sync_shares), len(contended_ratios)), in the axis' unit; NaN where there
-            is no value.
-        states: ``measured``, ``undecided`` or ``not measured``, shape of ``values``.
-        texts: What is written into the cell, shape of ``values``.
-    """
-
-    cores: int
-    factor: float | None
-    metric: Metric
-    sync_shares: tuple[float, ...]
-    contended_ratios: tuple[float, ...]
-    values: NDArray[np.float64]
-    states: tuple[tuple[str, ...], ...]
-    texts: tuple[tuple[str, ...], ...]
-
-    @property
-    def place(self) -> str:
-        """``M = 4``, and the deadline factor where it tells grids apart."""
-        return f"M = {self.cores}" + ("" if self.factor is None else f", D/C = {self.factor:g}")
-
-
 @frozen(kw_only=True)
 class Scale:
     """Colour range and contour levels of a metric, common to every M so that M can be compared."""
@@ -154,6 +117,11 @@ class Scale:
     low: float
     high: float
     levels: tuple[float, ...]
+
+    @property
+    def digits(self) -> int:
+        """Decimals of a ratio in a cell: enough to tell the steps of the colours apart."""
+        return 2 if self.high - self.low >= 0.2 else 3
 
 
 def cores_of(summary: Summary) -> tuple[int, ...]:
@@ -166,50 +134,102 @@ def axis_of(summary: Summary, column: str) -> tuple[float, ...]:
     return tuple(step / 1000 for step in sorted({milli(row[column]) for row in summary.rows}))
 
 
-def state_of(row: Mapping[str, Any] | None, metric: Metric) -> str:
+def point_key(row: Row) -> str:
+    """A point in thousandths, as the page names it."""
+    axes = (row["sync_share"], row["contended_ratio"], factor_of(row))
+    return "/".join((str(row["cores"]), *(str(milli(value)) for value in axes)))
+
+
+def point_words(row: Row, *, several: bool) -> str:
+    """``M = 4, ρ = 1, α = 0.5``; the deadline factor where a campaign has several."""
+    words = f"M = {row['cores']}, ρ = {row['sync_share']:g}, α = {row['contended_ratio']:g}"
+    return words + (f", D/C = {factor_of(row):g}" if several else "")
+
+
+def state_of(row: Row | None, metric: Metric) -> str:
     """How far a cell is known; a point without a run, or without a value, is undecided."""
     if row is None:
-        return NOT_MEASURED
-    return UNDECIDED if math.isnan(_value(row, metric)) else MEASURED
+        return ABSENT
+    return UNDECIDED if _value(row, metric) is None else SHOWN
 
 
 def grid(
-    summary: Summary, metric: Metric, cores: int, *, digits: int = 2, factor: float | None = None
-) -> Grid:
-    """Lays the points of one M out by rho (rows) and alpha (columns).
+    summary: Summary, metric: Metric, cores: int, scale: Scale, *, factor: float | None = None
+) -> Heat:
+    """The points of one M by rho (rows) and alpha (columns).
 
     Args:
-        digits: Decimals of the ratios in ``texts``; see `digits_for`.
         factor: Deadline factor of the points; None: the campaign has one.
     """
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
+    several = len(factors(summary.rows)) > 1
     rows = {
         (milli(row["sync_share"]), milli(row["contended_ratio"])): row
         for row in summary.rows
         if int(row["cores"]) == cores and factor in (None, factor_of(row))
     }
-    cells = [[rows.get((milli(rho), milli(alpha))) for alpha in ratios] for rho in shares]
-    values = [[_value(row, metric) for row in line] for line in cells]
-    return Grid(
-        cores=cores,
-        factor=factor,
-        metric=metric,
-        sync_shares=shares,
-        contended_ratios=ratios,
-        values=np.array(values, dtype=np.float64).reshape(len(shares), len(ratios)),
-        states=tuple(tuple(state_of(row, metric) for row in line) for line in cells),
-        texts=tuple(tuple(cell_text(row, metric, digits) for row in line) for line in cells),
+
+    def cell(rho: float, alpha: float) -> Cell:
+        row = rows.get((milli(rho), milli(alpha)))
+        place = {
+            "cores": cores, "sync_share": rho, "contended_ratio": alpha,
+            "deadline_factor": factor if factor is not None else factor_of(summary.rows[0]),
+        }  # fmt: skip
+        state = state_of(row, metric)
+        text = {ABSENT: "n.m.", UNDECIDED: "?"}.get(state) or cell_text(row, metric, scale.digits)
+        hover = {ABSENT: "not measured", UNDECIDED: "undecided"}.get(state)
+        if hover is None and row is not None:
+            hover = f"{metric.name} {metric_words(row, metric)}\n{_rests_on(row)}"
+        where = point_words(place, several=several)
+        value = None if row is None else _value(row, metric)
+        return Cell(value, state, text, f"{where}\n{hover}", point_key(place))
+
+    return heat(
+        [[cell(rho, alpha) for alpha in ratios] for rho in shares],
+        x=[f"{alpha:g}" for alpha in ratios],
+        y=[f"{rho:g}" for rho in shares],
+        x_at=ratios,
+        y_at=shares,
+        ends=(scale.low, scale.high),
+        levels=scale.levels,
+        unit=metric.axis,
     )
 
 
-def cell_text(row: Mapping[str, Any] | None, metric: Metric, digits: int = 2) -> str:
-    """What is written into a cell. Zero misses show their upper bound, not a zero."""
-    state = state_of(row, metric)
-    if row is None or state == NOT_MEASURED:
+def _rests_on(row: Row) -> str:
+    return f"{row['task_sets']} task sets, {int(number(row.get('jobs')) or 0):,} jobs"
+
+
+def metric_words(row: Row, metric: Metric) -> str:
+    """A metric of a point with its interval, and that of the same tasks alone beside it."""
+    own = _words(row, metric, metric.column, metric.low, metric.high)
+    if not metric.alone or own == "–":
+        return own
+    ends = (f"{metric.alone}_low", f"{metric.alone}_high") if metric.from_below else ("", "")
+    return f"{own}, alone {_words(row, metric, metric.alone, *ends).split(' [')[0]}"
+
+
+def _words(row: Row, metric: Metric, column: str, low: str, high: str) -> str:
+    value, least, most = (number(row.get(name)) for name in (column, low, high))
+    if metric.from_below and low and most is None:
+        known = value if least is None else least
+        return "–" if known is None else f"≥ {multiple(known)}"
+    if value is None:
         return "–"
-    if state == UNDECIDED:
-        return "?"
-    value = _value(row, metric)
+    text = multiple if metric.from_below else percent if metric.scale == 100 else "{:.3f}".format
+    if metric.scale == 100 and value == 0 and most:
+        return f"< {text(most)} (none seen)"
+    if least is None or most is None:
+        return text(value)
+    basis = row.get(f"{column.replace('_mean', '')}_ci_basis")
+    return f"{text(value)} [{text(least)}, {text(most)}]{' one set' * (basis == 'rounds')}"
+
+
+def cell_text(row: Row | None, metric: Metric, digits: int = 2) -> str:
+    """What is written into a cell. Zero misses show their upper bound, not a zero."""
+    value = None if row is None else _value(row, metric)
+    if row is None or value is None:
+        return "–" if row is None else "?"
     if metric.from_below:
         return f"{'' if _ended(row, metric) else '≥'}{multiple(value)}"
     if metric.neutral:
@@ -237,7 +257,7 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     of few points has none.
     """
     values = [_value(row, metric) for row in summary.rows]
-    known = [value for value in values if not math.isnan(value)] or [metric.neutral]
+    known = [value for value in values if value is not None] or [metric.neutral]
     floor_span = floor.share if metric.of_noise and floor.share is not None else 0.0
     low = min(metric.neutral, *known)
     high = max(metric.neutral, *known)
@@ -255,48 +275,17 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     return Scale(low=low, high=high, levels=levels)
 
 
-def digits_for(scale: Scale) -> int:
-    """Decimals of a ratio in a cell: enough to tell the steps of the colour scale apart."""
-    return 2 if scale.high - scale.low >= 0.2 else 3
-
-
-def nice_step(at_least: float) -> float:
-    """The smallest of 1, 2, 5 x 10^n that is not below ``at_least`` > 0."""
-    power: float = 10.0 ** math.floor(math.log10(at_least))
-    for factor in (1.0, 2.0, 5.0):
-        if factor * power >= at_least * (1 - 1e-9):
-            return factor * power
-    return 10 * power
-
-
-def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
-    """Borders of cells around ascending centres: half way between, and as far outside."""
-    if len(centres) == 1:
-        return (centres[0] - 0.05, centres[0] + 0.05)
-    middle = [(a + b) / 2 for a, b in pairwise(centres)]
-    first = centres[0] - (middle[0] - centres[0])
-    last = centres[-1] + (centres[-1] - middle[-1])
-    return (first, *middle, last)
-
-
-def _value(row: Mapping[str, Any] | None, metric: Metric) -> float:
-    """In the axis' unit; NaN without one. A value that was not reached is known from below."""
-    value = None if row is None else number(row.get(metric.column))
-    if row is not None and metric.from_below and not _ended(row, metric):
+def _value(row: Row, metric: Metric) -> float | None:
+    """In the axis' unit. A value that was not reached is known from below."""
+    value = number(row.get(metric.column))
+    if metric.from_below and not _ended(row, metric):
         low = number(row.get(metric.low))
         value = value if low is None else low
-    return math.nan if value is None else value * metric.scale
+    return None if value is None else value * metric.scale
 
 
-def _ended(row: Mapping[str, Any], metric: Metric) -> bool:
+def _ended(row: Row, metric: Metric) -> bool:
     return None not in (number(row.get(metric.column)), number(row.get(metric.high)))
-
-
-def spread(values: Sequence[T], most: int) -> tuple[T, ...]:
-    """At most ``most`` of the values, the first and the last among them."""
-    if len(values) <= most:
-        return tuple(values)
-    return tuple(values[round(index * (len(values) - 1) / (most - 1))] for index in range(most))
 
 
 def milli(value: Any) -> int:
