@@ -186,6 +186,11 @@ class Experiment(ABC, Generic[K, R]):
         """Runs still to come, where something is decided on the way."""
         return 0
 
+    def kept(self) -> str:
+        """How much is stored, in words: ``3 of 8 runs``."""
+        todo = self.todo()
+        return f"{todo.done} of {todo.total} {self.unit}"
+
     def outcome(self, found: Outcome[K]) -> Outcome[K]:
         """What is said at the end, of what this call ``found``."""
         return found
@@ -224,6 +229,9 @@ class FolderExperiment(Experiment[RK, RR]):
     def todo(self) -> Todo:
         total, left = len(self.planned), len(self.lacking)
         return Todo(total=total, done=total - left, left=left)
+
+    def kept(self) -> str:
+        return f"{len(self._folder.committed())} of {len(self.planned)} {self.unit}"
 
     def keep(self, result: RR) -> Kept[RK] | Lost[RK]:
         self._folder.keep(result)

@@ -54,6 +54,7 @@ def run(
             while ends is None or clock() < ends:
                 result = next(results, None)
                 if result is None:
+                    work.exhausted = True
                     break
                 work.take(result)
         return experiment.outcome(work.outcome())
@@ -71,6 +72,7 @@ class _Work(Generic[K, R]):
     ended: int = 0
     stored: int = 0
     invalid: int = 0
+    exhausted: bool = False
     failed: dict[K, str] = field(factory=dict)
 
     def start(self) -> None:
@@ -112,7 +114,7 @@ class _Work(Generic[K, R]):
             done=self._done,
             invalid=self.invalid,
             failed=self.failed,
-            complete=self.ended >= self.todo.left,
+            complete=self.exhausted or self.ended >= self.todo.left,
         )
 
     @property

@@ -129,6 +129,9 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
             with closing(self._computer.chunks(self._spec, self._lacking)) as chunks:
                 yield from chunks
 
+    def kept(self) -> str:
+        return f"{len(self._store.finished())} of {len(self._sizes)} chunks"
+
     def keep(self, result: tuple[int, Rows]) -> Kept[int]:
         number, rows = result
         self._store.commit(number, rows)
