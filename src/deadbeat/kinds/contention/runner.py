@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
-from deadbeat.executors.events import worst_jobs
 from deadbeat.experiment.base import Experiment, Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.kinds.contention import plan as design
 from deadbeat.kinds.contention import rounds
@@ -22,6 +21,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser
+from deadbeat.trace.jobs import worst_jobs
 
 #: What a run gave, and the identifier of the task set it was to run.
 Measured = tuple[RunOutcome, str]
