@@ -33,12 +33,11 @@ from deadbeat.cli._programs import (
 from deadbeat.cli._results import (
     answer_dict,
     finding_counts,
-    print_findings,
-    print_points,
     write_results,
 )
 from deadbeat.cli._signals import interruptible
 from deadbeat.executors.base import Executor
+from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.runner import (
@@ -57,6 +56,7 @@ from deadbeat.kinds.contention.spec import (
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import Summary
+from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import Place
@@ -316,7 +316,7 @@ def _answer(session: _Session, store: CampaignStore, result: CampaignResult, aga
         missing = list(session.resolved.missing_cores)
         print_json({**answer_dict(summary, store.path), "missing_cores": missing})
     else:
-        print_points(summary, store.path)
+        print_document(campaign_document(summary))
         _tell(summary, result, report, again)
         if not result.complete:
             click.echo(f"the time is over, {result.done} runs are kept; continue with: {again}")
@@ -331,7 +331,7 @@ def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) ->
             f" {reason}"
         )
         click.echo(f"run them again: {again} --retry-failed")
-    print_findings(summary, ("serious",))
+    print_findings(summary.findings, ("serious",))
     click.echo(f"findings: {finding_counts(summary)} (deadbeat show {report.parent})")
     click.echo(f"report: {report}")
 
