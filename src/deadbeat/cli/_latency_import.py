@@ -91,7 +91,7 @@ def _runs(words: Sequence[str], told: Missing) -> tuple[list[LatencyRun], list[F
     for word in words:
         load, file = _split(word)
         hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
-        data = read_bytes(file, what="result", hint=hint)
+        data = read_bytes(file, what="result", hint=hint, piped=True)
         foreign = read_foreign(data.decode("utf-8", errors="replace"), str(file))
         cell = (load, foreign.engine)
         runs.append(as_run(foreign, load, repeats[cell], name=str(file), told=told))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from deadbeat.compare.standing import Standing, standing_of
@@ -13,6 +11,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import RunKey
 from deadbeat.settings.standing import TUNED
+from deadbeat.store.programs import file_hash
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN, _TUNED_SHOWN = 3, 8, 12
 #: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
@@ -165,13 +164,9 @@ def _executables(view: CampaignView) -> dict[RunKey, tuple[str, tuple[RunKey, ..
     found: dict[RunKey, tuple[str, tuple[RunKey, ...]]] = {}
     for program in view.store.programs():
         if program.elf is not None:
-            digest = _digest(program.elf)
+            digest = file_hash(program.elf)
             found |= dict.fromkeys(program.keys, (digest, program.keys))
     return found
-
-
-def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
 
 
 Sides = tuple[tuple[CampaignView, Standing], tuple[CampaignView, Standing]]

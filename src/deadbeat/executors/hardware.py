@@ -24,7 +24,6 @@ from deadbeat.executors.calibration import (
     visits_of,
 )
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.tracing import Tracer
 from deadbeat.host.environment import core_kinds, environment_of, platform_from_environment
 from deadbeat.host.realtime import diagnose_realtime
 from deadbeat.model.calibration import Calibration
@@ -34,6 +33,7 @@ from deadbeat.model.tasks import Entry
 from deadbeat.settings.hardening import states_of
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
+from deadbeat.trace.session import Tracer
 
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0

@@ -11,7 +11,7 @@ from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.samples import Row
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
-from deadbeat.report.charts import COLOURS, Bars, Chart, Panel, spread
+from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
 from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
 from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.times import time_text
@@ -133,13 +133,12 @@ def _bars_panel(
         x_label=axis,
         y_label=_UNIT,
         categories=names,
-        bars=tuple(
-            Bars(
-                label=PART_NAMES[part],
-                look=PARTS.index(part),
-                y=tuple(number(row.get(f"{part}_ratio")) for row in rows),
-            )
-            for part in parts
+        bars=stacked(
+            {
+                PART_NAMES[part]: [number(row.get(f"{part}_ratio")) for row in rows]
+                for part in parts
+            },
+            looks=[PARTS.index(part) for part in parts],
         ),
     )
 

@@ -15,7 +15,6 @@ from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
-from deadbeat.executors.events import worst_jobs
 from deadbeat.kinds.contention import plan as design
 from deadbeat.kinds.contention import rounds
 from deadbeat.kinds.contention.events import (
@@ -37,6 +36,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser
+from deadbeat.trace.jobs import worst_jobs
 
 
 @frozen(kw_only=True)

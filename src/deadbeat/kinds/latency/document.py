@@ -14,8 +14,7 @@ from deadbeat.kinds.latency import split, words
 from deadbeat.kinds.latency.circumstances_table import circumstances
 from deadbeat.kinds.latency.data import kernel_text, load_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts
-from deadbeat.kinds.latency.machine_charts import machine_charts
+from deadbeat.kinds.latency.load_charts import load_charts, machine_charts
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
 from deadbeat.kinds.latency.timeline import timeline_charts

@@ -1,10 +1,9 @@
-"""The kernel's text of scheduling events, and those around the worst jobs of a run."""
+"""The worst jobs of a run, the events around each, and what all of them add up to."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice, pairwise
 from typing import Any
 
@@ -12,178 +11,16 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.timeline import Own, Span, rebuild, task_matcher
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import GAP, JobTrace, RunTrace, TraceEvent
+from deadbeat.trace.parse import Trace, at
+from deadbeat.trace.timeline import Own, Span, add_up, task_matcher
 
 #: Jobs of one run that are extracted, and events of one job that are kept.
 JOBS_PER_RUN, EVENTS_PER_JOB = 5, 600
 #: What is kept before a release and after a finish.
 BEFORE_NS, AFTER_NS = 300_000, 50_000
-#: So much text is looked through for who had a CPU before.
-_LOOK_BACK = 500_000
-
-#: Where the time stands in a line.
-_TIME = re.compile(r"\s(\d{1,12})\.(\d{1,9}): ", re.ASCII)
-#: A line as the kernel prints it by default: ``comm-pid [cpu] flags``, time, event, fields; else
-#: the whole line.
-_USUAL = re.compile(
-    r"^(.{16}-\d{1,10} +\[\d{1,5}\] \S{1,12}) +(\d{1,12})\.(\d{6}): (\w+): (.*)$|^(.+)$",
-    re.ASCII | re.MULTILINE,
-)
-#: ``comm-pid (tgid) [cpu] flags seconds.fraction: event: fields``; tgid and flags may be missing.
-_LINE = re.compile(
-    r"\s*(?P<comm>.{1,64}?)-(?P<pid>\d{1,10})\s+(?:\(\s*[-\d]+\)\s+)?\[(?P<cpu>\d{1,5})\]\s+"
-    r"(?:(?P<flags>\S{1,12})\s+)?(?P<s>\d{1,12})\.(?P<part>\d{1,9}):\s+(?P<name>\w+):\s?(?P<rest>.*)",
-    re.ASCII,
-)
-#: A value ends before the next ``key=``; names of threads may have blanks in them.
-_FIELD = re.compile(r"(\w+)=(.*?)(?=\s+(?:==>\s+)?\[?\w+=|\s*\]?\s*$)")
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
-#: The third of the flags: in a hard, soft, hard within soft, or non-maskable interrupt.
-_IN_HANDLER = frozenset("hsHzZ")
-
-
-def parse_line(line: str, *, epoch_ns: int) -> TraceEvent | None:
-    """The event of one line of a ``trace`` file; None where there is none.
-
-    Args:
-        epoch_ns: CLOCK_MONOTONIC (the instance's clock) at the origin of the times wanted.
-    """
-    return next(iter(_Text(line, epoch_ns).events(0, len(line))), None)
-
-
-def events_between(text: str, first_ns: int, last_ns: int) -> list[TraceEvent]:
-    """The events of a ``trace`` file from one moment of its clock to another, in order of time;
-    first of all the last switch before on each CPU that has any: who had it."""
-    trace = _Text(text, 0)
-    inside = trace.within([(first_ns, last_ns)])
-    return [*trace.standing(trace.offset(first_ns), {event.cpu for event in inside}), *inside]
-
-
-def _nanoseconds(seconds: str, fraction: str) -> int:
-    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
-
-
-def _value(text: str) -> int | str:
-    return int(text) if _NUMBER.fullmatch(text) else text
-
-
-@frozen
-class _Head:
-    """What stands before the time."""
-
-    thread: str
-    pid: int
-    cpu: int
-    interrupt: bool
-
-    @classmethod
-    def of(cls, text: str) -> _Head:
-        """Of the usual layout."""
-        pid, cpu, flags = text[17:].split()
-        return cls(text[:16].strip(), int(pid), int(cpu[1:-1]), flags[2:3] in _IN_HANDLER)
-
-
-class _Text:
-    """A trace, in order of time; parsed only where it is looked at, and what many lines have in
-    common once."""
-
-    def __init__(self, text: str, epoch_ns: int) -> None:
-        self._text = text
-        self._epoch_ns = epoch_ns
-        self._heads: dict[str, _Head] = {}
-        self._fields: dict[str, dict[str, int | str]] = {}
-
-    def offset(self, at_ns: int) -> int:
-        """Where the first line at or after ``at_ns`` begins."""
-        low, high = 0, len(self._text)
-        while low < high:
-            middle = self._text.rfind("\n", low, (low + high) // 2) + 1 or low
-            match = _TIME.search(self._text, middle, high)
-            if match is None or self._time(match) >= at_ns:
-                high = middle
-            else:
-                low = self._next_line(match.end())
-        return low
-
-    def _next_line(self, offset: int) -> int:
-        end = self._text.find("\n", offset)
-        return len(self._text) if end < 0 else end + 1
-
-    def _time(self, match: re.Match[str]) -> int:
-        return _nanoseconds(match[1], match[2]) - self._epoch_ns
-
-    def events(self, first: int, last: int) -> list[TraceEvent]:
-        """Those between two offsets."""
-        found = []
-        for head, seconds, micros, name, rest, other in _USUAL.findall(self._text, first, last):
-            if other:
-                event = self._unusual(other)
-                if event is not None:
-                    found.append(event)
-                continue
-            if head not in self._heads:
-                self._heads[head] = _Head.of(head)
-            at_ns = int(seconds) * 1_000_000_000 + int(micros) * 1000
-            found.append(self._event(self._heads[head], at_ns, name, rest))
-        return found
-
-    def _unusual(self, line: str) -> TraceEvent | None:
-        match = _LINE.fullmatch(line)
-        if match is None:
-            return None
-        interrupt = (match["flags"] or "")[2:3] in _IN_HANDLER
-        head = _Head(match["comm"].strip(), int(match["pid"]), int(match["cpu"]), interrupt)
-        at_ns = _nanoseconds(match["s"], match["part"])
-        return self._event(head, at_ns, match["name"], match["rest"])
-
-    def _event(self, head: _Head, at_ns: int, name: str, rest: str) -> TraceEvent:
-        fields = self._fields.get(rest)
-        if fields is None:
-            fields = {key: _value(value) for key, value in _FIELD.findall(rest)}
-            self._fields[rest] = fields
-        return TraceEvent(
-            at_ns=at_ns - self._epoch_ns,
-            cpu=head.cpu,
-            name=name,
-            thread=head.thread,
-            pid=head.pid,
-            fields=fields,
-            interrupt=head.interrupt,
-        )
-
-    def standing(self, offset: int, cpus: set[int]) -> list[TraceEvent]:
-        """The last switch on each of ``cpus`` before ``offset``: who has it then."""
-        first = self._next_line(offset - _LOOK_BACK) if offset > _LOOK_BACK else 0
-        found: dict[int, TraceEvent] = {}
-        while offset > first and len(found) < len(cpus):
-            line = self._text.rfind("\n", first, offset - 1) + 1 or first
-            if self._text.find(" sched_switch: ", line, offset) >= 0:
-                for event in self.events(line, offset):
-                    if event.cpu in cpus:
-                        found.setdefault(event.cpu, event)
-            offset = line
-        return sorted(found.values(), key=lambda event: event.at_ns)
-
-    def within(self, spans: Iterable[tuple[int, int]]) -> list[TraceEvent]:
-        """Those from the first to the last time of each of ``spans``, each event once."""
-        found: list[TraceEvent] = []
-        done = 0
-        for first_ns, last_ns in sorted(spans):
-            first, last = max(done, self.offset(first_ns)), self.offset(last_ns + 1)
-            found += self.events(first, last)
-            done = max(done, last)
-        return sorted(found, key=_at)
-
-    def begins_ns(self, cpus: Iterable[int]) -> int | None:
-        """From when on there are events of all of ``cpus`` that have any; None: of none."""
-        firsts = (self._text.find(f" [{cpu:03d}] ") for cpu in cpus)
-        matches = (_TIME.search(self._text, first) for first in firsts if first >= 0)
-        return max((self._time(match) for match in matches if match), default=None)
-
-
 # --- the worst jobs of a run ------------------------------------------------------------------
 
 
@@ -294,7 +131,7 @@ def extract(
         lost: Events the buffers could not hold: the oldest.
         lost_cpus: On these.
     """
-    trace = _Text(text, int(table.header["epoch_ns"]))
+    trace = Trace(text, int(table.header["epoch_ns"]))
     # a job and the row behind it have the same events
     every = {late.looked_at: _span(table, late) for late in worst_jobs(table, 2 * count)}
     spans = dict(islice(every.items(), count))
@@ -307,10 +144,10 @@ def extract(
         known = trace.begins_ns(cpus & set(lost_cpus))
         known = begin if known is None else max(begin, known)
         before = _before(trace, cpus, begin, known)
-        first = bisect_left(events, known, key=_at)
+        first = bisect_left(events, known, key=at)
         inside = [
             event
-            for event in events[first : bisect_right(events, end, key=_at)]
+            for event in events[first : bisect_right(events, end, key=at)]
             if event.cpu in cpus or _concerns(event, own)
         ]
         kept = _thinned(inside, own)
@@ -320,14 +157,10 @@ def extract(
                 events=(*before, *kept),
                 lost=lost,
                 left_out=len(inside) - sum(event.name != GAP for event in kept),
-                totals=rebuild([*before, *inside], own, span),
+                totals=add_up([*before, *inside], own, span),
             )
         )
     return RunTrace(threads=dict(threads), jobs=tuple(jobs))
-
-
-def _at(event: TraceEvent) -> int:
-    return event.at_ns
 
 
 def _span(table: JobTable, late: Lateness) -> Span:
@@ -353,7 +186,7 @@ def _cpus(table: JobTable, job: int) -> set[int]:
     return cpus
 
 
-def _before(trace: _Text, cpus: set[int], begin_ns: int, known_ns: int) -> list[TraceEvent]:
+def _before(trace: Trace, cpus: set[int], begin_ns: int, known_ns: int) -> list[TraceEvent]:
     """Who had the CPUs at first; a GAP where the events of that time are lost."""
     if known_ns > begin_ns:
         return [_gap(begin_ns)]

@@ -15,12 +15,12 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.executors.events import events_between, parse_line
-from deadbeat.kinds.latency.cause import Moments, cause_of
-from deadbeat.kinds.latency.machine import Machine
+from deadbeat.host.machine import Machine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
+from deadbeat.trace.parse import events_between, number, parse_line
+from deadbeat.trace.reasons import Moments, cause_of
 
 #: What the kernel must report besides what the tracer records anyway.
 EVENTS = ("timer/hrtimer_expire_entry",)
@@ -107,7 +107,7 @@ def wake_ups(text: str, threads: Iterable[int]) -> dict[int, list[WakeUp]]:
     """Thread number -> its wake-ups in the order of time."""
     builder = _Builder({thread: _Current() for thread in threads})
     for line in _lines(text):
-        event = parse_line(line, epoch_ns=0)
+        event = parse_line(line)
         if event is not None:
             builder.take(event)
     return builder.found
@@ -196,8 +196,8 @@ class _Builder:
 
 
 def _number(event: TraceEvent, key: str) -> int:
-    value = event.fields.get(key)
-    return value if isinstance(value, int) else -1
+    value = number(event, key)
+    return -1 if value is None else value
 
 
 def _moments(current: _Current, due_ns: int, read_ns: int) -> Moments | None:

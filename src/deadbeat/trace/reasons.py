@@ -6,20 +6,19 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.machine import Machine
-from deadbeat.kinds.latency.occupancy import (
+from deadbeat.host.machine import Machine
+from deadbeat.model.traces import TraceEvent
+from deadbeat.trace.parse import number
+from deadbeat.trace.timeline import (
     FAIR_PRIORITY,
     IDLE,
-    Occupant,
-    Runner,
-    handlers_within,
-    number,
-    occupants,
-    runner_at,
+    Held,
+    Stretch,
+    Thread,
+    running_at,
     silence,
-    switched_out,
+    stretch,
 )
-from deadbeat.model.traces import TraceEvent
 
 #: Handlers that take so much of the time are the cause.
 MOST = 0.5
@@ -96,18 +95,16 @@ def cause_of(
     begin_ns, end_ns = spans[name]
     moved = moments.waker is not None and moments.waker != cpu and name in ("interrupt", "wake_up")
     where = moments.waker if moved and moments.waker is not None else cpu
-    here = [event for event in events if event.cpu == where]
-    own = [event for event in events if number(event, "pid") == thread]
     span = _Span(
         begin_ns=begin_ns,
         end_ns=end_ns,
         moved_to=where if moved else None,
         thread=thread,
-        own=_priority_of(own),
-        here=here,
-        elsewhere=[event for event in events if event.cpu != where],
+        own=_priority_of(events, thread),
+        events=events,
         cpu=where,
         machine=machine,
+        seen=stretch(events, where, begin_ns, end_ns),
     )
     words = _words(name, span)
     return words if span.length_ns > USUAL_NS else f"nothing stands out; the longest part: {words}"
@@ -141,36 +138,36 @@ class _Span:
     moved_to: int | None
     thread: int
     own: int | None
-    here: Sequence[TraceEvent]
-    elsewhere: Sequence[TraceEvent]
+    events: Sequence[TraceEvent]
     cpu: int
     machine: Machine
+    seen: Stretch
 
     @property
     def length_ns(self) -> int:
         return self.end_ns - self.begin_ns
 
     @property
-    def occupants(self) -> list[Occupant]:
-        """Without the thread itself."""
-        found = occupants(self.here, self.begin_ns, self.end_ns)
-        return [each for each in found if each.runner.pid != self.thread]
+    def others(self) -> list[Held]:
+        """Who had the CPU, without the thread itself."""
+        return [each for each in self.seen.threads if each.thread.pid != self.thread]
 
     @property
-    def runner(self) -> Runner | None:
+    def runner(self) -> Thread | None:
         """Who had the CPU longest; where no time has passed, at the beginning."""
-        found = self.occupants
-        return found[0].runner if found else runner_at(self.here, self.begin_ns)
+        found = self.others
+        return found[0].thread if found else running_at(self.events, self.cpu, self.begin_ns)
 
     @property
-    def silent_ns(self) -> int:
-        return silence(self.here, self.begin_ns, self.end_ns)
+    def other_cpus(self) -> set[int]:
+        return {event.cpu for event in self.events} - {self.cpu}
 
     @property
     def others_silent(self) -> bool:
         """Whether the other CPUs, of which there are events, have none in most of the time."""
-        quiet_ns = silence(self.elsewhere, self.begin_ns, self.end_ns)
-        return bool(self.elsewhere) and quiet_ns >= SILENT * self.length_ns
+        elsewhere = [event for event in self.events if event.cpu != self.cpu]
+        quiet_ns = silence(elsewhere, self.begin_ns, self.end_ns)
+        return bool(elsewhere) and quiet_ns >= SILENT * self.length_ns
 
     @property
     def cpu_stopped(self) -> str:
@@ -179,7 +176,7 @@ class _Span:
     @property
     def by_handlers(self) -> str:
         """In words, where interrupt handlers took most of it; else ""."""
-        handlers = handlers_within(self.here, self.begin_ns, self.end_ns)
+        handlers = self.seen.handlers
         if sum(handlers.values()) < MOST * max(self.length_ns, 1):
             return ""
         longest = sorted(handlers.items(), key=lambda item: -item[1])[:3]
@@ -191,32 +188,35 @@ class _Span:
 
         Of one alone a thread may have kept interrupts off, and an idle CPU has no tick.
         """
-        if self.silent_ns < STOOD_STILL_NS or not self.others_silent:
+        if self.seen.silent_ns < STOOD_STILL_NS or not self.others_silent:
             return ""
-        others = {event.cpu for event in self.elsewhere}
-        if not self._ticks(self.cpu) or not any(map(self._ticks, others)):
+        if not self._ticks(self.cpu) or not any(map(self._ticks, self.other_cpus)):
             return ""
         stopped = self.machine.stopped("the machine")
-        return f"{stopped}: no event on any CPU for {us(self.silent_ns)}"
+        return f"{stopped}: no event on any CPU for {us(self.seen.silent_ns)}"
 
     def _ticks(self, cpu: int) -> bool:
         """Whether a CPU must have had a tick: it had a thread to run, and does not go without."""
-        here = [event for event in (*self.here, *self.elsewhere) if event.cpu == cpu]
-        runner = runner_at(here, self.begin_ns)
+        runner = running_at(self.events, cpu, self.begin_ns)
         return runner is not None and runner.pid != IDLE and cpu not in self.machine.tickless
 
     @property
     def silence(self) -> str:
         """In words: how long nothing was seen on the CPU."""
-        if self.silent_ns < max(SILENT * self.length_ns, SILENT_NS):
+        if self.seen.silent_ns < max(SILENT * self.length_ns, SILENT_NS):
             return ""
         where = " nor on any other CPU" if self.others_silent else ""
-        return f"; no event there{where} for {us(self.silent_ns)}"
+        return f"; no event there{where} for {us(self.seen.silent_ns)}"
+
+    @property
+    def no_thread(self) -> str:
+        """In words, where no thread is to blame; else ""."""
+        return self.by_handlers or self.stood_still
 
 
 def _interrupt(span: _Span) -> str:
-    if span.by_handlers or span.stood_still:
-        return span.by_handlers or span.stood_still
+    if span.no_thread:
+        return span.no_thread
     runner = span.runner
     if runner is None or runner.pid == IDLE:
         idle = "the CPU was idle" if runner else "nobody knows who had the CPU"
@@ -225,21 +225,17 @@ def _interrupt(span: _Span) -> str:
 
 
 def _waking(span: _Span) -> str:
-    return (
-        span.by_handlers
-        or span.stood_still
-        or f"other timers, a lock, or {span.cpu_stopped}{span.silence}"
-    )
+    return span.no_thread or f"other timers, a lock, or {span.cpu_stopped}{span.silence}"
 
 
 def _switching(span: _Span) -> str:
-    if span.by_handlers or span.stood_still:
-        return span.by_handlers or span.stood_still
-    found = span.occupants
+    if span.no_thread:
+        return span.no_thread
+    found = span.others
     if not found:
         return f"nobody knows who had it{span.silence}"
     longest = found[0]
-    if _goes_before(longest.runner, span.own):
+    if _goes_before(longest.thread, span.own):
         return f"{_ran(found, span, above=True)}, of the same or a higher priority"
     if longest.kept_ns == longest.ns:
         return _kept(longest, span)
@@ -249,9 +245,9 @@ def _switching(span: _Span) -> str:
     )
 
 
-def _kept(longest: Occupant, span: _Span) -> str:
+def _kept(longest: Held, span: _Span) -> str:
     """Of one that had the CPU when the thread was made ready, and did not give it up."""
-    runner = longest.runner
+    runner = longest.thread
     if runner.pid == IDLE:
         return (
             f"it was idle, and left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
@@ -264,14 +260,14 @@ def _kept(longest: Occupant, span: _Span) -> str:
     )
 
 
-def _goes_before(runner: Runner, own: int | None) -> bool:
+def _goes_before(runner: Thread, own: int | None) -> bool:
     """Whether the thread need not get the CPU before it; threads that are both fair take turns."""
     if runner.pid == IDLE or runner.priority is None or own is None:
         return False
     return runner.priority <= own or own >= FAIR_PRIORITY
 
 
-def _ran(found: Sequence[Occupant], span: _Span, *, above: bool = False) -> str:
+def _ran(found: Sequence[Held], span: _Span, *, above: bool = False) -> str:
     """The longest in words, and others that had a fair share of the time."""
     named = [
         each
@@ -279,27 +275,42 @@ def _ran(found: Sequence[Occupant], span: _Span, *, above: bool = False) -> str:
         if each is found[0]
         or (
             each.ns >= _NAMED * span.length_ns
-            and (_goes_before(each.runner, span.own) or not above)
+            and (_goes_before(each.thread, span.own) or not above)
         )
     ]
-    return ", ".join(f"{each.runner.text} ran for {us(each.ns)}" for each in named)
+    return ", ".join(f"{each.thread.text} ran for {us(each.ns)}" for each in named)
 
 
 def _exit(span: _Span) -> str:
-    if span.by_handlers or span.stood_still:
-        return span.by_handlers or span.stood_still
-    left = switched_out(span.here, span.thread, span.begin_ns, span.end_ns)
+    if span.no_thread:
+        return span.no_thread
+    left = _switched_out(span)
     if left is None:
         return f"leaving the kernel, page faults, or {span.cpu_stopped}{span.silence}"
     state = str(left.fields.get("prev_state", "R"))
     went = "it was preempted" if state.startswith("R") else f"it slept in between (state {state})"
-    found = span.occupants
+    found = span.others
     return f"{went}: {_ran(found, span)}" if found else f"{went}{span.silence}"
 
 
-def _priority_of(own: Sequence[TraceEvent]) -> int | None:
+def _switched_out(span: _Span) -> TraceEvent | None:
+    """The first switch away from the thread."""
+    return next(
+        (
+            event
+            for event in span.events
+            if event.cpu == span.cpu
+            and event.name == "sched_switch"
+            and number(event, "prev_pid") == span.thread
+            and span.begin_ns <= event.at_ns < span.end_ns
+        ),
+        None,
+    )
+
+
+def _priority_of(events: Sequence[TraceEvent], thread: int) -> int | None:
     """The kernel priority of a thread from its wakings; None where no event tells."""
-    for event in own:
-        if event.name == "sched_waking":
+    for event in events:
+        if event.name == "sched_waking" and number(event, "pid") == thread:
             return number(event, "prio")
     return None
