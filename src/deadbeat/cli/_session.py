@@ -33,13 +33,12 @@ from deadbeat.cli._programs import (
 from deadbeat.cli._results import (
     answer_dict,
     finding_counts,
-    print_findings,
-    print_points,
     write_results,
 )
 from deadbeat.cli._run import carry_out, interrupted, tell_failed, watched
 from deadbeat.executors.base import Executor
 from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.runner import CampaignExperiment, check_calibration, standing
@@ -53,6 +52,7 @@ from deadbeat.kinds.contention.spec import (
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import RunKey, Summary
+from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import Place
@@ -300,13 +300,13 @@ def _answer(session: _Session, store: CampaignStore, result: Outcome[RunKey], ag
         missing = list(session.resolved.missing_cores)
         print_json({**answer_dict(summary, store.path), "missing_cores": missing})
     else:
-        print_points(summary, store.path)
+        print_document(campaign_document(summary))
         _tell(summary, result, report, again)
     return 1 if not result.done else 0
 
 
 def _tell(summary: Summary, result: Outcome[RunKey], report: Path, again: str) -> None:
     tell_failed(result, f"{again} --retry-failed")
-    print_findings(summary, ("serious",))
+    print_findings(summary.findings, ("serious",))
     click.echo(f"findings: {finding_counts(summary)} (deadbeat show {report.parent})")
     click.echo(f"report: {report}")
