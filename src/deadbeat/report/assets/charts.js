@@ -36,7 +36,7 @@ const deadbeatCharts = (function () {
     const line = {color: colour, width: 2, dash: of(DASHES, curve.look)};
     const marker = {color: colour, symbol: of(SYMBOLS, curve.look), size: 7};
     if (curve.kind === "steps") return [Object.assign(base, {mode: "lines", line: Object.assign(line, {shape: "hv"})})];
-    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line})];
+    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line}, name ? {} : {hoverinfo: "skip", hovertemplate: ""})];
     if (curve.kind === "points") {
       const open = Object.assign(marker, {symbol: `${marker.symbol}-open`, size: 6, opacity: 0.75});
       return [Object.assign(base, {mode: "markers", marker: open})];
