@@ -131,7 +131,7 @@ def cells_table(found: Breakdown) -> Table:
     """A row per cell."""
     return Table(
         name="breakdown-table",
-        title="   ".join([found.name, *found.labels, criterion(found)]),
+        title=criterion(found),
         columns=(
             said("where", lambda each: _place(found, each.cell)),
             said("sets", attrgetter("sets")),

@@ -190,11 +190,10 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
         for shown, corrected in ((row.raw, False), (row.changed, True))
         if shown is not None
     ]
-    marks = "   ".join(labels_of(summary))
     marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     return Table(
         name="cpus-table" if cpus else "matrix-table",
-        title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
+        title="wake-up latency, us",
         columns=MATRIX_COLUMNS,
         rows=rows,
         note=f"{MARKS}." if marked else "",
