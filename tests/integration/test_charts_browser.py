@@ -18,7 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from deadbeat.compare.page import write_comparison
-from deadbeat.kinds.contention.write import write_report
+from deadbeat.kinds.contention.document import write_report
 
 pytestmark = pytest.mark.browser
 

@@ -16,6 +16,8 @@ from helpers.campaigns import deadbeat
 from deadbeat.catalog import Catalog
 from deadbeat.executors.metrics import job_columns
 from deadbeat.executors.simulated import FakeExecutor, Faults, SimExecutor
+from deadbeat.experiment.base import Event, RunDone, RunFailed
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.breakdown import predict
 from deadbeat.kinds.breakdown.document import (
     breakdown_document,
@@ -25,7 +27,7 @@ from deadbeat.kinds.breakdown.document import (
     write_breakdown,
 )
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
-from deadbeat.kinds.breakdown.search import Walk, lacking, planned, run_search, walk
+from deadbeat.kinds.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     from_plain,
@@ -37,7 +39,6 @@ from deadbeat.kinds.breakdown.spec import (
     to_plain,
     utilisation,
 )
-from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
@@ -73,7 +74,8 @@ def run(
 ) -> dict[Any, str]:
     catalog = Catalog(fragments={each.name: each for each in example_fragments()})
     spec = from_plain(store.spec)
-    return run_search(spec, executor or FakeExecutor(), store, catalog, on_event=on_event)
+    experiment = BreakdownExperiment(spec, executor or FakeExecutor(), store, catalog)
+    return dict(carry_out(experiment, on_event=on_event).failed)
 
 
 def found(folder: Path, spec: BreakdownSpec, executor: Any = None) -> Breakdown:

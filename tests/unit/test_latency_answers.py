@@ -113,7 +113,7 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     stored(tmp_path, doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0), name="none")
     assert main(("show", "none", "--runs", str(tmp_path))) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("No valid run: memory 100 % (1 invalid).\n")
+    assert "\nNo valid run: memory 100 % (1 invalid).\n" in shown
     bad = doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0)
     summary = summarise_latency(bad, name="m")
     both = summary.cells

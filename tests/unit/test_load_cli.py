@@ -165,7 +165,7 @@ class Refusing(SimulatedLoad):
 def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.kinds.interference.simulated.SimulatedLoad", Refusing)
+    monkeypatch.setattr("deadbeat.cli.load.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

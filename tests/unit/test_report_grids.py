@@ -10,7 +10,7 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
 from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
-from deadbeat.kinds.contention.table import TERMINAL_COLUMNS, terminal_sections
+from deadbeat.kinds.contention.tables import point_tables
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import edges, nice_step
 from deadbeat.report.facts import noise_floor
@@ -146,36 +146,28 @@ def test_a_deadline_beyond_what_was_seen_is_known_from_below(ends, text):
 
 
 def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
-    (section,) = terminal_sections(demo_summary(steps=4))
-    rows = section.rows
-    assert (section.title, len(rows)) == ("1 task a core, D = 10 C", 74)
-    assert all(tuple(row) == tuple(key for key, _ in TERMINAL_COLUMNS) for row in rows)
-    assert (rows[0]["cores"], rows[0]["sync_share"], rows[0]["contended_ratio"]) == (
-        "1",
-        "0.00",
-        "0.00",
-    )
-    assert rows[-1]["slowdown"] == "1.839 [1.834, 1.844]"
-    assert rows[-1]["miss_ratio"] == "8.09 [4.86, 12.1]+"
-    assert rows[0]["miss_ratio"] == "<0.19 "
-    assert rows[0]["deadline_needed"] == "≥1.44"
-    undecided = next(row for row in rows if row["slowdown"] == "undecided")
-    assert (undecided["cores"], undecided["miss_ratio"], undecided["deadline_needed"]) == (
-        "4", "- ", "-",
-    )  # fmt: skip
+    (table,) = point_tables(demo_summary(steps=4))
+    rows = table.texts(terminal=True)
+    assert (table.title, len(rows)) == ("1 task a core, D = 10 C", 74)
+    assert rows[0][:3] == ["1", "0.00", "0.00"]
+    assert rows[-1][4] == "1.839 [1.834, 1.844]"
+    assert rows[-1][6] == "8.09 [4.86, 12.1]+"
+    assert rows[0][5:] == ["≥1.44", "<0.19 "]
+    undecided = next(row for row in rows if row[4] == "undecided")
+    assert (undecided[0], *undecided[5:]) == ("4", "-", "- ")
 
 
 def test_the_interval_of_one_set_is_named():
     base = demo_summary(cores=(2,), steps=1)
     rows = tuple(row | {"slowdown_ci_basis": "rounds"} for row in base.rows)
-    assert terminal_sections(evolve(base, rows=rows))[0].rows[0]["slowdown"].endswith("] one set")
+    assert point_tables(evolve(base, rows=rows))[0].texts()[0][4].endswith("] one set")
 
 
 def test_points_of_other_deadlines_and_loads_are_in_tables_of_their_own():
     base = with_factors(demo_summary(cores=(2,), steps=1), (2.0, 5.0))
     heavy = tuple(row | {"tasks_per_core": 2} for row in base.rows[:2])
-    found = terminal_sections(evolve(base, rows=(*heavy, *base.rows)))
-    assert [(section.title, len(section.rows)) for section in found] == [
+    found = point_tables(evolve(base, rows=(*heavy, *base.rows)))
+    assert [(table.title, len(table.rows)) for table in found] == [
         ("1 task a core, D = 2 C", 4),
         ("1 task a core, D = 5 C", 4),
         ("2 tasks a core, D = 2 C", 1),

@@ -35,8 +35,7 @@ from deadbeat.kinds.latency.histograms import (
     shown_cpus,
     tail_curve,
 )
-from deadbeat.kinds.latency.load_charts import limits_of, load_charts
-from deadbeat.kinds.latency.machine_charts import machine_charts
+from deadbeat.kinds.latency.load_charts import limits_of, load_charts, machine_charts
 from deadbeat.kinds.latency.overlays import overlay_charts
 from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency

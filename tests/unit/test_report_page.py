@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -12,15 +13,19 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 
-from deadbeat.kinds.contention.page import render
+from deadbeat.kinds.contention.document import campaign_document, write_report
 from deadbeat.kinds.contention.page_data import page_data
 from deadbeat.kinds.contention.profile_charts import grid_charts
-from deadbeat.kinds.contention.write import write_report
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import Summary
+from deadbeat.report import html as html_of
 from deadbeat.report.embed import encode
 from deadbeat.report.facts import flatten, labels, sessions
+
+
+def render(summary: Summary) -> str:
+    return html_of.page(campaign_document(summary))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +74,11 @@ def test_the_policy_allows_exactly_the_scripts_that_are_there(demo):
         for script in demo.scripts[2:]
     }
     assert len(demo.scripts) == 4
+    packed = re.search(r'atob\("([^"]+)"\)', demo.scripts[2])
+    assert packed
+    library = gzip.decompress(base64.b64decode(packed[1]))
+    assert library.startswith(b"/**\n* plotly.js")
+    digests.add(base64.b64encode(hashlib.sha256(library).digest()).decode())
     assert allowed == digests
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy

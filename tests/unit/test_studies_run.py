@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.chunks import (
     NOT_APPLICABLE,
@@ -29,7 +30,7 @@ from deadbeat.kinds.study.cluster import Cluster
 from deadbeat.kinds.study.document import write_study
 from deadbeat.kinds.study.place import choose, open_store
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.runner import Threads, run_study
+from deadbeat.kinds.study.runner import StudyExperiment, Threads
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -45,7 +46,9 @@ WORDS += ["--policy", "g-edf,p-edf", "--test", "gfb", "--sets", "12"]
 
 def _run(store: StudyStore, spec=SPEC) -> list[int]:
     seen: list[int] = []
-    run_study(spec, store, Threads(2), on_event=lambda event: seen.append(event.done))
+    carry_out(
+        StudyExperiment(spec, store, Threads(2)), on_event=lambda event: seen.append(event.done)
+    )
     return seen
 
 

@@ -13,16 +13,14 @@ from deadbeat.cli._campaign import (
     PLACING,
     RUNNING,
     TASKS,
-    Values,
-    value_options,
 )
 from deadbeat.cli._options import (
+    Values,
     calibration_option,
-    figures_option,
-    json_option,
+    experiment_options,
     machine_options,
-    runs_option,
     typed,
+    value_options,
 )
 
 _AXES: Values = (
@@ -60,11 +58,8 @@ _VALUES = NAMING + _AXES + _SEARCH + PLACING + _COMMON
 @click.option("--preset", metavar="NAME", help="default or quick.")
 @value_options(_VALUES)
 @calibration_option
-@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
-@figures_option
-@runs_option
 @machine_options
-@json_option
+@experiment_options(budget=True)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Find the breakdown utilisation: up to which utilisation task sets meet their deadlines, over

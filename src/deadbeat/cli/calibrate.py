@@ -15,7 +15,8 @@ from deadbeat.cli._options import (
     policy_option,
     runs_option,
 )
-from deadbeat.cli._output import Watch, print_json, say
+from deadbeat.cli._output import print_json, say
+from deadbeat.cli._run import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.contention.spec import POOLS, specify
 from deadbeat.store.files import storing

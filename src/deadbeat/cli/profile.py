@@ -14,11 +14,10 @@ from deadbeat.cli._campaign import (
     RUNNING,
     TASKS,
     Layer,
-    Values,
     preset_options,
     session_options,
-    value_options,
 )
+from deadbeat.cli._options import Values, value_options
 from deadbeat.cli._session import run_session
 
 _GRID: Values = (

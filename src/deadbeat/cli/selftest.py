@@ -11,7 +11,8 @@ import click
 from deadbeat.cli._causes import selftest_causes
 from deadbeat.cli._machine import make_catalog, make_executor
 from deadbeat.cli._options import calibration_option, json_option, machine_options
-from deadbeat.cli._output import Watch, print_json, print_table, say
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._run import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.store.serial import read_calibration

@@ -11,9 +11,11 @@ from deadbeat.cli._latency_results import show_matrix
 from deadbeat.cli._load_results import show_load
 from deadbeat.cli._options import json_option, runs_option
 from deadbeat.cli._output import print_json
-from deadbeat.cli._results import answer_dict, finding_counts, print_findings, print_points
+from deadbeat.cli._results import answer_dict, finding_counts
+from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.place import find_campaign, state_of
 from deadbeat.kinds.contention.view import open_campaign as open_view
+from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX
 
 
@@ -45,8 +47,8 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
     if as_json:
         print_json(answer_dict(summary, path))
         return
-    print_points(summary, path)
-    print_findings(summary)
+    print_document(campaign_document(summary))
+    print_findings(summary.findings)
     state = state_of(path)
     click.echo(
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"

@@ -304,14 +304,17 @@ def curve(
 
 
 def stacked(
-    layers: Mapping[str, Iterable[float | None]], *, totals: Sequence[str] = ()
+    layers: Mapping[str, Iterable[float | None]],
+    *,
+    totals: Sequence[str] = (),
+    looks: Sequence[int] = (),
 ) -> tuple[Bars, ...]:
     """Layers over each other in order, a value for each category; ``totals`` stand on top."""
-    last = len(layers) - 1
-    return tuple(
-        Bars(label=label, look=look, y=tuple(y), texts=tuple(totals) if look == last else ())
-        for look, (label, y) in enumerate(layers.items())
-    )
+    made = [
+        Bars(label=label, look=look, y=tuple(y))
+        for look, (label, y) in zip(looks or range(len(layers)), layers.items(), strict=True)
+    ]
+    return (*made[:-1], *(evolve(top, texts=tuple(totals)) for top in made[-1:]))
 
 
 @frozen

@@ -45,6 +45,7 @@ class Column:
         raw: Whether files hold it.
         interval: The value has ``value``, ``low`` and ``high``: three columns of a file.
         words: Words rather than figures: left-aligned. ``long``: sentences, which wrap.
+        markup: Elements of a row behind its text on a page; whoever makes them escapes.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Column:
     interval: bool = False
     words: bool = False
     long: bool = False
+    markup: Format | None = None
 
     @property
     def title(self) -> str:
@@ -109,7 +111,7 @@ class Table:
     hint: str = ""
     printed: Callable[[Any], object] | None = None
     order: Sequence[str] = ()
-    differs: Callable[[Any], bool] | None = None
+    differs: Callable[[Any], object] | None = None
     terminal: bool = False
     page: bool = True
     dense: bool = False
@@ -260,6 +262,7 @@ class Document:
         sections: The answer first.
         data_files: Where the figures' data is beside the page, for who has no JavaScript.
         styles, scripts: Further assets of the page. ``data``: its data by element, encoded.
+        draws: The scripts draw, also where there is no chart.
     """
 
     title: str
@@ -275,6 +278,7 @@ class Document:
     styles: Sequence[str] = ()
     scripts: Sequence[str] = ()
     data: Mapping[str, str] = field(factory=dict)
+    draws: bool = False
 
     def parts(self) -> Iterator[Part]:
         """Every part in order, those of groups after the group."""

@@ -31,6 +31,7 @@ from deadbeat.report.document import (
 
 #: ``--retry-failed``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+_DRAWING = ("plots.js", "charts.js")
 #: Facts up to this many are shown unfolded.
 _SHORT = 8
 
@@ -38,9 +39,8 @@ _SHORT = 8
 def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
-    draws = bool(charts) or "page.js" in document.scripts or "study.js" in document.scripts
-    scripts = ("plots.js", "charts.js") if charts and "charts.js" not in document.scripts else ()
-    script = "".join(map(embed.asset, (*scripts, *document.scripts)))
+    draws = document.draws or bool(charts)
+    script = "".join(map(embed.asset, (*_DRAWING[: 2 * draws], *document.scripts)))
     library = embed.plotly() if draws else ""
     stamp = Stamp(labels=document.labels, noise=document.noise)
     sections = "\n".join(_sections(document, stamp, warn=draws))
@@ -51,7 +51,7 @@ def page(document: Document) -> str:
         style="".join(map(embed.asset, ("page.css", "charts.css", *document.styles))),
     )
     data = dict(document.data)
-    if charts:
+    if draws:
         data["deadbeat-charts"] = data_of(charts)
     elements = [
         f'<script type="application/json" id="{escape(name)}">{content}</script>'
@@ -195,7 +195,7 @@ def table(part: Table) -> str:
     lines = "".join(
         f'<tr{_differs(part, row)}><th scope="row" class="text">{escape(texts[0])}</th>'
         + "".join(
-            f"<td{_class(each)}>{escape(words)}</td>"
+            f"<td{_class(each)}>{escape(words)}{each.markup(row) if each.markup else ''}</td>"
             for each, words in zip(columns[1:], texts[1:], strict=True)
         )
         + "</tr>"
@@ -263,8 +263,8 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
         return shown
     known = {item.id for item in grave}
     rest = _explanations(item for item in others if item.id not in known)
-    number = f"{len(others)}{' more' if grave else ''} finding{'' if len(others) == 1 else 's'}"
-    head = f"{number}, none serious"
+    noun = "finding" if len(others) == 1 else "findings"
+    head = f"{len(others)} {noun}{' more' if grave else ''}, none serious"
     return (
         f"{shown}<details><summary>{head}</summary>{_remarks(map(_remark, others))}{rest}</details>"
     )

@@ -14,8 +14,9 @@ _PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
 
 
 def print_document(document: Document) -> None:
-    """Its tables and sentences on stdout; findings: `print_findings`."""
+    """Its name, tables and sentences on stdout; findings: `print_findings`."""
     parts = list(document.parts())
+    click.echo("   ".join([document.title, *document.labels]))
     for part in parts:
         if isinstance(part, Table) and part.terminal and part.rows:
             print_part(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from deadbeat.kinds.breakdown.results import (
 from deadbeat.kinds.breakdown.spec import Cell
 from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words
-from deadbeat.report.charts import Chart, Curve, Panel
+from deadbeat.report.charts import Chart, Curve, Panel, Point, curve
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
@@ -131,7 +131,7 @@ def cells_table(found: Breakdown) -> Table:
     """A row per cell."""
     return Table(
         name="breakdown-table",
-        title="   ".join([found.name, *found.labels, criterion(found)]),
+        title=criterion(found),
         columns=(
             said("where", lambda each: _place(found, each.cell)),
             said("sets", attrgetter("sets")),
@@ -204,7 +204,7 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
             title=f"ρ = {rho:g}, {_variant(cells[0].cell)}",
             x_label={"cores": "cores M", "contended_ratio": "contended ratio α"}[axis],
             y_label="breakdown utilisation of a core, %",
-            curves=_curves(cells, axis, other),
+            curves=tuple(_curves(cells, axis, other)),
         )
         for (rho, _, _), cells in groups.items()
     )
@@ -220,45 +220,28 @@ def _chart(found: Breakdown, axis: str, other: str) -> Chart:
     )
 
 
-def _curves(cells: Sequence[CellResult], axis: str, other: str) -> tuple[Curve, ...]:
+def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curve]:
     values = sorted({getattr(each.cell, other) for each in cells})
-    made = []
     for look, value in enumerate(values):
-        own = [each for each in cells if getattr(each.cell, other) == value]
+        own = [
+            (float(getattr(each.cell, axis)), each)
+            for each in cells
+            if getattr(each.cell, other) == value
+        ]
         name = f"{_NAMES[other]} = {value:g}"
-        measured = _curve(own, axis, name, look, lambda each: each.breakdown)
-        low, high = (
-            tuple(100 * end for end in ends)
-            for ends in zip(*((each.low, each.high) for each in own), strict=True)
+        measured = (Point(x, each.breakdown, each.low, each.high) for x, each in own)
+        yield curve(name, measured, look=look, scale=100)
+        inflated = (
+            Point(x, each.predicted_inflated)
+            for x, each in own
+            if each.predicted_inflated is not None
         )
-        made.append(attrs.evolve(measured, kind="line", low=low, high=high))
-        inflated = [each for each in own if each.predicted_inflated is not None]
         label = f"{name}: predicted, C inflated"
-        made.append(
-            _curve(inflated, axis, label, look + len(values), lambda c: c.predicted_inflated or 0)
-        )
+        yield curve(label, inflated, look=look + len(values), kind="plain", scale=100)
         if other == "cores" or value == values[0]:  # the same C at every alpha
             label = f"{name}: predicted" if other == "cores" else "predicted"
-            made.append(
-                _curve(own, axis, label, look + 2 * len(values), lambda each: each.predicted)
-            )
-    return tuple(made)
-
-
-def _curve(
-    cells: Sequence[CellResult],
-    axis: str,
-    label: str,
-    look: int,
-    value: Callable[[CellResult], float],
-) -> Curve:
-    return Curve(
-        label=label,
-        kind="plain",
-        look=look,
-        x=tuple(float(getattr(each.cell, axis)) for each in cells),
-        y=tuple(100 * value(each) for each in cells),
-    )
+            predicted = (Point(x, each.predicted) for x, each in own)
+            yield curve(label, predicted, look=look + 2 * len(values), kind="plain", scale=100)
 
 
 def breakdown_document(found: Breakdown) -> Document:

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.kinds.contention.grids import axis_of
-from deadbeat.kinds.contention.stress_table import stress_sentence
+from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import (
     deadline_words,

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from attrs import frozen
 
 from deadbeat.kinds.contention.headline import place
 from deadbeat.model.results import Summary
+from deadbeat.report.document import Part, Sentence, Table, said
 from deadbeat.report.facts import factor_of, factors, labels, number
-
-_HEADINGS = (
-    "point",
-    "task sets",
-    "predicted response / C (simulated)",
-    "{measured} response / C",
-    "{measured} / predicted",
-    "misses predicted (simulated)",
-    "misses {measured}",
-)
 
 
 @frozen(kw_only=True)
@@ -87,51 +78,46 @@ def origin(summary: Summary) -> str:
     return "campaign (simulated)" if _simulated(summary) else "measured"
 
 
-def section(summary: Summary) -> str:
+def predicted_parts(summary: Summary) -> tuple[Part, ...]:
     """The table of the page, or why there is none."""
     found = pairs(summary)
     if not found:
-        return (
-            "<p>Nothing was predicted: no run under SCHED_FIFO with a finished job is in this "
-            "campaign.</p>"
-        )
-    headings = [text.format(measured=origin(summary)) for text in _HEADINGS]
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in headings)
-    body = "".join(_line(pair) for pair in found)
-    return (
-        "<p>Predicted: the same releases simulated under partitioned SCHED_FIFO, every job taking "
-        "exactly C. "
-        + (
-            ""
-            if _simulated(summary)
-            else "What lies between the two is what a simulation "
-            "leaves out: contention, wake-up latency, the kernel."
-        )
-        + "</p>"
-        f'<div class="scroll" role="region" aria-label="{title(summary)}" tabindex="0">'
-        f'<table class="plain" id="predicted-table"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        nothing = "no run under SCHED_FIFO with a finished job is in this campaign"
+        return (Sentence(f"Nothing was predicted: {nothing}."),)
+    how = (
+        "Predicted: the same releases simulated under partitioned SCHED_FIFO, every job taking"
+        " exactly C."
     )
+    if not _simulated(summary):
+        how += (
+            " What lies between the two is what a simulation leaves out: contention, wake-up"
+            " latency, the kernel."
+        )
+    side = origin(summary)
+    table = Table(
+        name="predicted-table",
+        title=title(summary),
+        columns=(
+            said("point", attrgetter("place")),
+            said("task sets", attrgetter("task_sets")),
+            said("predicted response / C (simulated)", attrgetter("predicted"), format=_ratio),
+            said(f"{side} response / C", attrgetter("measured"), format=_ratio),
+            said(f"{side} / predicted", attrgetter("ratio"), format=_ratio),
+            said("misses predicted (simulated)", attrgetter("predicted_misses"), format=str),
+            said(f"misses {side}", attrgetter("measured_misses"), format=str),
+        ),
+        rows=found,
+        dense=True,
+    )
+    return Sentence(how), table
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def _simulated(summary: Summary) -> bool:
     return "SIMULATED" in labels(summary)
-
-
-def _line(pair: PointPair) -> str:
-    cells: Iterable[str] = (
-        str(pair.task_sets),
-        f"{pair.predicted:.3f}",
-        f"{pair.measured:.3f}",
-        f"{pair.ratio:.3f}",
-        str(pair.predicted_misses),
-        str(pair.measured_misses),
-    )
-    return (
-        f'<tr><th scope="row">{escape(pair.place)}</th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
-        + "</tr>"
-    )
 
 
 def set_ratios(summary: Summary) -> Mapping[int, list[tuple[float, float]]]:

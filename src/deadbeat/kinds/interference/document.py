@@ -271,7 +271,7 @@ def _table(summary: LoadSummary) -> Table:
     """A row per cell with a real-time thread."""
     return Table(
         name="load-table",
-        title=f"{summary.name}   {label_of(summary)}",
+        title=label_of(summary).split("   ", maxsplit=1)[0],
         columns=COLUMNS,
         order=_ORDER,
         rows=[cell for cell in summary.cells if cell.condition != REFERENCE],

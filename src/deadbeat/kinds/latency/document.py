@@ -14,8 +14,7 @@ from deadbeat.kinds.latency import split, words
 from deadbeat.kinds.latency.circumstances_table import circumstances
 from deadbeat.kinds.latency.data import kernel_text, load_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts
-from deadbeat.kinds.latency.machine_charts import machine_charts
+from deadbeat.kinds.latency.load_charts import load_charts, machine_charts
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
 from deadbeat.kinds.latency.timeline import timeline_charts
@@ -191,11 +190,10 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
         for shown, corrected in ((row.raw, False), (row.changed, True))
         if shown is not None
     ]
-    marks = "   ".join(labels_of(summary))
     marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     return Table(
         name="cpus-table" if cpus else "matrix-table",
-        title=f"{summary.name}   wake-up latency, us   {marks}".rstrip(),
+        title="wake-up latency, us",
         columns=MATRIX_COLUMNS,
         rows=rows,
         note=f"{MARKS}." if marked else "",

@@ -13,7 +13,7 @@ from deadbeat.kinds.latency.data import US, engines_of, load_order, load_words
 from deadbeat.kinds.latency.summarise import split_total
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
-from deadbeat.report.charts import Bars, Chart, Panel
+from deadbeat.report.charts import Chart, Panel, stacked
 from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
 from deadbeat.report.times import time_text
 
@@ -198,14 +198,12 @@ def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float
         x_label="",
         y_label="part of the latency (µs)",
         categories=tuple(names),
-        bars=tuple(
-            Bars(
-                label=PART_WORDS[part],
-                look=look,
-                y=tuple(bar[part] / US if part in bar else None for bar in bars),
-                texts=tuple(totals) if part == PATH_PARTS[-1] else (),
-            )
-            for look, part in enumerate(PATH_PARTS)
+        bars=stacked(
+            {
+                PART_WORDS[part]: [bar[part] / US if part in bar else None for bar in bars]
+                for part in PATH_PARTS
+            },
+            totals=totals,
         ),
     )
 

@@ -85,7 +85,7 @@ def study_document(
                 "answers",
                 "Answers of the whole study",
                 (
-                    answers_table(results, name),
+                    answers_table(results),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     Lines([told(each) for each in judgements], terminal=True, page=False),
@@ -194,7 +194,7 @@ def _arrivals(spec: StudySpec) -> str:
     return "synchronous periodic"
 
 
-def answers_table(results: Results, name: str) -> Table:
+def answers_table(results: Results) -> Table:
     """A row per scheduler and test over all cells."""
 
     def share(label: str) -> str | None:
@@ -212,7 +212,6 @@ def answers_table(results: Results, name: str) -> Table:
 
     return Table(
         name="answers-table",
-        title=f"{name}   {LABEL}",
         columns=(
             said("scheduler or test", lambda x: f"test {x}" if results.is_test(x) else x),
             said("sets", lambda x: results.count(x, results.everything).total, format=str),

@@ -36,7 +36,7 @@ const deadbeatCharts = (function () {
     const line = {color: colour, width: 2, dash: of(DASHES, curve.look)};
     const marker = {color: colour, symbol: of(SYMBOLS, curve.look), size: 7};
     if (curve.kind === "steps") return [Object.assign(base, {mode: "lines", line: Object.assign(line, {shape: "hv"})})];
-    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line})];
+    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line}, name ? {} : {hoverinfo: "skip", hovertemplate: ""})];
     if (curve.kind === "points") {
       const open = Object.assign(marker, {symbol: `${marker.symbol}-open`, size: 6, opacity: 0.75});
       return [Object.assign(base, {mode: "markers", marker: open})];
@@ -285,6 +285,7 @@ const deadbeatCharts = (function () {
   async function drawPanel(id, panel, legend, bound) {
     const node = byId(id), width = node.clientWidth;
     try {
+      await plotlyReady;
       if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map beside it shows the same numbers, the folder figures/ has it as a picture");
       const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
