@@ -8,7 +8,7 @@ from pathlib import Path
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Markup,
     Note,
     Section,
@@ -52,7 +52,7 @@ def render_doctor(diagnosis: Diagnosis) -> str:
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
         *_inventory(diagnosis),
-        Section("reading", "How to read this", (Facts(_TERMS, terms=True),)),
+        Section("reading", "How to read this", (FactList(_TERMS, terms=True),)),
     )
     return page(
         Document(

@@ -24,7 +24,7 @@ from deadbeat.report.charts import Chart, Curve, Panel, Point, curve
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
     Lines,
     Section,
@@ -247,8 +247,8 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
-            Section("parameters", "Parameters", (Facts([*facts.flatten(found.spec)]),)),
-            Section("glossary", "How to read this", (Facts(terms("breakdown"), terms=True),)),
+            Section("parameters", "Parameters", (FactList([*facts.flatten(found.spec)]),)),
+            Section("glossary", "How to read this", (FactList(terms("breakdown"), terms=True),)),
         ),
     )
 

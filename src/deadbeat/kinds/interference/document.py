@@ -32,9 +32,8 @@ from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Figures,
-    Group,
     Lines,
     Note,
     Part,
@@ -42,6 +41,7 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
 )
 from deadbeat.report.glossary import terms
@@ -207,11 +207,11 @@ def load_document(summary: LoadSummary) -> Document:
                 "circumstances",
                 "Circumstances",
                 (
-                    Group("Platform", (Facts([*machine.items()]),)),
-                    Group("Parameters", (Facts(parameter_rows(summary)),)),
+                    Subsection("Platform", (FactList([*machine.items()]),)),
+                    Subsection("Parameters", (FactList(parameter_rows(summary)),)),
                 ),
             ),
-            Section("glossary", "How to read this", (Facts(terms("load"), terms=True),)),
+            Section("glossary", "How to read this", (FactList(terms("load"), terms=True),)),
         ),
     )
 
@@ -273,10 +273,10 @@ def _remedies(summary: LoadSummary) -> tuple[Part, ...]:
         tried = (
             effects_table(summary),
             Lines(power_lines(summary), terminal=True, page=False),
-            Group("What each did", (Facts(sorted(summary.changes.items())),)),
+            Subsection("What each did", (FactList(sorted(summary.changes.items())),)),
         )
-    impossible = Facts([*summary.impossible.items()], empty="Every remedy was tried.")
-    return (Note(_EFFECTS_HOW), *tried, Group("Not tried here", (impossible,)))
+    impossible = FactList([*summary.impossible.items()], empty="Every remedy was tried.")
+    return (Note(_EFFECTS_HOW), *tried, Subsection("Not tried here", (impossible,)))
 
 
 def effects_table(summary: LoadSummary) -> Table:

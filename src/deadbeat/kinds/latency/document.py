@@ -37,15 +37,15 @@ from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Figures,
     Findings,
-    Group,
     Lines,
     Note,
     Part,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
@@ -239,9 +239,9 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
     gates: list[tuple[str, Extrapolation, TailGate]] = [
         (where, item, gate) for where, item in every for gate in item.gates
     ]
-    beyond = Facts([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
+    beyond = FactList([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
     looked = Table(name="gates-table", columns=GATE_COLUMNS, rows=gates, dense=True)
-    folded = Group(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
+    folded = Subsection(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
     return (
         Note(
             "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
@@ -249,7 +249,7 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
             " nothing about wake-ups within a run."
         ),
         table,
-        *((Group("Beyond what was seen", (beyond,)),) if every else ()),
+        *((Subsection("Beyond what was seen", (beyond,)),) if every else ()),
         *((folded,) if gates else ()),
     )
 
@@ -300,8 +300,8 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part
     counted = f"{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
     return (
         Sentence(counted),
-        *((Group("Runs that do not count", (invalid,)),) if invalid.rows else ()),
-        *((Group("What happened beside runs that count", (beside,)),) if beside.rows else ()),
+        *((Subsection("Runs that do not count", (invalid,)),) if invalid.rows else ()),
+        *((Subsection("What happened beside runs that count", (beside,)),) if beside.rows else ()),
     )
 
 
@@ -378,7 +378,7 @@ def latency_document(
                         " periods were missed. The same with intervals: latency.csv."
                     ),
                     matrix_table(summary, cpus=False),
-                    Group("By CPU", (matrix_table(summary, cpus=True),), folded=True),
+                    Subsection("By CPU", (matrix_table(summary, cpus=True),), folded=True),
                 ),
             ),
             Section("tail", "Have we measured long enough?", _tail(summary), "Long enough?"),
@@ -394,7 +394,7 @@ def latency_document(
                 "Circumstances",
                 (Figures(machine_charts(runs)), *circumstances(runs, machine, parameters or {})),
             ),
-            Section("glossary", "How to read this", (Facts(terms("latency"), terms=True),)),
+            Section("glossary", "How to read this", (FactList(terms("latency"), terms=True),)),
         ),
     )
 

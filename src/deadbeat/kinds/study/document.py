@@ -23,9 +23,8 @@ from deadbeat.report.charts import Chart
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
-    Group,
     Lines,
     Note,
     Part,
@@ -33,6 +32,7 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
@@ -101,7 +101,7 @@ def study_document(
                         "The results are a function of these parameters and the version of"
                         " deadbeat, whatever computed them."
                     ),
-                    Facts(_parameters(spec)),
+                    FactList(_parameters(spec)),
                 ),
             ),
         ),
@@ -136,7 +136,7 @@ def _conclusion(judgement: Judgement) -> tuple[Part, ...]:
         rows=judgement.evidence,
         dense=True,
     )
-    return Remarks([said_of]), Group("Figures", (figures,), folded=len(judgement.evidence) > 3)
+    return Remarks([said_of]), Subsection("Figures", (figures,), folded=len(judgement.evidence) > 3)
 
 
 def told(judgement: Judgement) -> list[str]:
