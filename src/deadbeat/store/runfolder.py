@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -36,7 +37,7 @@ from deadbeat.store.files import (
     write_json,
 )
 from deadbeat.store.folder import OwnedFolder, make_empty
-from deadbeat.store.serial import structure
+from deadbeat.store.serial import exact_converter, structure
 from deadbeat.store.serial import to_plain as platform_to_plain
 
 #: Head of the folders of every kind that has no name of its own for it.
@@ -278,6 +279,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
         if run.key != key:
             raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
+        try:
+            if run.started:  # other tools do not tell
+                datetime.fromisoformat(run.started)
+        except ValueError as error:
+            raise DataError(f"run {path} is damaged: {error}", RUN_HINT) from error
         return run
 
     def invalid(self) -> set[K]:
@@ -364,7 +370,7 @@ def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:
 def run_converter(key: type[K], parse: Callable[[str], K]) -> Converter:
     """A converter of runs: keys are written as their text, problems under the names that files have
     had from the first format on; unknown keys are errors."""
-    made = Converter(forbid_extra_keys=True)
+    made = exact_converter()
     made.register_unstructure_hook(key, lambda each: each.text)
     made.register_structure_hook(key, lambda text, _: parse(str(text)))
     names: dict[str, Any] = {
