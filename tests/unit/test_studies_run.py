@@ -218,7 +218,7 @@ def test_what_is_no_study_is_told(tmp_path: Path) -> None:
 def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
     store = begun(tmp_path / "s", SPEC)
     _run(store)
-    report = write_study(store)
+    write_study(store)
     page = (store.path / REPORT_FILE).read_text()
     for part in ("SIMULATED", "g-edf", "Content-Security-Policy", "Wilson", "48 of 48"):
         assert part in page
