@@ -23,7 +23,7 @@ from deadbeat.compare.repeated import Way, compare_repeated, require_comparable
 from deadbeat.compare.sides import Cell, RunFigure, Side
 from deadbeat.compare.vocabulary import LOADS
 from deadbeat.experiment.beside import beside_load
-from deadbeat.kinds.interference.place import planned_keys
+from deadbeat.kinds.interference.kind import planned_keys
 from deadbeat.kinds.interference.plan import block_of
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.kinds.interference.summarise import LoadFigures, figures_of

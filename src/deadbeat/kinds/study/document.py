@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -328,11 +327,32 @@ def _answer(results: Results, label: str) -> dict[str, Any]:
 
 @frozen(kw_only=True)
 class StudyReport:
-    """What was written, and what it says."""
+    """What a study says."""
 
-    page: Path
     document: Document
     summary: dict[str, Any]
+    results: Results
+    charts: Sequence[Chart]
+
+
+def study_report(store: StudyStore) -> StudyReport:
+    """What the stored chunks say.
+
+    Raises:
+        DataError: A chunk is missing or damaged.
+    """
+    spec = read_spec(store.spec)
+    results = Results(spec, load(spec, store))
+    preset = presets().get(spec.preset)
+    asked = preset.conclusions if preset else ()
+    judgements = tuple(found for each in asked if (found := judge(each, results)))
+    drawn = charts(results)
+    return StudyReport(
+        document=study_document(results, judgements, drawn, name=store.path.name),
+        summary=summary_dict(results, judgements),
+        results=results,
+        charts=drawn,
+    )
 
 
 def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
@@ -342,25 +362,19 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         DataError: A chunk is missing or damaged.
         DeadbeatError: Something cannot be written.
     """
-    spec = read_spec(store.spec)
-    results = Results(spec, load(spec, store))
-    preset = presets().get(spec.preset)
-    asked = preset.conclusions if preset else ()
-    judgements = tuple(found for each in asked if (found := judge(each, results)))
-    drawn = charts(results)
-    document = study_document(results, judgements, drawn, name=store.path.name)
-    summary = summary_dict(results, judgements)
-    store.write_cells(*table(results))
-    store.write_summary(summary)
-    path = store.path / "report.html"
+    report = study_report(store)
+    store.write_cells(*table(report.results))
+    store.write_summary(report.summary)
     with store.lock():
         if figures:
             folder = store.path / "figures"
             with storing(folder):
                 folder.mkdir(exist_ok=True)
-            origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
+            seed = report.results.spec.seed
+            origin = f"{store.path.name} · seed {seed} · study {store.digest[:12]}"
             stamp = Words(labels=LABEL, caption=printable(origin))
-            for name, content in draw_charts(drawn, stamp):
+            for name, content in draw_charts(report.charts, stamp):
                 atomic_write(folder / name, content)
-        atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
-    return StudyReport(page=path, document=document, summary=summary)
+        text = page(report.document).encode("utf-8", "xmlcharrefreplace")
+        atomic_write(store.path / "report.html", text)
+    return report
