@@ -23,10 +23,10 @@ from deadbeat.compare.repeated import Way, compare_repeated, require_comparable
 from deadbeat.compare.sides import Cell, RunFigure, Side
 from deadbeat.compare.vocabulary import LOADS
 from deadbeat.experiment.beside import beside_load
-from deadbeat.kinds.interference.place import planned_keys
+from deadbeat.kinds.interference.kind import planned_keys
 from deadbeat.kinds.interference.plan import block_of
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
-from deadbeat.kinds.interference.summarise import Figures, figures_of
+from deadbeat.kinds.interference.summarise import LoadFigures, figures_of
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult, RemedyEffects
 from deadbeat.model.finding import Finding
@@ -230,7 +230,7 @@ def side_of_runs(
     )
 
 
-def _figure(figures: Figures, block: int, without: float | None) -> RunFigure:
+def _figure(figures: LoadFigures, block: int, without: float | None) -> RunFigure:
     """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
     run, released = figures.run, figures.released
     responses = np.sort(figures.response_ns)
