@@ -195,7 +195,7 @@ def student(values: Floats, spread: Spread | None = None, *, most: int = 1000) -
         return Estimate(
             mean=mean, p=1.0, low=-wide, high=wide, low90=-wide, high90=wide, error=wide, degrees=0
         )
-    variance, degrees = _moderated(float(values.var(ddof=1)), n - 1, spread, most)
+    variance, degrees = moderated(float(values.var(ddof=1)), n - 1, spread, most)
     error = math.sqrt(variance / n)
     half, half90 = (t_quantile(level, degrees) * error for level in (0.975, 0.95))
     return Estimate(
@@ -259,9 +259,7 @@ def cut_off(estimate: Estimate, hidden: float, units: int) -> Estimate:
     )
 
 
-def _moderated(
-    variance: float, degrees: int, spread: Spread | None, most: int
-) -> tuple[float, int]:
+def moderated(variance: float, degrees: int, spread: Spread | None, most: int) -> tuple[float, int]:
     """Variance and degrees of freedom with what the other cells say."""
     if spread is None:
         return variance, degrees
