@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.fake import FakeExecutor, FakeSession
+from deadbeat.executors.simulated import FakeExecutor, FakeSession
 from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
 from deadbeat.kinds.contention.plan import resolve
 from deadbeat.kinds.contention.runner import CampaignResult, run_campaign

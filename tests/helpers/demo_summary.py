@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.model.results import SUMMARY_COLUMNS, Finding, Point, RunKey, Summary
+from deadbeat.model.finding import Finding
+from deadbeat.model.results import SUMMARY_COLUMNS, Point, RunKey, Summary
 
 #: Standard deviation of the formula's noise on a set's slowdown.
 _NOISE = 0.004

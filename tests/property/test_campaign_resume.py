@@ -22,7 +22,7 @@ from helpers.campaigns import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.store.campaign import CampaignStore

@@ -10,16 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    IDLE,
-    CpuLatency,
-    Late,
-    LatencyKey,
-    LatencyRun,
-    LoadPoint,
-    Problem,
-)
+from deadbeat.model.latency import IDLE, CpuLatency, Late, LatencyKey, LatencyRun, LoadPoint
 
 TIMES = st.lists(st.one_of(st.integers(0, 10_000), st.integers(0, 2**60)), max_size=40)
 
@@ -66,7 +59,7 @@ def runs(draw: st.DrawFn) -> list[LatencyRun]:
                 policy="fifo",
                 cpus=tuple(draw(cpus(number)) for number in sorted(numbers)),
                 problems=draw(
-                    st.sampled_from([(), (Problem(name="x", seriousness="invalid", text="y"),)])
+                    st.sampled_from([(), (Finding(id="x", severity="invalid", message="y"),)])
                 ),
             )
         )

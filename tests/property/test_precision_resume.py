@@ -13,7 +13,7 @@ from helpers.precision import precise_spec, run_precise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention import rounds
 from deadbeat.store.campaign import CampaignStore
 

@@ -14,9 +14,8 @@ import pytest
 from helpers.campaigns import deadbeat
 
 from deadbeat.catalog import Catalog
-from deadbeat.executors.fake import FakeExecutor, Faults
 from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.sim import SimExecutor
+from deadbeat.executors.simulated import FakeExecutor, Faults, SimExecutor
 from deadbeat.kinds.breakdown import predict
 from deadbeat.kinds.breakdown.page import (
     charts,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.place import (
     choose,
     find_campaign,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers.campaigns import TINY, begin, example_catalog, run, tiny_spec
 
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import plan_slots
 from deadbeat.kinds.contention.plan import (
     batches,

@@ -17,7 +17,7 @@ from helpers.campaigns import (
 )
 
 from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
+from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.kinds.contention.events import Finished, RunDone, RunFailed, Started
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError

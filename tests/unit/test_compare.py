@@ -16,7 +16,7 @@ from deadbeat.cli.main import main
 from deadbeat.compare.campaigns import compare, side_of
 from deadbeat.compare.decide import Options
 from deadbeat.compare.identity import require_identical
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
 from deadbeat.model.comparison import ComparisonResult
 from deadbeat.model.errors import UsageError

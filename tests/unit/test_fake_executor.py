@@ -10,7 +10,7 @@ import pytest
 from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.fake import FakeExecutor, Faults, parse_fake, simulate
+from deadbeat.executors.simulated import FakeExecutor, Faults, parse_simulated, simulate
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
 from deadbeat.model.jobs import JobTable
@@ -154,9 +154,9 @@ def test_an_outcome_is_exactly_one_thing() -> None:
 
 def test_the_seam_of_the_command_line() -> None:
     text = "fake:cores=4,name=x,kill-after=7,fail=m001-s0000-c0000-r0000*3"
-    found = parse_fake(text)
+    found = parse_simulated(text)
     assert (found.cores, found.name, found.faults.kill_after) == (4, "x", 7)
     assert found.faults.fail == {"m001-s0000-c0000-r0000": 3}
     for wrong in ("fake:cores=0", "fake:coers=2", "fake:kill-after=x", "fake:fail=m*x", "fake:x"):
         with pytest.raises(UsageError, match="unknown"):
-            parse_fake(wrong)
+            parse_simulated(wrong)

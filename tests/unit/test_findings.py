@@ -11,7 +11,7 @@ from helpers.runs import calibration, key
 
 from deadbeat.kinds.contention.evidence import Evidence
 from deadbeat.kinds.contention.findings import collect_findings
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import SessionRecord
 from deadbeat.store.origin import Origin
 

@@ -18,8 +18,9 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import matrix_rows, sentence, tail_sentences, without_run
 from deadbeat.kinds.latency.write import paper_words
 from deadbeat.model.examples import example_platform
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, Problem
+from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
@@ -33,7 +34,7 @@ WORST = {
     "latency_ns": 93_500,
     "cause": "stress-ng ran 88 us on the CPU",
 }
-INVALID = Problem(name="wrong-priority", seriousness="invalid", text="it had 50")
+INVALID = Finding(id="wrong-priority", severity="invalid", message="it had 50")
 
 
 def stored(folder: Path, runs: list[LatencyRun], *, name: str = "m") -> Path:

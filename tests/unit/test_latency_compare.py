@@ -15,14 +15,15 @@ from deadbeat.compare.latency import Matrix, compare_latency, latency_options, s
 from deadbeat.compare.page import render_comparison
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyRun, Problem
+from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = latency_options(resamples=999)
-INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="3"),)
-BUSY = (Problem(name="other-work", seriousness="warning", text="a build"),)
+INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
+BUSY = (Finding(id="other-work", severity="warning", message="a build"),)
 
 
 def compared(*matrices: Matrix, aa: tuple[Matrix, ...] = (), **options: object) -> ComparisonResult:

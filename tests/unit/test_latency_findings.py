@@ -13,8 +13,9 @@ from helpers.latency_series import run_of
 from deadbeat.kinds.latency.histograms import tail_charts
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import MATRIX_COLUMNS, answers, matrix_rows
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint, Problem
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint
 
 FULL = LoadPoint("cpu", 100)
 HOUR = 3600.0
@@ -61,8 +62,8 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     assert found([*runs_of(), *runs_of(load=FULL, scale=1.2, seed=20)]) == {}
 
 
-def problem(name: str, seriousness: str) -> tuple[Problem, ...]:
-    return (Problem(name=name, seriousness=seriousness, text="3"),)  # type: ignore[arg-type]
+def problem(name: str, seriousness: str) -> tuple[Finding, ...]:
+    return (Finding(id=name, severity=seriousness, message="3"),)  # type: ignore[arg-type]
 
 
 def invalid(count: int) -> list[LatencyRun]:

@@ -87,7 +87,7 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
     run = as_run(foreign, IDLE, 2, name="f", told=Missing(priority=80))
     assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
     assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
-    assert [problem.name for problem in run.problems] == ["imported"] and run.valid
+    assert [problem.id for problem in run.problems] == ["imported"] and run.valid
 
 
 @pytest.mark.parametrize(

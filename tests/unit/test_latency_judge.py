@@ -119,7 +119,7 @@ def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
     assert seen["cooling"] == {"cooling_device0 thermal-cpufreq-0": [0, 2]}
     assert seen["limit_khz"] == {"0": [1_800_000, 1_200_000]}
     assert seen["trip_mc"] == {"thermal_zone0": 85_000}
-    names = [problem.name for problem in judge(evidence(circumstances=seen))]
+    names = [problem.id for problem in judge(evidence(circumstances=seen))]
     assert names == ["throttled", "hot"]
     cool = compare(before, before, cpus=(0,))
     assert judge(evidence(circumstances=cool)) == () and "rt throttling" not in cool["missing"]
@@ -298,8 +298,8 @@ def test_each_problem_has_its_name_and_its_weight(
     given: dict[str, Any], name: str, seriousness: str
 ) -> None:
     (problem,) = judge(evidence(**given))
-    assert (problem.name, problem.seriousness) == (name, seriousness)
-    assert problem.text and "\n" not in problem.text
+    assert (problem.id, problem.severity) == (name, seriousness)
+    assert problem.message and "\n" not in problem.message
 
 
 @pytest.mark.parametrize(
@@ -339,19 +339,19 @@ def test_a_load_that_others_starve_counts_and_both_are_told(
     given: dict[str, Any], told: str
 ) -> None:
     found = judge(evidence(circumstances={"load_share": 0.2}, **given))
-    assert [(each.name, each.seriousness) for each in found] == [
+    assert [(each.id, each.severity) for each in found] == [
         ("load-starved", "warning"),
         ("other-work", "warning"),
     ]
-    assert "the load had 20.0 %" in found[0].text and told in found[1].text
+    assert "the load had 20.0 %" in found[0].message and told in found[1].message
 
 
 def test_what_the_host_took_the_load_could_not_have() -> None:
     stolen = {"steal_share": {"0": 0.3}}
     found = judge(evidence(load=loaded(100, 0.65), circumstances=stolen))
-    assert [each.name for each in found] == ["steal"]
+    assert [each.id for each in found] == ["steal"]
 
 
 def test_what_invalidates_comes_first() -> None:
     found = judge(evidence(load=loaded(0, 0.2), priority=1))
-    assert [problem.seriousness for problem in found] == ["invalid", "warning"]
+    assert [problem.severity for problem in found] == ["invalid", "warning"]

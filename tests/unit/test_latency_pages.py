@@ -47,9 +47,9 @@ def test_every_problem_is_explained() -> None:
     told = set(first_cells(PAGE, "Is a run"))
     sources = "".join(
         path.read_text(encoding="utf-8")
-        for path in (*(ROOT / "src/deadbeat/latency").rglob("*.py"), VALIDITY)
+        for path in (*(ROOT / "src/deadbeat/kinds/latency").rglob("*.py"), VALIDITY)
     )
-    raised = set(re.findall(r'(?:problem\(\s*|Problem\(name=)"([\w-]+)"', sources))
+    raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', sources))
     assert len(raised) > 20
     assert raised <= told
 

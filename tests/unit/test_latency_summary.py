@@ -9,16 +9,9 @@ from attrs import evolve
 from helpers.latencies import made_up_runs
 
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    IDLE,
-    CpuLatency,
-    LatencyKey,
-    LatencyRun,
-    LoadPoint,
-    PathSplit,
-    Problem,
-)
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LoadPoint, PathSplit
 from deadbeat.model.latency_summary import LATENCY_COLUMNS, QUANTITIES
 
 HALF = LoadPoint("cpu", 50)
@@ -46,8 +39,8 @@ def run_of(repeat: int, *cpus: list[int], load: LoadPoint = IDLE, missed: int = 
     )
 
 
-INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="had 50"),)
-WARNED = (Problem(name="steal", seriousness="warning", text="0.1 %"),)
+INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)
+WARNED = (Finding(id="steal", severity="warning", message="0.1 %"),)
 
 
 def test_percentiles_and_maxima_are_those_of_all_wake_ups_never_means() -> None:

@@ -8,7 +8,7 @@ from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.kinds.interference.summarise import figures_of
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import Gaps, LoadRun, Rounds
 
 DEADLINE = 15 * MS
@@ -90,7 +90,7 @@ def test_work_lost_compares_runs_of_one_repeat() -> None:
 
 
 def test_an_invalid_run_counts_nowhere() -> None:
-    wrong = Problem(name="wrong-priority", seriousness="invalid", text="had fifo 50")
+    wrong = Finding(id="wrong-priority", severity="invalid", message="had fifo 50")
     bad = run_of(back_to_back([20 * MS] * 10), repeat=2, problems=(wrong,))
     summary = summary_of_runs([run_of(back_to_back([10 * MS] * 10)), bad])
     cell = summary.cell(4, "plain")
@@ -198,7 +198,7 @@ def test_time_that_no_account_holds_is_not_taken_from_the_execution_twice() -> N
 
 
 def test_other_work_is_said_once_and_where_its_amount_is_not_known_by_name() -> None:
-    busy = Problem(name="other-work", seriousness="warning", text="2 others were ready")
+    busy = Finding(id="other-work", severity="warning", message="2 others were ready")
     runs = [run_of(back_to_back([10 * MS] * 10), repeat=n, problems=(busy,)) for n in (1, 2)]
     assert summary_of_runs(runs).problems[0].startswith("warning: 2 of 2 runs: other-work")
     known = summary_of_runs([evolve(run, machine={"foreign_cpus": 0.9}) for run in runs])

@@ -17,7 +17,7 @@ from deadbeat.cli.main import main
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.write import COLUMNS
 from deadbeat.model.errors import TargetError
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun
 
 QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
@@ -135,7 +135,7 @@ def test_an_option_of_the_other_form_is_refused(
 
 
 def test_what_ends_with_status_1() -> None:
-    invalid = (Problem(name="steal", seriousness="invalid", text="the host"),)
+    invalid = (Finding(id="steal", severity="invalid", message="the host"),)
     fine = run_of(back_to_back([10 * MS] * 9))
     late = run_of(back_to_back([20 * MS] * 9), repeat=2)
     bad = run_of(back_to_back([10 * MS] * 9), repeat=3, problems=invalid)

@@ -23,14 +23,14 @@ from deadbeat.kinds.interference.overlays import overlay_charts
 from deadbeat.kinds.interference.plan import block_of, plan
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import REFERENCE, LoadRun
 from deadbeat.model.load_summary import Effect, Estimate
 from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 OPTIONS = load_options(resamples=999)
-INVALID = (Problem(name="wrong-priority", seriousness="invalid", text="had 50"),)
+INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)
 
 
 def compared(*tests: LoadTest, aa: tuple[LoadTest, ...] = (), **options: bool) -> ComparisonResult:

@@ -23,7 +23,7 @@ from deadbeat.kinds.interference.words import (
     without_causes,
 )
 from deadbeat.kinds.interference.write import COLUMNS, cell_row
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import Rounds
 from deadbeat.model.load_summary import Cause, Estimate
 from deadbeat.store.summary import csv_text
@@ -87,7 +87,7 @@ def test_made_up_results_say_so_on_every_figure() -> None:
 
 def test_nothing_took_its_time_only_where_that_was_measured() -> None:
     def run(normal: int, *, invalid: bool = False):  # type: ignore[no-untyped-def]
-        found = [Problem(name="steal", seriousness="invalid", text="the host")] if invalid else []
+        found = [Finding(id="steal", severity="invalid", message="the host")] if invalid else []
         return run_of(back_to_back([10 * MS] * 9), normal=normal, problems=tuple(found))
 
     def said(*runs) -> str:  # type: ignore[no-untyped-def]

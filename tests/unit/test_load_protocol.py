@@ -73,7 +73,7 @@ def ask(**more: object) -> Ask:
 
 
 def names(asked: Ask, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
-    return [f"{p.seriousness} {p.name}" for p in problems(asked, seen, machine or {})]
+    return [f"{p.severity} {p.id}" for p in problems(asked, seen, machine or {})]
 
 
 def test_a_run_is_judged_by_what_the_thread_really_had() -> None:

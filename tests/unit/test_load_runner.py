@@ -198,10 +198,10 @@ def test_a_setting_that_is_lost_while_a_run_is_measured_makes_it_invalid(tmp_pat
     for run in store.runs():
         lost = run.key.condition in ("governor", "all")
         assert run.valid != lost
-        assert [problem.name for problem in run.problems] == ["setting-lost"] * lost
+        assert [problem.id for problem in run.problems] == ["setting-lost"] * lost
         if lost:
-            assert "cpu2/cpufreq/scaling_governor was set to performance" in run.problems[0].text
-            assert "holds schedutil after the run" in run.problems[0].text
+            assert "cpu2/cpufreq/scaling_governor was set to performance" in run.problems[0].message
+            assert "holds schedutil after the run" in run.problems[0].message
 
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -220,8 +220,8 @@ def test_a_bandwidth_that_changes_meanwhile_makes_a_run_invalid(tmp_path: Path) 
     store = begin(tmp_path / "a", Tuned())
     go(Tuned(), store)
     for run in store.runs():
-        assert [problem.name for problem in run.problems] == ["bandwidth-changed"]
-        assert "from 950000 to -1" in run.problems[0].text
+        assert [problem.id for problem in run.problems] == ["bandwidth-changed"]
+        assert "from 950000 to -1" in run.problems[0].message
 
 
 class Shared(SimulatedLoad):
@@ -268,7 +268,7 @@ def test_other_work_beside_a_run_is_found(
     store = begin(tmp_path / "a", engine)
     go(engine, store)
     for run in store.runs():
-        assert [(each.name, each.seriousness) for each in run.problems] == problems
+        assert [(each.id, each.severity) for each in run.problems] == problems
         assert run.machine["foreign_cpus"] == pytest.approx(foreign, abs=0.05)
 
 

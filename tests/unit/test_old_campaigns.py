@@ -10,7 +10,7 @@ from helpers.campaigns import begin, tiny_spec
 from helpers.old_campaigns import SPEC, commit_old, reject_old, version_2
 from helpers.runs import RunTask, Slot, calibration, job_table, key, ran, skip
 
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.kinds.contention.spec import read_spec

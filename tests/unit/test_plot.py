@@ -22,7 +22,8 @@ from deadbeat.kinds.latency.sides import Side, question
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LoadPoint, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, LoadPoint
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
@@ -299,7 +300,7 @@ def test_sides_without_a_common_engine_or_load_are_refused(fast):
 
 def test_loads_of_one_side_alone_and_invalid_runs_are_told(fast):
     runs = made_up_runs(loads=(IDLE, HALF), repeats=4, seconds=0.25)
-    bad = Problem(name="died", seriousness="invalid", text="x")
+    bad = Finding(id="died", severity="invalid", message="x")
     runs[0] = evolve(runs[0], problems=(bad,))
     less = Side(name="less", summary=summarise_latency(runs))
     asked = question([fast, less])

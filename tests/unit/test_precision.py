@@ -12,7 +12,7 @@ import pytest
 from helpers.campaigns import Log, begin, essence, tiny_spec
 from helpers.precision import Drawn, finished, precise_spec, run_precise
 
-from deadbeat.executors.fake import FakeExecutor, Faults
+from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention import rounds
 from deadbeat.kinds.contention.events import RunDone, Started
 from deadbeat.kinds.contention.place import choose, state_of

@@ -68,7 +68,7 @@ def test_a_missing_key_is_named() -> None:
 
 def test_what_the_program_saw_go_wrong_is_a_problem_each() -> None:
     plain = result(cpu(early=2), cpu(), held="refused: Permission denied", stopped=True)
-    names = [(problem.name, problem.seriousness) for problem in problems_of(plain)]
+    names = [(problem.id, problem.severity) for problem in problems_of(plain)]
     assert names == [
         ("idle-not-held", "warning"),
         ("clock-behind", "warning"),

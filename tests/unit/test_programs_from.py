@@ -13,8 +13,8 @@ import pytest
 from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
 
 from deadbeat.executors.base import Injection, RunRequest, RunSettings
-from deadbeat.executors.fake import FakeExecutor, FakeSession, Faults
 from deadbeat.executors.session import HardwareSession
+from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.kinds.contention.events import RunDone
 from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan, resolve

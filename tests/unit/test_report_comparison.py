@@ -11,7 +11,7 @@ from helpers.pages import HOSTILE, Page
 
 from deadbeat.compare.charts import common_sets, comparison_charts
 from deadbeat.compare.page import render_comparison, write_comparison
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
 
 SMALL = {"cores": (1, 4)}

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
-from deadbeat.kinds.contention import headline
+from deadbeat.kinds.contention.headline import headline
 from deadbeat.model.results import SUMMARY_COLUMNS, Summary
 from deadbeat.report.facts import grid_of, loaded_rows, noise_floor, percent
 

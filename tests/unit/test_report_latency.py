@@ -36,6 +36,7 @@ from deadbeat.kinds.latency.split import cause_rows, cost_rows, split_charts, un
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.timeline import events_of, level_curve, timeline_charts
 from deadbeat.kinds.latency.write import paper_words, write_latency
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
@@ -45,7 +46,6 @@ from deadbeat.model.latency import (
     LatencyRun,
     LoadPoint,
     PathSplit,
-    Problem,
 )
 from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
 from deadbeat.model.platform import Platform
@@ -81,8 +81,8 @@ def run_of(latencies_us: list[int], *, cpus: int = 1, repeat: int = 0, **more) -
 @pytest.fixture(scope="module")
 def runs() -> list[LatencyRun]:
     made = made_up_runs(loads=LOADS, repeats=3, seconds=0.5)
-    lost = Problem(name="load-not-reached", seriousness="invalid", text="CPU 1: 61 % of 100 %")
-    stolen = Problem(name="steal", seriousness="warning", text="0.4 % stolen")
+    lost = Finding(id="load-not-reached", severity="invalid", message="CPU 1: 61 % of 100 %")
+    stolen = Finding(id="steal", severity="warning", message="0.4 % stolen")
     made[2] = evolve(made[2], problems=(lost,))
     made[0] = evolve(made[0], problems=(stolen,))
     return made
@@ -113,7 +113,7 @@ def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, pa
 
 
 def test_without_a_valid_run_nothing_is_claimed(runs):
-    lost = Problem(name="died", seriousness="invalid", text="stress-ng died")
+    lost = Finding(id="died", severity="invalid", message="stress-ng died")
     none = summarise_latency([evolve(run, problems=(lost,)) for run in runs], name="none")
     assert words.sentence(none).startswith("No valid run holds a wake-up")
     page = Page(render_latency(none, []))
@@ -299,7 +299,7 @@ def test_stretches_of_time_keep_their_maxima():
 
 
 def test_an_invalid_run_is_in_no_picture_and_is_named():
-    bad = Problem(name="wrong-priority", seriousness="invalid", text="had 50")
+    bad = Finding(id="wrong-priority", severity="invalid", message="had 50")
     good = [run_of([10, 20, 30]), run_of([10, 20, 30], repeat=1)]
     late = run_of([10, 9_000], repeat=2, problems=(bad,))
     whole = summarise_latency([*good, late])
@@ -467,7 +467,7 @@ def test_a_load_says_what_it_reached_what_it_did_and_what_made_it():
 
 def test_names_are_text_and_nothing_comes_from_outside(runs):
     hostile = summarise_latency(runs, name=HOSTILE)
-    problem = Problem(name=HOSTILE, seriousness="invalid", text=HOSTILE)
+    problem = Finding(id=HOSTILE, severity="invalid", message=HOSTILE)
     bad = evolve(
         hostile, cells=(evolve(hostile.cells[0], invalid=tuple(
             evolve(invalid, problems=(problem,)) for c in hostile.cells for invalid in c.invalid

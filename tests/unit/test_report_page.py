@@ -15,7 +15,8 @@ from helpers.pages import HOSTILE, Page
 from deadbeat.kinds.contention.page import render
 from deadbeat.kinds.contention.write import write_report
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.results import Finding, Summary
+from deadbeat.model.finding import Finding
+from deadbeat.model.results import Summary
 from deadbeat.report.data import encode, page_data
 from deadbeat.report.facts import flatten, labels, sessions
 

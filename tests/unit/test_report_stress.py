@@ -11,8 +11,8 @@ from helpers.demo_stress import demo_stress
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention import cause_charts as causes
-from deadbeat.kinds.contention import headline
 from deadbeat.kinds.contention.counter_charts import counter_charts
+from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
 from deadbeat.kinds.contention.stress_charts import group_samples, interval_curve, stress_charts

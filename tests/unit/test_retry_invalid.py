@@ -23,13 +23,14 @@ from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.load import LoadKey
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
 
-BAD = (Problem(name="steal", seriousness="invalid", text="12 % stolen"),)
+BAD = (Finding(id="steal", severity="invalid", message="12 % stolen"),)
 HALF = LatencyKey(LoadPoint("cpu", 50), "simulated", 0)
 MATRIX = ["latency", "--simulated", "--no-figures", "--loads", "idle,cpu:50", "--duration", "0.2s",
           "--repeats", "2", "--name", "m"]  # fmt: skip
@@ -74,7 +75,7 @@ def test_the_option_measures_the_invalid_runs_again_and_keeps_what_was_before(
         aside = matrix.path / "set-aside" / f"{key.text}.1.json"
         assert aside.read_bytes() == before[name]
         (replaced,) = matrix.load(key).replaced
-        assert [problem.name for problem in replaced.problems] == ["load-died"]
+        assert [problem.id for problem in replaced.problems] == ["load-died"]
 
 
 def test_without_the_option_the_cure_names_it_and_the_next_is_begun(

@@ -11,7 +11,7 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.sim import SimExecutor, parse_sim, simulate_run
+from deadbeat.executors.simulated import SimExecutor, parse_simulated, simulate_run
 from deadbeat.kinds.contention.predict import (
     predict_tasks,
     predicted_response_ns,
@@ -158,4 +158,4 @@ def test_the_session_runs_by_key() -> None:
 @pytest.mark.parametrize("text", ["sim:cores=0", "sim:policy=edff", "sim:speed=2"])
 def test_wrong_words_are_usage_errors(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_sim(text)
+        parse_simulated(text)

@@ -10,7 +10,8 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LatencyKey, PathSplit, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, LatencyKey, PathSplit
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 
 
@@ -25,7 +26,7 @@ def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
     run = attrs.evolve(
         run,
         split=(split,),
-        problems=(Problem(name="steal", seriousness="warning", text="2 %"),),
+        problems=(Finding(id="steal", severity="warning", message="2 %"),),
         circumstances={"missing": {"temperature": "no such file"}},
     )
     store.commit(run)

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.contention.plan import (
     batches,
     estimate,

@@ -12,8 +12,7 @@ from helpers.campaigns import example_catalog
 from helpers.runs import PlannedTask, task_set
 
 from deadbeat.executors.base import RunSettings
-from deadbeat.executors.fake import FakeExecutor, simulate
-from deadbeat.executors.sim import simulate_run
+from deadbeat.executors.simulated import FakeExecutor, simulate, simulate_run
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

@@ -12,9 +12,8 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.executors.base import RunOutcome
-from deadbeat.executors.fake import FakeSession
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.sim import SimExecutor
+from deadbeat.executors.simulated import FakeSession, SimExecutor
 from deadbeat.kinds.contention.late import late_of
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

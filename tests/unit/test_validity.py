@@ -16,7 +16,8 @@ from helpers.loads import back_to_back, run_of
 from deadbeat.experiment.beside import beside_latency, beside_load
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.load import LoadRun
 from deadbeat.model.validity import judged_load
 from deadbeat.store.latency import LatencyStore
@@ -26,9 +27,9 @@ FULL = LoadPoint("cpu", 100)
 BUSY = {"asked": 100, "judged": True, "achieved": {"0": 1.0, "1": 1.0}, "died": ""}
 
 
-def old(name: str) -> Problem:
+def old(name: str) -> Finding:
     """As older versions stored it."""
-    return Problem(name=name, seriousness="invalid", text="as it was told then")
+    return Finding(id=name, severity="invalid", message="as it was told then")
 
 
 def made(point: LoadPoint = FULL, **changes: Any) -> LatencyRun:
@@ -77,7 +78,7 @@ def test_a_stored_run_beside_which_something_else_happened_counts_again(
     store = stored(tmp_path, run)
     read = store.load(run.key)
     assert read.valid and store.invalid() == set()
-    assert sorted(each.name for each in read.problems) == names
+    assert sorted(each.id for each in read.problems) == names
     assert summarise_latency(store.runs()).invalid_runs == 0
 
 
@@ -104,7 +105,7 @@ def test_a_stored_run_that_measured_something_else_stays_invalid(
     run = made(**given)
     store = stored(tmp_path, run)
     first = store.load(run.key).problems[0]
-    assert (first.name, first.seriousness) == (name, "invalid")
+    assert (first.id, first.severity) == (name, "invalid")
     assert store.invalid() == {run.key}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from deadbeat.kinds.latency.place import state_of
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.kinds.latency.write import write_latency
+from deadbeat.model.finding import counts_text
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import REPORT_FILE
@@ -59,7 +59,7 @@ def print_matrix(summary: LatencySummary) -> None:
     print_causes(summary.cells)
     invalid = [run for cell in summary.cells for run in cell.invalid]
     for one in invalid[:_TOLD]:
-        why = next(p.text for p in one.problems if p.seriousness == "invalid")
+        why = next(p.message for p in one.problems if p.severity == "invalid")
         click.echo(f"invalid, counted nowhere: {one.key.text}: {why}")
     if len(invalid) > _TOLD:
         click.echo(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
@@ -67,8 +67,7 @@ def print_matrix(summary: LatencySummary) -> None:
 
 def finding_counts(summary: LatencySummary) -> str:
     """``2 serious, 1 warning`` or ``none``."""
-    counts = Counter(finding.severity for finding in summary.findings)
-    return ", ".join(f"{counts[s]} {s}" for s in _SEVERITIES if counts[s]) or "none"
+    return counts_text(summary.findings)
 
 
 def print_findings(summary: LatencySummary) -> None:

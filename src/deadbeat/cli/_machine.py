@@ -39,14 +39,10 @@ def make_executor(text: str | None, *, simulated: bool, cpus: Sequence[int] | No
         raise UsageError(f"--executor: {shown(kind)} is unknown", nearest(kind, _KINDS))
     if simulated and kind != "fake":
         raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
-    if kind == "fake":
-        from deadbeat.executors.fake import parse_fake  # noqa: PLC0415  not for hardware
+    if kind in ("fake", "sim"):
+        from deadbeat.executors.simulated import parse_simulated  # noqa: PLC0415  not for hardware
 
-        return parse_fake(asked)
-    if kind == "sim":
-        from deadbeat.executors.sim import parse_sim  # noqa: PLC0415  not for hardware
-
-        return parse_sim(asked)
+        return parse_simulated(asked)
     from deadbeat.executors.hardware import HardwareExecutor  # noqa: PLC0415  not for the fake
 
     allowed = sorted(os.sched_getaffinity(0))

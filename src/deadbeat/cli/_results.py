@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from deadbeat.kinds.contention.place import state_of
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.kinds.contention.table import NOTE, STRESS_NOTE, terminal_columns, terminal_sections
 from deadbeat.kinds.contention.write import write_figures, write_report
+from deadbeat.model.finding import counts_text
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import labels, origin_text, precision_text
 from deadbeat.store.campaign import CampaignStore
@@ -63,8 +63,7 @@ def print_points(summary: Summary, path: Path) -> None:
 
 def finding_counts(summary: Summary) -> str:
     """``2 serious, 1 warning`` or ``none``."""
-    counts = Counter(finding.severity for finding in summary.findings)
-    return ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s]) or "none"
+    return counts_text(summary.findings)
 
 
 def print_findings(summary: Summary, severities: Sequence[str] = SEVERITIES[:2]) -> None:

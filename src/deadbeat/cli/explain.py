@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import click
 
 from deadbeat.cli._options import json_option
@@ -16,26 +17,24 @@ def command(finding: str | None, as_json: bool) -> int:
     Without FINDING: all that are known, a line each.
     """
     from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
-    from deadbeat.model.doubts import DOUBTS, doubt_of  # noqa: PLC0415  heavy
     from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
+    from deadbeat.model.finding import explanations  # noqa: PLC0415  heavy
     from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
 
+    known = explanations()
     if finding is None:
         if as_json:
-            print_json({"findings": [{"id": d.id, "title": d.title} for d in DOUBTS]})
+            print_json({"findings": [{"id": e.id, "title": e.title} for e in known.values()]})
         else:
-            width = max(len(d.id) for d in DOUBTS)
-            for each in DOUBTS:
+            width = max(map(len, known))
+            for each in known.values():
                 click.echo(f"{each.id:<{width}}  {each.title}")
         return 0
-    doubt = doubt_of(finding)
-    if doubt is None:
-        raise UsageError(
-            f"there is no finding {shown(finding)}", nearest(finding, [d.id for d in DOUBTS])
-        )
+    found = known.get(finding)
+    if found is None:
+        raise UsageError(f"there is no finding {shown(finding)}", nearest(finding, list(known)))
     if as_json:
-        plain = {"id": doubt.id, "title": doubt.title, "wrong": doubt.wrong, "check": doubt.check}
-        print_json(plain)
+        print_json(attrs.asdict(found))
     else:
-        click.echo(f"{doubt.title} ({doubt.id})\n\n{doubt.wrong}\n\nWhat to do: {doubt.check}")
+        click.echo(f"{found.title} ({found.id})\n\n{found.wrong}\n\nWhat to do: {found.check}")
     return 0

@@ -32,7 +32,8 @@ from deadbeat.kinds.contention.summarise import factor_at
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.comparison import Comparison, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Finding, Point, RunKey
+from deadbeat.model.finding import Finding
+from deadbeat.model.results import Point, RunKey
 from deadbeat.store.keys import parse_run_key
 
 MIXED_LABEL = "simulated beside measured"

@@ -9,7 +9,7 @@ from deadbeat.compare.decide import Options
 from deadbeat.compare.vocabulary import Vocabulary
 from deadbeat.compare.words import metric_text, size_text
 from deadbeat.model.comparison import Comparison
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 
 
 class Judged(Protocol):

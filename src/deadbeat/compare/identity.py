@@ -10,7 +10,8 @@ from typing import Any
 from deadbeat.compare.standing import Standing, standing_of
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Finding, RunKey
+from deadbeat.model.finding import Finding
+from deadbeat.model.results import RunKey
 from deadbeat.settings.standing import TUNED
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN, _TUNED_SHOWN = 3, 8, 12

@@ -28,9 +28,9 @@ from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyKey, LatencyRun
-from deadbeat.model.results import Finding
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.serial import to_plain
 

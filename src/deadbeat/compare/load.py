@@ -29,9 +29,9 @@ from deadbeat.kinds.interference.spec import LoadSpec, read_spec
 from deadbeat.kinds.interference.summarise import Figures, figures_of
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.model.comparison import LOAD_METRICS, ComparisonResult, RemedyEffects
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun
 from deadbeat.model.load_summary import LoadSummary
-from deadbeat.model.results import Finding
 from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 

@@ -21,7 +21,7 @@ from deadbeat.compare.sides import Cell, Side
 from deadbeat.compare.vocabulary import Vocabulary
 from deadbeat.model.comparison import Comparison, ComparisonResult
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
 #: What a repeat of the baseline must share with it beside its settings.

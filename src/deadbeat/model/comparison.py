@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from attrs import Attribute, asdict, field, frozen
 
+from deadbeat.model.finding import Finding
 from deadbeat.model.load_summary import Effect
 from deadbeat.model.observations import Metric, Observations
-from deadbeat.model.results import Finding
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from attrs import field, frozen
 
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 
 #: Load profiles; each is a file of ``latency/loads``. ``cpu`` at 0 % is the idle machine.
@@ -22,7 +23,6 @@ QUANTILES_PPM = {
 #: Stretches of equal length that a run's maxima are kept of, at most: what extreme values are
 #: extrapolated from, in memory that no length of a run makes larger.
 BLOCKS_MAX = 4096
-Seriousness = Literal["invalid", "warning"]
 
 
 @frozen(order=True)
@@ -127,21 +127,6 @@ class CpuLatency:
 
 
 @frozen(kw_only=True)
-class Problem:
-    """Why a run is not, or not fully, what it says it is.
-
-    Attributes:
-        name: Short and stable (``load-not-reached``, ``throttled``, ``wrong-priority``, ...).
-        seriousness: ``invalid``: its figures are shown, counted nowhere; ``warning``: counted.
-        text: One line with the figures.
-    """
-
-    name: str
-    seriousness: Seriousness
-    text: str
-
-
-@frozen(kw_only=True)
 class Replaced:
     """An invalid measurement of a run that was then measured again.
 
@@ -151,7 +136,7 @@ class Replaced:
     """
 
     started: str
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
 
 
 @frozen(kw_only=True)
@@ -219,7 +204,7 @@ class LatencyRun:
     cpus: tuple[CpuLatency, ...]
     load: dict[str, Any] = field(factory=dict)
     circumstances: dict[str, Any] = field(factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     split: tuple[PathSplit, ...] = ()
     kind: str = "hardware"
     engine_version: str = ""
@@ -228,4 +213,4 @@ class LatencyRun:
     @property
     def valid(self) -> bool:
         """Whether its figures count."""
-        return all(problem.seriousness != "invalid" for problem in self.problems)
+        return all(problem.severity != "invalid" for problem in self.problems)

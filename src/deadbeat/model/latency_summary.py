@@ -10,16 +10,9 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    QUANTILES_PPM,
-    Late,
-    LatencyKey,
-    LoadPoint,
-    PathSplit,
-    Problem,
-)
-from deadbeat.model.results import Finding
+from deadbeat.model.latency import QUANTILES_PPM, Late, LatencyKey, LoadPoint, PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
@@ -243,7 +236,7 @@ class InvalidRun:
     """A run whose figures count nowhere, and why."""
 
     key: LatencyKey
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
 
 
 @frozen(kw_only=True)

@@ -10,7 +10,8 @@ from attrs import field, fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import Problem, Replaced
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import Replaced
 
 Integers = NDArray[np.int64]
 
@@ -170,14 +171,14 @@ class LoadRun:
     applied: dict[str, str] = field(factory=dict)
     machine: dict[str, Any] = field(factory=dict)
     trace: dict[str, Any] = field(factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     kind: str = "hardware"
     replaced: tuple[Replaced, ...] = ()
 
     @property
     def valid(self) -> bool:
         """Whether its figures count."""
-        return all(problem.seriousness != "invalid" for problem in self.problems)
+        return all(problem.severity != "invalid" for problem in self.problems)
 
     @property
     def window_s(self) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.finding import Finding
 from deadbeat.model.traces import PARTS
 
 
@@ -56,25 +57,6 @@ def point_text(point: Point) -> str:
         + (f"-d{factor:06d}" if factor else "")
         + (f"-t{point.per_core:02d}" if point.per_core else "")
     )
-
-
-@frozen(kw_only=True)
-class Finding:
-    """Something that makes a run doubtful, or that the reader must know.
-
-    Attributes:
-        id: Stable identifier (``steal``, ``no-housekeeping-core``).
-        severity: ``info``, ``warning`` or ``serious``.
-        message: One line: what was found.
-        cure: One line: what to do about it.
-        where: Run or point it concerns; "" for the whole campaign.
-    """
-
-    id: str
-    severity: str
-    message: str
-    cure: str = ""
-    where: str = ""
 
 
 #: Mean of each part of a response over C (``wake_up_ratio``, ...).

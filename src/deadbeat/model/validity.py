@@ -14,7 +14,8 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.model.latency import CpuLatency, LatencyRun, Problem, Seriousness
+from deadbeat.model.finding import Finding, Severity, ordered
+from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.load import LoadRun, Rounds
 
 #: Share of a CPU's time by which a load may miss what was asked, and by which something else may
@@ -42,9 +43,9 @@ _OF_CYCLES = frozenset({"too-few-cycles"})
 _TOLD = 3
 
 
-def problem(name: str, text: str, seriousness: Seriousness = "warning") -> Problem:
+def problem(name: str, text: str, seriousness: Severity = "warning") -> Finding:
     """A label, unless ``seriousness`` says otherwise."""
-    return Problem(name=name, seriousness=seriousness, text=text)
+    return Finding(id=name, severity=seriousness, message=text)
 
 
 def shares_text(by_cpu: Mapping[str, float]) -> str:
@@ -62,7 +63,7 @@ def load_problems(
     circumstances: Mapping[str, Any],
     cpus: Iterable[CpuLatency],
     seconds: float,
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """What is wrong with the load of a latency run of ``seconds`` (`LatencyRun.load` and
     ``circumstances``), and what ran beside it."""
     if load.get("died"):
@@ -121,7 +122,7 @@ def _least_share(asked: float, seconds: float) -> float:
     return asked - min(LOAD_TOLERANCE, LOAD_SHARE * asked + TICK_S / seconds)
 
 
-def _workers(load: Mapping[str, Any]) -> Iterator[Problem]:
+def _workers(load: Mapping[str, Any]) -> Iterator[Finding]:
     """Every worker of a load works, and together they do what makes it that load."""
     workers = load.get("workers", {})
     if workers is None:
@@ -150,7 +151,7 @@ def _workers(load: Mapping[str, Any]) -> Iterator[Problem]:
 # -- samples
 
 
-def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Problem]:
+def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Finding]:
     """CPUs whose wake-ups are not accounted for, or of which there is none."""
     for cpu in cpus:
         seen = cpu.cycles + cpu.missed
@@ -174,9 +175,9 @@ def judged_latency(run: LatencyRun) -> LatencyRun:
     if run.valid:
         return run
     anew = _OF_CYCLES | (_OF_LOAD if run.load else frozenset())
-    kept = [each for each in _labelled(run.problems) if each.name not in anew]
+    kept = [each for each in _labelled(run.problems) if each.id not in anew]
     of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if run.load else ()
-    return evolve(run, problems=_sorted((*kept, *of_load, *cycle_problems(run.cpus))))
+    return evolve(run, problems=tuple(ordered((*kept, *of_load, *cycle_problems(run.cpus)))))
 
 
 def judged_load(run: LoadRun) -> LoadRun:
@@ -186,17 +187,10 @@ def judged_load(run: LoadRun) -> LoadRun:
     kept = [
         each
         for each in _labelled(run.problems)
-        if each.name != "too-few-rounds" or not rounds_inside(run.rounds, run.window_ns)
+        if each.id != "too-few-rounds" or not rounds_inside(run.rounds, run.window_ns)
     ]
-    return evolve(run, problems=_sorted(kept))
+    return evolve(run, problems=tuple(ordered(kept)))
 
 
-def _labelled(problems: Iterable[Problem]) -> list[Problem]:
-    return [
-        evolve(each, seriousness="warning") if each.name in _LABELS else each for each in problems
-    ]
-
-
-def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The invalidating ones first."""
-    return tuple(sorted(problems, key=lambda each: each.seriousness != "invalid"))
+def _labelled(problems: Iterable[Finding]) -> list[Finding]:
+    return [evolve(each, severity="warning") if each.id in _LABELS else each for each in problems]

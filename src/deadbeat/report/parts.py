@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
 
-from deadbeat.model.doubts import doubt_of
-from deadbeat.model.results import Finding, Summary
+from deadbeat.model.finding import Finding, explained, ordered
+from deadbeat.model.results import Summary
 from deadbeat.report import facts
 
 #: Tables up to this many rows are shown unfolded.
@@ -16,8 +16,6 @@ _SHORT_TABLE = 8
 
 #: ``--retry-failed``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-
-_SEVERITIES = {"serious": 0, "warning": 1, "info": 2}
 
 
 def banner(labels: Iterable[str]) -> str:
@@ -45,20 +43,20 @@ def prose(text: str) -> str:
 
 def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:
     """The serious findings, the others folded; ``labels`` of what they are about."""
-    ordered = sorted(findings, key=lambda item: _SEVERITIES.get(item.severity, 0))
-    if not ordered and any(label.lower().startswith("simulated") for label in labels):
+    found = ordered(findings)
+    if not found and any(label.lower().startswith("simulated") for label in labels):
         return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
-    if not ordered:
+    if not found:
         return "<p>Nothing was found that makes these results doubtful.</p>"
-    serious = [item for item in ordered if item.severity not in ("warning", "info")]
-    others = ordered[len(serious) :]
+    serious = [item for item in found if item.severity not in ("warning", "info")]
+    others = found[len(serious) :]
     shown = f"{_listed(serious)}{_doubts(serious)}" if serious else ""
     if not others:
         return shown
     more = " more" if serious else ""
     head = f"{facts.counted(len(others), 'finding')}{more}, none serious"
-    known = {doubt_of(item.id) for item in serious}
-    rest = _doubts(item for item in others if doubt_of(item.id) not in known)
+    known = {explained(item.id) for item in serious}
+    rest = _doubts(item for item in others if explained(item.id) not in known)
     return f"{shown}<details><summary>{head}</summary>{_listed(others)}{rest}</details>"
 
 
@@ -67,17 +65,16 @@ def _listed(findings: Iterable[Finding]) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    kind = finding.severity if finding.severity in _SEVERITIES else "serious"
     where = f' <span class="where">Where: {escape(finding.where)}</span>' if finding.where else ""
     cure = f' <span class="cure">What to do: {prose(finding.cure)}</span>' if finding.cure else ""
     return (
-        f'<li class="{kind}"><span class="severity">{escape(finding.severity.capitalize())}:'
+        f'<li class="{finding.severity}"><span class="severity">{finding.severity.capitalize()}:'
         f"</span> {prose(finding.message)}{where}{cure}{_why_link(finding)}</li>"
     )
 
 
 def _why_link(finding: Finding) -> str:
-    doubt = doubt_of(finding.id)
+    doubt = explained(finding.id)
     if doubt is None:
         return ""
     return f' <a class="why" href="#why-{escape(doubt.id)}">what this does to the numbers</a>'
@@ -85,7 +82,7 @@ def _why_link(finding: Finding) -> str:
 
 def _doubts(findings: Iterable[Finding]) -> str:
     """The paragraph of every finding of the page, once each, in the order of the findings."""
-    found = [doubt_of(finding.id) for finding in findings]
+    found = [explained(finding.id) for finding in findings]
     doubts = {doubt.id: doubt for doubt in found if doubt is not None}
     if not doubts:
         return ""

@@ -26,7 +26,7 @@ from deadbeat.store.files import (
     write_json,
 )
 from deadbeat.store.folder import make_empty
-from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder
+from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder, store_problems
 from deadbeat.store.serial import structure, to_plain
 
 LATENCY_FILE = "latency.json"
@@ -130,6 +130,7 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
 @functools.cache
 def _converter() -> Converter:
     made = Converter(forbid_extra_keys=True)
+    store_problems(made)
     made.register_unstructure_hook(Histogram, histogram.to_json)
     made.register_structure_hook(Histogram, lambda plain, _: histogram.from_json(plain))
     made.register_unstructure_hook(LatencyKey, lambda key: key.text)

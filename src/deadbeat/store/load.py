@@ -23,7 +23,7 @@ from deadbeat.store.files import (
     write_json,
 )
 from deadbeat.store.folder import make_empty
-from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder
+from deadbeat.store.runfolder import RUN_HINT, RUNS, SET_ASIDE, RunFolder, store_problems
 from deadbeat.store.serial import structure, to_plain
 
 LOAD_FILE = "load.json"
@@ -152,6 +152,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
 @functools.cache
 def _converter() -> Converter:
     made = Converter(forbid_extra_keys=True)
+    store_problems(made)
     for kind in (Rounds, Gaps):
         made.register_unstructure_hook(kind, lambda columns: columns.to_json())
         made.register_structure_hook(kind, lambda plain, wanted: wanted(**plain))

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
+from cattrs import Converter, override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.model.latency import Problem, Replaced
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import Replaced
 from deadbeat.store.files import FORMAT, atomic_write, copy_file, read_json, storing, tool_version
 from deadbeat.store.folder import OwnedFolder
 
@@ -44,7 +47,7 @@ class Run(attrs.AttrsInstance, Protocol):
     @property
     def started(self) -> str: ...
     @property
-    def problems(self) -> tuple[Problem, ...]: ...
+    def problems(self) -> tuple[Finding, ...]: ...
     @property
     def replaced(self) -> tuple[Replaced, ...]: ...
     @property
@@ -131,7 +134,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             with storing(aside):
                 aside.parent.mkdir(exist_ok=True)
             copy_file(path, aside)
-            why = tuple(each for each in old.problems if each.seriousness == "invalid")
+            why = tuple(each for each in old.problems if each.severity == "invalid")
             before = (*old.replaced, Replaced(started=old.started, problems=why))
             self._write(path, _evolved(run, before))
         return path
@@ -203,6 +206,19 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         with storing(path):
             path.parent.mkdir(exist_ok=True)
         atomic_write(path, text + "\n")
+
+
+def store_problems(made: Converter) -> None:
+    """Problems of a run under the names that its file has had from the first format on."""
+    names: dict[str, Any] = {
+        "id": override(rename="name"),
+        "severity": override(rename="seriousness"),
+        "message": override(rename="text"),
+        "cure": override(omit=True),
+        "where": override(omit=True),
+    }
+    made.register_unstructure_hook(Finding, make_dict_unstructure_fn(Finding, made, **names))
+    made.register_structure_hook(Finding, make_dict_structure_fn(Finding, made, **names))
 
 
 def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:

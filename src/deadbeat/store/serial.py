@@ -15,7 +15,7 @@ from cattrs import Converter, transform_error
 
 from deadbeat.model.calibration import Calibration, ParallelRatio
 from deadbeat.model.errors import DataError
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, TaskSet
 from deadbeat.store.files import read_json, write_json
 

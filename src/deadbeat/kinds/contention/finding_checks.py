@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from deadbeat.kinds.contention.evidence import Evidence
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 
 Check = Callable[[Evidence], Iterator[Finding]]
 MACHINE: list[Check] = []

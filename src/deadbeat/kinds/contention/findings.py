@@ -5,16 +5,14 @@ from __future__ import annotations
 from deadbeat.kinds.contention import findings_machine, findings_results
 from deadbeat.kinds.contention.evidence import Evidence
 from deadbeat.kinds.contention.finding_checks import MACHINE, RESULTS
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding, ordered
 
 #: Modules whose checks are put to a campaign: to import one is to have them.
 FAMILIES = (findings_machine, findings_results)
-
-_SEVERITIES = ("serious", "warning", "info")
 
 
 def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
     checks = RESULTS if evidence.simulated else [*MACHINE, *RESULTS]
     found = [finding for check in checks for finding in check(evidence)]
-    return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity)))
+    return tuple(ordered(found))

@@ -11,7 +11,7 @@ from typing import Any
 
 from deadbeat.kinds.contention.evidence import Evidence
 from deadbeat.kinds.contention.finding_checks import machine
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 
 #: Stolen share of a CPU's time from which on it is worth a word.
 STEAL_SHARE = 0.01

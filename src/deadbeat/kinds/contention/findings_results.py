@@ -10,7 +10,7 @@ from deadbeat.executors.tables import LONG_PERIODS
 from deadbeat.kinds.contention.evidence import Evidence
 from deadbeat.kinds.contention.finding_checks import results
 from deadbeat.kinds.contention.point import NULL_SETS_MIN
-from deadbeat.model.results import Finding
+from deadbeat.model.finding import Finding
 
 #: Share of left-out jobs from which on their number is worth a word.
 LEFT_OUT_SHARE = 0.03

@@ -15,8 +15,9 @@ from deadbeat.kinds.contention.point import known
 from deadbeat.kinds.contention.precision import REACHED, UNFINISHED, Estimate, Sample
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Finding, RunKey
+from deadbeat.model.results import RunKey
 from deadbeat.stats.bootstrap import Floats, Interval, student_half_width
 from deadbeat.stats.intervals import mean_interval, share_over_sets
 

@@ -6,7 +6,7 @@ What else ran, and what the host took, are labels: the run counts (`deadbeat.mod
 from __future__ import annotations
 
 from deadbeat.kinds.interference.engine import Ask, Seen
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.tuning import Setting
 from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, problem, rounds_inside
 
@@ -14,7 +14,7 @@ from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, problem, roun
 _OTHERS_MAX = 2
 
 
-def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem, ...]:
+def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Finding, ...]:
     """Everything wrong with a run, and its labels."""
     found = [*_placed(ask, seen)] if ask.real_time else []
     found += [*_ran(ask, seen), *_bandwidth(machine), *_others(machine)]
@@ -24,14 +24,14 @@ def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Problem,
     return tuple(found)
 
 
-def not_held(setting: Setting, text: str | None) -> Problem:
+def not_held(setting: Setting, text: str | None) -> Finding:
     """A setting of the condition that its file, which shows ``text``, no longer holds."""
     now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
     text = f"{setting.path} was set to {setting.value} and {now} after the run"
     return problem("setting-lost", text, "invalid")
 
 
-def _ran(ask: Ask, seen: Seen) -> list[Problem]:
+def _ran(ask: Ask, seen: Seen) -> list[Finding]:
     """Ordinary threads that did nothing: a result where the real-time thread has their only CPU."""
     if not ask.normal or any(seen.normal_units):
         return []
@@ -41,7 +41,7 @@ def _ran(ask: Ask, seen: Seen) -> list[Problem]:
     return [problem("load-not-reached", "the ordinary threads never ran", "invalid")]
 
 
-def _others(machine: dict[str, object]) -> list[Problem]:
+def _others(machine: dict[str, object]) -> list[Finding]:
     """Time that went to what is no part of the test; other work in CPUs, as each thread of it
     stands in the way as one more ordinary thread does."""
     found = []
@@ -60,7 +60,7 @@ def _others(machine: dict[str, object]) -> list[Problem]:
     return found
 
 
-def _bandwidth(machine: dict[str, object]) -> list[Problem]:
+def _bandwidth(machine: dict[str, object]) -> list[Finding]:
     """The RT bandwidth, which every condition lives under, changed by somebody else."""
     before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
     if before is None or after is None or before == after:
@@ -69,7 +69,7 @@ def _bandwidth(machine: dict[str, object]) -> list[Problem]:
     return [problem("bandwidth-changed", text, "invalid")]
 
 
-def _placed(ask: Ask, seen: Seen) -> list[Problem]:
+def _placed(ask: Ask, seen: Seen) -> list[Finding]:
     wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
     found = []
     if (seen.policy, seen.priority) != wanted:

@@ -21,7 +21,7 @@ from deadbeat.kinds.interference.remedy import (
 )
 from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.errors import DataError, RunError, TargetError
-from deadbeat.model.latency import Problem
+from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadRun
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.standing import refuse_unsettled
@@ -176,7 +176,7 @@ def _one(
     )
 
 
-def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> list[Problem]:
+def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> list[Finding]:
     """Settings that were taken away while the run was measured."""
     if not settings:
         return []

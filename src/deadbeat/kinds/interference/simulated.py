@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from deadbeat.executors.fake import FakeExecutor
+from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.interference.engine import Ask, Seen
 from deadbeat.model.load import Gaps, Rounds
 from deadbeat.model.platform import Platform

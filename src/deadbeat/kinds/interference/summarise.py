@@ -371,13 +371,13 @@ def _verdict(effect: Effect, p: float) -> str:
 def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
     """What is wrong with runs, the invalid first; `beside_load` says the rest."""
     found = Counter(
-        (problem.seriousness, problem.name)
+        (problem.severity, problem.id)
         for run in runs
         for problem in run.problems
-        if problem.name not in _BESIDE or not run.valid or run.machine.get("foreign_cpus") is None
+        if problem.id not in _BESIDE or not run.valid or run.machine.get("foreign_cpus") is None
     )
     example = {
-        (problem.seriousness, problem.name): problem.text
+        (problem.severity, problem.id): problem.message
         for run in reversed(runs)
         for problem in run.problems
     }

@@ -6,7 +6,8 @@ from typing import Literal, Protocol
 
 from attrs import evolve, frozen
 
-from deadbeat.model.latency import IDLE, CpuLatency, LoadPoint, PathSplit, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, CpuLatency, LoadPoint, PathSplit
 from deadbeat.targets.base import Target
 
 #: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
@@ -51,7 +52,7 @@ class Measured:
 
     cpus: tuple[CpuLatency, ...]
     split: tuple[PathSplit, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
 
 
 def unsplit(measured: Measured, why: str) -> Measured:

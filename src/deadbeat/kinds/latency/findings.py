@@ -1,4 +1,4 @@
-"""What makes a latency matrix doubtful; each identifier has its paragraph in model/doubts*.py."""
+"""What makes a latency matrix doubtful; each identifier has its paragraph in findings/."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deadbeat.kinds.latency.periodic import beat_ms
 from deadbeat.kinds.latency.tail import Part, duration
-from deadbeat.model.latency import QUANTILES_PPM, LatencyRun, Problem
+from deadbeat.model.finding import Finding, ordered
+from deadbeat.model.latency import QUANTILES_PPM, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
-from deadbeat.model.results import Finding
 from deadbeat.stats.binomial import quantile_ranks
 
 #: Matrices whose cells were measured for less are told so.
@@ -22,7 +22,6 @@ _MISSED = 1e-4
 _UNKNOWN = 0.01
 #: Recorded steps of a median below which the steps show.
 _STEPS = 20
-_SEVERITIES = ("serious", "warning", "info")
 
 
 def findings_of(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Finding]:
@@ -35,7 +34,7 @@ def findings_of(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Fin
         *_of_shape(summary),
         *_of_beats(runs),
     ]
-    return sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))
+    return ordered(found)
 
 
 def _places(cells: Sequence[CellSummary]) -> str:
@@ -93,12 +92,12 @@ def _reasons(cells: Sequence[CellSummary]) -> str:
         for cell in cells
         for run in cell.invalid
         for problem in run.problems
-        if problem.seriousness == "invalid"
+        if problem.severity == "invalid"
     )
 
 
-def _names(problems: Iterable[Problem]) -> str:
-    names = Counter(problem.name for problem in problems)
+def _names(problems: Iterable[Finding]) -> str:
+    names = Counter(problem.id for problem in problems)
     return ", ".join(f"{name} ({count})" for name, count in names.most_common())
 
 

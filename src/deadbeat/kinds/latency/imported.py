@@ -14,7 +14,8 @@ from attrs import frozen
 from deadbeat.kinds.latency import importers
 from deadbeat.kinds.latency.cyclictest_json import expecting
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, Problem
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.rules import duration_text
 
 _INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
@@ -140,7 +141,7 @@ def as_run(
         cpus=cpus,
         load={"asked": load.percent, "judged": False, "achieved": {}, "commands": [], "died": ""},
         circumstances={"missing": {"all": f"read from {name}"}},
-        problems=(Problem(name="imported", seriousness="warning", text=_NOT_RECORDED),),
+        problems=(Finding(id="imported", severity="warning", message=_NOT_RECORDED),),
         engine_version=foreign.version,
     )
 

@@ -13,7 +13,8 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.kinds.latency.engine import Request
-from deadbeat.model.latency import CpuLatency, Problem
+from deadbeat.model.finding import Finding, ordered
+from deadbeat.model.latency import CpuLatency
 from deadbeat.model.validity import (
     STEAL_WARNING,
     cycle_problems,
@@ -51,7 +52,7 @@ class Evidence:
     circumstances: Mapping[str, Any]
 
 
-def judge(evidence: Evidence) -> tuple[Problem, ...]:
+def judge(evidence: Evidence) -> tuple[Finding, ...]:
     """Every problem of a run, the invalidating ones first."""
     found = [
         *load_problems(
@@ -64,10 +65,10 @@ def judge(evidence: Evidence) -> tuple[Problem, ...]:
         *_clock(evidence),
         *_others(evidence),
     ]
-    return tuple(sorted(found, key=lambda each: each.seriousness != "invalid"))
+    return tuple(ordered(found))
 
 
-def _host(evidence: Evidence) -> Iterator[Problem]:
+def _host(evidence: Evidence) -> Iterator[Finding]:
     steal = evidence.circumstances.get("steal_share") or {}
     much = {cpu: share for cpu, share in steal.items() if share > STEAL_WARNING}
     if much:
@@ -80,7 +81,7 @@ def _host(evidence: Evidence) -> Iterator[Problem]:
             yield problem("stall", f"the kernel's log: {line.strip()}")
 
 
-def _frequency(evidence: Evidence) -> Iterator[Problem]:
+def _frequency(evidence: Evidence) -> Iterator[Finding]:
     throttled = {
         cpu: count
         for cpu, count in (evidence.circumstances.get("throttled") or {}).items()
@@ -100,7 +101,7 @@ def _frequency(evidence: Evidence) -> Iterator[Problem]:
             yield problem("frequency-moved", text)
 
 
-def _heat(evidence: Evidence) -> Iterator[Problem]:
+def _heat(evidence: Evidence) -> Iterator[Finding]:
     """Slowed down by the kernel's own cooling, as machines without x86's counters are."""
     seen = evidence.circumstances
     limits = seen.get("limit_khz") or {}
@@ -126,7 +127,7 @@ def _heat(evidence: Evidence) -> Iterator[Problem]:
             yield problem("hot", text)
 
 
-def _thread(evidence: Evidence) -> Iterator[Problem]:
+def _thread(evidence: Evidence) -> Iterator[Finding]:
     request = evidence.request
     for cpu in evidence.cpus:
         if cpu.policy and cpu.policy != request.policy:
@@ -143,7 +144,7 @@ def _thread(evidence: Evidence) -> Iterator[Problem]:
             yield problem("wrong-cpu", f"asked for CPU {cpu.cpu}, ran on {where}", "invalid")
 
 
-def _cycles(evidence: Evidence) -> Iterator[Problem]:
+def _cycles(evidence: Evidence) -> Iterator[Finding]:
     missing = sorted(set(evidence.request.cpus) - {cpu.cpu for cpu in evidence.cpus})
     if missing:
         text = f"no figures of CPU {', '.join(map(str, missing))}"
@@ -163,7 +164,7 @@ def _cycles(evidence: Evidence) -> Iterator[Problem]:
         yield problem("short", text)
 
 
-def _clock(evidence: Evidence) -> Iterator[Problem]:
+def _clock(evidence: Evidence) -> Iterator[Finding]:
     clocks = [name for name in evidence.circumstances.get("clocksource") or () if name]
     if len(set(clocks)) > 1:
         text = f"the clock source changed from {clocks[0]} to {clocks[-1]}"
@@ -180,7 +181,7 @@ def _clock(evidence: Evidence) -> Iterator[Problem]:
             yield problem("coarse-clock", text)
 
 
-def _others(evidence: Evidence) -> Iterator[Problem]:
+def _others(evidence: Evidence) -> Iterator[Finding]:
     request = evidence.request
     tasks = [
         task

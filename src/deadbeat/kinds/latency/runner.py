@@ -265,8 +265,8 @@ class _Session:
         self._store.keep(run)
         if not run.valid:
             self.invalid += 1
-            worst = next(p for p in run.problems if p.seriousness == "invalid")
-            self._tell(Doubted(key=key, reason=worst.text))
+            worst = next(p for p in run.problems if p.severity == "invalid")
+            self._tell(Doubted(key=key, reason=worst.message))
         self._advance()
         return died
 

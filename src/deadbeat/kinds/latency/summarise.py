@@ -148,7 +148,7 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
         invalid=tuple(
             InvalidRun(key=run.key, problems=run.problems) for run in runs if not run.valid
         ),
-        warnings=dict(Counter(name for run in valid for name in {p.name for p in run.problems})),
+        warnings=dict(Counter(name for run in valid for name in {p.id for p in run.problems})),
         achieved=sum(shares) / len(shares) if shares else None,
         achieved_min=min(shares, default=None),
         achieved_max=max(shares, default=None),
@@ -161,7 +161,7 @@ def achieved_shares(run: LatencyRun) -> list[float]:
     itself had, where that was less than it wanted."""
     achieved = run.load.get("achieved")
     values = [*achieved.values()] if isinstance(achieved, dict) else []
-    if any(problem.name == "load-starved" for problem in run.problems):
+    if any(problem.id == "load-starved" for problem in run.problems):
         values = [run.circumstances.get("load_share")]
     return [
         float(value)

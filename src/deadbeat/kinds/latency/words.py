@@ -318,7 +318,7 @@ def gate_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
 def invalid_rows(summary: LatencySummary) -> list[tuple[str, ...]]:
     """Every problem of every run that does not count."""
     return [
-        (run.key.text, problem.name, problem.text)
+        (run.key.text, problem.id, problem.message)
         for cell in ordered(summary.cells)
         for run in cell.invalid
         for problem in run.problems
@@ -330,7 +330,7 @@ def warning_rows(runs: Iterable[LatencyRun]) -> list[tuple[str, ...]]:
     counts: Counter[str] = Counter()
     texts: dict[str, str] = {}
     for run in (run for run in runs if run.valid):
-        own = {problem.name: problem.text for problem in run.problems}
+        own = {problem.id: problem.message for problem in run.problems}
         counts.update(own.keys())
         for name, text in own.items():
             texts.setdefault(name, f"{run.key.text}: {text}")

@@ -18,8 +18,9 @@ from deadbeat.kinds.latency.engine import TRACE_S, Measured, Request
 from deadbeat.kinds.latency.machine import Machine, read_machine
 from deadbeat.kinds.latency.path import EVENTS, Traced, split_path, told_worst
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, Late, PathSplit, Problem
+from deadbeat.model.latency import CpuLatency, Late, PathSplit
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 
@@ -310,23 +311,23 @@ def _histogram(plain: Mapping[str, Any]) -> Histogram:
     )
 
 
-def problems_of(plain: Mapping[str, Any]) -> list[Problem]:
+def problems_of(plain: Mapping[str, Any]) -> list[Finding]:
     """What the program itself saw go wrong."""
     found = []
     held = str(plain.get("held", ""))
     if held.startswith("refused"):
         text = f"/dev/cpu_dma_latency could not be held at 0 ({held.removeprefix('refused: ')})"
-        found.append(Problem(name="idle-not-held", seriousness="warning", text=text))
+        found.append(Finding(id="idle-not-held", severity="warning", message=text))
     for cpu in plain["cpus"]:
         if cpu["early"]:
             text = f"CPU {cpu['cpu']}: {cpu['early']} wake-ups before their time, counted as 0 ns"
-            found.append(Problem(name="clock-behind", seriousness="warning", text=text))
+            found.append(Finding(id="clock-behind", severity="warning", message=text))
     if plain.get("traced"):
         text = "the kernel's events were recorded while it measured, which takes time of its own"
-        found.append(Problem(name="traced", seriousness="warning", text=text))
+        found.append(Finding(id="traced", severity="warning", message=text))
     if plain.get("stopped"):
         text = "it was asked to end before its time"
-        found.append(Problem(name="ended-early", seriousness="warning", text=text))
+        found.append(Finding(id="ended-early", severity="warning", message=text))
     return found
 
 

@@ -1,0 +1,551 @@
+"""Executors without a machine: exact, deterministic, labelled ``simulated`` wherever they show.
+
+No clock, no process, no root; costs come from ``model.examples``, so they say nothing about any
+machine. `FakeExecutor` slows jobs down by a formula and injects what goes wrong on real machines
+(``Faults``); it serves demonstrations and tests. `SimExecutor` is the scheduling simulator: every
+job takes exactly its C and nothing costs anything, so what a report shows is the policy's own
+doing (preemption, queueing behind equals) without contention and latency.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from heapq import merge
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.catalog import Catalog
+from deadbeat.emit import emit_batch, task_set_id
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+)
+from deadbeat.executors.tables import (
+    Timing,
+    counted_until_ns,
+    plan_slots,
+    releases_in,
+    task_rows,
+    witness_rows,
+)
+from deadbeat.model import jobs as j
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import RunError, TargetError, UsageError
+from deadbeat.model.examples import example_calibration, example_entries
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.tasks import Task, TaskSet
+from deadbeat.model.traces import RunTrace
+from deadbeat.sched.simulator import policies
+from deadbeat.sched.spans import BoundTask, simulate_jobs
+from deadbeat.store.jobfile import new_header, write_job_table
+
+_WAKE_UP_NS = 2_000
+_NO_KERNEL = "a simulated machine has no kernel to trace"
+
+
+@frozen(kw_only=True)
+class Faults:
+    """What goes wrong, by run or by count of runs in this process.
+
+    Attributes:
+        fail: Run text -> number of first attempts that fail.
+        interrupt_after, terminate_after, kill_after: The process sends itself SIGINT (SIGTERM,
+            SIGKILL) in the run that follows so many runs.
+        lose_after: The machine is lost (TargetError) in the run that follows so many runs.
+    """
+
+    fail: Mapping[str, int] = field(factory=dict)
+    interrupt_after: int | None = None
+    terminate_after: int | None = None
+    kill_after: int | None = None
+    lose_after: int | None = None
+
+
+@frozen(kw_only=True)
+class FakeExecutor:
+    """A simulated machine with ``cores`` cores.
+
+    Attributes:
+        cores: Logical cores it has, 1 to 1024.
+        name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
+        contention: Slowdown that full contention adds per further core; 0: none at all.
+        salt: Another one jitters otherwise, as another run of the same programs does.
+        faults: What goes wrong.
+        files: Folder into which runs are written as job files; None: outcomes carry the table.
+    """
+
+    cores: int = 2
+    name: str = "simulated"
+    contention: float = 0.6
+    salt: int = 0
+    faults: Faults = field(factory=Faults)
+    files: Path | None = None
+    _attempts: dict[str, int] = field(factory=dict, init=False, eq=False, repr=False)
+
+    def describe(self) -> Platform:
+        return Platform(
+            name=self.name,
+            kind="simulated",
+            machine="none",
+            soc="formula",
+            cpus=tuple(range(self.cores)),
+            kernel="none",
+            preemption="unknown",
+            governor="none",
+            toolchain="none",
+            flags="",
+            fingerprint=f"simulated:{self.name}:{self.cores}",
+        )
+
+    def environment(self) -> dict[str, Any]:
+        return {"simulated": True, "hostname": self.name, "cpus_online": list(range(self.cores))}
+
+    def unavailable(
+        self, catalog: Catalog, *, policy: str, participants: int = 1
+    ) -> dict[str, str]:
+        """As on Linux: priority protocols need a real-time policy."""
+        needs = {"priority-ceiling", "priority-inheritance", "realtime-policy"}
+        return {
+            name: f"needs {', '.join(sorted(needs & set(fragment.requires)))}: not under {policy}"
+            for name, fragment in catalog.fragments.items()
+            if policy == "other" and needs & set(fragment.requires)
+        }
+
+    def calibrate(
+        self,
+        catalog: Catalog,
+        *,
+        pool: str,
+        seconds: float,
+        basis: str,
+        policy: str,
+        progress: Progress,
+        layout: str = "default",
+        participants: int = 1,
+    ) -> Calibration:
+        """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
+
+        Takes no time, whatever ``seconds`` says.
+        """
+        every = example_entries(catalog.fragments.values())
+        unavailable = self.unavailable(catalog, policy=policy, participants=participants)
+        wanted = {str(entry): entry for entry in catalog.entries(pool, mode=layout)}
+        full = example_calibration(every, cores=self.cores)
+        cold = basis == "cold"
+        progress(1.0)
+        return attrs.evolve(
+            full,
+            platform=self.describe(),
+            basis=basis,
+            policy=policy,
+            pool=pool,
+            layout=layout,
+            costs={
+                text: tuple(
+                    attrs.evolve(
+                        cost,
+                        first_ps=cost.first_ps * 3 // 2,
+                        first_low_ps=cost.first_low_ps * 3 // 2,
+                        first_high_ps=cost.first_high_ps * 3 // 2,
+                    )
+                    if cold
+                    else cost
+                    for cost in full.costs[text]
+                )
+                for text, entry in wanted.items()
+                if entry.fragment not in unavailable
+            },
+            refused={
+                text: unavailable[entry.fragment]
+                for text, entry in wanted.items()
+                if entry.fragment in unavailable
+            },
+            seconds=seconds,
+        )
+
+    def selftest(
+        self,
+        catalog: Catalog,
+        calibration: Calibration | None,
+        *,
+        seconds: float,
+        progress: Progress,
+    ) -> dict[str, Any]:
+        progress(1.0)
+        return {
+            "passed": True,
+            "seconds": seconds,
+            "cores": [
+                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
+                for core in range(self.cores)
+            ],
+            "checks": [
+                _control("one-core-flat", "negative", 1.0, 0.99, 1.01),
+                _control("injected-delay", "positive", 2.0, 1.98, 2.02),
+            ],
+        }
+
+    def open(
+        self,
+        requests: Sequence[RunRequest],
+        settings: RunSettings,
+        *,
+        program: Path | None = None,
+    ) -> FakeSession:
+        """A simulation needs no program: a given one changes nothing."""
+        return FakeSession(
+            executor=self,
+            task_sets={request.key: request.task_set for request in requests},
+            settings=settings,
+        )
+
+    def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
+        """The jobs of one run."""
+        return simulate(
+            task_set,
+            settings,
+            contention=self.contention,
+            salt=self.salt,
+            period_ppm=period_ppm,
+        )
+
+    def close(self) -> None:
+        """Nothing was put anywhere."""
+
+
+def _control(name: str, kind: str, value: float, low: float, high: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "passed": low <= value <= high,
+        "value": value,
+        "low": low,
+        "high": high,
+        "unit": "slowdown",
+        "message": "simulated: true by construction",
+    }
+
+
+@attrs.define(kw_only=True, slots=False)
+class FakeSession:
+    """Runs of one batch; each attempt is a function of the run and the number of the attempt."""
+
+    executor: FakeExecutor
+    task_sets: Mapping[RunKey, TaskSet] = field(repr=False)
+    settings: RunSettings
+
+    @cached_property
+    def source(self) -> str:
+        return emit_batch(list(self.task_sets.values()))
+
+    @property
+    def program(self) -> Path | None:
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing was put anywhere."""
+
+    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
+        faults, text = self.executor.faults, key.text
+        attempts = self.executor._attempts
+        self._break(sum(attempts.values()))
+        attempt = attempts.get(text, 0)
+        attempts[text] = attempt + 1
+        if attempt < faults.fail.get(text, 0):
+            return RunOutcome(
+                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
+            )
+        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
+        if self.executor.files is None:
+            return RunOutcome(key=key, table=table, trace=_no_trace(self.settings))
+        path = self.executor.files / f"{text}.{attempt}.jobs"
+        write_job_table(path, table)
+        return RunOutcome(key=key, file=path, trace=_no_trace(self.settings))
+
+    def _break(self, runs: int) -> None:
+        faults = self.executor.faults
+        for after, number in (
+            (faults.interrupt_after, signal.SIGINT),
+            (faults.terminate_after, signal.SIGTERM),
+            (faults.kill_after, signal.SIGKILL),
+        ):
+            if runs == after:
+                os.kill(os.getpid(), number)
+        if runs == faults.lose_after:
+            raise TargetError("the simulated machine is lost", "the same command resumes")
+
+
+def _no_trace(settings: RunSettings) -> RunTrace | None:
+    """What a simulated run says of scheduling events; None where nobody asked."""
+    return RunTrace(unavailable=_NO_KERNEL) if settings.causes else None
+
+
+def simulate(
+    task_set: TaskSet,
+    settings: RunSettings,
+    *,
+    contention: float,
+    salt: int = 0,
+    period_ppm: int = UNSCALED_PPM,
+) -> JobTable:
+    """The jobs of one run.
+
+    A job takes its task's cost, plus 0.1 % jitter, times 1 + 0.01 (M - 1) + contention x SY share x
+    contended share x (K - 1) in together slots, K being the cores with critical tasks: all M
+    unless computation fills some, and that contends for nothing. Jobs of one core run in order of
+    release.
+    """
+    set_id = task_set_id(task_set)
+    jitter = np.random.default_rng(int(set_id[:16], 16) + salt)
+    shared = task_set.sync_share_real * task_set.contended_ratio_real
+    rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
+    beside = 1.0 + (task_set.cores - 1) * 0.01
+    slowdowns = {True: beside + rivals * contention * shared, False: beside}
+    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
+    rows: list[tuple[int, ...]] = []
+    for slot in slots:
+        solo = int(slot["kind"]) == j.SLOT_SOLO
+        alone = int(slot["task"])
+        tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
+        for core in range(task_set.cores):
+            here = [
+                (index, task, Timing.of(task, period_ppm))
+                for index, task in tasks
+                if task.core == core
+            ]
+            critical = any(task.critical for _, task, _ in here)
+            factor = 1.0 if solo else slowdowns[critical]
+            due_ns = counted_until_ns(slots, slot, settings)
+            rows += _core_jobs(here, slot, factor, settings, jitter, due_ns=due_ns)
+    rows.sort(key=lambda job: (job[8], job[0]))
+    jobs = np.array(rows, dtype=j.JOB_DTYPE)
+    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
+    flags |= j.RUN_LATE if settings.overrun == "late" else 0
+    return JobTable(
+        header=new_header(
+            set_id=set_id,
+            flags=flags | (j.RUN_SPLIT if settings.split else 0),
+            clock_cost_ps=20_000,
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
+            setup_ns=1_000_000,
+            wall_ns=1_000_000 + int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
+        ),
+        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
+        slots=slots,
+        probes=witness_rows(task_set, slots),
+        jobs=jobs,
+    )
+
+
+def _core_jobs(
+    tasks: Sequence[tuple[int, Task, Timing]],
+    slot: Any,
+    factor: float,
+    settings: RunSettings,
+    jitter: np.random.Generator,
+    *,
+    due_ns: int,
+) -> list[tuple[int, ...]]:
+    """Jobs of the tasks of one core in one slot, as tuples of JOB_DTYPE; those due by ``due_ns``
+    count."""
+    start_ns, end_ns = int(slot["start_ns"]), int(slot["end_ns"])
+    releases = merge(
+        *([(at, index, task, timing) for at in releases_in(timing, slot)]
+          for index, task, timing in tasks)
+    )  # fmt: skip
+    free_ns = int(slot["begin_ns"])
+    busy_until: dict[int, int] = {}
+    rows: list[tuple[int, ...]] = []
+    for release, index, task, timing in releases:
+        counted = release >= start_ns and release + timing.deadline_ns <= due_ns
+        flags = j.JOB_COUNTED if counted else 0
+        flags |= j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0
+        begin = max(release, free_ns) + _WAKE_UP_NS
+        overrun = release < busy_until.get(index, 0)
+        if (overrun and settings.overrun == "skip") or begin >= end_ns + timing.deadline_ns:
+            never = (release, j.NEVER, j.NEVER, 0, 0, 0, 0, 0, index, int(slot["slot"]))
+            rows.append((*never, flags | j.JOB_SKIPPED))
+            continue
+        span = round(task.cost_ps / 1000 * factor * (1 + 0.001 * jitter.standard_normal()))
+        free_ns = busy_until[index] = begin + span
+        split = (span, begin - release - _WAKE_UP_NS, 0, 1, 0) if settings.split else (0,) * 5
+        flags |= j.JOB_STARTED | j.JOB_FINISHED | (j.JOB_SPLIT if settings.split else 0)
+        rows.append((release, begin, begin + span, *split, index, int(slot["slot"]), flags))
+    return rows
+
+
+@frozen(kw_only=True)
+class SimExecutor(FakeExecutor):
+    """A machine with ``cores`` identical processors under ``policy`` (a name of sched.policies).
+
+    Raises:
+        UsageError: There is no such policy.
+    """
+
+    policy: str = "p-fifo"
+    contention: float = 0.0
+
+    def __attrs_post_init__(self) -> None:
+        if self.policy not in policies():
+            raise UsageError(
+                f'--executor: there is no policy "{self.policy}"', "one of " + ", ".join(policies())
+            )
+
+    def describe(self) -> Platform:
+        return attrs.evolve(
+            super().describe(),
+            name=f"simulated-{self.policy}",
+            soc=f"scheduling simulator, {self.policy}",
+            fingerprint=f"simulated:{self.policy}:{self.cores}",
+        )
+
+    def environment(self) -> dict[str, Any]:
+        return {**super().environment(), "hostname": f"simulated-{self.policy}"}
+
+    def jobs(self, task_set: TaskSet, settings: RunSettings, period_ppm: int) -> JobTable:
+        return simulate_run(task_set, settings, policy=self.policy, period_ppm=period_ppm)
+
+
+def simulate_run(
+    task_set: TaskSet, settings: RunSettings, *, policy: str, period_ppm: int = UNSCALED_PPM
+) -> JobTable:
+    """The jobs of one run, slot by slot; each slot is simulated by itself."""
+    slots = plan_slots(task_set, settings, period_ppm=period_ppm)
+    timings = [Timing.of(task, period_ppm) for task in task_set.tasks]
+    parts = []
+    for slot in slots:
+        part = _slot_jobs(task_set, timings, slot, settings, policy)
+        due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
+        counted = part["release_ns"] >= slot["start_ns"]
+        counted &= due_ns <= counted_until_ns(slots, slot, settings)
+        part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
+        parts.append(part)
+    jobs = np.concatenate(parts)
+    jobs = jobs[np.lexsort((jobs["release_ns"], jobs["task"]))]
+    flags = j.RUN_REALTIME | j.RUN_LOCKED if settings.policy == "fifo" else 0
+    flags |= j.RUN_LATE if settings.overrun == "late" else 0
+    return JobTable(
+        header=new_header(
+            set_id=task_set_id(task_set),
+            flags=flags | (j.RUN_SPLIT if settings.split else 0),
+            measured_ns=int((slots["end_ns"] - slots["start_ns"]).sum()),
+            wall_ns=int(slots["end_ns"][-1]),
+            period_ppm=period_ppm,
+        ),
+        tasks=task_rows(task_set, settings, jobs, period_ppm=period_ppm),
+        slots=slots,
+        probes=witness_rows(task_set, slots),
+        jobs=jobs,
+    )
+
+
+def _slot_jobs(
+    task_set: TaskSet,
+    timings: Sequence[Timing],
+    slot: Any,
+    settings: RunSettings,
+    policy: str,
+) -> NDArray[Any]:
+    """Jobs released in one slot, in no order."""
+    solo = int(slot["kind"]) == j.SLOT_SOLO
+    chosen = [int(slot["task"])] if solo else list(range(len(timings)))
+    begin_ns = int(slot["begin_ns"])
+    length_ns = int(slot["end_ns"]) - begin_ns
+    tasks = [
+        BoundTask(
+            core=task_set.tasks[index].core,
+            priority=task_set.tasks[index].priority,
+            wcet_ns=max(1, round(task_set.tasks[index].cost_ps / 1000)),
+            period_ns=timings[index].period_ns,
+            deadline_ns=timings[index].deadline_ns,
+            offset_ns=releases_in(timings[index], slot).start - begin_ns,
+        )
+        for index in chosen
+    ]
+    behind = 2 * max(max(task.period_ns, task.deadline_ns) for task in tasks)
+    found = simulate_jobs(
+        tasks,
+        cores=task_set.cores,
+        horizon_ns=length_ns + behind,
+        skip_overruns=settings.overrun == "skip",
+        policy=policy,
+    )
+    task, _, release, start, finish, _ = found[found[:, 2] < length_ns].T
+    rows = np.zeros(len(task), dtype=j.JOB_DTYPE)
+    rows["task"] = np.array(chosen)[task]
+    rows["slot"] = slot["slot"]
+    rows["release_ns"] = release + begin_ns
+    ran = finish >= 0
+    rows["start_ns"] = np.where(ran, start + begin_ns, j.NEVER)
+    rows["finish_ns"] = np.where(ran, finish + begin_ns, j.NEVER)
+    rows["flags"] = np.where(ran, j.JOB_STARTED | j.JOB_FINISHED, j.JOB_SKIPPED)
+    rows["flags"] |= j.JOB_SOLO if solo else 0
+    if settings.split:
+        cost = np.array([bound.wcet_ns for bound in tasks])[task]
+        rows["cpu_ns"] = np.where(ran, cost, 0)
+        rows["run_delay_before_ns"] = np.where(ran, start - release, 0)
+        rows["run_delay_within_ns"] = np.where(ran, finish - start - cost, 0)
+        rows["voluntary_switches"] = np.where(ran, 1, 0)
+        rows["flags"] |= np.where(ran, j.JOB_SPLIT, 0).astype(np.uint32)
+    return rows
+
+
+_COUNTED_FAULTS = ("interrupt-after", "terminate-after", "kill-after", "lose-after")
+
+
+def parse_simulated(text: str) -> FakeExecutor:
+    """``fake:cores=4,kill-after=7,fail=RUN`` (hidden) or ``sim:cores=4,policy=g-edf``.
+
+    Of ``fake``, ``contention`` and ``salt`` make campaigns of the same programs that differ by a
+    known amount; ``fail`` may be repeated, and ``RUN*3`` means the first three attempts.
+
+    Raises:
+        UsageError: Anything else.
+    """
+    kind, _, options = text.partition(":")
+    fake = kind == "fake"
+    values: dict[str, Any] = {}
+    faults: dict[str, Any] = {"fail": {}}
+    for part in filter(None, options.split(",")):
+        key, _, value = part.partition("=")
+        run, _, attempts = value.partition("*")
+        if key == "cores" and value.isdecimal() and 1 <= int(value) <= 1024:
+            values["cores"] = int(value)
+        elif not fake and key == "policy" and value:
+            values["policy"] = value
+        elif fake and key == "fail" and (attempts or "1").isdecimal():
+            faults["fail"][run] = int(attempts or 1)
+        elif fake and key in _COUNTED_FAULTS and value.isdecimal():
+            faults[key.replace("-", "_")] = int(value)
+        elif fake and key == "salt" and value.isdecimal():
+            values["salt"] = int(value)
+        elif fake and key == "contention" and value.replace(".", "", 1).isdecimal():
+            values["contention"] = float(value)
+        elif fake and key == "name" and value:
+            values["name"] = value
+        else:
+            raise UsageError(f"--executor: {part!r} is unknown", f"for example {kind}:cores=4")
+    return FakeExecutor(faults=Faults(**faults), **values) if fake else SimExecutor(**values)

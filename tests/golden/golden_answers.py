@@ -1,0 +1,271 @@
+"""The frozen commands, and the program that renews their goldens.
+
+    python tests/golden/golden_answers.py                        what differs, row by row
+    python tests/golden/golden_answers.py ROW...                 renew rows whose words changed
+    python tests/golden/golden_answers.py --decision 0020 ROW... renew rows changed on purpose
+
+A row whose skeleton changed (a number, a key, a label) is renewed with the number of the decision
+record that says why, and of which the manifest keeps a note. A new row needs none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from helpers.goldens import (
+    ANSWERS,
+    HERE,
+    MANIFEST,
+    Row,
+    checksum,
+    differences,
+    golden,
+    play,
+    skeleton,
+    unpack,
+)
+
+from deadbeat.compare.aa import draw_sessions, read_pool, verdicts
+from deadbeat.compare.decide import Options
+from deadbeat.compare.latency import latency_options
+from deadbeat.compare.load import load_options
+
+QUIET = ("--no-figures", "--json")
+SAME = ("--runs", "runs", "--json")
+NEW = ("--runs", "runs", *QUIET)
+CAMPAIGNS = (
+    *("profile", "stress", "many", "precision", "failed", "unfinished", "sim"),
+    *("old-v1", "old-v2", "m-profile"),
+)
+MATRICES = (
+    *("latency", "periodic", "imported", "imported-text", "imported-osadl", "imported-jitter"),
+    "m-latency",
+)
+LOADS = ("load", "load-periodic", "m-load")
+STUDIES = ("study", "thesis-fig2")
+EVERY = (*CAMPAIGNS, *MATRICES, *LOADS, "breakdown", "damaged", *STUDIES)
+SIDES = ("latency", "latency-b")
+#: What takes a second or more, or resembles another row.
+SLOW = {
+    *("show-many", "report-many", "observe-simulated"),
+    *("study-thesis-fig4", "profile-precision"),
+    *("plot-hardening-average", "verdicts-loaded-vm", "show-imported-text", "profile-sim"),
+    *("profile-simulated", "compare-many", "predict-many", "report-stress", "predict-stress"),
+}
+
+
+def _rows() -> list[Row]:
+    def row(name: str, *words: str, **more: Any) -> Row:
+        return Row(name, words, slow=name in SLOW, **more)
+
+    rows = [row("runs", "runs", *SAME, folders=EVERY)]
+    for name in (*CAMPAIGNS, *MATRICES, *LOADS, "breakdown"):
+        rows.append(row(f"show-{name}", "show", name, *SAME, folders=(name,)))
+        written = (f"runs/{name}/*.csv", *["runs/profile/sets.json"] * (name == "profile"))
+        rows.append(row(f"report-{name}", "report", name, *NEW, folders=(name,), files=written))
+    rows.append(row("show-damaged", "show", "damaged", *SAME, folders=("damaged",)))
+    for name in ("profile", "m-profile", "m-latency"):
+        rows.append(row(f"why-{name}", "why", name, *SAME, folders=(name,)))
+    for name in ("profile", "stress", "many", "m-profile"):
+        rows.append(row(f"predict-{name}", "sched", "predict", name, *SAME, folders=(name,)))
+    rows += [*_comparisons(row), *_runs(row), *_machine(row), *_scheduling(row)]
+    return rows
+
+
+def _comparisons(row: Any) -> list[Row]:
+    def compare(name: str, *words: str, files: tuple[str, ...] = ()) -> Row:
+        folders = tuple(word for word in words if not word.startswith("-") and "=" not in word)
+        return row(name, "compare", *words, *NEW, folders=folders, files=files)
+
+    def plot(preset: str, *folders: str, more: tuple[str, ...] = ()) -> Row:
+        words = ("plot", preset, *folders, *more, "--format=none", *SAME)
+        return row(f"plot-{preset}", *words, folders=folders)
+
+    return [
+        compare("compare-profile", "profile", "profile-b", files=("runs/compare*/*.csv",)),
+        row("compare-profile-aa", "compare", "profile", "profile-b", "--aa", "profile-aa", *NEW,
+            folders=("profile", "profile-b", "profile-aa")),
+        compare("compare-many", "many", "many-b"),
+        compare("compare-stress", "stress", "stress-b"),
+        compare("compare-latency", *SIDES, files=("runs/compare*/*.csv",)),
+        row("compare-latency-aa", "compare", *SIDES, "--aa", "latency-aa", *NEW,
+            folders=(*SIDES, "latency-aa")),
+        compare("compare-latency-cpus", *SIDES, "--per-cpu"),
+        compare("compare-latency-metric", *SIDES, "--metric=p99", "--fail-on=undecided"),
+        compare("compare-load", "load", "load-b", files=("runs/compare*/*.csv",)),
+        compare("compare-other-programs", "profile", "many"),
+        compare("compare-kinds", "profile", "latency"),
+        plot("two-kernels", *SIDES),
+        plot("preemption", *SIDES),
+        plot("hardening", "plain", "hardened"),
+        plot("hardening-average", "plain", "hardened"),
+        plot("bsp", *SIDES),
+        plot("per-cpu", "latency", more=("--load=50",)),
+        row("plot-presets", "plot", "--json"),
+        row("hardening-cost", "doctor", "--hardening-cost", "plain", "hardened", *SAME,
+            folders=("plain", "hardened")),
+        *(Row(f"verdicts-{name}", (), slow=f"verdicts-{name}" in SLOW,
+              call=lambda name=name: pool_verdicts(name)) for name in POOLS),
+        row("observe-many", "observe", "1..6", "--from", "many", *NEW, folders=("many",)),
+        row("observe-kernels", "observe", "7..9", "--from", "many", "many-b", *NEW,
+            folders=("many", "many-b")),
+        row("observe-stress", "observe", "all", "--from", "stress", "profile", *NEW,
+            folders=("stress", "profile")),
+        row("observe-simulated", "observe", "1", "6", "--quick", "--simulated", *NEW),
+    ]  # fmt: skip
+
+
+POOLS = ("vm", "loaded-vm", "latency-vm", "latency-vm-busy", "latency-made-up-stalls",
+         "load-made-up", "load-made-up-rare")  # fmt: skip
+
+
+def pool_verdicts(name: str) -> Any:
+    """Verdicts of a few comparisons drawn from a recorded pool, without and with an effect."""
+    make = {"latency": latency_options, "load": load_options}.get(name.partition("-")[0], Options)
+    options = make(ungated=True, resamples=999)
+    pool = read_pool(HERE.parent / "pools" / "aa" / f"{name}.json")
+    asked = {"comparisons": 10, "seed": 11, "options": options}
+    found = {
+        "nothing": verdicts(pool, **asked),
+        "half again": verdicts(pool, **asked, effect=lambda cell: 0.5),
+        "a tenth, gated": verdicts(pool, **asked, effect=lambda cell: 0.1, repeats=1),
+    }
+    if len(pool.sides) >= 3:
+        found["sessions, gated"] = verdicts(pool, **asked, repeats=1, drawing=draw_sessions)
+    return {question: dict(sorted(rates.verdicts.items())) for question, rates in found.items()}
+
+
+def _runs(row: Any) -> list[Row]:
+    made_up = ("--simulated", *NEW)
+    small = ("--sync-share=0,0.5", "--contended-ratio=0,1", "--seconds=60ms", "--pool=quick")
+    study = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf")
+    written = ("runs/*/*.csv",)
+    return [
+        row("profile-simulated", "profile", "--quick", *made_up),
+        row("profile-small", "profile", "--cores=1,2", "--replicas=2", *small, *made_up,
+            files=written),
+        row("profile-precision", "profile", "--cores=1,2", *small, "--precision=0.1",
+            "--sets-min=5", "--sets-max=8", *made_up),
+        row("profile-sim", "profile", "--cores=1,2", "--replicas=2", *small, *NEW,
+            "--executor=sim:cores=2"),
+        row("profile-file", "profile", "--campaign=examples/contention.toml", "--replicas=1",
+            "--cores=1,2", "--seconds=60ms", *made_up),
+        row("stress-simulated", "stress", "--quick", "--sets=5", *made_up, files=written),
+        row("stress-file", "stress", "--campaign=examples/random-sets.toml", "--sets=5",
+            "--cores=2", "--seconds=60ms", *made_up),
+        row("breakdown-simulated", "breakdown", "--quick", "--cores=2", "--sets=2", "--steps=3",
+            *made_up, files=written),
+        row("latency-simulated", "latency", "--quick", *made_up, files=("runs/*/latency.csv",)),
+        row("latency-file", "latency", "--campaign=examples/latency.toml", "--duration=1s",
+            "--repeats=2", *made_up),
+        row("latency-import", "latency", "--import=imports/osadl.json", *NEW),
+        row("load-simulated", "load", "--quick", *made_up, files=written),
+        row("load-periodic-simulated", "load", "--form=periodic", "--normal=0,2", "--repeats=3",
+            "--remedies=none", *made_up),
+        row("study-sweep", "sched", "study", *study, "--test=gfb,rta-edf", "--sets=12", "--metrics",
+            *NEW, files=("runs/*/*.csv",)),
+        *(row(f"study-{name}", "sched", "study", name, "--sets=1", *NEW)
+          for name in ("thesis-fig1", "thesis-fig4")),
+        *(row(f"study-stored-{name}", "sched", "study", *words, *NEW, folders=(name,),
+              files=("runs/*/*.csv",))
+          for name, words in {
+              "study": (*study, "--test=gfb,rta-edf", "--sets=12", "--metrics"),
+              "thesis-fig2": ("thesis-fig2", "--sets=3"),
+          }.items()),
+        row("calibrate-simulated", "calibrate", *made_up[:-2], "--json", "--out=c.json"),
+        row("selftest-simulated", "selftest", "--simulated", "--json"),
+    ]  # fmt: skip
+
+
+def _machine(row: Any) -> list[Row]:
+    def doctor(tree: str, *words: str) -> Row:
+        name = "-".join(("doctor", tree, *(word.strip("-").split("=")[-1] for word in words)))
+        return row(name, "doctor", *words, "--json", tree=tree)
+
+    def tune(name: str, *words: str, tree: str = "vm") -> Row:
+        return row(f"tune-{name}", "tune", *words, "--root=tree", "--json", tree=tree)
+
+    return [
+        *(doctor(tree) for tree in ("vm", "pass", "fail", "bare")),
+        doctor("fail", "--only=kernel", "--only=memory"),
+        row("tune-list", "tune", "list", "--json"),
+        tune("status", "status"),
+        *(tune(f"plan-{tree}", "apply", "realtime", "--dry-run", tree=tree)
+          for tree in ("vm", "pass")),
+        row("explain", "explain", "--json"),
+        row("explain-one", "explain", "--json", "load-starved"),
+        row("fragments", "fragments", "--simulated", *SAME),
+    ]  # fmt: skip
+
+
+def _scheduling(row: Any) -> list[Row]:
+    rows = [row(f"sched-{what}", "sched", what, "--json") for what in ("policies", "tests")]
+    for name in ("dhall", "ties", "vehicle", "sporadic-not-sync"):
+        file = f"examples/sched/{name}.json"
+        rows += [
+            row(f"sched-analyze-{name}", "sched", "analyze", file, "--simulate", "--json",
+                volatile=("seconds",)),
+            row(f"sched-convert-{name}", "sched", "convert", file, "-"),
+            *(row(f"sched-simulate-{name}-{policy}", "sched", "simulate", file,
+                  f"--policy={policy}", "--ties=all", "--json")
+              for policy in ("g-edf", "g-fp", "p-edf")),
+        ]  # fmt: skip
+    drawn = ("sched", "generate", "--count=3", "--tasks=5", "--processors=2", "--utilisation=1.5")
+    rows += [
+        row("sched-generate", *drawn),
+        row("sched-generate-others", *drawn, "--deadlines=constrained", "--offsets=uniform",
+            "--utilisations=uniform", "--periods=log-uniform", "--period-low=10",
+            "--period-high=99"),
+        row("sched-simulate-costs", "sched", "simulate", "examples/sched/vehicle.json",
+            "--cost-context-switch=1", "--cost-migration=2", "--json"),
+    ]  # fmt: skip
+    return rows
+
+
+ROWS = _rows()
+
+
+def renew(names: Sequence[str], decision: str) -> int:
+    """Says what differs in the rows of ``names`` and renews them; of none: in all, and new rows."""
+    kept = json.loads(MANIFEST.read_text(encoding="utf-8")) if MANIFEST.exists() else {}
+    status = 0
+    with tempfile.TemporaryDirectory() as folder:
+        stored = unpack(Path(folder) / "stored")
+        for row in (row for row in ROWS if not names or row.name in names):
+            work = Path(folder) / row.name
+            work.mkdir()
+            answer = play(row, stored, work)
+            if row.name in kept:
+                then = golden(row.name)
+                for line in differences(answer, then):
+                    print(f"{row.name}{line}")
+                if not names:
+                    continue
+                if differences(skeleton(answer), skeleton(then)):
+                    if not decision:
+                        print(f"{row.name}: not only words changed: --decision", file=sys.stderr)
+                        status = 1
+                        continue
+                    kept[row.name]["decision"] = decision
+            kept.setdefault(row.name, {"decision": ""})["skeleton"] = checksum(answer)
+            text = json.dumps(answer, indent=1, sort_keys=True, ensure_ascii=False)
+            (ANSWERS / f"{row.name}.json").write_text(f"{text}\n", encoding="utf-8")
+    MANIFEST.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("rows", nargs="*", metavar="ROW")
+    parser.add_argument("--decision", default="", metavar="NUMBER")
+    asked = parser.parse_args()
+    sys.exit(renew(asked.rows, asked.decision))

@@ -1,0 +1,218 @@
+"""Frozen answers: what each command said of stored results before the packages were merged.
+
+A row is a command; its golden is the JSON that it prints, its exit status and the data files that
+it writes. Two answers are equal when their skeletons are (everything but prose), and their prose
+has the same numbers: a sentence may be written better, what it says may not change unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import shutil
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from attrs import field, frozen
+
+from deadbeat.cli.main import main
+from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import Reading, Readings
+from helpers.trees import grow
+
+HERE = Path(__file__).parents[1] / "golden"
+ANSWERS = HERE / "answers"
+#: name -> {"skeleton": checksum, "decision": number or ""}; see golden_answers.py.
+MANIFEST = ANSWERS / "manifest.json"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: Relative error of a number that is still the same.
+CLOSE = 1e-6
+#: A string of so many words is prose.
+PROSE = 4
+_VOLATILE = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "<time>"),
+    (re.compile(r"[\w.-]+\.(png|svg|pdf)\b"), "<figure>"),
+)
+#: Keys whose values say which build and moment made the answer.
+_VOLATILE_KEYS = frozenset(
+    {"tool", "version", "fingerprint", "boot_id", "wall_seconds", "seconds_taken"}
+)
+_NUMBER = re.compile(r"\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+@frozen
+class Row:
+    """A command and what it is given.
+
+    Attributes:
+        name: Of the golden.
+        words: After ``deadbeat``; the working directory is a fresh one.
+        folders: Stored results below ``runs``.
+        files: Patterns of the files it writes that belong to the answer.
+        tree: Recorded machine that stands for this one.
+        volatile: Keys that differ from one run of the command to the next.
+        call: What is asked in place of a command.
+        slow: Left to ``make test-all``.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    tree: str = ""
+    slow: bool = False
+    volatile: tuple[str, ...] = ()
+    call: Callable[[], Any] | None = field(default=None, eq=False)
+
+
+def unpack(folder: Path) -> Path:
+    """The stored results, recorded machines and files of other tools."""
+    with tarfile.open(HERE / "folders.tar.xz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def play(row: Row, stored: Path, work: Path) -> Any:
+    """What the command answers now."""
+    if row.call:
+        return plain(row.call(), work, _VOLATILE_KEYS)
+    runs = work / "runs"
+    runs.mkdir()
+    for name in row.folders:
+        shutil.copytree(stored / name, runs / name)
+    shutil.copytree(stored / "imports", work / "imports")
+    shutil.copytree(EXAMPLES, work / "examples")
+    trees = json.loads((stored / "trees.json").read_text(encoding="utf-8"))
+    out, err = io.StringIO(), io.StringIO()
+    with ExitStack() as stack:
+        stack.enter_context(chdir(work))
+        stack.enter_context(patch.dict("os.environ", {"DEADBEAT_STATE": str(work / "state")}))
+        if row.tree:
+            stack.enter_context(machine(trees[row.tree]))
+            if "--root=tree" in row.words:
+                grow(work / "tree", trees[row.tree]["files"])
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        status = main(row.words)
+    written = {
+        str(path.relative_to(work)): read(path.read_text(encoding="utf-8"))
+        for pattern in row.files
+        for path in sorted(work.glob(pattern))
+    }
+    answer = read(out.getvalue())
+    if status:
+        answer = [answer, *err.getvalue().splitlines()]
+    told = {"status": status, "answer": answer, "files": written}
+    return plain(told, work, _VOLATILE_KEYS.union(row.volatile))
+
+
+def read(text: str) -> Any:
+    """JSON, lines of JSON, or lines."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        return text.splitlines()
+
+
+def machine(tree: Mapping[str, Any]) -> ExitStack:
+    """Has every local target read a recorded machine."""
+    fake = FakeTarget(
+        files=tree["files"],
+        outputs={name: Reading(*output) for name, output in tree["outputs"].items()},
+        refused=tree["refused"],
+    )
+
+    def read_many(_: object, paths: Any, commands: Any = None) -> Readings:
+        return fake.read_many(paths, commands)
+
+    def read_text(_: object, path: str) -> str | None:
+        return fake.read_text(path)
+
+    stack = ExitStack()
+    stack.enter_context(patch.object(LocalTarget, "read_many", read_many))
+    stack.enter_context(patch.object(LocalTarget, "read_text", read_text))
+    return stack
+
+
+def plain(value: Any, work: Path, volatile: Collection[str]) -> Any:
+    """Without what differs from one run of the command to the next."""
+    if isinstance(value, Mapping):
+        return {
+            str(key): "<volatile>" if key in volatile else plain(item, work, volatile)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [plain(item, work, volatile) for item in value]
+    if isinstance(value, str):
+        text = value.replace(str(work), "<work>")
+        for pattern, word in _VOLATILE:
+            text = pattern.sub(word, text)
+        return text
+    return value
+
+
+def is_prose(text: str) -> bool:
+    return len(text.split()) >= PROSE
+
+
+def skeleton(value: Any) -> Any:
+    """Without prose, and with numbers of six digits."""
+    if isinstance(value, Mapping):
+        return {key: skeleton(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [skeleton(item) for item in value]
+    if isinstance(value, str) and is_prose(value):
+        return "<prose>"
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.6g}")
+    return value
+
+
+def checksum(value: Any) -> str:
+    text = json.dumps(skeleton(value), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def differences(now: Any, then: Any, at: str = "") -> list[str]:
+    """Where two answers differ, a line each."""
+    if isinstance(now, Mapping) and isinstance(then, Mapping):
+        lost = [f"{at}.{key}: is gone" for key in then.keys() - now.keys()]
+        new = [f"{at}.{key}: is new" for key in now.keys() - then.keys()]
+        both = (differences(now[k], then[k], f"{at}.{k}") for k in then if k in now)
+        return [*lost, *new, *(line for lines in both for line in lines)]
+    if isinstance(now, list) and isinstance(then, list):
+        if len(now) != len(then):
+            return [f"{at}: {len(now)} items, were {len(then)}"]
+        pairs = enumerate(zip(now, then, strict=True))
+        return [line for k, (a, b) in pairs for line in differences(a, b, f"{at}[{k}]")]
+    if isinstance(now, str) and isinstance(then, str) and is_prose(now) and is_prose(then):
+        one, two = (Counter(_NUMBER.findall(text)) for text in (now, then))
+        return [] if one == two else [f"{at}: {now!r}, was {then!r}"]
+    if _close(now, then):
+        return []
+    return [f"{at}: {now!r}, was {then!r}"]
+
+
+def _close(now: Any, then: Any) -> bool:
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (now, then))
+    if numbers and isinstance(now, float) | isinstance(then, float):
+        both_nan = math.isnan(now) and math.isnan(then)
+        return both_nan or math.isclose(now, then, rel_tol=CLOSE, abs_tol=1e-12)
+    return type(now) is type(then) and bool(now == then)
+
+
+def golden(name: str) -> Any:
+    return json.loads((ANSWERS / f"{name}.json").read_text(encoding="utf-8"))

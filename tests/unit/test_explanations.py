@@ -1,0 +1,59 @@
+"""Truth: the findings the code can raise; each must lead to a text, and no text is for nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deadbeat.cli.main import main
+from deadbeat.model.finding import explained, explanations
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Kinds of platform are findings too: they are not written as literals.
+KINDS = {"simulated", "emulated"}
+
+
+def raised() -> set[str]:
+    """Identifiers in calls of Finding(...), as written; of an f-string what precedes its value."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    calls = [re.findall(r'\b(?:Finding\(\s*id=|problem\()"([a-z0-9-]*)', text) for text in texts]
+    return {name for found in calls for name in found} | KINDS
+
+
+def test_every_finding_has_its_paragraph() -> None:
+    assert len(raised()) > 20
+    missing = sorted(name for name in raised() if explained(name) is None)
+    assert missing == [], "write what it does to the numbers in src/deadbeat/findings"
+
+
+def test_no_paragraph_is_for_nothing() -> None:
+    assert sorted(explanations().keys() - raised()) == []
+    assert all(e.title and e.wrong and e.check for e in explanations().values())
+
+
+def test_what_is_no_finding_has_no_paragraph() -> None:
+    assert explained("no-such-finding") is None
+
+
+def test_explain_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "steal"]) == 0
+    assert "hypervisor" in capsys.readouterr().out
+    assert main(["explain"]) == 0
+    listed = capsys.readouterr().out
+    assert [name for name in explanations() if name not in listed] == []
+    assert main(["explain", "stael"]) == 2
+    assert "steal" in capsys.readouterr().err
+
+
+def test_the_generated_pages_are_those_of_the_code() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/docs", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
