@@ -122,6 +122,11 @@ def _scaled(values: Mapping[str, float | None], factor: float) -> dict[str, floa
     }
 
 
+def cells_of(pool: Pool) -> set[Cell]:
+    """Every cell that any of its sessions has."""
+    return {run.cell for side in pool.sides for run in side.runs.values()}
+
+
 class Drawing(Protocol):
     """`draw` or `draw_sessions`."""
 

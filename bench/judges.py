@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from aa import Side
 from attrs import evolve
@@ -34,6 +34,8 @@ def options_of(
         metrics=tuple(metrics),
         words=KINDS[kind].WORDS,
         lost_max=rare[0],
+        cells_alike=KINDS[kind].COMPARABLE.cells_alike,
+        lacking_max=KINDS[kind].COMPARABLE.lacking_max,
         simulated=simulated,
         ungated=ungated,
     )
@@ -67,7 +69,32 @@ def compare_sides(
     options: CompareOptions,
     planned: Iterable[Cell] = (),
 ) -> Comparison:
-    """What the engine says of sides; cells are those of any of them."""
-    cells = {run.cell for side in (baseline, other) for run in side.runs.values()} | set(planned)
-    one, *more = (table(side, options.metrics, cells) for side in (baseline, *repeats, other))
-    return compare_tables(one, more[-1], more[:-1], options=options)
+    """What the engine says of sides.
+
+    Args:
+        planned: Cells that all of them were to have; none: baseline and other those of either, a
+            repeat its own.
+    """
+    every = set(planned)
+    both = every or {run.cell for side in (baseline, other) for run in side.runs.values()}
+    keys = baseline.runs.keys() & other.runs.keys()
+    shift = contention.log_shift(
+        (baseline.runs[key].witness_ps, other.runs[key].witness_ps) for key in keys
+    )
+    doubts = contention.host_doubts(shift)
+    return compare_tables(
+        table(baseline, options.metrics, both),
+        evolve(table(other, options.metrics, both), doubts=doubts),
+        [table(repeat, options.metrics, every) for repeat in repeats],
+        options=options,
+    )
+
+
+def judge_of(
+    options: CompareOptions, planned: Iterable[Cell] = ()
+) -> Callable[[Side, Side, Sequence[Side]], str]:
+    """The verdict of `compare_sides`, as `aa.verdicts` asks for it."""
+    every = set(planned)
+    return lambda baseline, other, repeats: (
+        compare_sides(baseline, other, repeats, options=options, planned=every).verdict
+    )

@@ -260,7 +260,8 @@ def moved_apart() -> Iterator[World]:
     for words, own, common in (("all cells", (0.0,) * 5, 0.03), ("each cell", (0.03,) * 5, 0.0)):
         for effect in (0.2, 0.5):
             for repeats in (1, 2, 3):
-                yield World(name=f"sessions move {words} by 3 %, {effect:.0%} later, {repeats} --aa",
+                name = f"sessions move {words} by 3 %, {effect:.0%} later, {repeats} --aa"
+                yield World(name=name,
                             asks=POWER, kind="latency", counts=WORSE,
                             draw=_matrices(repeats, own, common=common,
                                            effect=lambda cell, metric, e=effect: e))  # fmt: skip
@@ -298,14 +299,15 @@ def _traded(random: Generator) -> Drawn:
 # -- figures that say little: rare events, whole steps, results that are missing
 
 
-def rare(
-    cells: int, programs: int, jobs: int, share: float, more: float, random: Generator
-) -> Side:
+_JOBS = 10
+
+
+def rare(cells: int, programs: int, share: float, more: float, random: Generator) -> Side:
     """Miss ratios of sets of few jobs."""
     runs = {}
     for number in range(cells):
         for program in range(programs):
-            missed = random.binomial(jobs, min(1.0, share + more)) / jobs
+            missed = random.binomial(_JOBS, min(1.0, share + more)) / _JOBS
             runs[f"{number:02d}.{program}"] = RunFigure(
                 cell=Cell(f"group {number}"), block=f"{number}.{program}",
                 values={"deadline_miss_ratio": missed},
@@ -354,14 +356,14 @@ def telling_little() -> Iterator[World]:
                     asks=FALSE_ALARMS, kind="contention", metrics=("deadline_miss_ratio",),
                     simulated=True, counts=DIFFERENT,
                     draw=lambda random, c=cells, p=programs: (
-                        rare(c, p, 10, 0.1, 0, random), rare(c, p, 10, 0.1, 0, random), []
+                        rare(c, p, 0.1, 0, random), rare(c, p, 0.1, 0, random), []
                     ))  # fmt: skip
     for programs in (3, 6):
         yield World(name=f"misses of 10 % and 30 %, 18 cells of {programs} programs", asks=POWER,
                     kind="contention", metrics=("deadline_miss_ratio",), simulated=True,
                     counts=WORSE,
                     draw=lambda random, p=programs: (
-                        rare(18, p, 10, 0.1, 0, random), rare(18, p, 10, 0.1, 0.2, random), []
+                        rare(18, p, 0.1, 0, random), rare(18, p, 0.1, 0.2, random), []
                     ))  # fmt: skip
     yield World(name="2.99 and 3.01 us in whole microseconds", asks=FALSE_ALARMS, kind="latency",
                 metrics=("p50",), simulated=True, counts=DIFFERENT,

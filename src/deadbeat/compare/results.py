@@ -18,27 +18,25 @@ from deadbeat.model.comparison import (
     Comparable,
     Comparison,
     ComparisonResult,
-    Question,
+    Lineup,
     Subject,
     Vocabulary,
 )
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import differing_platforms
-from deadbeat.model.results import Finding
 
 MIXED_LABEL = "simulated beside measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
 #: The verdict of several comparisons is the first of these that occurs.
 _WORST_FIRST = ("worse", "undecided", "equal", "better")
-#: What a repeat of the baseline must share with it beside its settings.
-_PLACE = ("fingerprint", "kernel", "preemption")
 _CELLS_NAMED = 3
 
 
 def compare_results(
     kind: Comparable[Any],
-    question: Question,
+    lineup: Lineup,
     *,
     metrics: Sequence[Metric] = (),
     ungated: bool = False,
@@ -56,9 +54,9 @@ def compare_results(
         DataError: A file is damaged.
     """
     metrics = tuple(metrics) or kind.metrics
-    _require_comparable(question, kind.words, allow_mixed=allow_mixed)
-    aligned = kind.align(question)
-    baseline, *others = question.subjects
+    _require_comparable(lineup, kind.words, allow_mixed=allow_mixed)
+    aligned = kind.align(lineup)
+    baseline, *others = lineup.subjects
     first, *rest = aligned.tables
     tables, repeats = rest[: len(others)], rest[len(others) :]
     rare = [metric.minimum for metric in metrics if metric.rare]
@@ -66,6 +64,8 @@ def compare_results(
         metrics=metrics,
         words=kind.words,
         lost_max=rare[0] if rare else kind.minimum(rare=True),
+        cells_alike=kind.cells_alike,
+        lacking_max=kind.lacking_max,
         ungated=ungated,
     )
     comparisons, findings = [], list(aligned.findings)
@@ -82,18 +82,18 @@ def compare_results(
     verdicts = {comparison.verdict for comparison in comparisons}
     lines = [*_differences(baseline, others), *aligned.differences]
     return ComparisonResult(
-        campaigns=tuple(map(_facts, question.subjects)),
+        campaigns=tuple(map(_facts, lineup.subjects)),
         comparisons=tuple(comparisons),
         differences=tuple(lines),
         findings=tuple(dict.fromkeys(findings)),
-        labels=tuple(_labels(question, ungated=ungated)),
+        labels=tuple(_labels(lineup, ungated=ungated)),
         verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
         parameters={
             **({"of": kind.of} if kind.of else {}),
             "metrics": [metric.name for metric in metrics],
             "minimum_effect": _minimum(metrics, kind, rare=False),
             "minimum_miss": _minimum(metrics, kind, rare=True),
-            "aa": [each.name for each in question.repeats],
+            "aa": [each.name for each in lineup.repeats],
             "ungated": ungated,
             **aligned.parameters,
             **({"settings": dict(baseline.settings)} if baseline.settings else {}),
@@ -127,8 +127,8 @@ def _left_out(one: Subject, two: Subject) -> str:
 # -- what cannot be compared
 
 
-def _require_comparable(question: Question, words: Vocabulary, *, allow_mixed: bool) -> None:
-    every = question.every
+def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool) -> None:
+    every = lineup.every
     _require_distinct(every, words)
     _require_alike(every, words)
     if not allow_mixed and len(set(map(_simulated, every))) > 1:
@@ -136,29 +136,24 @@ def _require_comparable(question: Question, words: Vocabulary, *, allow_mixed: b
         raise UsageError(
             f"{names} is simulated, the other {words.one} is measured: they say nothing of each"
             " other's machine",
-            "--allow-mixed compares the two all the same, and labels it",
+            f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
         )
     open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]
-    if open_ and not question.partial:
+    if open_ and not lineup.partial:
         raise UsageError(
             "; ".join(open_),
             "repeat the command that began it: it continues; deadbeat compare --partial takes what"
             " is there, and labels it",
         )
-    baseline = question.subjects[0]
-    for repeat in question.repeats:
-        other = elsewhere(baseline, repeat)
+    baseline = lineup.subjects[0]
+    for repeat in lineup.repeats:
+        other = repeat.elsewhere(baseline)
         if other:
             raise UsageError(
                 f"--aa {repeat.name} is no repeat of {baseline.name}: another"
                 f" {', another '.join(other)}",
                 words.once_more,
             )
-
-
-def elsewhere(baseline: Subject, subject: Subject) -> list[str]:
-    """What forbids that ``subject`` is a repeat of ``baseline``, apart from what it ran."""
-    return [k for k in _PLACE if baseline.platform.get(k) != subject.platform.get(k)]
 
 
 def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
@@ -214,13 +209,13 @@ def _facts(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _labels(question: Question, *, ungated: bool) -> Iterator[str]:
+def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
     """What must show on every figure; with the names where it does not hold for all."""
-    every = question.every
+    every = lineup.every
     simulated = sum(map(_simulated, every))
     if 0 < simulated < len(every):
         yield MIXED_LABEL
-    if ungated and not question.repeats and simulated < len(every):
+    if ungated and not lineup.repeats and simulated < len(every):
         yield UNGATED_LABEL
     open_ = [each.name for each in every if each.left]
     if open_:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +15,8 @@ from deadbeat.model.observations import Metric, Observations
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.
 VERDICTS = ("better", "worse", "equal", "undecided")
+#: What a repeat of the baseline must share with it beside its settings.
+_PLACE = ("fingerprint", "kernel", "preemption")
 
 
 @frozen(kw_only=True)
@@ -30,6 +32,7 @@ class Vocabulary:
         more: What makes a comparison sharper, after a number.
         rare: What would make rare events speak.
         finish: What to do where results are missing.
+        mixed: What sets simulated beside measured; "": nothing does.
     """
 
     units: str
@@ -41,6 +44,7 @@ class Vocabulary:
     more: str
     rare: str
     finish: str
+    mixed: str = ""
 
     @property
     def no_repeats(self) -> str:
@@ -199,6 +203,10 @@ class Subject:
     created_at: str | None = None
     labels: tuple[str, ...] = ()
 
+    def elsewhere(self, baseline: Subject) -> list[str]:
+        """What forbids that it is a repeat of ``baseline``, apart from what it ran."""
+        return [key for key in _PLACE if baseline.platform.get(key) != self.platform.get(key)]
+
 
 S = TypeVar("S", bound=Subject)
 
@@ -223,7 +231,7 @@ class Aligned:
 
 
 @frozen(kw_only=True)
-class Question:
+class Lineup:
     """What of subjects is to be compared.
 
     Attributes:
@@ -254,8 +262,12 @@ class Comparable(Generic[S]):
         words: For what is compared.
         metrics: Those it observes, in the order in which they are told.
         read: The result in a folder. DataError or UsageError where it cannot be read.
-        align: Observations of the question. UsageError where they cannot be compared.
+        align: Observations of a lineup. UsageError where they cannot be compared.
+        overlays: Figures of the subjects over each other, the baseline first; a number: with at
+            most so many levels of each (on paper), None: all.
         per_cpu: Whether a cell may be a CPU.
+        cells_alike: Whether sessions move all cells alike, as points of one grid.
+        lacking_max: Share of the runs of one side that the other may lack.
     """
 
     of: str
@@ -264,8 +276,11 @@ class Comparable(Generic[S]):
     words: Vocabulary
     metrics: tuple[Metric, ...]
     read: Callable[[Path], S]
-    align: Callable[[Question], Aligned]
+    align: Callable[[Lineup], Aligned]
+    overlays: Callable[[Sequence[S], int | None], list[Any]]
     per_cpu: bool = False
+    cells_alike: bool = False
+    lacking_max: float = 0.1
 
     def minimum(self, *, rare: bool) -> float:
         """Smallest effect that matters by default: of shares of rare events, or of all others."""

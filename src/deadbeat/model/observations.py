@@ -111,6 +111,7 @@ class Observations:
         runs, cells, blocks: What the indices in ``rows`` mean.
         rows: Array of `ROW`; a value that does not exist is NaN. A run has a row of each metric.
         unwanted: Runs that it never was to have, so that it did not lose them.
+        doubts: Metric -> why repeats of the baseline are needed whatever else is known.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Observations:
     blocks: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
     unwanted: frozenset[str] = frozenset()
+    doubts: Mapping[str, str] = field(factory=dict)
 
     @classmethod
     def of(

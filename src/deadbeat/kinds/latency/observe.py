@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from attrs import field, frozen
 
@@ -17,12 +18,12 @@ from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.figures import pool
 from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.spec import read_spec
-from deadbeat.model.comparison import Aligned, Comparable, Question, Subject, Vocabulary
+from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding, other_work_beside
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.results import Finding
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 from deadbeat.store.serial import to_plain
 
@@ -123,20 +124,20 @@ def matrix_of(runs: Sequence[LatencyRun], **facts: object) -> Matrix:
     )
 
 
-def align(question: Question) -> Aligned:
+def align(lineup: Lineup) -> Aligned:
     """Latencies corrected for missed periods where all sides know them; else raw ones."""
-    every: tuple[Matrix, ...] = question.every
+    every: tuple[Matrix, ...] = lineup.every
     corrected = all(matrix.is_corrected for matrix in every)
-    how = {"per_cpu": question.per_cpu, "corrected": corrected}
+    how = {"per_cpu": lineup.per_cpu, "corrected": corrected}
     tables = tuple(observe(matrix, **how) for matrix in every)
     _require_common_cells(tables)
-    if not question.per_cpu:
+    if not lineup.per_cpu:
         _require_as_many_cpus(every)
     wake_ups = "corrected for missed periods" if corrected else "raw"
     return Aligned(
         tables=tables,
         findings=tuple(finding for matrix in every for finding in _findings(matrix)),
-        parameters={"per_cpu": question.per_cpu, "wake_ups": wake_ups},
+        parameters={"per_cpu": lineup.per_cpu, "wake_ups": wake_ups},
     )
 
 
@@ -239,8 +240,13 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
             cure=f"deadbeat show {matrix.name} tells why",
             where=matrix.name,
         )
-    if beside := beside_latency(matrix.runs):
-        yield other_work(matrix.name, beside)
+    yield from other_work_beside(matrix.name, beside_latency(matrix.runs))
+
+
+def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
+    from deadbeat.kinds.latency.overlays import overlay_charts  # noqa: PLC0415  heavy
+
+    return overlay_charts((subject.name, subject.runs) for subject in subjects)
 
 
 COMPARABLE = Comparable(
@@ -251,5 +257,6 @@ COMPARABLE = Comparable(
     metrics=METRICS,
     read=read_matrix,
     align=align,
+    overlays=_overlays,
     per_cpu=True,
 )
