@@ -10,7 +10,6 @@ import numpy as np
 from common import report
 
 from deadbeat.executors.base import RunRequest
-from deadbeat.executors.events import extract
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.trials import (
     TRIALS,
@@ -24,6 +23,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.store.jobfile import new_header, read_job_table
+from deadbeat.trace.jobs import extract
 
 TURNS, RUNS = 4, 5
 LINES = 100_000

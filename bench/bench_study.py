@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common import cpu_seconds, report
 
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import local_workers
 
 

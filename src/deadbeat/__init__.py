@@ -6,25 +6,93 @@ The names below are the public interface; each is imported when first used, so t
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deadbeat.kinds.contention.view import open_campaign as open
+    from deadbeat.kinds.study.preset import Preset
+    from deadbeat.kinds.study.results import Mask
+    from deadbeat.kinds.study.results import Results as StudyResults
+    from deadbeat.kinds.study.spec import Cell, Source, StudySpec
+    from deadbeat.kinds.study.statistics import (
+        Count,
+        Mean,
+        compare_means,
+        compare_paired,
+        compare_strata,
+    )
+    from deadbeat.kinds.study.statistics import compare as compare_shares
+    from deadbeat.model.comparison import CellComparison, Comparison
+    from deadbeat.model.conclusion import (
+        UNDECIDED,
+        Conclusion,
+        Evidence,
+        Judgement,
+        all_hold,
+        judge,
+    )
+    from deadbeat.model.errors import UsageError
+    from deadbeat.model.results import Summary
+    from deadbeat.sched import Scheduler
 
     __version__: str
 
-__all__ = ["__version__", "open"]
+__all__ = [
+    "UNDECIDED",
+    "Cell",
+    "CellComparison",
+    "Comparison",
+    "Conclusion",
+    "Count",
+    "Evidence",
+    "Judgement",
+    "Mask",
+    "Mean",
+    "Preset",
+    "Scheduler",
+    "Source",
+    "StudyResults",
+    "StudySpec",
+    "Summary",
+    "UsageError",
+    "__version__",
+    "all_hold",
+    "compare_means",
+    "compare_paired",
+    "compare_shares",
+    "compare_strata",
+    "judge",
+    "open",
+]  # fmt: skip
+
+#: Module -> the names that it has; with a colon what a name is called there.
+_PUBLIC = {
+    "kinds.contention.view": ("open:open_campaign",),
+    "kinds.study.preset": ("Preset",),
+    "kinds.study.results": ("Mask", "StudyResults:Results"),
+    "kinds.study.spec": ("Cell", "Source", "StudySpec"),
+    "kinds.study.statistics": (
+        *("Count", "Mean", "compare_means", "compare_paired", "compare_shares:compare"),
+        "compare_strata",
+    ),
+    "model.comparison": ("CellComparison", "Comparison"),
+    "model.conclusion": ("UNDECIDED", "Conclusion", "Evidence", "Judgement", "all_hold", "judge"),
+    "model.errors": ("UsageError",),
+    "model.results": ("Summary",),
+    "sched": ("Scheduler",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "open":
-        from deadbeat.kinds.contention.view import open_campaign  # noqa: PLC0415  (lazy on purpose)
-
-        return open_campaign
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("deadbeat")
+    for module, held in _PUBLIC.items():
+        for public, _, there in (each.partition(":") for each in held):
+            if public == name:
+                return getattr(import_module(f"deadbeat.{module}"), there or name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,9 +14,10 @@ from attrs import define, field, frozen
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.simulated import FakeExecutor, FakeSession
-from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
+from deadbeat.experiment.base import Event, Outcome, RunDone, RunFailed
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.contention.plan import resolve
-from deadbeat.kinds.contention.runner import CampaignResult, run_campaign
+from deadbeat.kinds.contention.runner import CampaignExperiment
 from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.examples import example_fragments
@@ -68,16 +69,12 @@ def run(
     executor: Any = None,
     on_event: Callable[[Event], None] = lambda event: None,
     **options: Any,
-) -> CampaignResult:
+) -> Outcome[RunKey]:
     """One session."""
-    return run_campaign(
-        spec,
-        executor or FakeExecutor(),
-        store,
-        example_catalog(),
-        on_event=on_event,
-        **options,
-    )
+    when = {name: options.pop(name) for name in ("budget_s", "clock") if name in options}
+    machine = executor or FakeExecutor()
+    experiment = CampaignExperiment(spec, machine, store, example_catalog(), **options)
+    return carry_out(experiment, on_event=on_event, **when)
 
 
 def essence(store: CampaignStore) -> dict[str, Any]:

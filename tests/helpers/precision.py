@@ -10,10 +10,10 @@ from typing import Any, cast
 from attrs import define, field, frozen
 
 from deadbeat.cli._machine import make_stopping
+from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.contention.point_precision import SummaryGauge
 from deadbeat.kinds.contention.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
 from deadbeat.kinds.contention.rounds import bends
-from deadbeat.kinds.contention.runner import CampaignResult
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
@@ -29,7 +29,7 @@ def precise_spec(
     return tiny_spec({"grid": grid, "precision": asked})
 
 
-def run_precise(spec: CampaignSpec, store: CampaignStore, **options: Any) -> CampaignResult:
+def run_precise(spec: CampaignSpec, store: CampaignStore, **options: Any) -> Outcome[RunKey]:
     """One session."""
     return run(spec, store, stopping=make_stopping(spec), **options)
 

@@ -18,7 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from deadbeat.compare.page import write_comparison
-from deadbeat.kinds.contention.write import write_report
+from deadbeat.kinds.contention.document import write_report
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +26,11 @@ PATIENCE_S = 120
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 40}
 DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 
+#: As a click on the last cell of a heat map.
+CLICK = """
+document.getElementById(arguments[0]).emit(
+  "plotly_click", {points: [{data: {type: "heatmap"}, pointIndex: [2, 2]}]});
+"""
 #: Plots whose drawing is taller than its place, and so covers what follows.
 OVERFLOWING = """
 const tall = (plot) => [...plot.querySelectorAll(".main-svg")].some((svg) =>
@@ -99,8 +104,6 @@ def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
     summary = with_factors(demo_summary(cores=(2,), steps=3), (2.0, 5.0))
     path = write_report(summary, tmp_path)
     opened(browser, path, width=1250)
-    ready = "return document.getElementById('heat').dataset.drawn.startsWith('heat');"
-    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(ready))
     resize(browser, 900, 1000)
     fits = """
     const off = (plot) => {
@@ -108,7 +111,7 @@ def test_the_figures_of_a_profile_follow_a_narrower_window(browser, tmp_path):
       const wide = Math.abs(drawing.width - plot.clientWidth);
       return wide > 2 || Math.abs(drawing.height - plot.clientHeight) > 2;
     };
-    return ["heat", "distribution", "deadline-factor-m002-0"].every(
+    return ["slowdown-m002-d002000-1", "distribution", "deadline-factor-m002-0"].every(
       (id) => !off(document.getElementById(id)));
     """
     WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(fits))
@@ -152,15 +155,20 @@ def test_a_profile_has_a_grid_for_each_deadline_factor(browser, tmp_path):
     summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
     path = write_report(summary, tmp_path)
     opened(browser, path)
-    for factor, name in (("5", "heat-slowdown-m4-d5"), ("2", "heat-slowdown-m4-d2")):
-        box = browser.find_element(By.CSS_SELECTOR, f"#choose-factor input[value='{factor}']")
-        browser.execute_script("arguments[0].click();", box)
-        wanted = f"return document.getElementById('heat').dataset.drawn === '{name}';"
+    for factor in ("5", "2"):
+        boxes = browser.find_elements(By.CSS_SELECTOR, "select[data-family='grid']")
+        assert len(boxes) == 3, "quantity, cores, deadline factor"
+        Select(boxes[2]).select_by_visible_text(f"D/C = {factor}")
+        plot = f"slowdown-m004-d00{factor}000-1"
+        wanted = f"return document.getElementById('{plot}').dataset.drawn === '{plot}';"
         WebDriverWait(browser, PATIENCE_S).until(lambda d, w=wanted: d.execute_script(w))
+        browser.execute_script(CLICK, plot)
         words = browser.find_element(By.ID, "point-words").text
         assert words.startswith(f"M = 4, ρ = 1, α = 1, D/C = {factor}: slowdown 1.8")
         files = browser.find_elements(By.CSS_SELECTOR, "#sets-table tbody tr")
         assert len(files) == 4
+    surface = drawn(browser, "slowdown-m004-d002000-0", "data.map((t) => t.type)")
+    assert surface == ["surface", "scatter3d", "scatter3d"]
     curves = drawn(
         browser, "deadline-factor-m004-0", "data.filter((t) => t.name).map((t) => t.name)"
     )

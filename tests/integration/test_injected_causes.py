@@ -14,11 +14,11 @@ import pytest
 from helpers.hardware import MS, executor, keys, settings, table_of, task, task_set
 
 from deadbeat.executors.base import RunRequest
-from deadbeat.executors.events import worst_jobs
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.tracing import Tracer
 from deadbeat.kinds.contention.trials import CONTROLS, Trial, try_causes
 from deadbeat.targets.local import LocalTarget
+from deadbeat.trace.jobs import worst_jobs
+from deadbeat.trace.session import Tracer
 
 pytestmark = pytest.mark.hardware
 
@@ -68,7 +68,7 @@ def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
 
 KILLED = """
 import os, signal, sys
-from deadbeat.executors.tracing import Tracer
+from deadbeat.trace.session import Tracer
 from deadbeat.targets.local import LocalTarget
 tracer = Tracer(LocalTarget(), cpus=(0,))
 tracer.start()

@@ -16,10 +16,11 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from deadbeat.compare.plot import read_side, write_plot
 from deadbeat.compare.presets import preset_of
+from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.write import write_latency_report
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LoadPoint
+from deadbeat.report.html import page as html
 from deadbeat.store.latency import LatencyStore
 
 pytestmark = pytest.mark.browser
@@ -62,7 +63,8 @@ def assert_sound(browser: Chrome, path: Path) -> None:
 def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, tmp_path):
     runs = made_up_runs(loads=LOADS, repeats=2, seconds=0.3)
     summary = summarise_latency(runs, name=HOSTILE)
-    path = write_latency_report(summary, runs, tmp_path, platform={"kernel": HOSTILE})
+    path = tmp_path / "report.html"
+    path.write_text(html(latency_document(summary, runs, platform={"kernel": HOSTILE})))
     opened(browser, path, width=1400, scheme="light")
     names = "return document.getElementById(arguments[0]).data.map((t) => t.name).filter(Boolean);"
     assert browser.execute_script(names, "latency-histogram-idle-0") == ["CPU 0", "CPU 1"]

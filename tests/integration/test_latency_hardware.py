@@ -127,7 +127,7 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
         # As a terminal does with Ctrl-C: the whole group.
         os.killpg(stopped.pid, number)
         _, said = stopped.communicate(timeout=PATIENCE_S)
-    assert stopped.returncode == 130
+    assert stopped.returncode == 128 + number
     assert "interrupted: 0 of 1 runs are kept" in said and "Traceback" not in said
     until(lambda: not started_below(tmp_path))
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study import cluster
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.runner import Threads, load, run_study
+from deadbeat.kinds.study.runner import StudyExperiment, Threads, load
 from deadbeat.kinds.study.spec import digest, spec_dict
 from deadbeat.kinds.study.sweep import specify
 from deadbeat.model.errors import TargetError, UsageError
@@ -90,7 +91,7 @@ def _store(path: Path) -> StudyStore:
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     store = _store(tmp_path_factory.mktemp("local") / "study")
-    run_study(SPEC, store, Threads(2), on_event=lambda event: None)
+    carry_out(StudyExperiment(SPEC, store, Threads(2)), on_event=lambda event: None)
     return load(SPEC, store)
 
 
@@ -107,7 +108,7 @@ def test_a_killed_worker_loses_nothing_and_results_are_the_local_ones(
                 os.kill(processes[-1].pid, signal.SIGKILL)
                 processes[-1].wait()
 
-        run_study(SPEC, store, Cluster(address), on_event=kill_one_half_way)
+        carry_out(StudyExperiment(SPEC, store, Cluster(address)), on_event=kill_one_half_way)
         assert processes[-1].returncode == -signal.SIGKILL
     assert seen[-1] == SPEC.total
     assert len(seen) == chunk_count(SPEC) + 1
@@ -126,9 +127,9 @@ def test_a_lost_scheduler_keeps_what_is_stored_and_the_study_goes_on_locally(
                 processes[0].wait()
 
         with pytest.raises(TargetError, match=r"was lost.*kept"):
-            run_study(SPEC, store, Cluster(address), on_event=kill_the_scheduler)
+            carry_out(StudyExperiment(SPEC, store, Cluster(address)), on_event=kill_the_scheduler)
     assert 1 <= len(store.finished()) < chunk_count(SPEC)
-    run_study(SPEC, store, Threads(2), on_event=lambda event: None)
+    carry_out(StudyExperiment(SPEC, store, Threads(2)), on_event=lambda event: None)
     assert load(SPEC, store).tobytes() == local.tobytes()
 
 
@@ -141,7 +142,7 @@ def test_a_worker_that_computes_otherwise_is_refused(
         _cluster(tmp_path, workers=1) as (address, _),
         pytest.raises(UsageError, match=r"a worker has deadbeat .*, not 9\.9\.9"),
     ):
-        run_study(SPEC, store, Cluster(address), on_event=lambda event: None)
+        carry_out(StudyExperiment(SPEC, store, Cluster(address)), on_event=lambda event: None)
     assert store.finished() == set()
 
 
@@ -150,10 +151,8 @@ def test_nobody_at_the_address_is_told_in_one_line(
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 1)
     with pytest.raises(TargetError, match="cannot reach a Dask scheduler") as caught:
-        run_study(
-            SPEC,
-            _store(tmp_path / "study"),
-            Cluster("tcp://127.0.0.1:9"),
+        carry_out(
+            StudyExperiment(SPEC, _store(tmp_path / "study"), Cluster("tcp://127.0.0.1:9")),
             on_event=lambda event: None,
         )
     assert "\n" not in str(caught.value)

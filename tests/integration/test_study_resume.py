@@ -66,7 +66,7 @@ def test_what_was_stored_is_kept_and_the_same_command_continues(
     if how == signal.SIGKILL:
         assert process.returncode == -how
     else:
-        assert process.returncode == 130
+        assert process.returncode == 128 + how
         assert f"{len(kept)} of {len(whole)} chunks are kept" in talk
         assert "continue with: deadbeat sched study" in talk
     process = _start(tmp_path)

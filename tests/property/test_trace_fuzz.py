@@ -6,9 +6,10 @@ from helpers.runs import RunTask, job_table, ran
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.executors.events import extract, parse_line
-from deadbeat.executors.timeline import Span, rebuild
 from deadbeat.model.traces import TraceEvent
+from deadbeat.trace.jobs import extract
+from deadbeat.trace.parse import parse_line
+from deadbeat.trace.timeline import Span, add_up
 
 word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
 pieces = st.sampled_from(
@@ -29,7 +30,7 @@ def test_no_text_is_too_strange(text: str) -> None:
     table = job_table([RunTask()], [[ran(0, 0, 900)]])
     trace = extract(table, text, {1: 0})
     (job,) = trace.jobs
-    assert rebuild(job.events, lambda pid, _: pid == 1, SPAN).seen in (True, False)
+    assert add_up(job.events, lambda pid, _: pid == 1, SPAN).seen in (True, False)
     assert job.totals is not None
     assert job.totals.ran_ns + job.totals.unknown_ns <= 900
 
@@ -96,7 +97,7 @@ event = st.builds(
 
 @given(st.lists(event, max_size=40))
 def test_any_events_add_up_to_the_job(events: list[TraceEvent]) -> None:
-    found = rebuild(events, lambda pid, _: pid == 1, SPAN)
+    found = add_up(events, lambda pid, _: pid == 1, SPAN)
     assert found.ran_ns + found.ready_ns + found.asleep_ns + found.unknown_ns == 1000
     assert sum(share.ready_ns for share in found.threads) <= found.ready_ns
     assert sum(share.slept_ns for share in found.threads) <= found.asleep_ns

@@ -9,10 +9,11 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from packaging.requirements import Requirement
+
 #: Top to bottom; a package imports only from those behind it.
 LAYERS = (
     "cli",
-    "observations",
     "compare",
     "kinds",
     "report",
@@ -107,6 +108,19 @@ def layer_violations(path: str, source: str) -> list[str]:
     return found
 
 
+def publication_violations(path: str, source: str) -> list[str]:
+    """Publications that import more than public names; anything but a verb that imports one."""
+    inside = path.startswith("src/deadbeat_papers/")
+    found = []
+    for line, name in imported_modules(path, source):
+        first, *rest = name.split(".")
+        if inside and first == "deadbeat" and len(rest) > 1:
+            found.append(f"{path}:{line}: imports {name}, which is not public")
+        elif not inside and first == "deadbeat_papers" and package_of(path) != "cli":
+            found.append(f"{path}:{line}: imports {name} outside cli")
+    return found
+
+
 def print_violations(path: str, source: str) -> list[str]:
     """Printing or exiting outside cli and ``__main__``."""
     if package_of(path) in MAY_PRINT or path.endswith("/__main__.py"):
@@ -182,7 +196,7 @@ def write_violations(path: str, source: str) -> list[str]:
 
 def dependency_violations(path: str, source: str, declared: Iterable[str]) -> list[str]:
     """Imports that are neither ours, nor Python's, nor declared."""
-    known = {"deadbeat", *sys.stdlib_module_names, *declared}
+    known = {"deadbeat", "deadbeat_papers", *sys.stdlib_module_names, *declared}
     return [
         f"{path}:{line}: {name.split('.')[0]} is not a declared dependency"
         for line, name in imported_modules(path, source)
@@ -308,22 +322,29 @@ def pins(requirements: Sequence[str]) -> dict[str, str]:
     return {name.replace("_", "-"): version for name, version in pairs}
 
 
+def names_of(requirements: Iterable[str]) -> list[str]:
+    """Names of requirements, whatever versions they allow."""
+    return [Requirement(line).name for line in requirements]
+
+
 def lock_violations(pyproject: str, run_lock: str, dev_lock: str, decision: str) -> list[str]:
-    """Loose pins, locks that disagree with pyproject.toml, dependencies without a reason."""
+    """Requirements without a bound, locks outside of them, dependencies without a reason."""
     content = tomllib.loads(pyproject)
+    extras = content["project"]["optional-dependencies"]
     run = content["build-system"]["requires"] + content["project"]["dependencies"]
-    dev = content["project"]["optional-dependencies"]["dev"]
-    found = [f"{line} is not pinned" for line in [*run, *dev] if not pins([line])]
+    every = [*run, *extras["dev"], *extras.get("bench", [])]
+    found = [f"{line} allows any version" for line in every if not Requirement(line).specifier]
     run_pins, dev_pins = pins(run_lock.splitlines()), pins(dev_lock.splitlines())
-    for name, wanted in pins(run).items():
-        if run_pins.get(name) != wanted:
-            found.append(f"requirements.lock: {name} is not {wanted}; run tools/lock")
-    for name, wanted in (pins(run) | pins(dev) | run_pins).items():
-        if dev_pins.get(name) != wanted:
-            found.append(f"requirements-dev.lock: {name} is not {wanted}; run tools/lock")
-    # Only `make bench` installs these; whoever uses them looks there for the reason.
-    bench = content["project"]["optional-dependencies"].get("bench", [])
-    found += [f"{line} is not pinned" for line in bench if not pins([line])]
+    for name, lock, wanted in (
+        ("requirements.lock", run_pins, run),
+        ("requirements-dev.lock", dev_pins, [*run, *extras["dev"]]),
+    ):
+        for line in map(Requirement, wanted):
+            if not line.specifier.contains(lock.get(line.name, "")):
+                found.append(f"{name}: {line.name} is not {line.specifier}; run tools/lock")
+    for name, version in run_pins.items():
+        if dev_pins.get(name) != version:
+            found.append(f"requirements-dev.lock: {name} is not {version}; run tools/lock")
     named = set(re.findall(r"[\w-]+", decision))
-    reasonless = [name for name in pins(run) | pins(dev) | pins(bench) if name not in named]
+    reasonless = [name for name in dict.fromkeys(names_of(every)) if name not in named]
     return found + [f"decision 0002 gives no reason for {name}" for name in reasonless]

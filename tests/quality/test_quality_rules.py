@@ -46,6 +46,19 @@ def test_an_import_from_below_is_allowed(path, source):
 
 
 @pytest.mark.parametrize(
+    ("path", "source", "count"),
+    [
+        ("src/deadbeat_papers/x.py", "from deadbeat.model.errors import UsageError", 1),
+        ("src/deadbeat_papers/x.py", "from deadbeat import UsageError", 0),
+        (EXECUTOR, "from deadbeat_papers import thesis", 1),
+        ("src/deadbeat/cli/x.py", "from deadbeat_papers import thesis", 0),
+    ],
+)
+def test_publications_stand_outside(path, source, count):
+    assert len(rules.publication_violations(path, source)) == count
+
+
+@pytest.mark.parametrize(
     "source",
     ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"],
 )
@@ -202,9 +215,9 @@ PYPROJECT = """
 [build-system]
 requires = ["hatchling==1.0"]
 [project]
-dependencies = ["attrs==26.1"]
+dependencies = ["attrs>=26.1,<27"]
 [project.optional-dependencies]
-dev = ["pytest==9.2"]
+dev = ["pytest>=9.2"]
 """
 RUN_LOCK = "# x\nattrs==26.1\nhatchling==1.0\nother==1\n"
 DEV_LOCK = RUN_LOCK + "pytest==9.2\n"
@@ -215,7 +228,8 @@ DECISION = "attrs hatchling pytest"
     ("arguments", "complaint"),
     [
         ((PYPROJECT, RUN_LOCK, DEV_LOCK, DECISION), None),
-        ((PYPROJECT.replace("attrs==", "attrs>="), RUN_LOCK, DEV_LOCK, DECISION), "not pinned"),
+        ((PYPROJECT.replace(">=26.1,<27", ""), RUN_LOCK, DEV_LOCK, DECISION), "any version"),
+        ((PYPROJECT.replace("26.1,", "26.2,"), RUN_LOCK, DEV_LOCK, DECISION), ".lock: attrs"),
         ((PYPROJECT, "hatchling==1.0", DEV_LOCK, DECISION), "requirements.lock: attrs"),
         ((PYPROJECT, RUN_LOCK, RUN_LOCK, DECISION), "requirements-dev.lock: pytest"),
         ((PYPROJECT, RUN_LOCK, DEV_LOCK.replace("other==1", "other==2"), DECISION), "other"),

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
-from deadbeat.executors.events import worst_jobs
-from deadbeat.executors.timeline import Span, rebuild, task_matcher
 from deadbeat.kinds.contention.blame import Run, blame
 from deadbeat.kinds.contention.unfinished import blame_late
 from deadbeat.model import jobs as j
@@ -31,6 +29,8 @@ from deadbeat.model.traces import (
 )
 from deadbeat.store.jobfile import new_header
 from deadbeat.store.traces import trace_from_plain
+from deadbeat.trace.jobs import worst_jobs
+from deadbeat.trace.timeline import Span, add_up, task_matcher
 
 RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 MS = 1_000_000
@@ -333,7 +333,7 @@ def test_its_own_switch_that_was_left_out_was_between_its_wake_up_and_its_next_e
 
 def totals(events: list[TraceEvent], finish_ns: int) -> JobTotals:
     span = Span(cpu=0, release_ns=R, start_ns=R, finish_ns=finish_ns)
-    return rebuild(events, task_matcher({OWN: 0}, 0), span)
+    return add_up(events, task_matcher({OWN: 0}, 0), span)
 
 
 def gap(at: int) -> TraceEvent:

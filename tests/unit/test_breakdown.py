@@ -16,16 +16,18 @@ from helpers.campaigns import deadbeat
 from deadbeat.catalog import Catalog
 from deadbeat.executors.metrics import job_columns
 from deadbeat.executors.simulated import FakeExecutor, Faults, SimExecutor
+from deadbeat.experiment.base import Event, RunDone, RunFailed
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.page import (
+from deadbeat.kinds.breakdown.document import (
+    breakdown_document,
     charts,
     doubts,
-    render_breakdown,
     sentence,
     write_breakdown,
 )
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
-from deadbeat.kinds.breakdown.search import Walk, lacking, planned, run_search, walk
+from deadbeat.kinds.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     from_plain,
@@ -37,10 +39,10 @@ from deadbeat.kinds.breakdown.spec import (
     to_plain,
     utilisation,
 )
-from deadbeat.kinds.contention.events import Event, RunDone, RunFailed
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
+from deadbeat.report import html
 from deadbeat.store.campaign import BreakdownStore
 
 #: One set a cell: 4 cells, 3 steps and the last run each.
@@ -72,7 +74,8 @@ def run(
 ) -> dict[Any, str]:
     catalog = Catalog(fragments={each.name: each for each in example_fragments()})
     spec = from_plain(store.spec)
-    return run_search(spec, executor or FakeExecutor(), store, catalog, on_event=on_event)
+    experiment = BreakdownExperiment(spec, executor or FakeExecutor(), store, catalog)
+    return dict(carry_out(experiment, on_event=on_event).failed)
 
 
 def found(folder: Path, spec: BreakdownSpec, executor: Any = None) -> Breakdown:
@@ -312,7 +315,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
 
 def test_the_answer_is_labelled_simulated_everywhere(tmp_path: Path) -> None:
     printed = deadbeat(*OPTIONS, cwd=tmp_path)
-    assert printed.stdout.startswith("Simulated: on ")
+    assert "\nSimulated: on " in printed.stdout
     assert (
         "breakdown   SIMULATED   a run meets its deadlines: at most 1 % of its jobs miss"
         in printed.stdout
@@ -334,7 +337,7 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
     store = begin(tmp_path, tiny())
     run(store)
     result, page = write_breakdown(store)
-    assert page.read_text() == render_breakdown(result)
+    assert page.read_text() == html.page(breakdown_document(result))
     assert len((store.path / "summary.csv").read_text().splitlines()) == 5
     assert len((store.path / "sets.csv").read_text().splitlines()) == 5
     names = {path.name for path in (store.path / "figures").iterdir()}
@@ -369,7 +372,7 @@ def test_a_search_without_a_result_has_no_answer(tmp_path: Path) -> None:
     store = begin(tmp_path, tiny())
     result = summarise(store)
     assert sentence(result) == "No task set has a result yet."
-    assert "0 of 16" in render_breakdown(result)
+    assert "0 of 16" in html.page(breakdown_document(result))
 
 
 def test_more_sets_than_a_program_holds_are_refused() -> None:

@@ -18,7 +18,7 @@ from helpers.campaigns import (
 
 from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
-from deadbeat.kinds.contention.events import Finished, RunDone, RunFailed, Started
+from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
 from deadbeat.model.results import RunKey
@@ -35,7 +35,6 @@ def test_every_planned_run_is_committed_once(tmp_path: Path) -> None:
     assert [event.key.text for event in log.of(RunDone)] == KEYS
     assert [event.done for event in log.of(RunDone)] == list(range(1, 9))
     assert log.of(RunDone)[-1].eta_s == 0
-    assert log.of(Finished) == [Finished(done=8, failed=0)]
 
 
 def test_a_second_session_runs_nothing(tmp_path: Path) -> None:

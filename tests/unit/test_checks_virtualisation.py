@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.checks import Cases, case, config, window
 
-from deadbeat.settings.procfs import is_unknown
-from deadbeat.settings.virtual import is_virtual
+from deadbeat.host.kernel import is_virtual
+from deadbeat.host.values import is_unknown
 
 GUEST = {"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : fpu hypervisor lm\n"}
 METAL = {"/proc/cpuinfo": "vendor_id : GenuineIntel\nflags : fpu lm\n"}

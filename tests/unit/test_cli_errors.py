@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -231,3 +232,33 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     assert "--debug" in err and err.count("\n") == 1
     with pytest.raises(KeyError):
         main(("show", "tiny", "--debug"))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "option"),
+    [
+        (MemoryError(), "out of memory", "ulimit -v"),
+        (RuntimeError("can't start new thread"), "no further thread", "ulimit -u"),
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files", "ulimit -n"),
+        (
+            BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+            "Resource",
+            "ulimit -u",
+        ),
+    ],
+)
+def test_a_limit_of_the_process_is_named(
+    error: Exception,
+    message: str,
+    option: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_words: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr("deadbeat.cli.main._run", fail)
+    assert main(("version",)) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"deadbeat: error: {message}")
+    assert option in line and "unexpected" not in line

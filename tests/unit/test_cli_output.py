@@ -9,8 +9,10 @@ import threading
 import pytest
 from rich.console import Console
 
-from deadbeat.cli._output import Watch, duration, interruptible, print_table, size
-from deadbeat.kinds.contention.events import Phase, RunDone, RunFailed, Started
+from deadbeat.cli._output import duration, print_table, size
+from deadbeat.cli._run import Watch
+from deadbeat.cli._signals import interruptible
+from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
 
 KEY = RunKey(Point(2, 500, 1000), 3)

@@ -8,13 +8,16 @@ from datetime import UTC, datetime
 import pytest
 from machines import ARM_BOARD, CPU, RT_KERNEL, VIRTUAL_MACHINE, replaced
 
-from deadbeat.executors.environment import (
+from deadbeat.host.environment import (
     core_kinds,
+    environment_of,
     platform_from_environment,
     read_environment,
 )
-from deadbeat.settings.procfs import is_unknown, kernel_config, parse_cpu_list
+from deadbeat.host.kernel import kernel_config
+from deadbeat.host.values import is_unknown, parse_cpu_list
 from deadbeat.targets import LocalTarget
+from deadbeat.targets.fake import FakeTarget
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 MACHINES = {"vm": VIRTUAL_MACHINE, "board": ARM_BOARD, "rt": RT_KERNEL, "nothing": {}}
@@ -269,7 +272,7 @@ def test_cpus_come_from_proc_stat_where_sysfs_is_absent():
 
 def test_kernel_config_says_where_it_looked():
     assert kernel_config({}.get)[0] == {}
-    assert "/proc/config.gz" in kernel_config({}.get)[1]
+    assert "/proc/config.gz" in str(kernel_config({}.get)[1])
 
 
 def test_platform():
@@ -332,7 +335,17 @@ def test_the_fingerprint_covers_the_toolchain(change):
 
 def test_this_machine_can_be_read():
     with LocalTarget() as target:
-        found = read_environment(target.read_text, now=NOW)
+        assert environment_of(target, now=NOW).keys() == read_environment({}.get, now=NOW).keys()
+        found = environment_of(target, now=NOW)
     assert found["cpus_online"]
     assert set(found["steal_ticks"]) == {str(cpu) for cpu in found["cpus_online"]}
     assert found["limits"]["rtprio"]["soft"] >= -1
+
+
+def test_a_target_is_asked_twice_whatever_its_size():
+    asked = []
+    target = FakeTarget(files=VIRTUAL_MACHINE)
+    read_many = target.read_many
+    target.read_many = lambda paths, commands=None: asked.append(paths) or read_many(paths)
+    assert environment_of(target, now=NOW) == environment(VIRTUAL_MACHINE)
+    assert len(asked) == 2  # the second time for what depends on the first

@@ -10,10 +10,12 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from helpers.processes import python
 from helpers.trees import (
     BOOT_ID,
     ODD,
@@ -498,3 +500,36 @@ def test_killed_at_hundreds_of_moments_it_puts_everything_back(machine: Machine)
 
 def test_the_tree_of_the_tests_holds_no_value_that_is_wanted() -> None:
     assert not {each.value.encode() for each in WANTED} & {text.strip() for text in ODD.values()}
+
+
+_HOLDS = """
+import sys
+from helpers.trees import WANTED
+from deadbeat.settings.journal import Journal
+from deadbeat.settings.tune import applied
+from deadbeat.targets.local import LocalTarget
+with LocalTarget() as target:
+    book = Journal(target, folder=sys.argv[1], root=sys.argv[2])
+    with applied(target, WANTED, reason="test", journal=book):
+        print(target.folder, flush=True)
+        sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGSEGV])
+def test_what_a_killed_process_held_is_put_back_without_it(
+    machine: Machine, number: signal.Signals
+) -> None:
+    holder = python(_HOLDS, str(machine.state), str(machine.root))
+    assert holder.stdout is not None
+    folder = Path(holder.stdout.readline().strip())
+    assert folder.is_dir()
+    assert held(machine.root) != machine.before
+    holder.send_signal(number)
+    holder.communicate(timeout=60)
+    until = time.monotonic() + 60
+    while (folder.exists() or machine.stands()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert held(machine.root) == machine.before
+    assert machine.stands() == []
+    assert not folder.exists()

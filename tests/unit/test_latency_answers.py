@@ -11,12 +11,12 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.cli._latency_results import status_of
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency.document import matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
 from deadbeat.kinds.latency.load_charts import load_charts
 from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import matrix_rows, sentence, tail_sentences, without_run
-from deadbeat.kinds.latency.write import paper_words
+from deadbeat.kinds.latency.words import sentence, tail_sentences, without_run
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
@@ -113,11 +113,11 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     stored(tmp_path, doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0), name="none")
     assert main(("show", "none", "--runs", str(tmp_path))) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("No valid run: memory 100 % (1 invalid).\n")
+    assert "\nNo valid run: memory 100 % (1 invalid).\n" in shown
     bad = doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0)
     summary = summarise_latency(bad, name="m")
     both = summary.cells
-    assert not any("*" in text for row in matrix_rows(summary, cpus=False) for text in row)
+    assert not any("*" in text for row in matrix_table(summary, cpus=False).texts() for text in row)
     two = (both[0], attrs.evolve(both[0], engine="cyclictest"))
     assert without_run(two) == (
         "No valid run: memory 100 % by cyclictest (1 invalid),"

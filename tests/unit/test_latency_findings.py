@@ -10,9 +10,10 @@ from attrs import evolve
 from helpers.latency_series import cpu_of as series_of
 from helpers.latency_series import run_of
 
+from deadbeat.kinds.latency.document import MATRIX_COLUMNS, matrix_table
 from deadbeat.kinds.latency.histograms import tail_charts
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import MATRIX_COLUMNS, answers, matrix_rows
+from deadbeat.kinds.latency.words import answers
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LoadPoint
@@ -188,7 +189,7 @@ def test_wake_ups_not_accounted_for_are_told_and_nothing_is_called_corrected() -
     summary = summarise_latency(unaccounted())
     whole = summary.cells[0].whole
     assert (whole.missed, whole.unaccounted, whole.changed) == (0, 376, None)
-    (row,) = matrix_rows(summary, cpus=False)
+    (row,) = matrix_table(summary, cpus=False).texts()
     assert row[0] == "idle" and row[4] == "0 + 376 unknown"
     assert "376 wake-ups not accounted for" in answers(summary)[0][1][0]
     (chart,) = tail_charts(summary)
@@ -205,10 +206,11 @@ def test_a_percentile_on_few_wake_ups_is_marked_and_never_called_corrected() -> 
     summary = summarise_latency([run_of(cpu)])
     whole = summary.cells[0].whole
     assert whole.raw.rests_on_few("p99.9") and not whole.raw.rests_on_few("p99")
-    plain, corrected = matrix_rows(summary, cpus=False)
-    place = MATRIX_COLUMNS.index("p99.9")
+    plain, corrected = matrix_table(summary, cpus=False).texts()
+    headings = [column.heading for column in MATRIX_COLUMNS]
+    place = headings.index("p99.9")
     assert plain[place].endswith("*") and corrected[place] == "–"
-    assert not corrected[MATRIX_COLUMNS.index("p99")].endswith("*")
+    assert not corrected[headings.index("p99")].endswith("*")
     (line,) = answers(summary)[0][1]
     assert "99.9 %" not in line and "99 % within" in line
     message = next(f.message for f in summary.findings if f.id == "latency-missed")

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.cli._latency import _begin, idle_only
+from deadbeat.cli.latency import _begin, idle_only
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads

@@ -7,7 +7,10 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.circumstances import COMMANDS, compare, parse, realtime_tasks, take
+from deadbeat.host.proc import tasks_of
+from deadbeat.host.snapshot import COMMANDS, parse, take
+from deadbeat.host.values import Unknown
+from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engine import Request
 from deadbeat.kinds.latency.judge import Evidence, judge
 from deadbeat.model.histogram import Histogram
@@ -74,7 +77,7 @@ TASKS = (
 
 def test_what_a_machine_did_between_two_looks() -> None:
     before, after = take(machine(), first=True), take(machine(busy=25, steal=5, later=True))
-    seen = compare(before, after, cpus=(0, 1))
+    seen = circumstances(before, after, cpus=(0, 1))
     assert seen["busy_share"] == {"0": 0.25, "1": 0.25}
     assert seen["load_share"] == 0.1  # 20 ticks of 100 on each of two CPUs
     assert seen["steal_share"] == {"0": 0.05, "1": 0.05}
@@ -115,13 +118,13 @@ def board(*, hot: bool, log: str) -> FakeTarget:
 def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
     log = "[0.0] Linux version 6.1\n"
     before = take(board(hot=False, log=log), first=True)
-    seen = compare(before, take(board(hot=True, log=log)), cpus=(0,))
+    seen = circumstances(before, take(board(hot=True, log=log)), cpus=(0,))
     assert seen["cooling"] == {"cooling_device0 thermal-cpufreq-0": [0, 2]}
     assert seen["limit_khz"] == {"0": [1_800_000, 1_200_000]}
     assert seen["trip_mc"] == {"thermal_zone0": 85_000}
     names = [problem.id for problem in judge(evidence(circumstances=seen))]
     assert names == ["throttled", "hot"]
-    cool = compare(before, before, cpus=(0,))
+    cool = circumstances(before, before, cpus=(0,))
     assert judge(evidence(circumstances=cool)) == () and "rt throttling" not in cool["missing"]
 
 
@@ -134,13 +137,13 @@ def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
 )
 def test_throttling_that_the_kernel_would_not_tell_again_is_not_known(log: str, why: str) -> None:
     once = take(board(hot=False, log=log), first=True)
-    seen = compare(once, once, cpus=(0,))
+    seen = circumstances(once, once, cpus=(0,))
     assert why in seen["missing"]["rt throttling"] and seen["stalls"] == []
 
 
 def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
     before = take(FakeTarget(refused={"/proc/stat": "denied: Permission denied"}), first=True)
-    seen = compare(before, before, cpus=(0,))
+    seen = circumstances(before, before, cpus=(0,))
     assert "denied" in seen["missing"]["ticks"] and "program" in seen["missing"]["log"]
     assert seen["busy_share"] == {} and seen["realtime_tasks"] is None
     assert seen["dma_latency_us"] is None and seen["throttled"] == {}
@@ -148,14 +151,14 @@ def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
 
 
 def test_the_costly_looks_are_taken_once() -> None:
-    assert take(machine()).realtime is None
+    assert isinstance(take(machine()).realtime, Unknown)
     assert set(COMMANDS) == {"log", "processes"}
-    assert parse(machine().read_many((), {})).ticks == {}
+    assert isinstance(parse(machine().read_many((), {})).ticks, Unknown)
 
 
 def test_realtime_tasks_are_those_with_a_realtime_policy() -> None:
-    found = realtime_tasks(TASKS + task(9, "dl", 0, 6))
-    assert [(one["task"], one["policy"], one["priority"]) for one in found] == [
+    found = [one for one in tasks_of(TASKS + task(9, "dl", 0, 6)) if one.realtime]
+    assert [(one.tid, one.policy_name, one.priority) for one in found] == [
         (18, "fifo", 99),
         (700, "fifo", 95),
         (701, "rr", 50),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.kinds.latency.machine import read_machine
+from deadbeat.host.machine import read_machine
 from deadbeat.targets import FakeTarget
 
 _DYNAMIC = "Linux version 6.12.1 #1 SMP PREEMPT_DYNAMIC x"

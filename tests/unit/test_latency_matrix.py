@@ -11,20 +11,13 @@ import pytest
 from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
+from deadbeat.experiment.base import RunDone, RunFailed, Started
+from deadbeat.experiment.run import run
 from deadbeat.kinds.latency.engine import Measured, unsplit
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys, visits
-from deadbeat.kinds.latency.runner import (
-    Doubted,
-    Lost,
-    Machine,
-    Progress,
-    lacking,
-    looking,
-    run_matrix,
-    without_engine,
-)
+from deadbeat.kinds.latency.runner import Machine, MatrixExperiment, looking, without_engine
 from deadbeat.kinds.latency.spec import (
     ALL_LOADS,
     LatencySpec,
@@ -158,16 +151,16 @@ def test_every_block_visits_each_cell_once_in_an_order_of_its_own_and_engines_ta
 def test_a_matrix_is_measured_and_then_lacks_nothing(tmp_path: Path) -> None:
     spec, loads, told = small(), MadeUpLoads((0, 1)), []
     store = begun(tmp_path, spec)
-    result = run_matrix(spec, store, machine(loads), on_event=told.append)
+    result = run(MatrixExperiment(spec, store, machine(loads)), on_event=told.append)
     assert (result.planned, result.done, result.failed) == (9, 9, {})
-    assert not loads.running and not lacking(spec, store)
-    counted = [event for event in told if isinstance(event, Progress)]
+    assert not loads.running and not store.lacking(keys(spec))
+    counted = [event for event in told if isinstance(event, Started | RunDone)]
     assert [event.done for event in counted] == list(range(10))
     # where one is continued this is told before anything is measured
     assert counted[0].eta_s == estimate(spec, runs=9).seconds > 0
-    run = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 1))
-    assert run.kind == "simulated" and run.load["achieved"] == {"0": 0.5, "1": 0.5}
-    assert "ticks" in run.circumstances["missing"]
+    stored = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 1))
+    assert stored.kind == "simulated" and stored.load["achieved"] == {"0": 0.5, "1": 0.5}
+    assert "ticks" in stored.circumstances["missing"]
 
 
 def test_the_time_of_the_measuring_threads_is_no_load() -> None:
@@ -216,11 +209,11 @@ def test_what_was_interrupted_goes_on_where_it_stopped_and_no_load_is_left(tmp_p
     spec, loads = small(), MadeUpLoads((0, 1))
     store = begun(tmp_path, spec)
     with pytest.raises(KeyboardInterrupt):
-        run_matrix(spec, store, machine(loads, Interrupted(4)), on_event=lambda _: None)
+        run(MatrixExperiment(spec, store, machine(loads, Interrupted(4))), on_event=lambda _: None)
     assert not loads.running and len(store.committed()) == 4
     kept = {path.name: path.read_bytes() for path in (store.path / "runs").iterdir()}
     again = LatencyStore.open(store.path)
-    assert run_matrix(spec, again, machine(), on_event=lambda _: None).done == 9
+    assert run(MatrixExperiment(spec, again, machine()), on_event=lambda _: None).done == 9
     assert all((store.path / "runs" / name).read_bytes() == text for name, text in kept.items())
 
 
@@ -230,16 +223,16 @@ def test_a_load_that_dies_makes_its_run_invalid_and_one_that_will_not_start_lose
     spec = small(repeats=1)
     loads = MadeUpLoads((0, 1), died={"cpu-050": "out of memory"}, refused={"memory-100": "no vm"})
     store, told = begun(tmp_path, spec), []
-    result = run_matrix(spec, store, machine(loads), on_event=told.append)
+    result = run(MatrixExperiment(spec, store, machine(loads)), on_event=told.append)
     assert {key.text: why for key, why in result.failed.items()} == {
         "memory-100.simulated.0000": "no vm"
     }
     assert result.invalid == 1 and not loads.running
-    assert [type(event) for event in told if not isinstance(event, Progress)].count(Lost) == 1
-    (doubt,) = [event for event in told if isinstance(event, Doubted)]
-    assert "out of memory" in doubt.reason
-    left = lacking(spec, store, retry_failed=False)
-    assert left == [] and len(lacking(spec, store)) == 1
+    assert [type(event) for event in told].count(RunFailed) == 1
+    (doubt,) = [event.doubt for event in told if isinstance(event, RunDone) and event.doubt]
+    assert "out of memory" in doubt
+    left = store.lacking(keys(spec), retry_failed=False)
+    assert left == () and len(store.lacking(keys(spec))) == 1
 
 
 class Tracing(Interrupted):
@@ -259,10 +252,10 @@ class Tracing(Interrupted):
 def test_what_is_traced_lies_outside_of_what_is_judged_but_beside_the_load(tmp_path: Path) -> None:
     spec, loads = small(repeats=1, trace=True), MadeUpLoads((0, 1))
     store, engine = begun(tmp_path, spec), Tracing(loads)
-    run_matrix(spec, store, machine(loads, engine), on_event=lambda _: None)
+    run(MatrixExperiment(spec, store, machine(loads, engine)), on_event=lambda _: None)
     assert engine.traced == [False] * 3
-    run = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 0))
-    assert [split.unavailable for split in run.split] == ["made up"] * 2
+    stored = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 0))
+    assert [split.unavailable for split in stored.split] == ["made up"] * 2
 
 
 class Refusing(Interrupted):
@@ -273,7 +266,9 @@ class Refusing(Interrupted):
 def test_an_engine_that_is_refused_loses_runs_not_the_matrix(tmp_path: Path) -> None:
     spec, loads = small(repeats=1), MadeUpLoads((0, 1))
     store = begun(tmp_path, spec)
-    result = run_matrix(spec, store, machine(loads, Refusing(0)), on_event=lambda _: None)
+    result = run(
+        MatrixExperiment(spec, store, machine(loads, Refusing(0))), on_event=lambda _: None
+    )
     assert result.done == 0 and len(result.failed) == 3 and not loads.running
 
 
@@ -325,7 +320,7 @@ def test_runs_without_a_result_are_named(
     spec = small(name="m", repeats=1)
     store = begun(tmp_path, spec)
     loads = MadeUpLoads((0, 1), refused={"memory-100": "no memory to load"})
-    run_matrix(spec, store, machine(loads), on_event=lambda _: None)
+    run(MatrixExperiment(spec, store, machine(loads)), on_event=lambda _: None)
     assert main(["show", "m", "--runs", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "no result: memory-100.simulated.0000: no memory to load" in shown
@@ -342,7 +337,7 @@ def test_one_begun_with_other_parameters_is_not_continued(
     spec = small(name="m", repeats=1)
     store = begun(tmp_path, spec)
     with pytest.raises(KeyboardInterrupt):
-        run_matrix(spec, store, machine(engine=Interrupted(1)), on_event=lambda _: None)
+        run(MatrixExperiment(spec, store, machine(engine=Interrupted(1))), on_event=lambda _: None)
     words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
     assert main([*words, "--loads", "idle", "--duration", "0.2s", "--repeats", "1"]) == 2
     assert "other parameters: loads" in capsys.readouterr().err

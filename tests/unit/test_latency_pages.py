@@ -8,7 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.circumstances import Snapshot, compare
+from deadbeat.host.snapshot import Snapshot
+from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.load import profiles
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.registry import engine_names
@@ -67,7 +68,7 @@ def test_every_engine_and_load_is_explained_with_its_command() -> None:
     ("heading", "keys"),
     [
         ("`load`", list(MadeUpLoads((0,)).start(FakeTarget(), IDLE, seconds=1.0).end())),
-        ("`circumstances`", list(compare(Snapshot(), Snapshot(), cpus=(0,)))),
+        ("`circumstances`", list(circumstances(Snapshot(), Snapshot(), cpus=(0,)))),
     ],
 )
 def test_every_key_beside_a_run_is_explained(heading: str, keys: list[str]) -> None:

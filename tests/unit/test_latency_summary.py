@@ -8,11 +8,17 @@ import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
 
-from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.summarise import (
+    LATENCY_COLUMNS,
+    latency_rows,
+    summarise_latency,
+    tail_rows,
+)
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LoadPoint, PathSplit
-from deadbeat.model.latency_summary import LATENCY_COLUMNS, QUANTITIES
+from deadbeat.model.latency_summary import QUANTITIES
+from deadbeat.report.plain import keys_of
 
 HALF = LoadPoint("cpu", 50)
 
@@ -150,7 +156,7 @@ def test_rows_have_every_column_for_each_cpu() -> None:
     assert [(row["load"], row["cpu"]) for row in rows] == [
         (load, cpu) for load in ("idle", "cpu-050") for cpu in ("all", 0, 1)
     ]
-    assert all(tuple(row) == LATENCY_COLUMNS for row in rows)
+    assert all(list(row) == keys_of(LATENCY_COLUMNS) for row in rows)
     assert {name for q in summary.cells[0].whole.raw.quantities for name in [q.name]} == set(
         QUANTITIES
     )

@@ -14,11 +14,12 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli._load_results import status_of
 from deadbeat.cli.main import main
+from deadbeat.kinds.interference.document import COLUMNS
 from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.write import COLUMNS
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun
+from deadbeat.report.plain import keys_of
 
 QUICK = ["--normal", "0,4,8", "--seconds", "4", "--repeats", "3", "--no-figures", "--simulated"]
 
@@ -41,7 +42,7 @@ def test_a_load_test_leaves_its_files(runs: Path) -> None:
     names = {entry.name for entry in folder.iterdir()}
     assert {"load.json", "runs", "summary.json", "summary.csv", "report.html"} <= names
     head = (folder / "summary.csv").read_text().splitlines()[0]
-    assert head.split(",") == list(COLUMNS)
+    assert head.split(",") == keys_of(COLUMNS)
     assert (runs / "latest").resolve() == folder.resolve()
 
 
@@ -164,7 +165,7 @@ class Refusing(SimulatedLoad):
 def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.kinds.interference.simulated.SimulatedLoad", Refusing)
+    monkeypatch.setattr("deadbeat.cli.load.SimulatedLoad", Refusing)
     told = answer(capsys, "load", "--simulated", "--priority", "98", "--runs", str(tmp_path))
     assert told == (1, "", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())

@@ -11,22 +11,22 @@ import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.kinds.interference.charts import load_charts
-from deadbeat.kinds.interference.page import render_load, write_figures
+from deadbeat.kinds.interference.document import COLUMNS, load_document, write_figures
 from deadbeat.kinds.interference.remedy import known_remedies
 from deadbeat.kinds.interference.words import (
     headline,
     label_of,
     parameter_rows,
     ranged,
-    table_rows,
     threshold,
     without_causes,
 )
-from deadbeat.kinds.interference.write import COLUMNS, cell_row
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Rounds
 from deadbeat.model.load_summary import Cause, Estimate
-from deadbeat.store.summary import csv_text
+from deadbeat.report.document import Table
+from deadbeat.report.html import page
+from deadbeat.report.plain import csv_of, keys_of
 
 
 def summary(**more: object):  # type: ignore[no-untyped-def]
@@ -53,7 +53,7 @@ def test_the_headline_is_the_first_number_that_misses_and_the_most() -> None:
 def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
     ours = summary()
     assert "over 15 ms; the paper's" in threshold(ours)
-    assert "--preset paper" in render_load(ours)
+    assert ">--preset</span> paper" in page(load_document(ours))
     spec = {**ours.spec, "additions": 900_000_000}
     theirs = attrs.evolve(ours, spec=spec, deadline_ns=2000 * MS, round_ns=270 * MS)
     assert "over 2000 ms, as in the paper" in threshold(theirs)
@@ -61,25 +61,29 @@ def test_what_a_failure_is_stands_beside_what_it_is_in_the_paper() -> None:
 
 
 def test_the_row_of_a_cell() -> None:
-    row = next(row for row in table_rows(summary()) if row[:2] == ["as it is", "4"])
+    parts = load_document(summary()).parts()
+    table = next(p for p in parts if isinstance(p, Table) and p.name == "load-table")
+    rows = [[c.text(row) for c in table.shown(terminal=False)] for row in table.rows]
+    row = next(row for row in rows if row[:2] == ["as it is", "4"])
     assert row[2:5] == ["5", "160", "10"]
     assert row[8] == "30.000"
     assert row[12].startswith("30.0 ")
+    assert len(table.shown(terminal=True)) == 9
 
 
 def test_the_page_is_whole_and_escapes_what_it_shows() -> None:
-    page = render_load(summary())
-    assert "no &lt;SMT&gt; here" in page
-    assert "<SMT>" not in page
-    assert "http-equiv" in page
-    assert "$" not in page.split("<script", maxsplit=1)[0]
-    assert render_load(summary()) == page
+    text = page(load_document(summary()))
+    assert "no &lt;SMT&gt; here" in text
+    assert "<SMT>" not in text
+    assert "http-equiv" in text
+    assert "$" not in text.split("<script", maxsplit=1)[0]
+    assert page(load_document(summary())) == text
 
 
 def test_made_up_results_say_so_on_every_figure() -> None:
     made_up = attrs.evolve(summary(), kind="simulated")
-    page = render_load(made_up)
-    titles = [part.split("</h3>")[0] for part in page.split('class="figure-title"')[1:]]
+    text = page(load_document(made_up))
+    titles = [part.split("</h3>")[0] for part in text.split('class="figure-title"')[1:]]
     assert len(titles) == 5
     assert all("SIMULATED" in title for title in titles)
     assert "SIMULATED" in label_of(made_up)
@@ -92,7 +96,7 @@ def test_nothing_took_its_time_only_where_that_was_measured() -> None:
 
     def said(*runs) -> str:  # type: ignore[no-untyped-def]
         told = summary_of_runs(runs)
-        assert without_causes(told) in render_load(told)
+        assert without_causes(told) in page(load_document(told))
         return without_causes(told)
 
     assert said(run(0, invalid=True)) == "Not known: no run without a remedy counts."
@@ -130,7 +134,7 @@ def test_every_figure_is_drawn(tmp_path: Path) -> None:
 
 
 def test_the_csv_has_nothing_where_nothing_was_measured() -> None:
-    text = csv_text(COLUMNS, [cell_row(cell) for cell in summary().cells])
+    text = csv_of(COLUMNS, summary().cells)
     rows = list(csv.DictReader(io.StringIO(text)))
     reference = next(row for row in rows if row["condition"] == "reference")
     assert reference["failures_per_s"] == ""
@@ -140,8 +144,8 @@ def test_the_csv_has_nothing_where_nothing_was_measured() -> None:
 
 def test_every_column_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "load.md").read_text("utf-8")
-    ends = tuple(f"{name}{end}" for name in COLUMNS for end in ("_low", "_high"))
-    for column in COLUMNS:
+    ends = tuple(f"{name}{end}" for name in keys_of(COLUMNS) for end in ("_low", "_high"))
+    for column in keys_of(COLUMNS):
         assert f"`{column}`" in page or column in ends, column
 
 

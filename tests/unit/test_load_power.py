@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
+from deadbeat.kinds.interference.document import effects_table, power_lines
 from deadbeat.kinds.interference.estimates import Counted, difference_of
 from deadbeat.kinds.interference.power import Found, could_show
-from deadbeat.kinds.interference.words import effect_rows, power_lines, short_effects
+from deadbeat.model.load_summary import LoadSummary
 
 WINDOW_S = 2.0
+
+
+def cells(summary: LoadSummary) -> list[str]:
+    """The first row of the effects as the page shows it."""
+    table = effects_table(summary)
+    return [column.text(table.rows[0]) for column in table.shown(terminal=False)]
 
 
 def drawn(draw: np.random.Generator, rate: float, size: int, count: int) -> list[Counted]:
@@ -130,7 +137,7 @@ def test_no_difference_shown_says_what_would_have_been() -> None:
         " with 80 %"
     )
     assert len(line) <= 100
-    assert f"-{effect.could_show:.2f}" in effect_rows(summary)[0]
+    assert f"-{effect.could_show:.2f}" in cells(summary)
 
 
 def test_too_few_failures_to_show_anything_are_told() -> None:
@@ -140,9 +147,9 @@ def test_too_few_failures_to_show_anything_are_told() -> None:
     assert effect.removal_found is not None
     assert effect.removal_found < 0.8
     (line,) = power_lines(summary)
-    assert "an end of all failures would be found with" in line
+    assert "the end of all misses would be found with only" in line
     assert len(line) <= 100
-    assert "not even -1.00" in effect_rows(summary)[0]
+    assert "not even -1.00" in cells(summary)
 
 
 def test_what_is_shown_and_what_never_failed_say_nothing_of_it() -> None:
@@ -153,4 +160,4 @@ def test_what_is_shown_and_what_never_failed_say_nothing_of_it() -> None:
     # windows of 1 s: 3 in 6 s on either side; of occasions, as no failure was seen
     assert effect.occasions_high == 0.5
     assert (effect.failures.low, effect.failures.high) == (None, None)
-    assert "< 0.50 occasions" in short_effects(never)[0]
+    assert "< 0.50 occasions" in cells(never)

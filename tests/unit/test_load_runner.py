@@ -11,10 +11,12 @@ import attrs
 import pytest
 from attrs import evolve
 
+from deadbeat.experiment.base import Event, RunDone, Started
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import Ask, Seen
 from deadbeat.kinds.interference.place import choose, lacking, state_of
 from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.runner import Progress, look, run_load
+from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
@@ -22,7 +24,7 @@ from deadbeat.model.load import LoadKey
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Stand, Standing
 from deadbeat.settings.standing import refuse_unsettled, tuned
-from deadbeat.store.load import LoadStore, run_to_plain
+from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
 
@@ -77,11 +79,12 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
 
 
 def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
-    told: list[Progress] = []
+    told: list[Event] = []
     changes = look(SPEC, engine).changes
-    failed = run_load(SPEC, engine, store, changes, on_progress=told.append)
-    assert [each.done for each in told] == list(range(told[0].done, told[-1].done + 1))
-    return failed
+    outcome = carry_out(LoadExperiment(SPEC, engine, store, changes), on_event=told.append)
+    done = [each.done for each in told if isinstance(each, Started | RunDone)]
+    assert done == list(range(done[0], done[-1] + 1))
+    return dict(outcome.failed)
 
 
 def test_every_planned_run_is_stored_once_in_the_planned_order(tmp_path: Path) -> None:
@@ -327,7 +330,7 @@ def test_a_run_survives_its_file(tmp_path: Path) -> None:
     go(engine, store)
     for run in store.runs():
         again = LoadStore.open(store.path).load(run.key)
-        assert run_to_plain(again) == run_to_plain(run)
+        assert store.to_plain(again) == store.to_plain(run)
         with pytest.raises(DeadbeatError, match="stored already"):
             store.commit(run)
 

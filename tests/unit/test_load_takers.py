@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from deadbeat.kinds.interference.takers import takers_of
+from deadbeat.trace.rounds import takers_of
 
 HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
 
 
-def line(cpu: int, at: str, event: str) -> str:
-    return f"      some-task-12    [{cpu:03d}] d..2.   {at}: {event}\n"
+def line(cpu: int, at: str, event: str, thread: str = "db-rounds0") -> str:
+    return f"{thread:>16}-{number(thread)}    [{cpu:03d}] d..2.   {at}: {event}\n"
+
+
+def number(thread: str) -> int:
+    return 0 if thread.startswith("swapper") else 10 + sum(thread.encode())
 
 
 def switch(cpu: int, at: str, before: str, after: str) -> str:
     """``before``: name, state; ``after``: name, priority."""
     prev, state = before.split()
     follow, priority = after.split()
+    prio = {"db-rounds0": 0, "migration/0": -1, "multipathd": 0}.get(prev, 120)
     return line(
         cpu,
         at,
-        f"sched_switch: prev_comm={prev} prev_pid=1 prev_prio=0 prev_state={state} ==>"
-        f" next_comm={follow} next_pid=2 next_prio={priority}",
+        f"sched_switch: prev_comm={prev} prev_pid={number(prev)} prev_prio={prio}"
+        f" prev_state={state} ==> next_comm={follow} next_pid={number(follow)}"
+        f" next_prio={priority}",
+        prev,
     )
 
 
@@ -59,15 +66,15 @@ def test_a_task_of_its_own_priority_is_named_with_it() -> None:
 
 
 def test_interrupts_count_only_while_it_runs() -> None:
-    text = line(0, "0.900000", "irq_handler_entry: irq=24 name=virtio0")
-    text += line(0, "0.950000", "irq_handler_exit: irq=24 ret=handled")
+    text = line(0, "0.900000", "irq_handler_entry: irq=24 name=virtio0", "swapper/0")
+    text += line(0, "0.950000", "irq_handler_exit: irq=24 ret=handled", "swapper/0")
     text += switch(0, "1.000000", "swapper/0 R", "db-rounds0 0")
     text += line(0, "1.100000", "irq_handler_entry: irq=24 name=virtio0")
     text += line(0, "1.100040", "irq_handler_exit: irq=24 ret=handled")
     text += line(0, "1.200000", "softirq_entry: vec=1 [action=TIMER]")
-    text += line(1, "1.200001", "softirq_entry: vec=3 [action=NET_RX]")
+    text += line(1, "1.200001", "softirq_entry: vec=3 [action=NET_RX]", "swapper/1")
     text += line(0, "1.200007", "softirq_exit: vec=1 [action=TIMER]")
-    text += line(1, "1.300000", "softirq_exit: vec=3 [action=NET_RX]")
+    text += line(1, "1.300000", "softirq_exit: vec=3 [action=NET_RX]", "swapper/1")
     text += line(0, "1.400000", "local_timer_entry: vector=236")
     text += line(0, "1.400003", "local_timer_exit: vector=236")
     assert takers_of(text).interrupted_ns == {

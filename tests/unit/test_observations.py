@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from attrs import frozen
 
 from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
-from deadbeat.observations import Evidence, Judgement, Result, judge, observations
+from deadbeat_papers.observations import OBSERVATIONS, Campaign, Campaigns, judge
 
 AXIS = (0.0, 0.5, 1.0)
 Surface = Callable[[int, float, float], float]
@@ -36,7 +37,7 @@ def profile(
     name: str = "made-up",
     labels: tuple[str, ...] = (),
     platform: Mapping[str, Any] | None = None,
-) -> Result:
+) -> Campaign:
     """A profile whose means follow ``surface``, with intervals of +- ``width`` of them."""
     rows = []
     for m in cores:
@@ -53,17 +54,30 @@ def profile(
     summary = Summary(
         rows=tuple(rows), sets=(), labels=labels, meta={"platform": dict(platform or {})}
     )
-    return Result(name=name, summary=summary)
+    return Campaign(name=name, summary=summary)
 
 
-def verdict(number: int, *results: Result, **options: Any) -> Judgement:
-    return judge(observations()[number - 1], Evidence(results=results, **options))
+@frozen
+class Told:
+    """A judgement of one variant, flat."""
+
+    verdict: str
+    because: str
+    figures: tuple[tuple[str, str], ...]
+    runs: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def verdict(number: int, *results: Campaign, **options: Any) -> Told:
+    found = judge(OBSERVATIONS[number - 1], Campaigns(results=results, **options))
+    (only,) = found.evidence
+    return Told(found.verdict, only.figures, only.details, only.runs, found.labels)
 
 
 def test_there_are_nine_and_each_says_what_decides_it() -> None:
-    assert [each.number for each in observations()] == list(range(1, 10))
-    for each in observations():
-        assert each.title and each.statement and "confirmed" in each.criterion
+    assert [each.number for each in OBSERVATIONS] == list(range(1, 10))
+    for each in OBSERVATIONS:
+        assert each.title and each.says and "confirmed" in each.confirmed
         assert (each.campaign != "") == (each.kernels == 1)
 
 
@@ -111,15 +125,15 @@ def test_too_few_cores_are_a_verdict(number: int, cores: int) -> None:
 def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
     result = profile()
     kept = tuple(row for row in result.summary.rows if row["sync_share"] == 0)
-    less = Result(name="made-up", summary=Summary(rows=kept, sets=()))
+    less = Campaign(name="made-up", summary=Summary(rows=kept, sets=()))
     for number in (2, 3, 4):
         found = verdict(number, less)
         assert found.verdict == "undecided" and "has no result at M" in found.because
 
 
 def test_an_empty_campaign_and_one_of_the_other_mode_decide_nothing() -> None:
-    empty = Result(name="empty", summary=Summary(rows=(), sets=()))
-    assert verdict(1, empty) == Judgement(verdict="undecided", because="empty holds no result")
+    empty = Campaign(name="empty", summary=Summary(rows=(), sets=()))
+    assert verdict(1, empty) == Told("undecided", "empty holds no result", (), (), ())
     assert verdict(6, profile()).because == "made-up is a profile campaign"
 
 
@@ -155,7 +169,7 @@ def stress(
     name: str = "stress",
     misses: tuple[float, ...] = (),
     platform: Mapping[str, Any] | None = None,
-) -> Result:
+) -> Campaign:
     sets = tuple(
         {"key": f"r{index}", "set_id": f"id{index}", "deadline_miss_ratio": ratio}
         for index, ratio in enumerate(misses)
@@ -166,7 +180,7 @@ def stress(
         sets=sets,
         meta={"platform": dict(platform or {})},
     )
-    return Result(name=name, summary=summary)
+    return Campaign(name=name, summary=summary)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +224,10 @@ NEW = {"kernel": "6.12.3 #1", "preemption": "full"}
 RT = {"kernel": "6.12.3 #1", "preemption": "rt"}
 
 
-def comparing(surface: Surface) -> Callable[[Result, Result], Comparison]:
+def comparing(surface: Surface) -> Callable[[Campaign, Campaign], Comparison]:
     """A comparison whose effects follow ``surface``, decided beyond 2 %."""
 
-    def compare(baseline: Result, other: Result) -> Comparison:
+    def compare(baseline: Campaign, other: Campaign) -> Comparison:
         cells = []
         for m in (1, 4, 8, 16):
             for rho in AXIS:

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.kinds.latency.cause import Moments
+from deadbeat.host.machine import Machine, read_machine
 from deadbeat.kinds.latency.engine import Measured, Request
 from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine
 from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, with_worst
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
-from deadbeat.kinds.latency.machine import Machine, read_machine
-from deadbeat.kinds.latency.occupancy import handlers_within, occupants, runner_at
-from deadbeat.kinds.latency.path import Traced, split_path, told_worst, wake_ups
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget
+from deadbeat.trace.reasons import Moments
+from deadbeat.trace.timeline import running_at, stretch
+from deadbeat.trace.wakeups import Traced, split_path, told_worst, wake_ups
 
 S = 10**9
 GUEST, BARE = Machine(virtual=True), Machine(virtual=False)
@@ -415,9 +415,9 @@ def test_the_time_of_a_cpu_is_shared_out_to_whoever_had_it() -> None:
         )
 
     events = [switch(5, 1, 2), switch(20, 2, 3), switch(50, 3, 2), switch(90, 2, 1)]
-    found = {each.runner.pid: (each.ns, each.kept_ns) for each in occupants(events, 10, 80)}
-    assert found == {2: (40, 10), 3: (30, 0)}
-    assert occupants([], 10, 80) == []
+    found = stretch(events, 1, 10, 80).threads
+    assert [(each.thread.pid, each.ns, each.kept_ns) for each in found] == [(2, 40, 10), (3, 30, 0)]
+    assert stretch([], 1, 10, 80).threads == ()
 
 
 def test_a_usual_wake_up_is_not_blamed_on_anything() -> None:
@@ -460,10 +460,10 @@ def test_of_handlers_within_one_another_the_inner_one_counts() -> None:
         event(70, "irq_handler_exit", irq=9),
         event(90, "softirq_exit", vec=1),
     ]
-    found = handlers_within(events, 10, 100)
+    found = stretch(events, 1, 10, 100).handlers
     assert found == {"softirq TIMER": 40, "interrupt 9 (acpi)": 40}
-    assert handlers_within(events, 75, 85) == {"softirq TIMER": 10}
-    assert handlers_within(events[:1], 10, 100) == {"softirq TIMER": 90}
+    assert stretch(events, 1, 75, 85).handlers == {"softirq TIMER": 10}
+    assert stretch(events[:1], 1, 10, 100).handlers == {"softirq TIMER": 90}
 
 
 def test_who_has_a_cpu_is_what_the_events_say_last() -> None:
@@ -471,12 +471,12 @@ def test_who_has_a_cpu_is_what_the_events_say_last() -> None:
     fields |= {"next_comm": "b", "next_pid": 2, "next_prio": 49}
     switch = TraceEvent(at_ns=10, cpu=1, name="sched_switch", thread="a", pid=1, fields=fields)
     later = TraceEvent(at_ns=20, cpu=1, name="sched_waking", thread="c", pid=3)
-    before, after = runner_at([switch], 5), runner_at([switch], 10)
+    before, after = running_at([switch], 1, 5), running_at([switch], 1, 10)
     assert before is not None
     assert after is not None
     assert (before.text, after.text) == ("a (1, fair)", "b (2, real-time 50)")
-    assert runner_at([], 5) is None
-    unreported = runner_at([switch, later], 25)
+    assert running_at([], 1, 5) is None
+    unreported = running_at([switch, later], 1, 25)
     assert unreported is not None
     assert unreported.text == "c (3)"
 
@@ -542,7 +542,7 @@ def test_the_worst_of_a_long_run_has_its_cause_and_the_run_says_that_it_was_trac
     assert (options["--break-ns"], options["--break-file"]) == ("5000", "/instance/tracing_on")
     assert measured.split[0].worst["latency_ns"] == 6200
     assert "another CPU" in measured.split[1].unavailable
-    assert [problem.name for problem in measured.problems] == ["traced"]
+    assert [finding.id for finding in measured.problems] == ["traced"]
 
 
 @pytest.mark.parametrize("keep", [0, 5000])

@@ -13,8 +13,8 @@ from helpers.campaigns import Log, begin, essence, tiny_spec
 from helpers.precision import Drawn, finished, precise_spec, run_precise
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
+from deadbeat.experiment.base import RunDone, Started
 from deadbeat.kinds.contention import rounds
-from deadbeat.kinds.contention.events import RunDone, Started
 from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan, resolve
 from deadbeat.kinds.contention.precision import PrecisionSpec

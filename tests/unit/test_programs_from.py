@@ -15,7 +15,7 @@ from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
 from deadbeat.executors.base import Injection, RunRequest, RunSettings
 from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
-from deadbeat.kinds.contention.events import RunDone
+from deadbeat.experiment.base import RunDone
 from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan, resolve
 from deadbeat.kinds.contention.programs import origin_of, stored_spec

@@ -8,9 +8,9 @@ import pytest
 
 from deadbeat.model.readiness import WORKLOADS, CheckResult
 from deadbeat.settings.check import Check, all_checks, all_commands
-from deadbeat.settings.facts import gather, is_pattern
+from deadbeat.settings.facts import gather
 from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.readings import Reading
+from deadbeat.targets.readings import Reading, is_pattern
 
 #: What a broken, foreign or strange machine may hold in place of a value.
 STRANGE = (

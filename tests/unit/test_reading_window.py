@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from helpers.checks import Thread, case, window
 
-from deadbeat.settings.facts import Facts, UnreadError, gather
-from deadbeat.settings.reading_values import cpus_text, mask_cpus
+from deadbeat.host.values import UnreadError, cpus_text, mask_cpus
+from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.reading_window import COMMANDS, gaps, places, tasks
 from deadbeat.settings.reading_window import window as read_window
 from deadbeat.targets.fake import FakeTarget

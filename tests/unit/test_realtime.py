@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
 
-from deadbeat.executors.environment import diagnose_realtime
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.host.realtime import diagnose_realtime
 from deadbeat.targets.fake import FakeTarget
 
 GROUP = "/sys/fs/cgroup/cpu/job"

@@ -204,7 +204,7 @@ def test_colours_mean_the_same_in_every_comparison_and_the_widest_gate_is_drawn(
     wider = tuple(evolve(metric, gate=0.3) for metric in two.metrics)
     charts = charts_of(evolve(result, comparisons=(one, evolve(two, metrics=wider))), summaries)
     spans = {
-        panel.heat.span for c in charts if c.family == "difference-slowdown" for panel in c.panels
+        panel.heat.high for c in charts if c.family == "difference-slowdown" for panel in c.panels
     }
     assert len(spans) == 1
     assert {abs(mark.at) for mark in charts[0].panels[0].marks if mark.label == "A/A gate"} == {30}

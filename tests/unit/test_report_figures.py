@@ -13,9 +13,9 @@ from helpers.demo_summary import demo_summary, with_factors
 from matplotlib.image import imread
 
 from deadbeat.kinds.contention.cause_charts import split_charts
+from deadbeat.kinds.contention.document import write_figures
 from deadbeat.kinds.contention.paper_figures import draw_figures
-from deadbeat.kinds.contention.predicted import section
-from deadbeat.kinds.contention.write import write_figures
+from deadbeat.kinds.contention.predicted import predicted_parts
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import PART_COLUMNS, Summary
 from deadbeat.report.charts_paper import _uncrowded, log_ticks
@@ -81,7 +81,7 @@ def test_a_png_shows_colours_on_white(tmp_path):
     figures = draw_figures(demo_summary(cores=(4,)), ("png",))
     name, content = next(item for item in figures if item[0] == "slowdown-m004.png")
     image = imread(io.BytesIO(content))[..., :3]
-    assert image.shape[:2] == (780, 1650), name
+    assert image.shape[:2] == (724, 1365), name
     np.testing.assert_allclose(image[2, 2], 1.0)
     # Ends of viridis: dark violet and yellow.
     for colour in ((0.267, 0.005, 0.329), (0.993, 0.906, 0.144)):
@@ -121,12 +121,14 @@ def test_an_unknown_format_is_refused_by_name():
 
 def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:
     measured = demo_summary(**SMALL, labels=(), kind="hardware")
-    assert "measured response / C" in section(measured)
+    _, table = predicted_parts(measured)
+    assert "measured response / C" in [column.heading for column in table.columns]
     assert "Measured" in dict(head_facts(measured))
-    simulated = section(demo_summary(**SMALL))
+    how, table = predicted_parts(demo_summary(**SMALL))
     assert "Measured" not in dict(head_facts(demo_summary(**SMALL)))
-    assert "campaign (simulated) response / C" in simulated
-    assert "measured" not in simulated.replace("Predicted beside measured", "")
+    headings = [column.heading for column in table.columns]
+    assert "campaign (simulated) response / C" in headings
+    assert "measured" not in " ".join([how.text, *headings])
 
 
 def test_several_deadline_factors_have_figures_of_their_own() -> None:

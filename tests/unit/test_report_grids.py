@@ -9,21 +9,14 @@ import pytest
 from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 
-from deadbeat.kinds.contention.table import TERMINAL_COLUMNS, terminal_sections
+from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
+from deadbeat.kinds.contention.tables import point_tables
 from deadbeat.model.results import Summary
+from deadbeat.report.charts import edges, nice_step
 from deadbeat.report.facts import noise_floor
-from deadbeat.report.grids import (
-    METRICS,
-    cell_text,
-    edges,
-    grid,
-    nice_step,
-    scale,
-    short,
-    state_of,
-)
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
+SCALE = Scale(low=1.0, high=2.0, levels=())
 
 
 def test_rows_are_rho_and_columns_are_alpha():
@@ -33,32 +26,46 @@ def test_rows_are_rho_and_columns_are_alpha():
             "sync_share": rho,
             "contended_ratio": alpha,
             "slowdown_mean": 1 + rho + alpha / 10,
+            "task_sets": 1,
         }
         for alpha in (1.0, 0.5)
         for rho in (0.5, 0.0)
     ]
-    found = grid(Summary(rows=tuple(rows), sets=()), SLOWDOWN, 1)
-    assert (found.sync_shares, found.contended_ratios) == ((0.0, 0.5), (0.5, 1.0))
+    found = grid(Summary(rows=tuple(rows), sets=()), SLOWDOWN, 1, SCALE)
+    assert (found.y_at, found.x_at) == ((0.0, 0.5), (0.5, 1.0))
     np.testing.assert_allclose(found.values, [[1.05, 1.1], [1.55, 1.6]])
 
 
 def test_a_missing_point_stays_empty_between_known_neighbours():
-    found = grid(demo_summary(), SLOWDOWN, 4)
-    assert found.states[3][1] == "not measured"
+    found = grid(demo_summary(), SLOWDOWN, 4, SCALE)
+    assert found.states[3][1] == "absent"
     assert found.states[1][3] == "undecided"
-    assert math.isnan(found.values[3][1])
-    assert math.isnan(found.values[1][3])
-    assert (found.texts[3][1], found.texts[1][3]) == ("–", "?")
-    assert np.isnan(found.values).sum() == 2
+    assert (found.texts[3][1], found.texts[1][3]) == ("n.m.", "?")
+    assert [value for row in found.values for value in row].count(None) == 2
+    assert found.keys[3][1] == "4/750/250/10000"
+    assert found.hover[3][1] == "M = 4, ρ = 0.75, α = 0.25\nnot measured"
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (SLOWDOWN, "Slowdown 1.839 [1.834, 1.844]"),
+        (NEEDED, "Deadline needed ≥ 2.65, alone ≥ 1.44"),
+        (MISS, "Deadline miss ratio 8.1 % [4.9 %, 12 %], alone 0 %"),
+    ],
+)
+def test_the_pointer_shows_a_value_with_its_interval_and_that_alone(metric, words):
+    found = grid(demo_summary(), metric, 4, SCALE).hover[-1][-1]
+    assert found.split("\n")[1:] == [words, "4 task sets, 6,400 jobs"]
 
 
 @pytest.mark.parametrize(
     ("row", "state"),
     [
-        (None, "not measured"),
+        (None, "absent"),
         ({"slowdown_mean": None, "task_sets": 0}, "undecided"),
         ({"slowdown_mean": math.nan, "task_sets": 2}, "undecided"),
-        ({"slowdown_mean": 1.0, "task_sets": 2}, "measured"),
+        ({"slowdown_mean": 1.0, "task_sets": 2}, "shown"),
     ],
 )
 def test_how_far_a_cell_is_known(row, state):
@@ -139,36 +146,28 @@ def test_a_deadline_beyond_what_was_seen_is_known_from_below(ends, text):
 
 
 def test_terminal_rows_are_ordered_and_carry_intervals_and_states():
-    (section,) = terminal_sections(demo_summary(steps=4))
-    rows = section.rows
-    assert (section.title, len(rows)) == ("1 task a core, D = 10 C", 74)
-    assert all(tuple(row) == tuple(key for key, _ in TERMINAL_COLUMNS) for row in rows)
-    assert (rows[0]["cores"], rows[0]["sync_share"], rows[0]["contended_ratio"]) == (
-        "1",
-        "0.00",
-        "0.00",
-    )
-    assert rows[-1]["slowdown"] == "1.839 [1.834, 1.844]"
-    assert rows[-1]["miss_ratio"] == "8.09 [4.86, 12.1]+"
-    assert rows[0]["miss_ratio"] == "<0.19 "
-    assert rows[0]["deadline_needed"] == "≥1.44"
-    undecided = next(row for row in rows if row["slowdown"] == "undecided")
-    assert (undecided["cores"], undecided["miss_ratio"], undecided["deadline_needed"]) == (
-        "4", "- ", "-",
-    )  # fmt: skip
+    (table,) = point_tables(demo_summary(steps=4))
+    rows = table.texts(terminal=True)
+    assert (table.title, len(rows)) == ("1 task a core, D = 10 C", 74)
+    assert rows[0][:3] == ["1", "0.00", "0.00"]
+    assert rows[-1][4] == "1.839 [1.834, 1.844]"
+    assert rows[-1][6] == "8.09 [4.86, 12.1]+"
+    assert rows[0][5:] == ["≥1.44", "<0.19 "]
+    undecided = next(row for row in rows if row[4] == "undecided")
+    assert (undecided[0], *undecided[5:]) == ("4", "-", "- ")
 
 
 def test_the_interval_of_one_set_is_named():
     base = demo_summary(cores=(2,), steps=1)
     rows = tuple(row | {"slowdown_ci_basis": "rounds"} for row in base.rows)
-    assert terminal_sections(evolve(base, rows=rows))[0].rows[0]["slowdown"].endswith("] one set")
+    assert point_tables(evolve(base, rows=rows))[0].texts()[0][4].endswith("] one set")
 
 
 def test_points_of_other_deadlines_and_loads_are_in_tables_of_their_own():
     base = with_factors(demo_summary(cores=(2,), steps=1), (2.0, 5.0))
     heavy = tuple(row | {"tasks_per_core": 2} for row in base.rows[:2])
-    found = terminal_sections(evolve(base, rows=(*heavy, *base.rows)))
-    assert [(section.title, len(section.rows)) for section in found] == [
+    found = point_tables(evolve(base, rows=(*heavy, *base.rows)))
+    assert [(table.title, len(table.rows)) for table in found] == [
         ("1 task a core, D = 2 C", 4),
         ("1 task a core, D = 5 C", 4),
         ("2 tasks a core, D = 2 C", 1),

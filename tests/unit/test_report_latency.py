@@ -15,11 +15,18 @@ from helpers.pages import HOSTILE, Page
 from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.circumstances_table import (
     interrupt_pairs,
-    load_rows,
+    loads_table,
     machine_pairs,
     missing_pairs,
 )
 from deadbeat.kinds.latency.data import binned, edges_of, interval_text, load_words
+from deadbeat.kinds.latency.document import (
+    latency_charts,
+    latency_document,
+    matrix_table,
+    paper_words,
+    write_latency,
+)
 from deadbeat.kinds.latency.histograms import (
     Named,
     by_cpu,
@@ -28,14 +35,11 @@ from deadbeat.kinds.latency.histograms import (
     shown_cpus,
     tail_curve,
 )
-from deadbeat.kinds.latency.load_charts import limits_of, load_charts
-from deadbeat.kinds.latency.machine_charts import machine_charts
+from deadbeat.kinds.latency.load_charts import limits_of, load_charts, machine_charts
 from deadbeat.kinds.latency.overlays import overlay_charts
-from deadbeat.kinds.latency.page import latency_charts, render_latency
-from deadbeat.kinds.latency.split import cause_rows, cost_rows, split_charts, unavailable
-from deadbeat.kinds.latency.summarise import summarise_latency
+from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
+from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency
 from deadbeat.kinds.latency.timeline import events_of, level_curve, timeline_charts
-from deadbeat.kinds.latency.write import paper_words, write_latency
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
@@ -47,10 +51,12 @@ from deadbeat.model.latency import (
     LoadPoint,
     PathSplit,
 )
-from deadbeat.model.latency_summary import LATENCY_COLUMNS, Quantity
+from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.platform import Platform
+from deadbeat.report import html as html_of
 from deadbeat.report.charts import Curve
 from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.plain import keys_of
 from deadbeat.report.times import seconds_text, time_text
 from deadbeat.store.latency import LatencyStore
 
@@ -93,9 +99,13 @@ def summary(runs):
     return summarise_latency(runs, name="demo", deadlines_ns=(50_000,))
 
 
+def rendered(summary, runs, **more) -> str:
+    return html_of.page(latency_document(summary, runs, **more))
+
+
 @pytest.fixture(scope="module")
 def page(summary, runs) -> Page:
-    return Page(render_latency(summary, runs, platform={"kernel": "6.18-rt"}))
+    return Page(rendered(summary, runs, platform={"kernel": "6.18-rt"}))
 
 
 def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, page):
@@ -116,7 +126,7 @@ def test_without_a_valid_run_nothing_is_claimed(runs):
     lost = Finding(id="died", severity="invalid", message="stress-ng died")
     none = summarise_latency([evolve(run, problems=(lost,)) for run in runs], name="none")
     assert words.sentence(none).startswith("No valid run holds a wake-up")
-    page = Page(render_latency(none, []))
+    page = Page(rendered(none, []))
     assert "0 of 9 runs count" in page.text
     assert "no valid run (3 invalid)" in page.text
     assert "stress-ng died" in page.text
@@ -214,13 +224,13 @@ def test_raw_stands_beside_corrected_where_periods_were_missed():
         corrected=raw + Histogram.of([k * 1_000_000 for k in range(1, 6)]),
     )  # fmt: skip
     one = summarise_latency([evolve(short, cpus=(cpu,))])
-    plain, corrected = words.matrix_rows(one, cpus=False)
+    plain, corrected = matrix_table(one, cpus=False).texts()
     assert plain[0] == "idle"
     assert corrected[0] == "idle, corrected"
     assert (plain[3], corrected[3], plain[4]) == ("51", "55", "4")
-    mean = words.MATRIX_COLUMNS.index("mean")
+    mean = [c.heading for c in matrix_table(one, cpus=False).columns].index("mean")
     assert (plain[mean], corrected[mean]) == ("107.8", "281.8")
-    page = Page(render_latency(one, []))
+    page = Page(rendered(one, []))
     assert "Missed periods here: 4." in page.text
 
 
@@ -303,7 +313,7 @@ def test_an_invalid_run_is_in_no_picture_and_is_named():
     good = [run_of([10, 20, 30]), run_of([10, 20, 30], repeat=1)]
     late = run_of([10, 9_000], repeat=2, problems=(bad,))
     whole = summarise_latency([*good, late])
-    page = Page(render_latency(whole, [*good, late]))
+    page = Page(rendered(whole, [*good, late]))
     assert "the latest was 30 µs" in page.text.replace("\xa0", " ")
     assert "2 of 3 runs count" in page.text
     assert "had 50" in page.text
@@ -313,7 +323,7 @@ def test_an_invalid_run_is_in_no_picture_and_is_named():
 def test_what_ran_beside_the_runs_stands_under_the_answer():
     busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9}}
     runs = [evolve(run_of([10, 20], repeat=n), seconds=2.0, load=busy) for n in range(2)]
-    page = Page(render_latency(summarise_latency(runs), runs))
+    page = Page(rendered(summarise_latency(runs), runs))
     told = "2 of 2 runs had other work beside them (up to 90 % of a CPU); they count."
     assert told in page.text.replace("\xa0", " ")
 
@@ -341,11 +351,11 @@ def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
     assert sum(layer.y[0] for layer in mean.bars) == pytest.approx(2 + 2 + 6 + 1)
     assert sum(layer.y[0] for layer in worst.bars) == pytest.approx(83.5)
     assert worst.bars[-1].texts == ("83.5 µs",)
-    ((place, *_, cause),) = cause_rows(whole.cells)
+    ((place, *_, cause),) = causes_table(whole.cells).texts()
     assert place == "idle, CPU 0"
     assert cause.startswith("softirq NET_RX")
     assert unavailable(whole.cells) == ("no tracefs here",)
-    page = Page(render_latency(whole, [run]))
+    page = Page(rendered(whole, [run]))
     assert "no tracefs here" in page.text
     assert "softirq NET_RX ran 70 µs before <it>" in page.text
 
@@ -355,7 +365,7 @@ def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
     lost = {"due_ns": 5, "latency_ns": 90_000, "cause": "unknown: events are missing"}
     splits = (evolve(run.split[0], worst=lost),)
     whole = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1), split=splits)])
-    ((_, _, latency, *parts, cause),) = cause_rows(whole.cells)
+    ((_, _, latency, *parts, cause),) = causes_table(whole.cells).texts()
     assert latency == "90 µs"
     assert parts == ["–"] * 4
     assert cause.startswith("unknown")
@@ -377,22 +387,22 @@ def test_what_tracing_costs_stands_beside_the_runs_that_count():
     split = evolve(run.split[0], latency=Histogram.of([9_000, 83_500]), left_out=1, lost=2)
     again = evolve(run, key=evolve(run.key, repeat=1), split=(split,))
     whole = summarise_latency([evolve(run, split=(split,)), again])
-    ((place, _, counted, beside, _, slow, left, lost),) = cost_rows(whole.cells)
+    ((place, _, counted, beside, _, slow, left, lost),) = costs_table(whole.cells).texts()
     assert (place, counted, beside, slow) == ("idle, CPU 0", "10 µs", "9.01 µs", "83.5 µs")
     assert (left, lost) == ("2 of 4", "4")
-    assert "What tracing costs" in Page(render_latency(whole, [run])).text
+    assert "What tracing costs" in Page(rendered(whole, [run])).text
 
 
 def test_the_worst_of_a_long_run_is_told_without_a_split():
     run = split_run()
     kept = PathSplit(cpu=0, worst=run.split[0].worst)
     whole = summarise_latency([evolve(run, split=(kept,))])
-    ((place, *_, cause),) = cause_rows(whole.cells)
+    ((place, *_, cause),) = causes_table(whole.cells).texts()
     assert (place, cause.split()[0]) == ("idle, CPU 0", "softirq")
     mean, worst = split_charts(whole.cells)[0].panels
     assert [layer.y for layer in mean.bars] == [(None,)] * 4
     assert sum(layer.y[0] for layer in worst.bars) == pytest.approx(83.5)
-    assert cost_rows(whole.cells) == []
+    assert costs_table(whole.cells).texts() == []
 
 
 def test_without_traced_runs_the_page_says_how_to_have_them(page):
@@ -455,12 +465,12 @@ def test_circumstances_are_one_value_or_a_range():
 
 def test_a_load_says_what_it_reached_what_it_did_and_what_made_it():
     made = [run_on(LoadPoint("cpu", 50), beside(n)) for n in range(2)]
-    idle, half = load_rows([*made, run_of([10])])
-    assert idle == ("idle", "not known", "–", "none")
-    assert half == (
+    idle, half = loads_table([*made, run_of([10])]).texts()
+    assert idle == ["idle", "not known", "–", "none"]
+    assert half == [
         "cpu 50 %", "0: 49 %, 1: 51 % to 52 %", "bogo-ops 100 to 101", "stress-ng --cpu 2",
-    )  # fmt: skip
-    page = Page(render_latency(summarise_latency(made), made))
+    ]  # fmt: skip
+    page = Page(rendered(summarise_latency(made), made))
     for text in ("dmesg: not permitted", "41 to 45 °C", "stress-ng --cpu 2", "eth0"):
         assert text in page.text
 
@@ -473,7 +483,7 @@ def test_names_are_text_and_nothing_comes_from_outside(runs):
             evolve(invalid, problems=(problem,)) for c in hostile.cells for invalid in c.invalid
         )), *hostile.cells[1:]),
     )  # fmt: skip
-    html = render_latency(bad, runs, platform={"kernel": HOSTILE}, parameters={"name": HOSTILE})
+    html = rendered(bad, runs, platform={"kernel": HOSTILE}, parameters={"name": HOSTILE})
     page = Page(html)
     assert page.text.count("hacked()") >= 4
     assert not any("onerror" in attributes for _, attributes in page.elements)
@@ -485,7 +495,7 @@ def test_names_are_text_and_nothing_comes_from_outside(runs):
 
 
 def test_the_label_stands_on_every_figure_of_page_and_paper(summary, runs, page):
-    titles = re.findall(r'<h3 class="figure-title"[^>]*>([^<]*)<', render_latency(summary, runs))
+    titles = re.findall(r'<h3 class="figure-title"[^>]*>([^<]*)<', rendered(summary, runs))
     assert titles
     assert all("SIMULATED" in title for title in titles)
     assert "SIMULATED" in page.text
@@ -500,7 +510,7 @@ def test_the_label_stands_on_every_figure_of_page_and_paper(summary, runs, page)
 
 
 def test_the_same_runs_give_the_same_page(summary, runs):
-    assert render_latency(summary, runs) == render_latency(summary, runs)
+    assert rendered(summary, runs) == rendered(summary, runs)
 
 
 def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
@@ -514,7 +524,7 @@ def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
     assert "matrix" in page.text
     with (tmp_path / "matrix" / "latency.csv").open() as stream:
         rows = list(csv.DictReader(stream))
-    assert tuple(rows[0]) == LATENCY_COLUMNS
+    assert list(rows[0]) == keys_of(LATENCY_COLUMNS)
     assert len(rows) == 3 * 3
     idle = next(row for row in rows if row["load"] == "idle" and row["cpu"] == "all")
     assert int(float(idle["raw_max_ns"])) == made.summary.cells[0].whole.raw["max"].value_ns
@@ -533,7 +543,7 @@ def test_a_stored_matrix_gets_its_page_its_figures_and_its_rows(tmp_path, runs):
 def test_strange_runs_have_a_page_too(cpus, told):
     plain = run_of([10, 20])
     strange = evolve(plain, cpus=(evolve(plain.cpus[0], **cpus),))
-    page = Page(render_latency(summarise_latency([strange]), [strange]))
+    page = Page(rendered(summarise_latency([strange]), [strange]))
     assert told in page.text
 
 

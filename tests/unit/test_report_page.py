@@ -12,13 +12,19 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 
-from deadbeat.kinds.contention.page import render
-from deadbeat.kinds.contention.write import write_report
+from deadbeat.kinds.contention.document import campaign_document, write_report
+from deadbeat.kinds.contention.page_data import page_data
+from deadbeat.kinds.contention.profile_charts import grid_charts
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import Summary
-from deadbeat.report.data import encode, page_data
+from deadbeat.report import html as html_of
+from deadbeat.report.embed import encode
 from deadbeat.report.facts import flatten, labels, sessions
+
+
+def render(summary: Summary) -> str:
+    return html_of.page(campaign_document(summary))
 
 
 @pytest.fixture(scope="module")
@@ -218,11 +224,11 @@ def test_several_deadline_factors_have_grids_of_their_own():
     summary = with_factors(demo_summary(cores=(2, 4), steps=2), (2.0, 5.0))
     data = page_data(summary)
     assert data["factors"] == [2.0, 5.0]
-    grids = data["metrics"][2]["grids"]
-    assert list(grids) == ["2/2", "2/5", "4/2", "4/5"]
-    assert grids["4/2"]["values"][2][2] == pytest.approx(
-        6.25 * grids["4/5"]["values"][2][2], rel=1e-4
-    )
+    grids = {c.option: c.panels[1].heat for c in grid_charts(summary) if "miss" in c.option}
+    places = [(m, factor) for m in (4, 2) for factor in (2, 5)]
+    assert list(grids) == [f"Deadline miss ratio · M = {m} · D/C = {f}" for m, f in places]
+    tight, wide = (grids[f"Deadline miss ratio · M = 4 · D/C = {f}"].values[2][2] for f in (2, 5))
+    assert tight == pytest.approx(6.25 * wide, rel=1e-4)
     assert len(data["rows"]) == len(summary.rows)
     page = Page(render(summary))
     words = page.text.replace("\u00a0", " ")
@@ -233,5 +239,6 @@ def test_several_deadline_factors_have_grids_of_their_own():
 def test_one_deadline_factor_stays_out_of_the_page(demo):
     data = demo.data()
     assert data["factors"] == [10.0]
-    assert list(data["metrics"][0]["grids"]) == ["1", "2", "4"]
+    options = [chart.option for chart in grid_charts(demo_summary())]
+    assert options[:3] == [f"Slowdown · M = {m}" for m in (4, 2, 1)]
     assert "D/C =" not in demo.text

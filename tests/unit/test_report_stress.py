@@ -12,15 +12,15 @@ from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.contention import cause_charts as causes
 from deadbeat.kinds.contention.counter_charts import counter_charts
+from deadbeat.kinds.contention.document import campaign_document, write_report
 from deadbeat.kinds.contention.headline import headline
 from deadbeat.kinds.contention.paper_figures import draw_figures
 from deadbeat.kinds.contention.samples import distribution_charts
 from deadbeat.kinds.contention.stress_charts import group_samples, interval_curve, stress_charts
-from deadbeat.kinds.contention.stress_page import render_stress, sets_data
 from deadbeat.kinds.contention.stress_words import group_answers
-from deadbeat.kinds.contention.table import terminal_columns, terminal_sections
-from deadbeat.kinds.contention.write import write_report
+from deadbeat.kinds.contention.tables import group_table, sets_data
 from deadbeat.model.results import Summary
+from deadbeat.report import html as html_of
 from deadbeat.report.facts import head_facts, noise_floor
 from deadbeat.report.times import time_text
 
@@ -36,7 +36,7 @@ def svg_words(content: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def demo() -> Page:
-    return Page(render_stress(demo_stress()))
+    return Page(html_of.page(campaign_document(demo_stress())))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_critical_tasks_are_drawn_over_their_cores():
     both = demo_stress(groups=("M=4",), sets_per_group=12, critical=(0, 1))
     chart = next(c for c in stress_charts(both) if c.name == "critical")
     assert chart.panels[0].curves[0].x == (0.0, 1.0), "unshielded beside shielded"
-    assert "of the critical tasks" in Page(render_stress(summary)).text
+    assert "of the critical tasks" in Page(html_of.page(campaign_document(summary))).text
 
 
 def test_what_was_not_counted_is_named_and_not_drawn():
@@ -208,7 +208,7 @@ def test_what_was_not_counted_is_named_and_not_drawn():
 
 def test_without_the_split_the_page_says_how_to_get_it():
     summary = demo_stress(**SMALL, causes=False, counters=False)
-    page = Page(render_stress(summary))
+    page = Page(html_of.page(campaign_document(summary)))
     assert "How response times split was not recorded" in page.text
     assert "Not traced: tracefs is not mounted and cannot be mounted here." in page.text
     assert "No events were counted" in page.text
@@ -224,12 +224,10 @@ def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
 
 
 def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
-    html = causes.section(demo_stress(**SMALL))
-    heads, *lines = re.findall("<tr>(.*?)</tr>", html)
-    assert re.findall(">([^<]+)</th>", heads)[1:4] == ["response", "deadline", "late by"]
-    cells = [[Page(cell).text for cell in re.findall("<td.*?</td>", line)] for line in lines]
+    jobs = causes.jobs_table(demo_stress(**SMALL).meta["causes"])
+    assert [c.heading for c in jobs.columns][1:4] == ["response", "deadline", "late by"]
+    cells = jobs.texts()
     assert cells[0][1:4] == ["5.44 ms", "4 ms", "1.44 ms"]
-    assert "late" not in cells[0][1]
     # a row of jobs that never finished is known from below
     assert cells[5][1:4] == ["≥ 5.45 ms", "4 ms", "≥ 1.45 ms"]
     assert cells[5][0].endswith("and 153 more")
@@ -238,7 +236,7 @@ def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
 def test_the_worst_jobs_say_how_many_events_are_missing_and_why():
     base = demo_stress(**SMALL)
     notes = ["no events of run m002: trace traces/m002.json is damaged: <empty>"]
-    html = causes.section(evolve(base, meta=base.meta | {"causes_notes": notes}))
+    html = html_of.page(campaign_document(evolve(base, meta=base.meta | {"causes_notes": notes})))
     assert "yes, 12 lost</td>" in html
     assert "traces/m002.json is damaged: &lt;empty&gt;" in html
 
@@ -257,18 +255,16 @@ def test_the_table_of_sets_is_limited_and_holds_the_worst():
 def test_a_page_of_very_many_sets_stays_small():
     """17,000 task sets, as the paper's preset has; plotly alone takes 4.6 MB."""
     summary = demo_stress(groups=("M=4", "M=8", "M=12", "M=16", "random"), sets_per_group=3400)
-    page = render_stress(summary)
+    page = html_of.page(campaign_document(summary))
     assert len(summary.sets) == 17000
     assert len(page) < 6_000_000
 
 
 def test_the_terminal_shows_a_line_per_group():
     summary = demo_stress(**SMALL)
-    keys = [key for key, _ in terminal_columns(summary)]
-    (section,) = terminal_sections(summary)
-    lines = section.rows
-    assert [line["group"] for line in lines] == ["M=2", "M=8"]
-    assert all(set(keys) == set(line) for line in lines)
+    lines = group_table(summary).texts(terminal=True)
+    assert [line[0] for line in lines] == ["M=2", "M=8"]
+    assert len(lines[0]) == 8
 
 
 def test_hostile_names_stay_text():
@@ -280,7 +276,7 @@ def test_hostile_names_stay_text():
     rows = tuple(row | {"group": HOSTILE} for row in base.rows[:1])
     sets = tuple(item | {"group": HOSTILE, "file": HOSTILE} for item in base.sets)
     meta = base.meta | {"causes": late, "counters": {HOSTILE: HOSTILE}}
-    page = Page(render_stress(evolve(base, rows=rows, sets=sets, meta=meta)))
+    page = Page(html_of.page(campaign_document(evolve(base, rows=rows, sets=sets, meta=meta))))
     assert len(page.scripts) == 4
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -11,14 +12,16 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
+from deadbeat.experiment.base import Experiment, Outcome
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import Ask, Seen
-from deadbeat.kinds.interference.runner import look, run_load
+from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads
-from deadbeat.kinds.latency.runner import Machine, lacking, run_matrix
+from deadbeat.kinds.latency.runner import Machine, MatrixExperiment
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError
@@ -41,6 +44,10 @@ def loads(*, died: bool) -> Machine:
     return Machine(target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running)
 
 
+def measured(experiment: Experiment[Any, Any]) -> Outcome[Any]:
+    return carry_out(experiment, on_event=lambda _: None)
+
+
 @pytest.fixture
 def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
     """A finished matrix of four runs, of which the two at half load are invalid."""
@@ -50,7 +57,7 @@ def matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LatencyStore:
     for key in store.committed():
         store.run_path(key).unlink()
     spec = read_latency(store.spec)
-    assert run_matrix(spec, store, loads(died=True), on_event=lambda _: None).invalid == 2
+    assert measured(MatrixExperiment(spec, store, loads(died=True))).invalid == 2
     assert main(["report", "m", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store
@@ -98,7 +105,7 @@ def test_a_run_that_is_invalid_again_is_counted_once(matrix: LatencyStore) -> No
     spec = read_latency(matrix.spec)
     for times in (1, 2):
         machine = loads(died=True)
-        run_matrix(spec, matrix, machine, on_event=lambda _: None, retry_invalid=True)
+        measured(MatrixExperiment(spec, matrix, machine, retry_invalid=True))
         assert len(matrix.load(HALF).replaced) == times
     kept = sorted(path.name for path in (matrix.path / "set-aside").iterdir())
     assert kept == [f"cpu-050.simulated.000{n}.{m}.json" for n in range(2) for m in (1, 2)]
@@ -129,7 +136,7 @@ def test_a_damaged_run_is_named_before_anything_is_measured_again(matrix: Latenc
     path = matrix.run_path(HALF)
     path.write_text(path.read_text().replace('"interval_ns"', '"interval"'))
     with pytest.raises(DataError, match="is damaged"):
-        lacking(read_latency(matrix.spec), matrix, retry_invalid=True)
+        MatrixExperiment(read_latency(matrix.spec), matrix, loads(died=False), retry_invalid=True)
 
 
 def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path: Path) -> None:
@@ -174,7 +181,7 @@ def load_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> LoadStore:
         changes={name: change.words for name, change in possible.changes.items()},
         impossible={},
     )
-    run_load(spec, engine, store, possible.changes, on_progress=lambda _: None)
+    measured(LoadExperiment(spec, engine, store, possible.changes))
     assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store

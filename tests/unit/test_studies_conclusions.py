@@ -8,17 +8,17 @@ import pytest
 from helpers.studies import made_up, small
 
 from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
-from deadbeat.kinds.study.judge import Conclusion, Evidence, deciding, judge, ordered
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Results, table
 from deadbeat.kinds.study.spec import StudySpec
+from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
+from deadbeat_papers.thesis.telling import ordered
 
 
 def _verdicts(results: Results) -> dict[str, tuple[str, tuple[str, ...]]]:
     preset = presets()[results.spec.preset]
-    return {
-        item.conclusion.id: (item.verdict, item.on) for item in judge(preset.conclusions, results)
-    }
+    judged = [judge(each, results) for each in preset.conclusions]
+    return {item.conclusion.id: (item.verdict, item.on) for item in judged if item}
 
 
 def _preset(name: str, **changes: object) -> StudySpec:
@@ -162,7 +162,7 @@ def test_what_decides_is_what_alone_turns_the_answer() -> None:
 
 def test_a_conclusion_without_evidence_is_left_out() -> None:
     nothing = Conclusion(id="x", says="x", confirmed="x", check=lambda results: ())
-    assert judge([nothing], made_up(small(), lambda *_: True)) == ()
+    assert judge(nothing, made_up(small(), lambda *_: True)) is None
 
 
 def test_the_denominator_and_those_who_differ_are_printed() -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
+from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.chunks import (
     NOT_APPLICABLE,
@@ -26,12 +27,12 @@ from deadbeat.kinds.study.chunks import (
     row_type,
 )
 from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.document import write_study
 from deadbeat.kinds.study.place import choose, open_store
-from deadbeat.kinds.study.presets import presets
-from deadbeat.kinds.study.runner import Threads, run_study
+from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.runner import StudyExperiment, Threads
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.kinds.study.sweep import specify
-from deadbeat.kinds.study.write import write_study
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate
@@ -45,7 +46,9 @@ WORDS += ["--policy", "g-edf,p-edf", "--test", "gfb", "--sets", "12"]
 
 def _run(store: StudyStore, spec=SPEC) -> list[int]:
     seen: list[int] = []
-    run_study(spec, store, Threads(2), on_event=lambda event: seen.append(event.done))
+    carry_out(
+        StudyExperiment(spec, store, Threads(2)), on_event=lambda event: seen.append(event.done)
+    )
     return seen
 
 
@@ -220,7 +223,9 @@ def test_the_report_is_whole_and_the_same_again(tmp_path: Path) -> None:
         assert part in page
     assert 'src="' not in page.split("<script>")[0]
     names = {path.name for path in (store.path / "figures").iterdir()}
-    assert names == {"curves.png", "curves.svg", "weighted.png", "weighted.svg"}
+    assert names == {
+        f"{name}.{kind}" for name in ("curves", "weighted") for kind in ("png", "svg", "pdf")
+    }
     before = {path: path.read_bytes() for path in store.path.rglob("*") if path.is_file()}
     write_study(store)
     assert {path: path.read_bytes() for path in before} == before
@@ -233,9 +238,9 @@ def test_a_line_of_a_test_that_decides_nothing_is_empty_not_broken() -> None:
     results.rows["t0"] = NOT_APPLICABLE
     for chart in charts(results):
         for panel in chart.panels:
-            assert [line.x for line in panel.lines if line.label == "gfb"] == [()]
-            for line in panel.lines:
-                assert np.isfinite([*line.y, *line.low, *line.high]).all()
+            assert [curve.x for curve in panel.curves if curve.label == "gfb"] == [()]
+            for curve in panel.curves:
+                assert np.isfinite([*curve.y, *curve.low, *curve.high]).all()
 
 
 def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:

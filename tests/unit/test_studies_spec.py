@@ -9,7 +9,7 @@ import pytest
 from helpers.studies import small
 
 from deadbeat.kinds.study.chunks import chunk_count, pieces
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.spec import cell_seed, digest, read_spec, spec_dict
 from deadbeat.kinds.study.sweep import find_preset, read_study_file, specify
 from deadbeat.model.errors import DataError, UsageError

@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 from helpers.runs import RunTask, job_table, ran
 
-from deadbeat.executors import events as kernel
-from deadbeat.executors import tracing
-from deadbeat.executors.events import extract, parse_line, worst_jobs
-from deadbeat.executors.tracing import EVENTS, Tracer
+from deadbeat.host.values import cpu_mask
 from deadbeat.model.traces import GAP
-from deadbeat.settings.procfs import cpu_mask
 from deadbeat.targets.fake import Conversation, FakeTarget
 from deadbeat.targets.local import LocalProcess, LocalTarget
+from deadbeat.trace import jobs as kernel
+from deadbeat.trace import session as tracing
+from deadbeat.trace.jobs import extract, worst_jobs
+from deadbeat.trace.parse import parse_line
+from deadbeat.trace.session import EVENTS, Tracer
 
 SWITCH = (
     "          <idle>-0       [001] d..2. 24435.748429: sched_switch: prev_comm=swapper/1"
@@ -444,14 +445,14 @@ def test_each_line_is_parsed_once_however_many_jobs_it_is_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parsed = 0
-    whole = kernel._Text._event
+    whole = kernel.Trace._event
 
     def counted(self: Any, *words: Any) -> Any:
         nonlocal parsed
         parsed += 1
         return whole(self, *words)
 
-    monkeypatch.setattr(kernel._Text, "_event", counted)
+    monkeypatch.setattr(kernel.Trace, "_event", counted)
     jobs = [[ran(1000 * task, 1000 * task, 5_000_000)] for task in range(4)]
     table = job_table([RunTask(core=task) for task in range(4)], jobs)
     lines = [sched(at, 5, 6) for at in range(100, 20_000, 100)]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 
-from deadbeat.executors.events import Lateness, extract, worst_jobs
 from deadbeat.kinds.contention.blame import Run
 from deadbeat.kinds.contention.late import Worst
 from deadbeat.kinds.contention.unfinished import blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.trace.jobs import Lateness, extract, worst_jobs
 
 #: D = T = 1000, C = 100; the window ends at 10 000.
 TASK, SLOT = RunTask(), Slot(end=10_000)

@@ -11,22 +11,17 @@ import click
 
 from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, print_table, say
-from deadbeat.kinds.breakdown.page import (
-    HEADINGS,
-    criterion,
-    doubts,
-    sentence,
-    summary_dict,
-    table_rows,
-    write_breakdown,
-)
+from deadbeat.cli._output import duration, print_json, say
+from deadbeat.cli._run import carry_out, tell_failed
+from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.breakdown.document import breakdown_document, summary_dict, write_breakdown
 from deadbeat.kinds.breakdown.results import Breakdown, summarise
-from deadbeat.kinds.breakdown.search import estimate_seconds, lacking, planned, run_search
+from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.contention.runner import check_calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.results import RunKey
+from deadbeat.report.terminal import print_document
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import (
@@ -38,8 +33,6 @@ from deadbeat.store.place import (
     other_parameters,
     stage,
 )
-
-_INTERRUPTED = 130
 
 
 def run_breakdown(
@@ -60,10 +53,7 @@ def run_breakdown(
         raise UsageError(f"--quick and --preset {options['preset']} exclude each other", "drop one")
     asked = specify(layer, names=names)
     make = options["executor_text"], options["simulated"]
-    with (
-        closing(make_executor(make[0], simulated=make[1], cpus=asked.campaign.cpus)) as executor,
-        interruptible(),
-    ):
+    with closing(make_executor(make[0], simulated=make[1], cpus=asked.campaign.cpus)) as executor:
         spec = resolve(asked, executor.describe(), names=names)
         catalog = make_catalog(executor)
         for name in spec.campaign.tasks.fragments:
@@ -76,20 +66,15 @@ def run_breakdown(
         place = _choose(options["runs"], spec, fresh=options["fresh"])
         if executor.describe().kind == "simulated":
             say("SIMULATED: a made-up machine; nothing here says anything about this one")
-        store = _begin(place, spec)
-        try:
-            with Watch(store.path.name) as watch:
-                failed = run_search(
-                    spec, executor, store, catalog, on_event=watch, calibration=given
-                )
-            return _answer(store, failed, to_repeat(words), options)
-        except KeyboardInterrupt:
-            done = planned(spec) - lacking(spec, store)
-            say(
-                f"interrupted: {done} of {planned(spec)} runs are kept in {store.path};"
-                f" continue with: {to_repeat(words)}"
-            )
-            return _INTERRUPTED
+
+        def begin() -> BreakdownExperiment:
+            store = _begin(place, spec)
+            return BreakdownExperiment(spec, executor, store, catalog, calibration=given)
+
+        def answer(path: Path, outcome: Outcome[RunKey]) -> int:
+            return _answer(path, outcome, to_repeat(words), options)
+
+        return carry_out(begin, answer, options, words)
 
 
 def _choose(runs: Path, spec: BreakdownSpec, *, fresh: bool) -> Place:
@@ -116,14 +101,9 @@ def _begin(place: Place, spec: BreakdownSpec) -> BreakdownStore:
     return store
 
 
-def _answer(
-    store: BreakdownStore, failed: Mapping[RunKey, str], again: str, options: Mapping[str, Any]
-) -> int:
-    found = report_breakdown(store.path, figures=options["figures"], as_json=options["as_json"])
-    if failed:
-        name, reason = min((key.text, reason) for key, reason in failed.items())
-        say(f"{len(failed)} runs have no result, for example {name}: {reason}")
-        say(f"run them again: {again}")
+def _answer(path: Path, outcome: Outcome[RunKey], again: str, options: Mapping[str, Any]) -> int:
+    found = report_breakdown(path, figures=options["figures"], as_json=options["as_json"])
+    tell_failed(outcome, again, say if options["as_json"] else click.echo)
     return int(not found.cells)
 
 
@@ -146,15 +126,7 @@ def _print(found: Breakdown, path: Path, *, as_json: bool) -> None:
         page = str(path / REPORT_FILE)
         print_json({**summary_dict(found), "path": str(path), "report": page})
         return
-    click.echo(sentence(found))
-    print_table(
-        HEADINGS,
-        table_rows(found),
-        title="   ".join([found.name, *found.labels, criterion(found)]),
-        numeric=HEADINGS[1:],
-    )
-    for text in doubts(found):
-        click.echo(text)
+    print_document(breakdown_document(found))
 
 
 def state_of(path: Path) -> State:

@@ -1,25 +1,22 @@
-"""Options and layers of the verbs that run a campaign. Imports nothing heavy: --help reads it."""
+"""Options and layers of the commands that run a campaign."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from deadbeat.cli._options import (
+    Values,
     calibration_option,
-    figures_option,
-    json_option,
+    dest,
+    experiment_options,
+    file_option,
     machine_options,
-    runs_option,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
-#: Option, path in the specification, metavar, help. The rules of the values are in campaign.spec.
-Values = tuple[tuple[str, str, str, str], ...]
-
 NAMING: Values = (
     ("--name", "name", "NAME", "Name of the campaign's folder.  [the preset's]"),
     ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
@@ -124,33 +121,11 @@ PRECISION: Values = (
 )
 
 
-def _dest(option: str) -> str:
-    return option.removeprefix("--").replace("-", "_")
-
-
-def value_options(values: Values) -> Callable[[F], F]:
-    """The options of ``values``, in their order."""
-
-    def add(function: F) -> F:
-        for option, _, metavar, text in reversed(values):
-            function = click.option(option, _dest(option), metavar=metavar, help=text)(function)
-        return function
-
-    return add
-
-
 def preset_options(presets: str) -> Callable[[F], F]:
     """``--quick``, ``--preset`` and ``--campaign``."""
 
     def add(function: F) -> F:
-        function = click.option(
-            "--campaign",
-            "campaign_file",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Read the campaign from a TOML file; options win over it.",
-        )(function)
-        function = click.option("--preset", metavar="NAME", help=presets)(function)
+        function = click.option("--preset", metavar="NAME", help=presets)(file_option(function))
         return click.option("--quick", is_flag=True, help="Under three minutes: preset quick.")(
             function
         )
@@ -182,20 +157,10 @@ def session_options(function: F) -> F:
             help="Run the programs of campaign RUN unchanged: on another kernel, say.",
         ),
         click.option(
-            "--fresh", is_flag=True, help="Begin anew, also where one could be continued."
-        ),
-        click.option(
             "--retry-failed", is_flag=True, help="Run again what failed in the last campaign."
         ),
-        click.option(
-            "--budget",
-            metavar="TIME",
-            help="Begin no further run after 30m or 2h; the same command continues.",
-        ),
-        figures_option,
-        runs_option,
         machine_options,
-        json_option,
+        experiment_options(budget=True),
     )
     for option in reversed(options):
         function = option(function)
@@ -211,8 +176,8 @@ class Layer:
         if options["preset"] is not None or options["quick"]:
             self.put("preset", options["preset"] or "quick", "--preset")
         for option, path, _, _ in values:
-            if options[_dest(option)] is not None:
-                self.put(path, options[_dest(option)], option)
+            if options[dest(option)] is not None:
+                self.put(path, options[dest(option)], option)
         if any(path.startswith("precision.") for path in self.names):
             self.names.setdefault("precision.target", "--precision")
         for name in ("split", "causes", "counters"):

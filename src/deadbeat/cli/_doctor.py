@@ -14,13 +14,14 @@ import click
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.cli._rt_cpus import rt_cpus
+from deadbeat.host.values import cpus_text
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
 from deadbeat.model.words import nearest, shown
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
 from deadbeat.settings.facts import gather
-from deadbeat.settings.reading_values import ONLINE, cpus_text
+from deadbeat.settings.reading_values import ONLINE
 from deadbeat.store.campaign import free_bytes
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import evolve
 
-from deadbeat.cli._output import print_json, print_table
+from deadbeat.cli._output import print_json
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.split import (
-    CAUSE_COLUMNS,
-    MEAN_COLUMNS,
-    cause_rows,
-    mean_rows,
+    cause_line,
+    causes_table,
+    means_table,
     traced,
     unavailable,
 )
@@ -22,10 +22,8 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary
+from deadbeat.report.terminal import print_part
 from deadbeat.store.latency import LatencyStore
-
-#: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.
-_TOLD = 3
 
 
 def why_matrix(path: Path, *, count: int, as_json: bool) -> None:
@@ -52,18 +50,6 @@ def why_matrix(path: Path, *, count: int, as_json: bool) -> None:
         click.echo(f"not split: {reason}")
 
 
-def print_causes(cells: Sequence[CellSummary]) -> None:
-    """Why the worst traced wake-ups were late, in a few lines; nothing where none was traced."""
-    rows = cause_rows(cells)
-    for place, engine, latency, *_, cause in rows[:_TOLD]:
-        click.echo(f"worst traced wake-up beside {place}, {engine}: {latency}: {cause}")
-    if rows:
-        click.echo("where the time of traced wake-ups went: deadbeat why")
-        return
-    for reason in unavailable(cells):
-        click.echo(f"not split: {reason}")
-
-
 def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
     """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
     times in ns; a part that is not known is None."""
@@ -82,20 +68,9 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
 
 
 def _print(cells: Sequence[CellSummary], count: int) -> None:
-    rows = cause_rows(cells)[:count]
-    print_table(
-        CAUSE_COLUMNS[:-1],
-        (row[:-1] for row in rows),
-        title="the worst traced wake-ups and their parts",
-        numeric=CAUSE_COLUMNS[2:-1],
-        whole=CAUSE_COLUMNS[:3],
-    )
-    for place, engine, latency, *_, cause in rows:
-        click.echo(f"beside {place}, {engine}: {latency}: {cause}")
-    print_table(
-        MEAN_COLUMNS,
-        mean_rows(cells),
-        title="mean of all traced wake-ups",
-        numeric=MEAN_COLUMNS[2:],
-        whole=MEAN_COLUMNS[:2],
-    )
+    causes = causes_table(cells)
+    worst = causes.rows[:count]
+    print_part(evolve(causes, rows=worst))
+    for item in worst:
+        click.echo(f"beside {cause_line(item)}")
+    print_part(means_table(cells))

@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._latency_results import answer_dict, finding_counts, print_matrix, status_of
+from deadbeat.cli._latency_results import answer_dict, finding_counts, status_of
 from deadbeat.cli._output import print_json, say
+from deadbeat.kinds.latency.document import latency_document, write_latency
 from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
-from deadbeat.kinds.latency.write import write_latency
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
+from deadbeat.report.terminal import print_document
 from deadbeat.store.family import family, numbered
 from deadbeat.store.files import read_bytes
 from deadbeat.store.latency import LatencyStore
@@ -58,7 +59,7 @@ def import_files(
     if options["as_json"]:
         print_json(answer_dict(store, report.summary))
         return status_of(report.summary)
-    print_matrix(report.summary)
+    print_document(latency_document(report.summary))
     click.echo(f"findings: {finding_counts(report.summary)}")
     click.echo(f"report: {report.page}")
     return status_of(report.summary)
@@ -90,7 +91,7 @@ def _runs(words: Sequence[str], told: Missing) -> tuple[list[LatencyRun], list[F
     for word in words:
         load, file = _split(word)
         hint = "--import takes files of cyclictest, jitterdebugger or OSADL"
-        data = read_bytes(file, what="result", hint=hint)
+        data = read_bytes(file, what="result", hint=hint, piped=True)
         foreign = read_foreign(data.decode("utf-8", errors="replace"), str(file))
         cell = (load, foreign.engine)
         runs.append(as_run(foreign, load, repeats[cell], name=str(file), told=told))

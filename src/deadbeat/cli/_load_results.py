@@ -7,21 +7,13 @@ from pathlib import Path
 
 import click
 
-from deadbeat.cli._output import print_json, print_table
+from deadbeat.cli._output import print_json
+from deadbeat.kinds.interference.document import load_document, summary_dict, write_load
 from deadbeat.kinds.interference.place import state_of
 from deadbeat.kinds.interference.view import summary_of
-from deadbeat.kinds.interference.words import (
-    SHORT_COLUMNS,
-    SHORT_EFFECTS,
-    label_of,
-    power_lines,
-    sentences,
-    short_effects,
-    short_rows,
-)
-from deadbeat.kinds.interference.write import summary_dict, write_load
 from deadbeat.model.load import PLAIN
 from deadbeat.model.load_summary import LoadSummary
+from deadbeat.report.terminal import print_document
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE
 
@@ -44,29 +36,6 @@ def status_of(summary: LoadSummary, *, failed: int = 0, fail_on: str = "") -> in
     return int(not plain or fails)
 
 
-def print_load(summary: LoadSummary) -> None:
-    """The table, the remedies and the causes on stdout."""
-    print_table(
-        SHORT_COLUMNS,
-        short_rows(summary),
-        title=f"{summary.name}   {label_of(summary)}",
-        numeric=SHORT_COLUMNS[1:],
-        whole=SHORT_COLUMNS[:1],
-    )
-    if summary.effects:
-        print_table(
-            SHORT_EFFECTS,
-            short_effects(summary),
-            title="remedies: a verdict errs in 5 % of tests, all of them together",
-            numeric=SHORT_EFFECTS[1:-1],
-            whole=SHORT_EFFECTS[:1],
-        )
-        for line in power_lines(summary):
-            click.echo(line)
-    for line in sentences(summary):
-        click.echo(line)
-
-
 def report_load(
     path: Path, *, figures: bool, as_json: bool, failed: Mapping[str, str] | None = None
 ) -> LoadSummary:
@@ -81,7 +50,7 @@ def report_load(
         more = {"path": str(path), "report": str(page), "failed": dict(failed or {})}
         print_json(summary_dict(summary, **more))
         return summary
-    print_load(summary)
+    print_document(load_document(summary))
     click.echo(f"report: {page}")
     return summary
 
@@ -92,6 +61,6 @@ def show_load(path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed={}))
         return
-    print_load(summary)
+    print_document(load_document(summary))
     state = state_of(path)
     click.echo(f"{state.state}: {state.done} of {state.planned} runs")

@@ -8,11 +8,17 @@ from pathlib import Path
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
+from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.simulated import parse_simulated
 from deadbeat.kinds.contention.place import LATEST, find_campaign, survey
+from deadbeat.kinds.contention.point_precision import gauge_of
+from deadbeat.kinds.contention.precision import Precision
+from deadbeat.kinds.contention.rounds import layout
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.kinds.contention.stopping import Stopping
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.campaign import CampaignStore
@@ -40,10 +46,7 @@ def make_executor(text: str | None, *, simulated: bool, cpus: Sequence[int] | No
     if simulated and kind != "fake":
         raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
     if kind in ("fake", "sim"):
-        from deadbeat.executors.simulated import parse_simulated  # noqa: PLC0415  not for hardware
-
         return parse_simulated(asked)
-    from deadbeat.executors.hardware import HardwareExecutor  # noqa: PLC0415  not for the fake
 
     allowed = sorted(os.sched_getaffinity(0))
     strange = [cpu for cpu in cpus or () if cpu not in allowed]
@@ -56,8 +59,6 @@ def make_executor(text: str | None, *, simulated: bool, cpus: Sequence[int] | No
 def make_catalog(executor: Executor) -> Catalog:
     """The fragments of this installation; a machine that is made up needs no files of them."""
     if executor.describe().kind == "simulated":
-        from deadbeat.model.examples import example_fragments  # noqa: PLC0415  not for hardware
-
         return Catalog(fragments={each.name: each for each in example_fragments()})
     return load_catalog()
 
@@ -69,9 +70,6 @@ def make_stopping(
     asked = spec.precision
     if asked is None:
         return None
-    from deadbeat.kinds.contention.point_precision import gauge_of  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.precision import Precision  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.rounds import layout  # noqa: PLC0415  heavy
 
     def begin(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
         return Precision(asked, layout(spec, keys), gauge_of(spec))

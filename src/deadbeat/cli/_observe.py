@@ -16,25 +16,20 @@ from attrs import frozen
 
 from deadbeat.cli._machine import make_executor
 from deadbeat.cli._options import to_repeat
-from deadbeat.cli._output import interruptible, print_json, say
+from deadbeat.cli._output import print_json, say
 from deadbeat.cli._session import Told, run_to_end
+from deadbeat.cli._signals import interruptible
 from deadbeat.executors.base import Executor
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
+from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
-from deadbeat.observations import Evidence, Judgement, Observation, Result, judge, observations
-from deadbeat.observations.base import (
-    CONFIRMED,
-    NOT_CONFIRMED,
-    UNDECIDED,
-    lacks_input,
-    needs_cores,
-    needs_kernels,
-)
-from deadbeat.observations.campaigns import ask
+from deadbeat_papers.observations import OBSERVATIONS, Campaign, Campaigns, Observation, judge
+from deadbeat_papers.observations.base import lack, lacks_input, needs_cores, needs_kernels
+from deadbeat_papers.observations.campaigns import ask
 
 _USAGE, _INTERRUPTED = 2, 130
 _NUMBERS = re.compile(r"([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
@@ -120,7 +115,7 @@ def observe(question: Question) -> int:
 
 
 def _chosen(words: Iterable[str]) -> tuple[Observation, ...]:
-    known = {observation.number: observation for observation in observations()}
+    known = {observation.number: observation for observation in OBSERVATIONS}
     numbers: set[int] = set()
     for word in words:
         match = _NUMBERS.fullmatch(word)
@@ -140,7 +135,7 @@ def _executor(question: Question) -> Executor:
 class _Campaign:
     """A campaign as an observation sees it, and as it is compared."""
 
-    result: Result
+    result: Campaign
     view: CampaignView
 
 
@@ -150,7 +145,7 @@ def _stored(question: Question, text: str) -> _Campaign:
 
 def _campaign(path: Path) -> _Campaign:
     view = open_view(path)
-    return _Campaign(result=Result(name=path.name, summary=view.summary), view=view)
+    return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
 
 
 def _judged(chosen: Iterable[Observation], campaigns: Sequence[_Campaign]) -> list[Answer]:
@@ -162,7 +157,7 @@ def _judged(chosen: Iterable[Observation], campaigns: Sequence[_Campaign]) -> li
         fitting = [one for one in results if one.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            found = judge(observation, Evidence(results=tuple(group), compare=compare))
+            found = judge(observation, Campaigns(results=tuple(group), compare=compare))
             answers.append(Answer(observation=observation, judgement=found))
     return answers
 
@@ -190,14 +185,11 @@ def _here(question: Question, executor: Executor) -> list[Answer]:
 def _lacking(observation: Observation, cores: int) -> Judgement | None:
     """What forbids that this machine alone shows it; None: nothing does."""
     if cores < observation.cores:
-        verdict, because = needs_cores(observation.cores), f"{cores} can be used here"
-        return Judgement(verdict=verdict, because=because)
+        return lack(observation, needs_cores(observation.cores), f"{cores} can be used here")
     if observation.kernels > 1:
         because = "run the programs of one campaign on the other kernel (--programs-from), then"
-        return Judgement(
-            verdict=needs_kernels(observation.kernels),
-            because=f"{because} observe {observation.number} --from A B",
-        )
+        because += f" observe {observation.number} --from A B"
+        return lack(observation, needs_kernels(observation.kernels), because)
     return None
 
 
@@ -208,10 +200,10 @@ def _run(question: Question, campaign: str, executor: Executor, cores: int) -> _
     return _campaign(run_to_end(question.options, layer=layer, executor=executor, again=again))
 
 
-def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Result, Result], Comparison]:
+def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:
     """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
-    def compare(baseline: Result, other: Result) -> Comparison:
+    def compare(baseline: Campaign, other: Campaign) -> Comparison:
         from deadbeat.compare.results import compare_results  # noqa: PLC0415  only two kernels
         from deadbeat.kinds.contention import observe  # noqa: PLC0415  only two kernels
 
@@ -238,15 +230,16 @@ def _shown_labels(answer: Answer) -> list[str]:
 
 def _plain(answer: Answer) -> dict[str, Any]:
     observation, judgement = answer.observation, answer.judgement
+    (found,) = judgement.evidence
     return {
         "number": observation.number,
         "title": observation.title,
-        "statement": observation.statement,
-        "criterion": observation.criterion,
+        "statement": observation.says,
+        "criterion": observation.confirmed,
         "verdict": judgement.verdict,
-        "because": judgement.because,
-        "figures": [{"what": what, "value": value} for what, value in judgement.figures],
-        "runs": list(judgement.runs),
+        "because": found.figures,
+        "figures": [{"what": what, "value": value} for what, value in found.details],
+        "runs": list(found.runs),
         "labels": _shown_labels(answer),
     }
 
@@ -254,11 +247,12 @@ def _plain(answer: Answer) -> dict[str, Any]:
 def _print(answer: Answer) -> None:
     observation, judgement = answer.observation, answer.judgement
     marks = "".join(f"   {label}" for label in _shown_labels(answer))
-    of = f"   ({', '.join(judgement.runs)})" if judgement.runs else ""
+    (found,) = judgement.evidence
+    of = f"   ({', '.join(found.runs)})" if found.runs else ""
     click.echo(f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}")
-    lines = [judgement.because, *(f"{what}: {value}" for what, value in judgement.figures)]
+    lines = [found.figures, *(f"{what}: {value}" for what, value in found.details)]
     if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
-        lines.append(f"criterion: {observation.criterion}")
+        lines.append(f"criterion: {observation.confirmed}")
     wrap = textwrap.TextWrapper(
         width=100, initial_indent="   ", subsequent_indent="     ", break_on_hyphens=False
     )

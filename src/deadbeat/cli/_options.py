@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import shown
+from deadbeat.model.words import nearest, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,10 +43,75 @@ def machine_options(function: F) -> F:
         metavar="NAME",
         help="hardware; or sim[:cores=4,policy=g-edf], the scheduling simulator.  [hardware]",
     )(function)
+    return simulated_option(function)
+
+
+#: Option, key of the specification, metavar, help; the specification has the rules of the values.
+Values = tuple[tuple[str, str, str, str], ...]
+
+
+def dest(option: str) -> str:
+    """Name of the parameter that ``option`` fills."""
+    return option.removeprefix("--").replace("-", "_")
+
+
+def value_options(values: Values) -> Callable[[F], F]:
+    """The options of ``values``, in their order."""
+
+    def add(function: F) -> F:
+        for option, _, metavar, text in reversed(values):
+            function = click.option(option, dest(option), metavar=metavar, help=text)(function)
+        return function
+
+    return add
+
+
+def simulated_option(function: F) -> F:
     return click.option(
         "--simulated",
         is_flag=True,
         help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
+    )(function)
+
+
+def experiment_options(*, budget: bool = False) -> Callable[[F], F]:
+    """What every command that measures takes: ``--fresh``, ``--time-budget``, ``--figures``,
+    ``--runs``, ``--json``.
+
+    Args:
+        budget: Whether ``--budget`` means the same; elsewhere it is a parameter of the kind.
+    """
+    names = ("--budget", "--time-budget") if budget else ("--time-budget",)
+    added = (
+        click.option(
+            "--fresh", is_flag=True, help="Begin anew, also where one could be continued."
+        ),
+        click.option(
+            *names,
+            "time_budget",
+            metavar="TIME",
+            help="Begin no further run after 30m or 2h; the same command continues.",
+        ),
+        figures_option,
+        runs_option,
+        json_option,
+    )
+
+    def add(function: F) -> F:
+        for option in reversed(added):
+            function = option(function)
+        return function
+
+    return add
+
+
+def file_option(function: F) -> F:
+    return click.option(
+        "--campaign",
+        "campaign_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Read the parameters from a TOML file; options win over it.",
     )(function)
 
 
@@ -88,7 +153,7 @@ def typed(
     layer: dict[str, Any] = {}
     names: dict[str, str] = {}
     for option, key, _, _ in values:
-        value = options[option.removeprefix("--").replace("-", "_")]
+        value = options[dest(option)]
         if value is None:
             continue
         if key in names:
@@ -101,8 +166,6 @@ def choice(option: str, value: str | None, words: tuple[str, ...], default: str)
     """``value`` if it is one of ``words``; raises UsageError with the nearest right one."""
     if value is None or value in words:
         return value or default
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
 
     raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from deadbeat.model.errors import UsageError
+from deadbeat.model.rules import Cpus, RefusedError
+
 
 def rt_cpus(text: str | None) -> tuple[int, ...] | None:
     """CPUs that ``text`` names, in ascending order; None where it is not given.
@@ -9,9 +12,6 @@ def rt_cpus(text: str | None) -> tuple[int, ...] | None:
     Raises:
         UsageError: It is no list of CPUs.
     """
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import these
-    from deadbeat.model.rules import Cpus, RefusedError  # noqa: PLC0415
-
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the verbs that run a campaign do; apart from their options: --help imports none of it."""
+"""What the commands that run a campaign do."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from deadbeat.cli._machine import (
     make_executor,
     make_stopping,
 )
-from deadbeat.cli._options import budget_seconds, to_repeat
-from deadbeat.cli._output import Watch, duration, interruptible, print_json, say, size
+from deadbeat.cli._options import to_repeat
+from deadbeat.cli._output import duration, print_json, say, size
 from deadbeat.cli._programs import (
     Borrowed,
     announce,
@@ -33,19 +33,15 @@ from deadbeat.cli._programs import (
 from deadbeat.cli._results import (
     answer_dict,
     finding_counts,
-    print_findings,
-    print_points,
     write_results,
 )
+from deadbeat.cli._run import carry_out, interrupted, tell_failed, watched
 from deadbeat.executors.base import Executor
+from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
-from deadbeat.kinds.contention.runner import (
-    CampaignResult,
-    check_calibration,
-    run_campaign,
-    standing,
-)
+from deadbeat.kinds.contention.runner import CampaignExperiment, check_calibration, standing
 from deadbeat.kinds.contention.spec import (
     MODES,
     CampaignSpec,
@@ -55,13 +51,12 @@ from deadbeat.kinds.contention.spec import (
 )
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.results import Summary
+from deadbeat.model.results import RunKey, Summary
+from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.place import Place
 from deadbeat.store.tomlfile import read_toml
-
-_INTERRUPTED = 130
 
 
 class Told(KeyboardInterrupt):
@@ -84,14 +79,13 @@ def run_session(
     """
     make = partial(make_executor, options["executor_text"], simulated=options["simulated"])
     asked = _ask(options, layer, names, make)
-    with closing(make(cpus=asked.cpus)) as executor, interruptible():
+    with closing(make(cpus=asked.cpus)) as executor:
         session = _prepare(options, asked, executor)
-        store = None
-        try:
-            store = _begin(session)
-            return _answer(session, store, _measure(session, store), to_repeat(words))
-        except KeyboardInterrupt:
-            return _interrupted(session, store, to_repeat(words, retrying=True))
+
+        def answer(path: Path, outcome: Outcome[RunKey]) -> int:
+            return _answer(session, CampaignStore.open(path), outcome, to_repeat(words))
+
+        return carry_out(lambda: _begin(session), answer, options, words)
 
 
 def run_to_end(
@@ -117,19 +111,20 @@ def run_to_end(
         say(f"{known} answers it already: it is not run again (--fresh)")
         return known
     session = _prepare(options, asked, executor)
-    store = None
+    experiment = None
     try:
-        store = _begin(session)
-        result = _measure(session, store)
+        experiment = _begin(session)
+        result = watched(experiment)
         say("summarise and draw")
-        write_results(store, figures=options["figures"])
+        write_results(experiment.store, figures=options["figures"])
     except KeyboardInterrupt:
-        _interrupted(session, store, again)
+        interrupted(experiment, again)
         raise Told from None
+    path = experiment.store.path
     if not result.done:
         _, reason = min((key.text, reason) for key, reason in result.failed.items())
-        raise DeadbeatError(f"{store.path}: no run has a result: {reason}", "see deadbeat show")
-    return store.path
+        raise DeadbeatError(f"{path}: no run has a result: {reason}", "see deadbeat show")
+    return path
 
 
 @define(kw_only=True)
@@ -162,7 +157,6 @@ class _Session:
     calibration: Calibration | None
     borrowed: Borrowed | None
     place: Place
-    budget_s: float | None
 
     @property
     def spec(self) -> CampaignSpec:
@@ -215,7 +209,6 @@ def _mode_of(written: Mapping[str, Any]) -> str | None:
 def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _Session:
     """Whatever can be refused is refused before a folder is made."""
     resolved, borrowed = asked.fit(executor)
-    budget = options.get("budget")  # observe has none
     catalog = make_catalog(executor)
     file = options["calibration_file"]
     calibration = None if file is None else given_calibration(file)
@@ -240,11 +233,10 @@ def _prepare(options: Mapping[str, Any], asked: _Asked, executor: Executor) -> _
         calibration=calibration,
         borrowed=borrowed,
         place=place,
-        budget_s=None if budget is None else budget_seconds(budget),
     )
 
 
-def _begin(session: _Session) -> CampaignStore:
+def _begin(session: _Session) -> CampaignExperiment:
     """Says what will happen, and makes the campaign's folder unless it is there."""
     path, spec = session.place.path, session.spec
     if session.executor.describe().kind == "simulated":
@@ -263,8 +255,17 @@ def _begin(session: _Session) -> CampaignStore:
         origin = session.borrowed.origin if session.borrowed else None
         CampaignStore.create(path, spec_dict(spec), spec.seed, origin=origin)
     point_latest(path.parent, path.name)
-    # Opened also when new: what is shown of it must not depend on which command reads it.
-    return CampaignStore.open(path)
+    return CampaignExperiment(
+        spec,
+        session.executor,
+        # Opened also when new: what is shown of it must not depend on which command reads it.
+        CampaignStore.open(path),
+        session.catalog,
+        calibration=session.calibration,
+        retry_failed=session.options["retry_failed"],
+        source=session.borrowed.source if session.borrowed else None,
+        stopping=make_stopping(spec),
+    )
 
 
 def _announce(session: _Session, *, done: int) -> None:
@@ -289,23 +290,7 @@ def _announce(session: _Session, *, done: int) -> None:
         )
 
 
-def _measure(session: _Session, store: CampaignStore) -> CampaignResult:
-    with Watch(store.path.name) as watch:
-        return run_campaign(
-            session.spec,
-            session.executor,
-            store,
-            session.catalog,
-            on_event=watch,
-            calibration=session.calibration,
-            retry_failed=session.options["retry_failed"],
-            source=session.borrowed.source if session.borrowed else None,
-            stopping=make_stopping(session.spec),
-            budget_s=session.budget_s,
-        )
-
-
-def _answer(session: _Session, store: CampaignStore, result: CampaignResult, again: str) -> int:
+def _answer(session: _Session, store: CampaignStore, result: Outcome[RunKey], again: str) -> int:
     """Report, figures and table; exit status 1 only when not one run has a result."""
     say("summarise and draw")
     summary, report = write_results(
@@ -315,33 +300,13 @@ def _answer(session: _Session, store: CampaignStore, result: CampaignResult, aga
         missing = list(session.resolved.missing_cores)
         print_json({**answer_dict(summary, store.path), "missing_cores": missing})
     else:
-        print_points(summary, store.path)
+        print_document(campaign_document(summary))
         _tell(summary, result, report, again)
-        if not result.complete:
-            click.echo(f"the time is over, {result.done} runs are kept; continue with: {again}")
     return 1 if not result.done else 0
 
 
-def _tell(summary: Summary, result: CampaignResult, report: Path, again: str) -> None:
-    if result.failed:
-        name, reason = min((key.text, reason) for key, reason in result.failed.items())
-        click.echo(
-            f"{len(result.failed)} of {result.planned} runs have no result, for example {name}:"
-            f" {reason}"
-        )
-        click.echo(f"run them again: {again} --retry-failed")
-    print_findings(summary, ("serious",))
+def _tell(summary: Summary, result: Outcome[RunKey], report: Path, again: str) -> None:
+    tell_failed(result, f"{again} --retry-failed")
+    print_findings(summary.findings, ("serious",))
     click.echo(f"findings: {finding_counts(summary)} (deadbeat show {report.parent})")
     click.echo(f"report: {report}")
-
-
-def _interrupted(session: _Session, store: CampaignStore | None, again: str) -> int:
-    if store is None:
-        say("interrupted before anything was begun")
-        return _INTERRUPTED
-    stand = standing(session.spec, store)
-    say(
-        f"interrupted: {stand.done} of {stand.planned} runs are kept in {store.path};"
-        f" continue with: {again}"
-    )
-    return _INTERRUPTED

@@ -6,22 +6,21 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._breakdown import run_breakdown
 from deadbeat.cli._campaign import (
     MEASURING,
     NAMING,
     PLACING,
     RUNNING,
     TASKS,
-    Values,
-    value_options,
 )
 from deadbeat.cli._options import (
+    Values,
     calibration_option,
-    figures_option,
-    json_option,
+    experiment_options,
     machine_options,
-    runs_option,
     typed,
+    value_options,
 )
 
 _AXES: Values = (
@@ -54,16 +53,13 @@ _COMMON = tuple(each for each in RUNNING + TASKS + MEASURING if each[0] not in _
 _VALUES = NAMING + _AXES + _SEARCH + PLACING + _COMMON
 
 
-@click.command(short_help="Find up to which utilisation task sets meet their deadlines.")
+@click.command()
 @click.option("--quick", is_flag=True, help="Under five minutes: preset quick.")
 @click.option("--preset", metavar="NAME", help="default or quick.")
 @value_options(_VALUES)
 @calibration_option
-@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
-@figures_option
-@runs_option
 @machine_options
-@json_option
+@experiment_options(budget=True)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Find the breakdown utilisation: up to which utilisation task sets meet their deadlines, over
@@ -75,8 +71,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """
-    from deadbeat.cli._breakdown import run_breakdown  # noqa: PLC0415  --help must not import it
-
     values, names = typed(_VALUES, options)
     layer: dict[str, Any] = {}
     for path, value in values.items():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
+from deadbeat.cli._machine import CALIBRATION_FILE, make_catalog, make_executor
 from deadbeat.cli._options import (
     choice,
     json_option,
@@ -13,9 +15,15 @@ from deadbeat.cli._options import (
     policy_option,
     runs_option,
 )
+from deadbeat.cli._output import print_json, say
+from deadbeat.cli._run import Watch
+from deadbeat.cli._signals import interruptible
+from deadbeat.kinds.contention.spec import POOLS, specify
+from deadbeat.store.files import storing
+from deadbeat.store.serial import read_calibration, to_plain, write_calibration
 
 
-@click.command(short_help="Measure what every fragment costs on this machine.")
+@click.command()
 @click.option(
     "--out",
     metavar="FILE",
@@ -52,18 +60,6 @@ def command(
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.
     """
-    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._machine import (  # noqa: PLC0415
-        CALIBRATION_FILE,
-        make_catalog,
-        make_executor,
-    )
-    from deadbeat.cli._output import Watch, interruptible, say  # noqa: PLC0415
-    from deadbeat.kinds.contention.spec import POOLS, specify  # noqa: PLC0415
-    from deadbeat.store.files import storing  # noqa: PLC0415
-    from deadbeat.store.serial import write_calibration  # noqa: PLC0415
-
     asked = {"seconds": seconds} if seconds is not None else {}
     names = {"calibration.seconds": "--seconds", "cpus": "--cpus"}
     spec = specify({"cpus": cpus, "calibration": asked}, names=names)
@@ -95,8 +91,6 @@ def command(
 
 
 def _answer(path: Path, *, as_json: bool) -> None:
-    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
-    from deadbeat.store.serial import read_calibration, to_plain  # noqa: PLC0415  heavy
 
     calibration = read_calibration(path)
     if as_json:

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._compare import compare
 from deadbeat.cli._options import figures_option, json_option, runs_option
 
 
-@click.command(short_help="Compare two kernels: identical programs, latencies, load tests.")
+@click.command()
 @click.argument("campaigns", nargs=-1, metavar="A B [C...]")
 @click.option(
     "--aa",
@@ -88,6 +89,4 @@ def command(**options: Any) -> int:
     this machine shows without a reason (--aa) are all ruled out; measured campaigns are undecided
     without --aa.
     """
-    from deadbeat.cli._compare import compare  # noqa: PLC0415  --help must not import it
-
     return compare(options)

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._doctor import doctor
 from deadbeat.cli._options import json_option, runs_option
 
 
-@click.command(short_help="Check whether this machine is ready for real-time work.")
+@click.command()
 @click.option(
     "--workload",
     metavar="KIND",
@@ -52,6 +53,4 @@ def command(**options: Any) -> int:
 
     With --hardening-cost nothing is checked: two matrices of deadbeat latency are compared.
     """
-    from deadbeat.cli._doctor import doctor  # noqa: PLC0415  --help must not import it
-
     return doctor(options)

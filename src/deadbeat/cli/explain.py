@@ -6,9 +6,13 @@ import attrs
 import click
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import explanations
+from deadbeat.model.words import nearest, shown
 
 
-@click.command(short_help="What a finding means for the numbers.")
+@click.command()
 @click.argument("finding", required=False)
 @json_option
 def command(finding: str | None, as_json: bool) -> int:
@@ -16,11 +20,6 @@ def command(finding: str | None, as_json: bool) -> int:
 
     Without FINDING: all that are known, a line each.
     """
-    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.model.finding import explanations  # noqa: PLC0415  heavy
-    from deadbeat.model.words import nearest, shown  # noqa: PLC0415  heavy
-
     known = explanations()
     if finding is None:
         if as_json:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
+from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.cli._machine import known_calibration, make_catalog, make_executor
 from deadbeat.cli._options import (
     calibration_option,
     choice,
@@ -15,14 +18,13 @@ from deadbeat.cli._options import (
     policy_option,
     runs_option,
 )
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import BuildError, TargetError
+from deadbeat.model.tasks import Fragment
 
-if TYPE_CHECKING:
-    from deadbeat.catalog import Catalog
-    from deadbeat.model.calibration import Calibration
-    from deadbeat.model.tasks import Fragment
 
-
-@click.command(short_help="List fragments: cost, blocking, availability here.")
+@click.command()
 @calibration_option
 @policy_option
 @runs_option
@@ -41,9 +43,6 @@ def command(
 
     Costs are those of FILE, else of the latest campaign, else of deadbeat calibrate.
     """
-    from deadbeat.cli._machine import known_calibration  # noqa: PLC0415  --help must not import it
-    from deadbeat.cli._output import print_json, say  # noqa: PLC0415  --help must not import it
-
     wanted = choice("--policy", policy, ("fifo", "other"), "fifo")
     found = _probe(executor_text, simulated=simulated, policy=wanted)
     known = known_calibration(runs, calibration_file)
@@ -72,12 +71,6 @@ class _Found(NamedTuple):
 
 def _probe(executor_text: str | None, *, simulated: bool, policy: str) -> _Found:
     """A list is of use also where nothing can be tried: no compiler, no permission, busy."""
-    from contextlib import closing  # noqa: PLC0415  heavy
-
-    from deadbeat.catalog import load_catalog  # noqa: PLC0415  heavy
-    from deadbeat.cli._machine import make_catalog, make_executor  # noqa: PLC0415  heavy
-    from deadbeat.model.errors import BuildError, TargetError  # noqa: PLC0415  heavy
-
     try:
         with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
             catalog = make_catalog(executor)
@@ -118,7 +111,6 @@ def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, flo
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
 
     blocking = {True: "blocking", False: "non-blocking", None: ""}
     print_table(

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import click
 
-from deadbeat.cli._options import figures_option, json_option, runs_option, typed
+from deadbeat.cli._load_results import FAIL_ON, report_load, status_of
+from deadbeat.cli._options import (
+    Values,
+    choice,
+    experiment_options,
+    simulated_option,
+    to_repeat,
+    typed,
+    value_options,
+)
+from deadbeat.cli._output import duration, say
+from deadbeat.cli._run import carry_out, tell_failed
+from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.interference.engine import LoadEngine
+from deadbeat.kinds.interference.hardware import HardwareLoad
+from deadbeat.kinds.interference.place import choose, lacking
+from deadbeat.kinds.interference.plan import plan, seconds_of
+from deadbeat.kinds.interference.runner import LoadExperiment, Possible, look
+from deadbeat.kinds.interference.simulated import SimulatedLoad
+from deadbeat.kinds.interference.spec import LoadSpec, preset, resolve, spec_dict, specify
+from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.load import LoadKey
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.store.campaign import free_bytes
+from deadbeat.store.latest import point_latest
+from deadbeat.store.load import LoadStore
+from deadbeat.store.place import Place
 
 #: Option, key of the specification, metavar, help. The rules of the values are in loadtest.spec.
-_VALUES = (
+_VALUES: Values = (
     (
         "--form",
         "form",
@@ -49,21 +78,14 @@ _VALUES = (
 )
 
 
-def _value_options(function: Any) -> Any:
-    for option, _, metavar, text in reversed(_VALUES):
-        function = click.option(option, metavar=metavar, help=text)(function)
-    return function
-
-
-@click.command(short_help="Count missed deadlines of a real-time thread among ordinary threads.")
+@click.command()
 @click.option("--quick", is_flag=True, help="Fewer counts and repeats: under two minutes.")
 @click.option(
     "--preset",
     metavar="NAME",
     help="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",
 )
-@_value_options
-@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
+@value_options(_VALUES)
 @click.option(
     "--retry-invalid",
     is_flag=True,
@@ -80,14 +102,8 @@ def _value_options(function: Any) -> Any:
     help="Exit status 1 also on: misses (a deadline was missed without a remedy), invalid (a run"
     " is invalid or has no result).",
 )
-@figures_option
-@click.option(
-    "--simulated",
-    is_flag=True,
-    help="Use a made-up machine: shows how deadbeat works, says nothing about this one.",
-)
-@runs_option
-@json_option
+@simulated_option
+@experiment_options()
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Count missed deadlines of a real-time thread among k ordinary, computing threads.
@@ -106,12 +122,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     priority, a remedy that no longer held) is called invalid with the reason, and counted nowhere;
     --retry-invalid measures such runs again. Exit status 1 where no run without a remedy counts.
     """
-    from deadbeat.cli._load import run  # noqa: PLC0415  --help must not import it
-    from deadbeat.kinds.interference.spec import preset  # noqa: PLC0415  nor that
-
     if options["quick"] and options["preset"] not in (None, "quick"):
-        from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
-
         raise UsageError("--quick and --preset exclude each other", "drop one")
     layer, names = typed(_VALUES, options)
     _right_word(layer.get("form", "back-to-back"), names.get("round"))
@@ -120,14 +131,121 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     if options["preset"] is not None or options["quick"]:
         layer = preset(options["preset"] or "quick", layer)
     words = ctx.find_root().obj or ["load"]
-    return run(options, layer=layer, names=names, words=words)
+    return _run(options, layer, names, words)
 
 
 def _right_word(form: str, option: str | None) -> None:
     """The work of a round by the option of the other form is taken for a mistake in the form."""
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
-
     if (form, option) == ("back-to-back", "--budget"):
         raise UsageError("--budget: rounds back to back have none", "--form periodic, or --round")
     if (form, option) == ("periodic", "--round"):
         raise UsageError("--round: the periodic form has a budget", "--budget")
+
+
+def _run(
+    options: Mapping[str, Any],
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    fail_on = choice("--fail-on", options["fail_on"], FAIL_ON, "")
+    asked = specify(layer, names)
+    with closing(_engine(simulated=options["simulated"])) as engine:
+        spec = resolve(asked, engine.cpus())
+        possible = look(spec, engine)
+        place = _place(options, spec, engine, possible)
+
+        def begin() -> LoadExperiment:
+            store = _begin(place, spec, engine, possible, options)
+            retry = options["retry_invalid"]
+            return LoadExperiment(spec, engine, store, possible.changes, retry_invalid=retry)
+
+        def answer(path: Path, outcome: Outcome[LoadKey]) -> int:
+            summary = _answer(LoadStore.open(path), outcome, to_repeat(words), options)
+            return status_of(summary, failed=len(outcome.failed), fail_on=fail_on)
+
+        return carry_out(begin, answer, options, words)
+
+
+def _engine(*, simulated: bool) -> LoadEngine:
+    if simulated:
+        return SimulatedLoad()
+
+    return HardwareLoad()
+
+
+def _place(
+    options: Mapping[str, Any], spec: LoadSpec, engine: LoadEngine, possible: Possible
+) -> Place:
+    words = {name: change.words for name, change in possible.changes.items()}
+    return choose(
+        options["runs"],
+        spec,
+        engine.describe(),
+        words,
+        fresh=options["fresh"],
+        retry=options["retry_invalid"],
+    )
+
+
+def _begin(
+    place: Place,
+    spec: LoadSpec,
+    engine: LoadEngine,
+    possible: Possible,
+    options: Mapping[str, Any],
+) -> LoadStore:
+    """Says what will happen, and makes the folder unless it is there; what the machine or the disk
+    refuses is refused before."""
+    free_bytes(place.path)
+    runs = len(plan(spec, possible.changes))
+    store = LoadStore.open(place.path) if place.resumed else None
+    left = lacking(store, retry_invalid=options["retry_invalid"]) if store else runs
+    unit_ps = _unit_ps(spec, engine) if left else 0
+    if engine.kind == "simulated":
+        say("SIMULATED: a made-up machine; nothing here says anything about this one")
+    for name, reason in possible.impossible.items():
+        say(f"remedy {name} is not possible here: {reason}")
+    ahead = "" if engine.kind == "simulated" else f": {_time(spec, left)}"
+    if store:
+        say(f"continue {place.path}, {runs - left} of {runs} runs done{ahead}")
+    else:
+        say(f"begin {place.path}, {runs} runs{ahead}")
+        store = LoadStore.create(
+            place.path,
+            spec_dict(spec),
+            engine.describe(),
+            unit_ps=unit_ps,
+            changes={name: change.words for name, change in possible.changes.items()},
+            impossible=possible.impossible,
+        )
+    point_latest(place.path.parent, place.path.name)
+    return store
+
+
+def _unit_ps(spec: LoadSpec, engine: LoadEngine) -> int:
+    cpus = spec.cpus or engine.cpus()
+    return engine.unit_ps(cpus, policy=spec.policy, priority=spec.priority)
+
+
+def _time(spec: LoadSpec, runs: int) -> str:
+    return f"about {duration(seconds_of(spec, runs))}"
+
+
+def _answer(
+    store: LoadStore, outcome: Outcome[LoadKey], again: str, options: Mapping[str, Any]
+) -> LoadSummary:
+    texts = {key.text: reason for key, reason in outcome.failed.items()}
+    if not store.committed():
+        if not texts:
+            raise DeadbeatError("the time was over before a run was finished", f"again: {again}")
+        key, reason = min(texts.items())
+        raise DeadbeatError(f"no run has a result, for example {key}: {reason}", "")
+    summary = report_load(
+        store.path, figures=options["figures"], as_json=options["as_json"], failed=texts
+    )
+    if not options["as_json"]:
+        tell_failed(outcome, again)
+        if store.invalid():
+            click.echo(f"measure the invalid ones again: {again} --retry-invalid")
+    return summary

@@ -1,13 +1,13 @@
-"""The command line: finds verbs, turns every error into one line and an exit status.
+"""The command line: finds commands, turns every error into one line and an exit status.
 
-A verb is a module of this package with a click command named ``command``; adding one touches no
-list. Verbs import what is heavy inside their functions, so that ``deadbeat --help`` stays quick.
+A command is a row of `deadbeat.cli._verbs` and a module with a click command named ``command``.
 
-Exit status: 0 done; 1 failed; 2 not understood; 130 interrupted.
+Exit status: 0 done; 1 failed; 2 not understood; 128 + signal interrupted (130: Ctrl-C).
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -15,21 +15,22 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_NPROC, getrlimit
 
 import click
 
-from deadbeat import cli
-from deadbeat.cli._verbs import verbs_of
+from deadbeat.cli._signals import INTERRUPTED, interruptible
+from deadbeat.cli._verbs import COMMANDS, group_of
 from deadbeat.model.errors import DeadbeatError
 
-FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+FAILURE, USAGE, BROKEN_PIPE = 1, 2, 141
 _DEBUG = "--debug"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
 
 
 @click.group(
-    cls=verbs_of(cli),
+    cls=group_of("deadbeat.cli", COMMANDS),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -61,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a letter shows a question mark instead of an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    with interruptible(last=arguments is None) as caught:
+        return caught.status(_guarded(words, debug=debug))
+
+
+def _guarded(words: list[str], *, debug: bool) -> int:
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -145,8 +151,26 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:
+    if isinstance(error, MemoryError):
+        return "out of memory", _limit("-v", "memory", RLIMIT_AS)
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "no further thread can be started", _limit(
+            "-u", "processes and threads", RLIMIT_NPROC
+        )
     if isinstance(error, OSError) and error.strerror:
         where = f"{Path(os.fsdecode(error.filename))}: " if error.filename else ""
-        return f"{where}{error.strerror}", f"repeat with {_DEBUG} to see where"
+        hint = f"repeat with {_DEBUG} to see where"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            hint = _limit("-n", "open files", RLIMIT_NOFILE)
+        elif error.errno == errno.EAGAIN:
+            hint = _limit("-u", "processes and threads", RLIMIT_NPROC)
+        return f"{where}{error.strerror}", hint
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"unexpected: {text}", f"a defect: repeat with {_DEBUG} and report it"
+
+
+def _limit(option: str, what: str, limit: int) -> str:
+    """How to raise a limit of this process."""
+    most = getrlimit(limit)[0]
+    now = "unlimited: free some" if most == RLIM_INFINITY else f"{most}: raise it"
+    return f"the limit of {what} (ulimit {option}) is {now}"

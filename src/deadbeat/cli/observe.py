@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from deadbeat.cli._observe import Question, observe
 from deadbeat.cli._options import figures_option, json_option, machine_options, runs_option
 
 
-@click.command(short_help="Check the paper's nine observations.")
+@click.command()
 @click.argument("what", nargs=-1, metavar="[1..9|all]...")
 @click.option(
     "--from",
@@ -52,8 +53,6 @@ def command(
     deadbeat observe 1..4 --from paper
     deadbeat observe 7 8 --from A B   B ran the programs of A: --programs-from
     """
-    from deadbeat.cli._observe import Question, observe  # noqa: PLC0415  --help must not import it
-
     question = Question.parse(
         what,
         sources,

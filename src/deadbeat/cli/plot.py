@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._plot import list_presets, plot
 
 
-@click.command(short_help="Draw latency results of several kernels or machines by a preset.")
+@click.command()
 @click.argument("preset", default="", metavar="[PRESET]")
 @click.argument("results", nargs=-1, metavar="[RUN...]")
 @click.option(
@@ -42,8 +43,6 @@ def command(**options: Any) -> None:
     RUN is a folder that deadbeat latency wrote, or its name under the folder of results. Without
     PRESET: lists the presets, what each takes and what it shows.
     """
-    from deadbeat.cli._plot import list_presets, plot  # noqa: PLC0415  --help must not import it
-
     if options["preset"]:
         plot(options)
     else:

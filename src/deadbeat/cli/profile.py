@@ -14,11 +14,11 @@ from deadbeat.cli._campaign import (
     RUNNING,
     TASKS,
     Layer,
-    Values,
     preset_options,
     session_options,
-    value_options,
 )
+from deadbeat.cli._options import Values, value_options
+from deadbeat.cli._session import run_session
 
 _GRID: Values = (
     ("--cores", "cores", "LIST", "Core counts M: 1,2,4 or 1..4 or all."),
@@ -29,7 +29,7 @@ _GRID: Values = (
 _VALUES = NAMING + _GRID + PRECISION + PLACING + RUNNING + TASKS + MEASURING
 
 
-@click.command(short_help="Profile this machine: slowdown and misses over M, rho and alpha.")
+@click.command()
 @preset_options("default, quick or paper.")
 @click.option("--step", metavar="X", help="Step of both axes of the grid: 0.1.")
 @value_options(_VALUES)
@@ -45,8 +45,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Keys of a campaign file are the options' long forms in sections: see examples/.
     """
-    from deadbeat.cli._session import run_session  # noqa: PLC0415  --help must not import it
-
     layer = _layer(options)
     words = ctx.find_root().obj or ["profile"]
     return run_session(options, layer=layer.values, names=layer.names, words=words)

@@ -6,10 +6,17 @@ from pathlib import Path
 
 import click
 
+from deadbeat.cli._breakdown import report_breakdown
+from deadbeat.cli._latency_results import report_matrix
+from deadbeat.cli._load_results import report_load
+from deadbeat.cli._machine import open_campaign
 from deadbeat.cli._options import figures_option, json_option, runs_option
+from deadbeat.cli._output import print_json
+from deadbeat.cli._results import answer_dict, finding_counts, write_results
+from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX
 
 
-@click.command(short_help="Rebuild summary, page and figures of a campaign.")
+@click.command()
 @click.argument("run", default="latest", metavar="[RUN]")
 @figures_option
 @runs_option
@@ -22,31 +29,16 @@ def command(run: str, *, figures: bool, runs: Path, as_json: bool) -> None:
     and the figures; of a load test or a search for the breakdown utilisation the same files as of
     a campaign.
     """
-    from deadbeat.cli._machine import open_campaign  # noqa: PLC0415  --help must not import it
-    from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.cli._results import (  # noqa: PLC0415
-        answer_dict,
-        finding_counts,
-        write_results,
-    )
-    from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX  # noqa: PLC0415
-
     matrix = MATRIX.find(runs, run)
     if matrix is not None:
-        from deadbeat.cli._latency_results import report_matrix  # noqa: PLC0415
-
         report_matrix(matrix, figures=figures, as_json=as_json)
         return
     load = LOAD_TEST.find(runs, run)
     if load is not None:
-        from deadbeat.cli._load_results import report_load  # noqa: PLC0415
-
         report_load(load, figures=figures, as_json=as_json)
         return
     search = BREAKDOWN.find(runs, run)
     if search is not None:
-        from deadbeat.cli._breakdown import report_breakdown  # noqa: PLC0415
-
         report_breakdown(search, figures=figures, as_json=as_json)
         return
     store = open_campaign(runs, run)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from deadbeat.cli import _breakdown as breakdown
 from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.kinds.contention.place import LATEST, survey
+from deadbeat.kinds.interference import place as load
+from deadbeat.kinds.latency import place as latency
+from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX, State, beheaded
 
-if TYPE_CHECKING:
-    from deadbeat.store.place import State
 
-
-@click.command(short_help="List campaigns and how far they are.")
+@click.command()
 @runs_option
 @json_option
 def command(runs: Path, as_json: bool) -> None:
@@ -22,18 +25,6 @@ def command(runs: Path, as_json: bool) -> None:
     Each is finished, measured (report missing), unfinished (resumable) or damaged; a folder that
     holds runs, but not the file that says whose, is damaged too.
     """
-    from deadbeat.cli import _breakdown as breakdown  # noqa: PLC0415  heavy
-    from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.place import LATEST, survey  # noqa: PLC0415  heavy
-    from deadbeat.kinds.interference import place as load  # noqa: PLC0415  heavy
-    from deadbeat.kinds.latency import place as latency  # noqa: PLC0415  heavy
-    from deadbeat.store.place import (  # noqa: PLC0415  heavy
-        BREAKDOWN,
-        LOAD_TEST,
-        MATRIX,
-        beheaded,
-    )
-
     latest = (runs / LATEST).resolve().name
     rows: list[tuple[dict[str, Any], str, str]] = [
         (

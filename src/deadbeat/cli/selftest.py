@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
+from deadbeat.cli._causes import selftest_causes
+from deadbeat.cli._machine import make_catalog, make_executor
 from deadbeat.cli._options import calibration_option, json_option, machine_options
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._run import Watch
+from deadbeat.cli._signals import interruptible
+from deadbeat.kinds.contention.spec import specify
+from deadbeat.store.serial import read_calibration
 
 
-@click.command(short_help="Check on known answers that this machine can be measured.")
+@click.command()
 @click.option("--seconds", metavar="S", help="Time it may take.  [60]")
 @click.option("--cpus", metavar="LIST", help="CPUs to use, in the order of the cores: 0-3.")
 @click.option("--causes", is_flag=True, help="Make jobs late on purpose: is the cause named?")
@@ -43,13 +51,6 @@ def command(
     With --causes only this: a hog, a lock holder, throttling and a migration are injected, and
     each must be named in 95 % of its trials; exit status 1 as well when that is undecided.
     """
-    from contextlib import closing  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._machine import make_catalog, make_executor  # noqa: PLC0415
-    from deadbeat.cli._output import Watch, interruptible, print_json, say  # noqa: PLC0415
-    from deadbeat.kinds.contention.spec import specify  # noqa: PLC0415
-    from deadbeat.store.serial import read_calibration  # noqa: PLC0415
-
     spec = specify(
         {"cpus": cpus, "calibration": {"seconds": 60 if seconds is None else seconds}},
         names={"calibration.seconds": "--seconds", "cpus": "--cpus"},
@@ -64,8 +65,6 @@ def command(
         if kind == "simulated":
             say("SIMULATED: a made-up machine; nothing here says anything about this one")
         if causes:
-            from deadbeat.cli._causes import selftest_causes  # noqa: PLC0415  heavy
-
             return selftest_causes(executor, trials=trials, progress=watch.share, as_json=as_json)
         outcome = executor.selftest(
             make_catalog(executor),
@@ -84,7 +83,6 @@ _WORDS = {True: "passed", False: "FAILED", None: "undecided"}
 
 
 def _print(outcome: dict[str, Any]) -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
 
     print_table(
         ["check", "kind", "result", "value", "accepted", "what it says"],

@@ -6,10 +6,20 @@ from pathlib import Path
 
 import click
 
+from deadbeat.cli._breakdown import show_breakdown
+from deadbeat.cli._latency_results import show_matrix
+from deadbeat.cli._load_results import show_load
 from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._output import print_json
+from deadbeat.cli._results import answer_dict, finding_counts
+from deadbeat.kinds.contention.document import campaign_document
+from deadbeat.kinds.contention.place import find_campaign, state_of
+from deadbeat.kinds.contention.view import open_campaign as open_view
+from deadbeat.report.terminal import print_document, print_findings
+from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX
 
 
-@click.command(short_help="Show the results of a campaign, latency matrix or load test.")
+@click.command()
 @click.argument("run", default="latest", metavar="[RUN]")
 @runs_option
 @json_option
@@ -20,33 +30,16 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
 
     RUN is a path, or a name under the folder of campaigns; the latest by default.
     """
-    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
-    from deadbeat.cli._results import (  # noqa: PLC0415  heavy
-        answer_dict,
-        finding_counts,
-        print_findings,
-        print_points,
-    )
-    from deadbeat.kinds.contention.place import find_campaign, state_of  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.view import open_campaign as open_view  # noqa: PLC0415  heavy
-    from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX  # noqa: PLC0415  heavy
-
     matrix = MATRIX.find(runs, run)
     if matrix is not None:
-        from deadbeat.cli._latency_results import show_matrix  # noqa: PLC0415  heavy
-
         show_matrix(matrix, as_json=as_json)
         return
     load = LOAD_TEST.find(runs, run)
     if load is not None:
-        from deadbeat.cli._load_results import show_load  # noqa: PLC0415  heavy
-
         show_load(load, as_json=as_json)
         return
     search = BREAKDOWN.find(runs, run)
     if search is not None:
-        from deadbeat.cli._breakdown import show_breakdown  # noqa: PLC0415  heavy
-
         show_breakdown(search, as_json=as_json)
         return
     path = find_campaign(runs, run)
@@ -54,8 +47,8 @@ def command(run: str, *, runs: Path, as_json: bool) -> None:
     if as_json:
         print_json(answer_dict(summary, path))
         return
-    print_points(summary, path)
-    print_findings(summary)
+    print_document(campaign_document(summary))
+    print_findings(summary.findings)
     state = state_of(path)
     click.echo(
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"

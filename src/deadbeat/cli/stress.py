@@ -14,11 +14,11 @@ from deadbeat.cli._campaign import (
     RUNNING,
     TASKS,
     Layer,
-    Values,
     preset_options,
     session_options,
-    value_options,
 )
+from deadbeat.cli._options import Values, value_options
+from deadbeat.cli._session import run_session
 
 _GROUPS: Values = (
     ("--cores", "stress.cores", "LIST", "M: 4,8 (a group each), random, random:2..8, or all."),
@@ -55,7 +55,7 @@ _VALUES = NAMING + _GROUPS + PRECISION + PLACING + RUNNING + _DRAWN + _COMMON + 
 _ALSO = {"stress.sets": "stress.random_sets", "stress.per_core": "stress.random_per_core"}
 
 
-@click.command(short_help="Stress this machine with random task sets.")
+@click.command()
 @preset_options("random (2b), fixed-cores (2a), paper (both) or quick.  [random]")
 @value_options(_VALUES)
 @click.option("--per-task", is_flag=True, help="Draw rho and alpha for each task anew.")
@@ -70,8 +70,6 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Campaigns live in RUNS/NAME and are continued by the same command, as with deadbeat profile.
     """
-    from deadbeat.cli._session import run_session  # noqa: PLC0415  --help must not import it
-
     layer = _layer(options)
     words = ctx.find_root().obj or ["stress"]
     return run_session(options, layer=layer.values, names=layer.names, words=words)

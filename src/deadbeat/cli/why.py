@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import attrs
 import click
 
+from deadbeat.cli._latency_causes import why_matrix
+from deadbeat.cli._machine import open_campaign
 from deadbeat.cli._options import json_option, runs_option
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.kinds.contention.late import late_of
+from deadbeat.model.errors import UsageError
+from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.report.times import time_text
+from deadbeat.store.place import MATRIX
 
-if TYPE_CHECKING:
-    from deadbeat.model.traces import LateJob
 
-
-@click.command(short_help="Say why the worst jobs, or wake-ups, were late.")
+@click.command()
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.option(
     "--worst", type=click.IntRange(1, 1000), default=20, metavar="K", help="So many jobs.  [20]"
@@ -29,18 +34,8 @@ def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
     A matrix must have been measured with --trace or --keep-above. What took the time in a load test
     is part of deadbeat show.
     """
-    import attrs  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._machine import open_campaign  # noqa: PLC0415
-    from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.kinds.contention.late import late_of  # noqa: PLC0415
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415
-    from deadbeat.store.place import MATRIX  # noqa: PLC0415
-
     matrix = MATRIX.find(runs, run)
     if matrix is not None:
-        from deadbeat.cli._latency_causes import why_matrix  # noqa: PLC0415
-
         why_matrix(matrix, count=worst, as_json=as_json)
         return 0
     store = open_campaign(runs, run)
@@ -68,7 +63,6 @@ def command(run: str, *, worst: int, runs: Path, as_json: bool) -> int:
 
 
 def _print(jobs: list[LateJob]) -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
 
     print_table(
         ["run", "job", "response", "late by", "parts of the response", "cause"],
@@ -93,7 +87,6 @@ def _print(jobs: list[LateJob]) -> None:
 
 
 def _parts(job: LateJob) -> str:
-    from deadbeat.model.traces import PARTS  # noqa: PLC0415  heavy
 
     known = ((part.replace("_", " "), job.parts_ns.get(part)) for part in PARTS)
     return ", ".join(f"{name} {_time(job, ns)}" for name, ns in known if ns) or "not known"
@@ -101,6 +94,4 @@ def _parts(job: LateJob) -> str:
 
 def _time(job: LateJob, ns: int) -> str:
     """Of a job that never finished: at least."""
-    from deadbeat.report.times import time_text  # noqa: PLC0415  heavy
-
     return ("" if job.finished else "≥ ") + time_text(ns)

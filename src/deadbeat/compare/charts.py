@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from deadbeat.compare.words import interval_text, size_text, value_text
+from deadbeat.kinds.contention import grids
 from deadbeat.model.comparison import (
     VERDICTS,
     CellComparison,
@@ -15,7 +16,6 @@ from deadbeat.model.comparison import (
     MetricComparison,
 )
 from deadbeat.model.observations import Metric
-from deadbeat.report import grids
 from deadbeat.report.charts import (
     ABSENT,
     FAINT,
@@ -271,7 +271,8 @@ def _heat_panels(
                     states=tuple(tuple(map(_state, row)) for row in grid),
                     texts=tuple(tuple(map(_text, row)) for row in grid),
                     hover=tuple(tuple(map(_cell_hover, row)) for row in grid),
-                    span=span,
+                    low=-span,
+                    high=span,
                     unit=effect_axis(metric.metric),
                 ),
             )

@@ -11,6 +11,7 @@ from attrs import asdict, frozen
 
 from deadbeat.compare.presets import Preset
 from deadbeat.kinds.latency.data import kernel_text
+from deadbeat.kinds.latency.document import TERMS as LATENCY_TERMS
 from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, question
 from deadbeat.kinds.latency.spec import read_spec
@@ -22,7 +23,6 @@ from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.embed import document
-from deadbeat.report.glossary import LATENCY_TERMS
 from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 

@@ -23,20 +23,17 @@ from deadbeat.executors.calibration import (
     read_samples,
     visits_of,
 )
-from deadbeat.executors.environment import (
-    core_kinds,
-    platform_from_environment,
-    read_environment,
-)
 from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.tracing import Tracer
+from deadbeat.host.environment import core_kinds, environment_of, platform_from_environment
+from deadbeat.host.realtime import diagnose_realtime
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry
-from deadbeat.settings.realtime import diagnose_realtime
+from deadbeat.settings.hardening import states_of
 from deadbeat.targets.base import Process, Target
 from deadbeat.targets.local import LocalTarget
+from deadbeat.trace.session import Tracer
 
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
@@ -116,9 +113,11 @@ class HardwareExecutor:
 
     def environment(self) -> dict[str, Any]:
         """State of the machine now."""
-        environment = read_environment(self._target.read_text, now=datetime.now(UTC))
-        environment["toolchain"] = self._toolchain.identification
-        return environment
+        more = {
+            "hardening": states_of(self._target),
+            "toolchain": self._toolchain.identification,
+        }
+        return environment_of(self._target, now=datetime.now(UTC), more=more)
 
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1

@@ -15,13 +15,13 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
 )
-from deadbeat.executors.events import extract
-from deadbeat.executors.tracing import Tracer
 from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.targets.base import Process
+from deadbeat.trace.jobs import extract
+from deadbeat.trace.session import Tracer
 
 if TYPE_CHECKING:
     from deadbeat.executors.hardware import HardwareExecutor

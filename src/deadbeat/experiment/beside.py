@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from deadbeat.host.judgements import STEAL
 from deadbeat.model.latency import LatencyRun
 from deadbeat.model.load import LoadRun
-from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, other_work
+from deadbeat.model.validity import LOAD_TOLERANCE, other_work
 
 
 def beside_latency(runs: Iterable[LatencyRun]) -> str:
@@ -35,7 +36,7 @@ def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
         stolen: Likewise, the share of its time that the host took; the same runs.
     """
     busy = [work for work in others if work > LOAD_TOLERANCE]
-    late = [share for share in stolen if share > STEAL_WARNING]
+    late = [share for share in stolen if share > STEAL]
     many = f"of {len(others)} run{'' if len(others) == 1 else 's'}"
     told = []
     if busy:

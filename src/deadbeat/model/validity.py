@@ -27,8 +27,6 @@ LOAD_SHARE, TICK_S = 0.2, 0.01
 LOAD_NEVER = 0.01
 #: CPU time an engine takes beside its measuring, s: cyclictest formats a line for every bucket.
 ENGINE_S = 0.2
-#: Share of time the host took that is worth a label.
-STEAL_WARNING = 0.005
 #: Share of the expected wake-ups that must have been seen, or counted as missed: else doubtful, and
 #: too few.
 SEEN_WARNING, SEEN_INVALID = 0.98, 0.5

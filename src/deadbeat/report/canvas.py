@@ -19,7 +19,7 @@ FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
 _DPI = 150
 
 #: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
-COLOURS = "viridis"
+SEQUENTIAL = "viridis"
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

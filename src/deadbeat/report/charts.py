@@ -1,17 +1,24 @@
 """What a figure shows, as plain values: drawn on paper (charts_paper) and in pages alike.
 
-A chart is a row of panels; a panel holds curves, bars or a heat map. Colour never stands alone:
-every look has its own marker and dash, every bar its own hatching, every cell its number.
+A chart is a row of panels; a panel holds curves, bars, a heat map or a surface. Colour never stands
+alone: every look has its own marker and dash, every bar its own hatching, every cell its number.
+
+A builder is a function from a summary to charts. `curve`, `stacked`, `heat`, `cumulative`,
+`percentiles` and `histogram` make what most of them need.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
 
+import attrs
 import numpy as np
 from attrs import evolve, frozen
+
+T = TypeVar("T")
 
 #: Okabe and Ito's colours, which the colour-blind tell apart; black last, yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -33,6 +40,7 @@ class Curve:
         kind: ``line`` (with marks), ``plain`` (without), ``steps`` (level until the next x),
             ``points``, or ``errors`` (points with bars).
         look: Which colour, marker and dash; the same number looks the same in every panel.
+        n: How many samples each point rests on; empty: not told.
         texts: What the pointer shows at each point; empty: the numbers.
         bounded: Points at which nothing was seen: their ``high`` is what may hide at most, which
             is no interval around a value. It has a mark of its own. Empty: no such point.
@@ -46,6 +54,7 @@ class Curve:
     bounded: tuple[bool, ...] = ()
     kind: str = "line"
     look: int = 0
+    n: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
 
     @property
@@ -83,14 +92,17 @@ class Bars:
 
 @frozen(kw_only=True)
 class Heat:
-    """A number per cell, ``values[row][column]``, evenly spaced whatever the distance of x and y.
+    """A number per cell, ``values[row][column]``: a heat map, or a surface over it.
 
     Attributes:
         x, y: Names of columns and rows.
         states: SHOWN, FAINT (a value that says nothing: greyed), UNDECIDED or ABSENT.
         texts: What is written into the cell. hover: what the pointer shows.
-        span: The colours reach from -span to span, centred on 0.
+        low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
         unit: Of the values, for the colour bar.
+        x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
+        levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
+        keys: What a click on the cell tells the page; empty: nothing.
     """
 
     x: tuple[str, ...]
@@ -99,8 +111,38 @@ class Heat:
     states: tuple[tuple[str, ...], ...]
     texts: tuple[tuple[str, ...], ...]
     hover: tuple[tuple[str, ...], ...]
-    span: float
+    low: float
+    high: float
     unit: str
+    x_at: tuple[float, ...] = ()
+    y_at: tuple[float, ...] = ()
+    levels: tuple[float, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def diverging(self) -> bool:
+        """Whether 0 is the middle of the colours."""
+        return self.low == -self.high
+
+    @property
+    def x_places(self) -> tuple[float, ...]:
+        """Centre of every column."""
+        return self.x_at or tuple(map(float, range(len(self.x))))
+
+    @property
+    def y_places(self) -> tuple[float, ...]:
+        """Centre of every row."""
+        return self.y_at or tuple(map(float, range(len(self.y))))
+
+    @property
+    def x_edges(self) -> tuple[float, ...]:
+        """Borders of the columns."""
+        return edges(self.x_places)
+
+    @property
+    def y_edges(self) -> tuple[float, ...]:
+        """Borders of the rows."""
+        return edges(self.y_places)
 
 
 @frozen(kw_only=True)
@@ -115,7 +157,13 @@ class Mark:
 
 @frozen(kw_only=True)
 class Panel:
-    """One pair of axes. ``empty`` stands in it where there is nothing to draw."""
+    """One pair of axes.
+
+    Attributes:
+        surface: Whether ``heat`` is drawn in space, straight between shown cells; it stands beside
+            the panel of its heat map.
+        empty: Stands in it where there is nothing to draw.
+    """
 
     title: str
     x_label: str
@@ -124,6 +172,7 @@ class Panel:
     bars: tuple[Bars, ...] = ()
     categories: tuple[str, ...] = ()
     heat: Heat | None = None
+    surface: bool = False
     marks: tuple[Mark, ...] = ()
     x_log: bool = False
     y_log: bool = False
@@ -145,6 +194,10 @@ class Panel:
         return not (any(c.x for c in self.curves) or self.bars or self.heat)
 
 
+#: Between the parts of an option.
+OPTION = " · "
+
+
 @frozen(kw_only=True)
 class Chart:
     """A figure.
@@ -152,7 +205,8 @@ class Chart:
     Attributes:
         name: Identifier and file name.
         caption: What it rests on and how to read it; the smallest effect is put before it.
-        family, option: A page shows one chart of a family at a time, chosen by its option.
+        family, option: A page shows one chart of a family at a time, chosen by its option. Parts
+            of an option that `OPTION` separates have a choice each.
     """
 
     name: str
@@ -162,62 +216,185 @@ class Chart:
     family: str = ""
     option: str = ""
 
+    @property
+    def whole_title(self) -> str:
+        """With what tells it from others of its family."""
+        return ", ".join(filter(None, (self.title, *self.option.split(OPTION))))
+
+
+#: What a page needs beside the attributes.
+_DERIVED: Mapping[type, tuple[str, ...]] = {
+    Curve: ("bands", "limits"),
+    Heat: ("diverging", "x_places", "y_places", "x_edges", "y_edges"),
+    Panel: ("x_ticks", "blank"),
+}
+
 
 def chart_data(charts: Iterable[Chart]) -> list[dict[str, Any]]:
     """The charts as plain values of a page; numbers with five significant digits."""
+    kept = ("name", "panels")
     return [
-        {
-            "name": chart.name,
-            "bound": BOUND,
-            "panels": [_panel(panel) for panel in chart.panels],
-        }
-        for chart in charts
+        {"bound": BOUND} | {name: _plain(getattr(chart, name)) for name in kept} for chart in charts
     ]
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "x": panel.x_label, "y": panel.y_label, "x_log": panel.x_log, "y_log": panel.y_log,
-        "x_limits": panel.x_limits, "y_limits": panel.y_limits, "categories": panel.categories,
-        "empty": panel.empty if panel.blank else "", "x_ticks": _numbers(panel.x_ticks),
-        "marks": [
-            {"axis": m.axis, "at": _short(m.at), "to": _short(m.to), "label": m.label}
-            for m in panel.marks
-        ],
-    }  # fmt: skip
-    if panel.heat is not None:
-        heat = panel.heat
-        plain["heat"] = {
-            "x": heat.x, "y": heat.y, "z": [_numbers(row) for row in heat.values],
-            "states": heat.states, "texts": heat.texts, "hover": heat.hover,
-            "span": _short(heat.span), "unit": heat.unit,
-        }  # fmt: skip
-    plain["curves"] = [
-        {
-            "label": c.label, "kind": c.kind, "look": c.look, "texts": c.texts,
-            "x": _numbers(c.x), "y": _numbers(c.y),
-            "low": _numbers(c.low), "high": _numbers(c.high),
-            "bands": c.bands, "limits": c.limits,
-        }
-        for c in panel.curves
-    ]  # fmt: skip
-    plain["bars"] = [
-        {"label": b.label, "look": b.look, "y": _numbers(b.y), "texts": b.texts} for b in panel.bars
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Panel) and value.surface:
+        return _plain(evolve(value, surface=False, heat=None)) | {"surface": True}
+    if attrs.has(type(value)):
+        names = (field.name for field in attrs.fields(type(value)))
+        every = (*names, *_DERIVED.get(type(value), ()))
+        return {name: _plain(getattr(value, name)) for name in every}
+    return value
+
+
+# ---------- what builders have in common ----------
+
+
+@frozen
+class Point:
+    """A point of a curve; an end of its interval that is not known is the value itself.
+
+    Attributes:
+        bounded: Nothing was seen: ``high`` is what may hide at most.
+        n: How many samples it rests on; 0: not told.
+    """
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    bounded: bool = False
+    n: int = 0
+    text: str = ""
+
+
+def curve(
+    label: str,
+    points: Iterable[Point | None],
+    *,
+    look: int = 0,
+    kind: str = "line",
+    scale: float = 1.0,
+) -> Curve:
+    """The points that are known, with a band or bars where any has an interval.
+
+    Args:
+        scale: Factor from the unit of the points to that of the axis.
+    """
+    known = [point for point in points if point is not None]
+    ends = [(p.y if p.low is None else p.low, p.y if p.high is None else p.high) for p in known]
+    told = any(p.low is not None or p.high is not None for p in known) or kind == "errors"
+    return Curve(
+        label=label,
+        kind=kind,
+        look=look,
+        x=tuple(float(p.x) for p in known),
+        y=tuple(p.y * scale for p in known),
+        low=tuple(low * scale for low, _ in ends) if told else (),
+        high=tuple(high * scale for _, high in ends) if told else (),
+        bounded=tuple(p.bounded for p in known) if any(p.bounded for p in known) else (),
+        n=tuple(p.n for p in known) if any(p.n for p in known) else (),
+        texts=tuple(p.text for p in known) if any(p.text for p in known) else (),
+    )
+
+
+def stacked(
+    layers: Mapping[str, Iterable[float | None]],
+    *,
+    totals: Sequence[str] = (),
+    looks: Sequence[int] = (),
+) -> tuple[Bars, ...]:
+    """Layers over each other in order, a value for each category; ``totals`` stand on top."""
+    made = [
+        Bars(label=label, look=look, y=tuple(y))
+        for look, (label, y) in zip(looks or range(len(layers)), layers.items(), strict=True)
     ]
-    return plain
+    return (*made[:-1], *(evolve(top, texts=tuple(totals)) for top in made[-1:]))
 
 
-def _numbers(values: Iterable[float | None]) -> list[float | None]:
-    return [_short(value) for value in values]
+@frozen
+class Cell:
+    """A cell of a heat map."""
+
+    value: float | None = None
+    state: str = ABSENT
+    text: str = ""
+    hover: str = ""
+    key: str = ""
 
 
-def _short(value: float | None) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{_DIGITS}g}")
+def heat(
+    rows: Iterable[Iterable[Cell]],
+    *,
+    x: Iterable[object],
+    y: Iterable[object],
+    ends: tuple[float, float],
+    unit: str,
+    **more: Any,
+) -> Heat:
+    """A heat map of the rows of a table of cells.
+
+    Args:
+        ends: Of the colours.
+        more: Places and levels, as `Heat` has them.
+    """
+    grid = [list(row) for row in rows]
+
+    def of(value: Callable[[Cell], T]) -> tuple[tuple[T, ...], ...]:
+        return tuple(tuple(value(cell) for cell in row) for row in grid)
+
+    return Heat(
+        x=tuple(map(str, x)),
+        y=tuple(map(str, y)),
+        values=of(lambda cell: cell.value),
+        states=of(lambda cell: cell.state),
+        texts=of(lambda cell: cell.text),
+        hover=of(lambda cell: cell.hover),
+        keys=of(lambda cell: cell.key) if any(cell.key for row in grid for cell in row) else (),
+        low=ends[0],
+        high=ends[1],
+        unit=unit,
+        **more,
+    )
 
 
-# ---------- distributions over task sets ----------
+def aside(place: int, count: int, *, room: float = 0.6) -> float:
+    """How far beside its category one of ``count`` points stands, so that all are seen."""
+    return (place - (count - 1) / 2) * room / count
+
+
+def spread(values: Sequence[T], most: int) -> tuple[T, ...]:
+    """At most ``most`` of the values, the first and the last among them."""
+    if len(values) <= most:
+        return tuple(values)
+    return tuple(values[round(index * (len(values) - 1) / (most - 1))] for index in range(most))
+
+
+def nice_step(at_least: float) -> float:
+    """The smallest of 1, 2, 5 x 10^n that is not below ``at_least`` > 0."""
+    power: float = 10.0 ** math.floor(math.log10(at_least))
+    for factor in (1.0, 2.0, 5.0):
+        if factor * power >= at_least * (1 - 1e-9):
+            return factor * power
+    return 10 * power
+
+
+def edges(centres: tuple[float, ...]) -> tuple[float, ...]:
+    """Borders of cells around ascending centres: half way between, and as far outside."""
+    if len(centres) < 2:
+        return tuple(end for centre in centres for end in (centre - 0.05, centre + 0.05))
+    middle = [(a + b) / 2 for a, b in pairwise(centres)]
+    first = centres[0] - (middle[0] - centres[0])
+    last = centres[-1] + (centres[-1] - middle[-1])
+    return (first, *middle, last)
+
+
+# ---------- distributions ----------
 
 
 def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.report.charts import Chart, chart_data
-from deadbeat.report.data import encode
+from deadbeat.report.charts import OPTION, Chart, chart_data
+from deadbeat.report.embed import encode
 
 
 @frozen(kw_only=True)
@@ -41,18 +41,23 @@ def data_of(charts: Iterable[Chart]) -> str:
 
 
 def _choice(family: Sequence[Chart]) -> str:
-    options = "".join(
-        f'<option value="{escape(chart.name)}">{escape(chart.option)}</option>' for chart in family
+    """A box for each part of the options; the first of a family has the first of each."""
+    parts = zip(*(chart.option.split(OPTION) for chart in family), strict=True)
+    boxes = "".join(
+        f' <select data-family="{escape(family[0].family)}" autocomplete="off"'
+        f' aria-label="{escape(family[0].title)}">'
+        + "".join(
+            f'<option value="{escape(text)}">{escape(text)}</option>'
+            for text in dict.fromkeys(part)
+        )
+        + "</select>"
+        for part in parts
     )
-    title = escape(family[0].title)
-    return (
-        f'<div class="controls"><label>{title}: show <select data-family='
-        f'"{escape(family[0].family)}" autocomplete="off">{options}</select></label></div>'
-    )
+    return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
 
 
 def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
-    title = f"{chart.title}, {chart.option}" if chart.option else chart.title
+    title = chart.whole_title
     marked = f"{title} — {', '.join(stamp.labels)}" if stamp.labels else title
     plots = "".join(
         f'<div><h4 id="{chart.name}-{k}-title">{escape(panel.title)}</h4>'
@@ -60,7 +65,11 @@ def _figure(chart: Chart, stamp: Stamp, *, hidden: bool = False) -> str:
         f' aria-labelledby="chart-{chart.name}-title {chart.name}-{k}-title"></div></div>'
         for k, panel in enumerate(chart.panels)
     )
-    family = f' data-family="{escape(chart.family)}"' if chart.family else ""
+    family = (
+        f' data-family="{escape(chart.family)}" data-option="{escape(chart.option)}"'
+        if chart.family
+        else ""
+    )
     noise = f"{stamp.noise[:1].upper()}{stamp.noise[1:]}. " if stamp.noise else ""
     return (
         f'<figure class="chart" id="chart-{chart.name}"{family}{" hidden" if hidden else ""}>'

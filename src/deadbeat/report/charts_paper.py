@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
-from deadbeat.report import grids
-from deadbeat.report.canvas import FORMATS, STYLE, Words, caption_lines, content, new_figure
+from deadbeat.report.canvas import (
+    FORMATS,
+    SEQUENTIAL,
+    STYLE,
+    Words,
+    caption_lines,
+    content,
+    new_figure,
+)
 from deadbeat.report.charts import (
     ABSENT,
     BOUND,
@@ -23,6 +31,7 @@ from deadbeat.report.charts import (
     Heat,
     Mark,
     Panel,
+    nice_step,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +50,8 @@ _CAPTION_LINES = 6
 #: Inches between the upper bounds of curves that lie at the same x.
 _ASIDE = 0.09
 _GRID = "#e3e6ea"
+#: Pieces of a surface along its longer side, about.
+_FACETS = 24
 
 
 def draw_charts(
@@ -54,17 +65,18 @@ def draw_charts(
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
     for chart in charts:
+        # Nothing is yielded inside: who stops in between would leave the style set.
         with mpl.rc_context(STYLE):
             figure = _figure(chart, words)
-            for kind in formats:
-                yield f"{chart.name}.{kind}", content(figure, kind)
+            made = [(f"{chart.name}.{kind}", content(figure, kind)) for kind in formats]
+        yield from made
 
 
 def _figure(chart: Chart, words: Words) -> Figure:
     count = len(chart.panels)
     columns = min(count, _COLUMNS if count != 6 else 3)
     rows = math.ceil(count / columns)
-    heat = any(panel.heat for panel in chart.panels)
+    heat = next((panel.heat for panel in chart.panels if panel.heat), None)
     width = max(7.0, _PANEL_WIDTH * columns + (1.1 if heat else 0.3))
     names = _names(chart)
     across = max(1, int(width * 13 / (max(map(len, names), default=1) + 7)))
@@ -77,30 +89,37 @@ def _figure(chart: Chart, words: Words) -> Figure:
     top = 0.92 if any("\n" in panel.title for panel in chart.panels) else 0.72
     gap = top + 0.13 + 0.35 * any(_slanted(panel) for panel in chart.panels)
     height = bottom + top + rows * _PANEL_HEIGHT + (rows - 1) * gap
-    title = f"{chart.title}, {chart.option}" if chart.option else chart.title
+    title = chart.whole_title
     figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
-    axes = figure.subplots(
-        rows, columns, squeeze=False,
-        gridspec_kw={
-            "left": 0.78 / width, "right": 1 - (1.05 if heat else 0.2) / width,
-            "bottom": bottom / height, "top": 1 - top / height,
-            "wspace": 0.3, "hspace": gap / _PANEL_HEIGHT,
-        },
+    places = figure.add_gridspec(
+        rows, columns, left=0.78 / width, right=1 - (1.05 if heat else 0.2) / width,
+        bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / _PANEL_HEIGHT,
     )  # fmt: skip
-    image: Any = None
-    for axis, panel in zip(axes.flat, chart.panels, strict=False):
-        image = _panel(axis, panel) or image
-    for axis in list(axes.flat)[count:]:
-        axis.set_visible(False)
-    if heat and image is not None:
-        bar = figure.add_axes(
-            (1 - 0.85 / width, bottom / height, 0.14 / width, 1 - (bottom + top) / height)
-        )
-        unit = next(panel.heat.unit for panel in chart.panels if panel.heat)
-        figure.colorbar(image, cax=bar).set_label(unit)
+    axes = []
+    for place, panel in enumerate(chart.panels):
+        if panel.surface:
+            importlib.import_module("mpl_toolkits.mplot3d")  # registers the projection "3d"
+        axis = figure.add_subplot(places[place], projection="3d" if panel.surface else None)
+        image = _panel(axis, panel)
+        if image is not None and heat is not None:
+            bar = figure.add_axes(
+                (1 - 0.85 / width, bottom / height, 0.14 / width, 1 - (bottom + top) / height)
+            )
+            _colour_bar(figure.colorbar(image, cax=bar), heat)
+            heat = None  # one bar: the panels of a chart have one scale
+        axes.append(axis)
     if legend:
-        _legend(figure, list(axes.flat)[:count], across, (0.14 + 0.13 * below) / height)
+        _legend(figure, axes, across, (0.14 + 0.13 * below) / height)
     return figure
+
+
+def _colour_bar(bar: Any, heat: Heat) -> None:
+    """With the values that the contour lines stand for, where a number is beside them."""
+    bar.set_label(heat.unit)
+    if heat.levels:
+        bar.ax.hlines(heat.levels, 0, 1, transform=bar.ax.get_yaxis_transform(), color="white")
+        values = (heat.low, *heat.levels)
+        bar.set_ticks(values, labels=[f"{value:.3g}" for value in values])
 
 
 def _cut(title: str, width: float, words: Words) -> str:
@@ -139,7 +158,7 @@ def _panel(axis: Axes, panel: Panel) -> Any:
     axis.set_xlabel(panel.x_label)
     axis.set_ylabel(panel.y_label)
     if panel.heat is not None:
-        return _heat(axis, panel.heat)
+        return _surface(axis, panel.heat) if panel.surface else _heat(axis, panel.heat)
     if panel.blank:
         axis.set_xticks([])
         axis.set_yticks([])
@@ -220,7 +239,7 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
 def log_ticks(low: float, high: float) -> list[float]:
     """Plain numbers on a logarithmic axis that do not crowd."""
     if high / low < 4:
-        step = grids.nice_step((high - low) / 6)
+        step = nice_step((high - low) / 6)
         ticks = [index * step for index in range(math.ceil(low / step), int(high / step) + 1)]
         # Near the top of a logarithmic axis even steps crowd: keep those 8 % of the axis apart.
         kept: list[float] = []
@@ -367,46 +386,134 @@ def _mark(axis: Axes, mark: Mark) -> None:
 
 
 def _heat(axis: Axes, heat: Heat) -> Any:
-    import matplotlib as mpl  # noqa: PLC0415 - see draw_charts
-    from matplotlib.patches import Rectangle  # noqa: PLC0415
-
-    values = np.array(
-        [[np.nan if v is None else v for v in row] for row in heat.values], dtype=np.float64
-    )
-    shown = np.array([[state == SHOWN for state in row] for row in heat.states], dtype=bool)
+    """Cells with their texts, contour lines between them, hatching where there is no value."""
+    values = _shown(heat)
+    colours = _colours(heat)
+    # Cells are some 215 / columns points wide; a character takes 0.65 of its size.
+    longest = max((len(text) for row in heat.texts for text in row), default=1)
+    fit = 215 / max(1, len(heat.x)) / (0.65 * longest + 0.8)
+    size = max(4.0, min(8.0, fit, 100 / max(1, len(heat.y))))
     image = axis.pcolormesh(
-        np.arange(len(heat.x) + 1), np.arange(len(heat.y) + 1),
-        np.ma.masked_array(values, ~shown | np.isnan(values)), cmap=DIVERGING,
-        vmin=-heat.span, vmax=heat.span, edgecolors="white", linewidth=0.4,
+        heat.x_edges, heat.y_edges, values, cmap=colours, vmin=heat.low, vmax=heat.high,
+        edgecolors="white", linewidth=0.4,
     )  # fmt: skip
-    for row, column in np.argwhere(~shown):
-        state = heat.states[row][column]
-        axis.add_patch(
-            Rectangle(
-                (column, row), 1, 1, facecolor="#ececec" if state == FAINT else "white",
-                edgecolor="#a5abb3", linewidth=0.4,
-                hatch={FAINT: "", ABSENT: "////"}.get(state, "xxxx"),
-            )
+    _contours(axis, heat, values)
+    for row, column in np.ndindex(values.shape):
+        state, share = (
+            heat.states[row][column],
+            (values[row, column] - heat.low) / (heat.high - heat.low),
+        )
+        patch: dict[str, Any] | None = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        ink = "#404040"
+        if state != SHOWN:
+            _hatch(axis, heat, row, column)
+        else:
+            colour = np.asarray(colours(share)[:3])
+            ink = "#101010" if colour @ (0.3, 0.59, 0.11) > 0.5 else "white"
+            # A patch in the colour of the cell keeps contour lines off the number.
+            patch = {"facecolor": colour, "edgecolor": "none", "pad": 0.6} if heat.levels else None
+        axis.text(
+            heat.x_places[column], heat.y_places[row], heat.texts[row][column], ha="center",
+            va="center", fontsize=size, color=ink, bbox=None if state == FAINT else patch, zorder=4,
         )  # fmt: skip
-    size = max(4.0, min(8.0, 46 / max(1, len(heat.x)), 46 / max(1, len(heat.y)) * 1.2))
-    for row, line in enumerate(heat.texts):
-        for column, text in enumerate(line):
-            colour = "#404040"
-            if shown[row, column]:
-                level = 0.5 + 0.5 * values[row, column] / heat.span
-                bright = np.asarray(mpl.colormaps[DIVERGING](level)[:3]) @ (0.3, 0.59, 0.11)
-                colour = "#101010" if bright > 0.5 else "white"
-            patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            axis.text(
-                column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size,
-                color=colour,
-                bbox=None if shown[row, column] or heat.states[row][column] == FAINT else patch,
-            )  # fmt: skip
-    _cells(axis.set_xticks, heat.x)
-    _cells(axis.set_yticks, heat.y)
+    _cells(axis.set_xticks, heat.x, heat.x_places)
+    _cells(axis.set_yticks, heat.y, heat.y_places)
     return image
 
 
-def _cells(put: Any, names: Sequence[str]) -> None:
+def _shown(heat: Heat) -> Any:
+    """Values of shown cells, the others masked."""
+    values = np.array(
+        [
+            [value if state == SHOWN else None for value, state in zip(*row, strict=True)]
+            for row in zip(heat.values, heat.states, strict=True)
+        ],
+        dtype=np.float64,
+    )
+    return np.ma.masked_invalid(values.reshape(len(heat.y), len(heat.x)))
+
+
+def _colours(heat: Heat) -> Any:
+    import matplotlib as mpl  # noqa: PLC0415 - see draw_charts
+
+    return mpl.colormaps[DIVERGING if heat.diverging else SEQUENTIAL]
+
+
+def _hatch(axis: Axes, heat: Heat, row: int, column: int) -> None:
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - see draw_charts
+
+    state = heat.states[row][column]
+    left, right = heat.x_edges[column : column + 2]
+    low, high = heat.y_edges[row : row + 2]
+    axis.add_patch(
+        Rectangle(
+            (left, low), right - left, high - low, edgecolor="#a5abb3", linewidth=0.4, zorder=2.2,
+            facecolor="#ececec" if state == FAINT else "white",
+            hatch={FAINT: "", ABSENT: "////"}.get(state, "xxxx"),
+        )
+    )  # fmt: skip
+
+
+def _contours(axis: Axes, heat: Heat, values: Any) -> None:
+    known = values.compressed()
+    levels = [level for level in heat.levels if known.size and known.min() < level < known.max()]
+    # White alone is lost on the light end of the colour map: a dark line lies below.
+    for colour, width, alpha in (("black", 2.4, 0.35), ("white", 1.1, 1.0)) if levels else ():
+        axis.contour(
+            heat.x_places, heat.y_places, values, levels=levels, colors=colour, linewidths=width,
+            alpha=alpha,
+        )  # fmt: skip
+
+
+def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:
     every = math.ceil(len(names) / 11)
-    put([place + 0.5 for place in range(0, len(names), every)], labels=names[::every])
+    put(places[::every], labels=names[::every])
+
+
+def _surface(axis: Any, heat: Heat) -> None:
+    """Straight between shown cells, with holes where one is missing; dots are the cells."""
+    values = _shown(heat).filled(np.nan)
+    x, y = np.meshgrid(heat.x_places, heat.y_places)
+    _facets(axis, heat, values)
+    for line in (*zip(x, y, values, strict=True), *zip(x.T, y.T, values.T, strict=True)):
+        axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
+    axis.set_zlim(heat.low, heat.high)
+    axis.set_zlabel(heat.unit.split(" (")[0] + (" (%)" if "(%" in heat.unit else ""))
+    axis.view_init(elev=24, azim=-128)
+    axis.set_box_aspect((1, 1, 0.72), zoom=0.97)
+
+
+def _facets(axis: Any, heat: Heat, values: Any) -> None:
+    """The surface in pieces so small that each has the colour of its height.
+
+    Between four known corners it is bilinear; a cell without one of its corners is a hole.
+    """
+    rows, columns = values.shape
+    pieces = math.ceil(_FACETS / max(1, rows - 1, columns - 1))
+    steps = np.linspace(0.0, 1.0, pieces + 1)
+    down, right = np.meshgrid(steps, steps, indexing="ij")
+    made: list[Any] = []
+    for r, a in np.ndindex(max(0, rows - 1), max(0, columns - 1)):
+        corner = values[r : r + 2, a : a + 2]
+        if np.isnan(corner).any():
+            continue
+        above = corner[0, 0] * (1 - right) + corner[0, 1] * right
+        below = corner[1, 0] * (1 - right) + corner[1, 1] * right
+        (left, wide), (low, high) = heat.x_places[a : a + 2], heat.y_places[r : r + 2]
+        points = np.stack(
+            (
+                left + right * (wide - left),
+                low + down * (high - low),
+                above * (1 - down) + below * down,
+            ),
+            axis=-1,
+        )
+        quads = (points[:-1, :-1], points[:-1, 1:], points[1:, 1:], points[1:, :-1])
+        made.extend(np.stack(quads, axis=2).reshape(-1, 4, 3))
+    if made:
+        art3d = importlib.import_module("mpl_toolkits.mplot3d.art3d")
+        heights = np.array([facet[:, 2].mean() for facet in made])
+        colours = _colours(heat)((heights - heat.low) / (heat.high - heat.low))
+        axis.add_collection3d(
+            art3d.Poly3DCollection(made, facecolors=colours, edgecolors=colours, linewidths=0.3)
+        )

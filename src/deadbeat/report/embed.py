@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib import metadata, resources
 from string import Template
+from typing import Any
+
+#: Significant digits of embedded figures; files beside the page hold them in full.
+_DIGITS = 6
+#: Largest integer a JavaScript number holds exactly; a larger one (a seed) travels as text.
+_EXACT_IN_JAVASCRIPT = 2**53 - 1
 
 
 @cache
@@ -68,3 +76,24 @@ def document(
         script=script,
         **({"plotly": library} if plots else {}),
     )
+
+
+def encode(data: Mapping[str, Any]) -> str:
+    """JSON that may stand inside a script element: ``<``, ``>`` and ``&`` only as escapes."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A JSON value: floats shortened, what is no number or not finite as None, the rest as text."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) > _EXACT_IN_JAVASCRIPT:
+        return str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if hasattr(value, "item"):
+        return plain(value.item())
+    return str(value)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from deadbeat.host.kernel import command_words
+
 #: Words that the boot loader adds by itself.
 _LOADERS = ("BOOT_IMAGE", "initrd")
 
@@ -48,23 +50,10 @@ def merged(present: str | None, words: Sequence[str]) -> BootLine:
 
 
 def _split(present: str) -> tuple[list[str], list[str], list[str]]:
-    words = _words(present)
+    words = command_words(present)
     end = words.index("--") if "--" in words else len(words)
     kernel = [word for word in words[:end] if _name(word) not in _LOADERS]
     return kernel, words[end : end + 1], words[end + 1 :]
-
-
-def _words(line: str) -> list[str]:
-    """Words of the line; blanks between double quotes belong to theirs (lib/cmdline.c)."""
-    words, word, quoted = [], "", False
-    for letter in line:
-        quoted ^= letter == '"'
-        if letter.isspace() and not quoted:
-            words.append(word)
-            word = ""
-        else:
-            word += letter
-    return [each for each in [*words, word] if each]
 
 
 def _name(word: str) -> str:

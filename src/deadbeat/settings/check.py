@@ -13,9 +13,10 @@ from types import ModuleType
 
 from attrs import frozen
 
+from deadbeat.host.values import UnreadError
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.facts import Facts
 
 
 @frozen

@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 from attrs import frozen
 
+from deadbeat.host.values import cpus_text
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.settings.cures import Advice, advised
 from deadbeat.settings.doctor import Diagnosis
 from deadbeat.settings.hardening import Hardening, State
 from deadbeat.settings.knob import Knob, all_knobs
-from deadbeat.settings.reading_values import cpus_text
 
 #: Families by title, where the name alone says too little; a family without one has its name.
 _TITLES = {

@@ -14,9 +14,10 @@ from types import MappingProxyType
 
 from attrs import field, frozen
 
-from deadbeat.settings.procfs import parse_cpu_list
+from deadbeat.host.kernel import CMDLINE, arguments, options_of
+from deadbeat.host.values import UnreadError, parse_cpu_list
 from deadbeat.targets.base import Target
-from deadbeat.targets.readings import Reading, Readings, is_pattern
+from deadbeat.targets.readings import Reading, Readings
 
 #: Files that say how the running kernel was built; the first that can be read counts.
 CONFIG = "command:kernel-config"
@@ -32,13 +33,9 @@ _ALWAYS = (
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/isolated",
     "/sys/devices/system/cpu/nohz_full",
-    "/proc/cmdline",
+    CMDLINE,
     "/sys/kernel/security/lockdown",
 )
-
-
-class UnreadError(Exception):
-    """Something a check asked for could not be read; says what and why."""
 
 
 @frozen(kw_only=True)
@@ -127,20 +124,13 @@ class Facts:
 
     def arguments(self, name: str) -> list[str]:
         """Every value of a word of the kernel's command line, in order. As `argument`."""
-        found = []
-        for word in re.findall(r'(?:[^\s"]|"[^"]*")+', self.text("/proc/cmdline")):
-            if word == "--":  # what follows is for the first process
-                break
-            key, _, value = word.partition("=")
-            if key.replace("-", "_") == name.replace("-", "_"):
-                found.append(value.replace('"', ""))
-        return found
+        return arguments(self.text(CMDLINE), name)
 
 
 @lru_cache(maxsize=2)
 def _options(text: str) -> Mapping[str, str]:
     """A configuration is long, and half of the checks ask for an option of it."""
-    return MappingProxyType(dict(re.findall(r"^CONFIG_(\w+)=(.*)$", text, re.M)))
+    return MappingProxyType(options_of(text))
 
 
 def gather(
@@ -181,6 +171,3 @@ def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
 
     online = listed("/sys/devices/system/cpu/online")
     return tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)
-
-
-__all__ = ["COMMANDS", "CONFIG", "DMESG", "Facts", "UnreadError", "gather", "is_pattern"]

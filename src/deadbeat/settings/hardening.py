@@ -12,10 +12,12 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
+from deadbeat.host.kernel import kernel_config
+from deadbeat.host.values import Read, Unknown, gathered, stripped
 from deadbeat.model.readiness import Severity
 from deadbeat.settings import sources
 from deadbeat.settings.facts import CONFIG, Facts
-from deadbeat.settings.procfs import Read, kernel_config, stripped, unknown
+from deadbeat.targets.base import Target
 
 When = Literal["build", "boot", "run time"]
 
@@ -114,6 +116,11 @@ def sight_of_facts(facts: Facts) -> Sight:
     return Sight(config=config, cmdline=facts.get(_CMDLINE), read=facts.get)
 
 
+def states_of(target: Target) -> dict[str, str]:
+    """As `states`, read in few round trips. TargetError where nothing at all could be read."""
+    return gathered(target, lambda read: states(sight_of(read)))
+
+
 def states(sight: Sight) -> dict[str, str]:
     """Every option by name: ``on: ...``, ``off: ...`` or ``unknown: ...``; for records."""
     return {option.name: option.state(sight).words for option in OPTIONS}
@@ -163,7 +170,7 @@ def _told(on: bool, basis: str) -> State:
 
 
 def _unknown(reason: str) -> State:
-    return State(None, unknown(reason))
+    return State(None, str(Unknown(reason)))
 
 
 def _switch(argument: str, *default: str) -> Callable[[Sight], State]:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from deadbeat.host.values import UnreadError
 from deadbeat.settings.checks.tasks import SERVICES
-from deadbeat.settings.facts import DMESG, Facts, UnreadError
+from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, tasks, window
 
 PACKAGES = "command:packages"

@@ -12,7 +12,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.resources import files
 from typing import cast
 
@@ -30,13 +30,14 @@ from deadbeat.model.tuning import (
     Standing,
 )
 from deadbeat.targets.base import Target
+from deadbeat.targets.keeper import keeping
 
 #: Folder of the journal on the target; DEADBEAT_STATE names another.
 STATE_FOLDER = "/var/lib/deadbeat/tune"
 _SEPARATOR = "\037"
 #: A file of the kernel answers at once; a driver that hangs must not hang deadbeat.
 _PATIENCE_S = 120.0
-_WAITING = (signal.SIGINT, signal.SIGTERM)
+_WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Journal:
@@ -109,6 +110,11 @@ class Journal:
             for result, path, old, now, why in (_fields(line, 5) for line in lines)
         )
 
+    def kept(self, session: str) -> AbstractContextManager[None]:
+        """A block after which the changes of ``session`` are put back if this process is killed."""
+        words = ("journal.sh", "revert", self.folder, "-", session)
+        return keeping(self._target, f"exec >/dev/null 2>&1\n{_script()}", *words)
+
     def status(self) -> tuple[Standing, ...]:
         """Changes that have not been put back, in their order, as they stand now."""
         found = [_standing(_fields(line, 9)) for line in self._run("status")]
@@ -169,7 +175,7 @@ def _standing(fields: list[str]) -> Standing:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Keeps SIGINT and SIGTERM waiting, here and in what is started meanwhile.
+    """Keeps signals that end a command waiting, here and in what is started meanwhile.
 
     The kernel gives a signal that this thread blocks to another, where there is one (numpy's, say),
     and Python handles it here all the same: so its handlers wait, too.

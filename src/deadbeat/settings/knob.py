@@ -1,14 +1,13 @@
 """A knob: a setting of the machine that matters to real-time work, and how it is made.
 
-A knob is a file of ``readiness/knobs`` with a ``KNOB``; nothing else has to be told of it. It says
-what it reads, and from that which files shall hold what, or why there is nothing to turn here. What
+A knob is a row of a table ``settings/knobs_*.py``; nothing else has to be told of it. It says what
+it reads, and from that which files shall hold what, or why there is nothing to turn here. What
 is set at boot only gives words for the kernel's command line instead; those are printed, never
 applied.
 """
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,11 +15,10 @@ from importlib import import_module
 
 from attrs import field, frozen
 
+from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Form, Setting
-from deadbeat.settings import knobs
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.procfs import cpu_mask
-from deadbeat.settings.reading_values import ONLINE, cpus_text, housekeeping
+from deadbeat.settings.reading_values import ONLINE, housekeeping
 from deadbeat.targets.readings import is_pattern
 
 
@@ -78,7 +76,7 @@ class Knob:
     """One knob.
 
     Attributes:
-        name: As ``--knob`` has it: the file's name with dashes.
+        name: As ``--knob`` has it.
         title: What it turns, a few words.
         why: What it does to latency, a sentence.
         source: Who advises it.
@@ -172,13 +170,15 @@ def housekeeping_list(facts: Facts) -> str:
     return cpus_text(housekeeping(facts))
 
 
+_TABLES = ("knobs_boot", "knobs_cpus", "knobs_files", "knobs_kernel")
+
+
 @cache
 def all_knobs() -> Mapping[str, Knob]:
-    """Name -> knob of every file of ``readiness/knobs``."""
-    found = (
-        import_module(f"{knobs.__name__}.{m.name}") for m in pkgutil.iter_modules(knobs.__path__)
-    )
-    return {module.KNOB.name: module.KNOB for module in found}
+    """Name -> knob of every table, in alphabetical order."""
+    tables = (import_module(f"deadbeat.settings.{name}") for name in _TABLES)
+    found = [knob for table in tables for knob in table.KNOBS]
+    return {knob.name: knob for knob in sorted(found, key=lambda knob: knob.name)}
 
 
 __all__ = [

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.host.snapshot import SLOWS_CPUS
+from deadbeat.host.values import UnreadError
+from deadbeat.settings.facts import Facts
 
 #: Files that `cooling_of_cpus` reads.
 COOLING = (
     "/sys/class/thermal/cooling_device[0-9]*/type",
     "/sys/class/thermal/cooling_device[0-9]*/cur_state",
 )
-#: Linux cpufreq_cooling.c and cpuidle_cooling.c (thermal-cpufreq-0, cpufreq-cpu0, thermal-idle-0),
-#: processor_thermal.c of ACPI, intel_powerclamp.c (-1: not at work).
-_COOLS_CPUS = re.compile(r"(thermal-)?(cpufreq|idle)-|Processor$|intel_powerclamp")
 
 
 def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
@@ -23,7 +22,7 @@ def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
     states = []
     for path, reading in facts.matches(COOLING[0]).items():
         name = (reading.text or "").strip()
-        if not _COOLS_CPUS.match(name):
+        if not SLOWS_CPUS.match(name):
             continue
         state = path.replace("/type", "/cur_state")
         text = facts.matches(COOLING[1]).get(state, reading).text or ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from deadbeat.settings.facts import CONFIG, Facts, UnreadError
-from deadbeat.settings.procfs import parse_cpu_list
-from deadbeat.settings.reading_values import ONLINE, cpus_text
+from deadbeat.host.kernel import CMDLINE
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError, cpus_text
+from deadbeat.settings.facts import CONFIG, Facts
+from deadbeat.settings.reading_values import ONLINE
 
-#: File that `cpu_flags` reads.
-CPUINFO = "/proc/cpuinfo"
 #: Files that `isolated` reads.
 ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
 #: Files that `tickless` reads.
-TICKLESS = ("/sys/devices/system/cpu/nohz_full", "/proc/cmdline", ONLINE)
+TICKLESS = ("/sys/devices/system/cpu/nohz_full", CMDLINE, ONLINE)
 #: Files that `offloaded` reads.
 OFFLOADED = (*TICKLESS, CONFIG)
 
@@ -28,14 +28,6 @@ def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
     chosen = sorted(facts.rt_cpus if cpus is None else cpus)
     assumed = "" if facts.asked_cpus else " (assumed)"
     return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
-
-
-def cpu_set(text: str) -> set[int]:
-    """CPUs of the kernel's list format. UnreadError where it is none."""
-    try:
-        return set(parse_cpu_list(text))
-    except ValueError:
-        raise UnreadError(f"{text[:40]!r} is no list of CPUs") from None
 
 
 def from_boot(text: str, last: int) -> set[int]:
@@ -101,7 +93,7 @@ def isolated(facts: Facts) -> set[int]:
 def tickless(facts: Facts) -> set[int]:
     """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
     if facts.get(TICKLESS[0]) is None:
-        facts.text("/proc/cmdline")
+        facts.text(CMDLINE)
         online(facts)  # without sysfs nothing is known
         return set()
     return set(facts.cpu_list(TICKLESS[0]))

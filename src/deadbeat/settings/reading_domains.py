@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.settings.facts import Facts, UnreadError
-from deadbeat.settings.reading_cpus import ISOLATED, cpu_set, isolated, online
+from deadbeat.host.values import UnreadError, cpu_set
+from deadbeat.settings.facts import Facts
+from deadbeat.settings.reading_cpus import ISOLATED, isolated, online
 from deadbeat.settings.reading_values import ONLINE
 
 PARTITIONS = "command:cpuset-partitions"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from deadbeat.host.proc import Interrupt
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_window import Interrupt
 
 MODES = "command:irq-modes"
 COMMANDS = {"irq-modes": "ls -l /proc/irq/*/smp_affinity"}

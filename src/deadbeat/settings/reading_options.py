@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from deadbeat.host.values import UnreadError
 from deadbeat.settings.check import Verdict, failed, passed
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_values import absent
 
 

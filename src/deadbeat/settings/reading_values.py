@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
+from deadbeat.host.kernel import VERSION, release_of
+from deadbeat.host.values import UnreadError, chosen, cpus_text
 from deadbeat.settings.check import Verdict, failed, passed, unknown
-from deadbeat.settings.facts import DMESG, Facts, UnreadError, is_pattern
-from deadbeat.settings.preemption import kernel_release
-from deadbeat.targets.readings import MISSING
+from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.targets.readings import MISSING, is_pattern
 
 ONLINE = "/sys/devices/system/cpu/online"
-VERSION = "/proc/version"
 LOCKDOWN = "/sys/kernel/security/lockdown"
 
 
 def absent(facts: Facts, path: str) -> bool:
     """Whether ``path`` does not exist; what was refused may."""
     return facts.reading(path).reason == MISSING
-
-
-def chosen(text: str) -> str:
-    """``madvise`` of ``always [madvise] never``; the text where nothing is marked."""
-    found = re.search(r"\[([^]]+)\]", text)
-    return found[1] if found else text
-
-
-def mask_cpus(text: str) -> list[int]:
-    """CPUs of a mask in hexadecimal, ``ff,00000003``. UnreadError where it is none."""
-    digits = text.replace(",", "")
-    if not re.fullmatch(r"[0-9a-fA-F]+", digits):
-        raise UnreadError(f"{text[:40]!r} is no mask of CPUs")
-    bits = int(digits, 16)
-    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
-
-
-def cpus_text(cpus: Iterable[int]) -> str:
-    """``0-2,5``, as the kernel writes it; ``none``."""
-    runs: list[list[int]] = []
-    for cpu in sorted(set(cpus)):
-        if runs and runs[-1][1] == cpu - 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs) or "none"
 
 
 def housekeeping(facts: Facts) -> tuple[int, ...]:
@@ -83,7 +56,7 @@ def judged(
 
 def release(facts: Facts) -> tuple[int, int]:
     """Major and minor number of the kernel. UnreadError where it is not known."""
-    found = kernel_release(lambda _path: facts.text(VERSION))
+    found = release_of(facts.text(VERSION))
     if found == (0, 0):
         raise UnreadError(f"{VERSION} names no release")
     return found

@@ -24,7 +24,8 @@ def applied(
 ) -> Iterator[Applied]:
     """Settings that hold for a block: journalled, written, read back; put back at its end.
 
-    A kill -9 inside leaves them in the journal, and ``deadbeat tune revert`` puts them back.
+    A shell on the target puts them back if this process is killed inside; whatever it could not
+    stays in the journal, for ``deadbeat tune revert``.
 
     Args:
         reason: What for; one line, for whoever reads the journal, where this process is added.
@@ -38,18 +39,19 @@ def applied(
     """
     book = journal or Journal(target)
     session = new_session()
-    try:
-        done = book.apply(settings, reason=signed(reason), session=session, keep=keep)
-        missing = done.those("skipped", "refused")
-        if missing and not partly:
-            raise TargetError(
-                f"{len(missing)} of {len(settings)} settings not possible here",
-                "nothing is changed",
-                tuple(f"{each.path} = {each.wanted}: {each.reason}" for each in missing),
-            )
-        yield done
-    finally:
-        _all_back(book.revert(session=session))
+    with book.kept(session):
+        try:
+            done = book.apply(settings, reason=signed(reason), session=session, keep=keep)
+            missing = done.those("skipped", "refused")
+            if missing and not partly:
+                raise TargetError(
+                    f"{len(missing)} of {len(settings)} settings not possible here",
+                    "nothing is changed",
+                    tuple(f"{each.path} = {each.wanted}: {each.reason}" for each in missing),
+                )
+            yield done
+        finally:
+            _all_back(book.revert(session=session))
 
 
 def _all_back(returned: Sequence[Returned]) -> None:

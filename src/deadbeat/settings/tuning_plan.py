@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from deadbeat.host.values import UnreadError
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied, Change, Outcome, Setting
 from deadbeat.settings.bootline import BootLine, merged
-from deadbeat.settings.facts import Facts, UnreadError, gather
+from deadbeat.settings.facts import Facts, gather
 from deadbeat.settings.knob import Knob, NotHereError
 from deadbeat.settings.profile import Turn
 from deadbeat.targets.base import Target

@@ -12,9 +12,11 @@ import functools
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -150,14 +152,34 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
 
 
-def read_bytes(path: Path, *, what: str, hint: str) -> bytes:
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a file of a result folder: a pipe would be waited for, a device has no end.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    stream = open(descriptor, "rb")  # noqa: PTH123, SIM115  a descriptor has no path
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return stream
+    stream.close()
+    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
+def read_bytes(path: Path, *, what: str, hint: str, piped: bool = False) -> bytes:
     """Content of ``path``.
+
+    Args:
+        piped: Whether it may be a pipe: a file that a person names, not one of a result folder.
 
     Raises:
         DataError: It cannot be read; names ``what`` it should have been and gives ``hint``.
     """
     try:
-        return path.read_bytes()
+        if piped:
+            return path.read_bytes()
+        with open_regular(path) as stream:
+            return stream.read()
     except OSError as error:
         raise DataError(f"cannot read {what} {path}: {error.strerror or error}", hint) from error
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
-from deadbeat.store.files import read_bytes, tool_version, write_buffers
+from deadbeat.store.files import open_regular, read_bytes, tool_version, write_buffers
 
 MAGIC = b"DBJOBS\r\n"
 VERSION = 3
@@ -120,7 +120,7 @@ def find_cut(path: Path) -> DataError | None:
     What `read_job_table` would find beyond that needs all of the file.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(j.HEADER_DTYPE.itemsize + 4)
             length = os.fstat(file.fileno()).st_size
         _expect_length(length, _parse_header(data, str(path)), str(path))

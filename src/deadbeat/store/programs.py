@@ -21,6 +21,7 @@ from deadbeat.model.tasks import TaskSet
 from deadbeat.store.files import (
     atomic_write,
     copy_file,
+    open_regular,
     parse_json,
     read_bytes,
     storing,
@@ -217,7 +218,7 @@ def file_hash(path: Path) -> str:
         DataError: It cannot be read.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"cannot read program {path}: {error.strerror or error}", _HINT) from error

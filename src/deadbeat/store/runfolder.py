@@ -1,4 +1,9 @@
-"""What the directories of latency matrices and load tests have in common: a file for every run.
+"""The directory of an experiment that keeps a file for every run.
+
+Its head (``experiment.json``; older kinds call it after themselves) holds the specification and the
+platform, ``runs/KEY.json`` a run, ``failed/KEY.json`` why another has no result; everything else is
+derived. What exists is asked of the directory alone, so that an experiment resumes after a kill at
+any moment.
 
 ``runs/KEY.json`` is written once. Only an invalid run may be measured again: it is copied to
 ``set-aside/KEY.N.json`` (its N-th measurement), and the run that then replaces it atomically says
@@ -9,21 +14,38 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import attrs
-from cattrs import Converter, override
+from cattrs import Converter, override, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import Replaced
-from deadbeat.store.files import FORMAT, atomic_write, copy_file, read_json, storing, tool_version
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.model.platform import Platform
+from deadbeat.store.files import (
+    FORMAT,
+    atomic_write,
+    copy_file,
+    read_json,
+    storing,
+    tool_version,
+    write_json,
+)
+from deadbeat.store.folder import OwnedFolder, make_empty
+from deadbeat.store.serial import exact_converter, structure
+from deadbeat.store.serial import to_plain as platform_to_plain
 
-RUNS, SET_ASIDE = "runs", "set-aside"
+#: Head of the folders of every kind that has no name of its own for it.
+EXPERIMENT_FILE = "experiment.json"
+#: What ``deadbeat doctor`` said of the machine when the experiment was begun.
+DOCTOR_FILE = "doctor.json"
+RUNS, FAILED, SET_ASIDE = "runs", "failed", "set-aside"
+HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
 RUN_HINT = "delete the file and repeat the command: only this run is measured again"
 
 
@@ -58,20 +80,115 @@ R = TypeVar("R", bound=Run)
 
 
 class RunFolder(OwnedFolder, Generic[K, R]):
-    """A directory of runs."""
+    """One experiment's directory. Use `create` or `open`.
+
+    Attributes:
+        KIND: Name of the kind, in its head.
+        NOUN: What such a directory is, in messages.
+        HEAD: The file that says what was asked.
+        path: The directory.
+        spec: What was asked, as JSON values.
+        platform: Where it was measured.
+        facts: What else the head holds.
+    """
+
+    KIND: ClassVar[str]
+    NOUN: ClassVar[str]
+    HEAD: ClassVar[str] = EXPERIMENT_FILE
+    #: The class of a run (type[R]), and what makes runs of JSON values and back: `run_converter`.
+    RUN: ClassVar[type[Any]]
+    CONVERTER: ClassVar[Converter]
+
+    def __init__(
+        self, path: Path, *, spec: dict[str, Any], platform: Platform, **facts: Any
+    ) -> None:
+        super().__init__(path, (RUNS, FAILED, SET_ASIDE))
+        self.spec = spec
+        self.platform = platform
+        self.facts = facts
+
+    @classmethod
+    def create(cls, path: Path, spec: dict[str, Any], platform: Platform, **facts: Any) -> Self:
+        """Begins an experiment in ``path``, which must be missing, empty, or begun and killed.
+
+        Raises:
+            UsageError: Something lies there already.
+            DeadbeatError: It cannot be written, or another process is writing there.
+        """
+        make_empty(path, (RUNS, FAILED))
+        store = cls(path, spec=spec, platform=platform, **facts)
+        head = {"spec": spec, "platform": platform_to_plain(platform), **facts}
+        if cls.HEAD == EXPERIMENT_FILE:
+            head["kind"] = cls.KIND
+        with store.lock(), storing(path):
+            store.clean()
+            (path / RUNS).mkdir(exist_ok=True)
+            write_json(path / cls.HEAD, head)
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """The experiment in ``path``.
+
+        Raises:
+            DataError: None of this kind there, or its head is damaged or of another format.
+        """
+        file = path / cls.HEAD
+        if not file.is_file():
+            raise DataError(
+                f"{path} is not a {cls.NOUN}: it has no {cls.HEAD}",
+                f"name a folder that deadbeat {cls.KIND} wrote",
+            )
+        what = f"{cls.KIND} file"
+        plain = read_json(file, what=what, hint=HEAD_HINT)
+        spec, kind = plain.pop("spec", None), plain.pop("kind", cls.KIND)
+        if kind != cls.KIND:
+            raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat runs")
+        if not isinstance(spec, dict) or not cls.has_facts(plain):
+            raise DataError(f"{what} {file} is damaged: values are missing in it", HEAD_HINT)
+        platform = structure(
+            plain.pop("platform", None), Platform, path=file, what=what, hint=HEAD_HINT
+        )
+        assert isinstance(platform, Platform)
+        store = cls(path, spec=spec, platform=platform, **plain)
+        store.clean_if_possible()
+        return store
+
+    @classmethod
+    def has_facts(cls, plain: Mapping[str, Any]) -> bool:
+        """Whether a head holds what a kind wants beside specification and platform."""
+        return True
+
+    def save_doctor(self, answer: dict[str, Any]) -> None:
+        """Keeps what ``deadbeat doctor --json`` says of the machine."""
+        with self.lock():
+            write_json(self.path / DOCTOR_FILE, answer)
 
     @abstractmethod
     def parse_key(self, text: str) -> K:
         """The key called ``text``. UsageError where none is."""
 
-    @abstractmethod
+    def judged(self, run: R) -> R:
+        """``run`` by today's rule."""
+        return run
+
     def to_plain(self, run: R) -> dict[str, Any]:
         """JSON values of a run."""
+        plain = self.CONVERTER.unstructure(run)
+        assert isinstance(plain, dict)
+        return plain
 
-    @abstractmethod
     def from_plain(self, plain: Any, path: Path) -> R:
-        """The run that was written to ``path``, judged by today's rule. DataError where it is
-        none."""
+        """The run that was written to ``path``, judged by today's rule.
+
+        Raises:
+            DataError: Naming the first wrong key.
+        """
+        try:
+            return self.judged(self.CONVERTER.structure(plain, self.RUN))
+        except Exception as error:  # cattrs groups whatever its hooks raise
+            lines = transform_error(error, path="$") or [str(error)]
+            raise DataError(f"run {path} is damaged: {lines[0]}", RUN_HINT) from error
 
     def keys_in(self, folder: str) -> set[K]:
         """Keys of the files ``KEY.json`` in ``folder``; what has another name is none of ours."""
@@ -162,6 +279,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
         if run.key != key:
             raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
+        try:
+            if run.started:  # other tools do not tell
+                datetime.fromisoformat(run.started)
+        except ValueError as error:
+            raise DataError(f"run {path} is damaged: {error}", RUN_HINT) from error
         return run
 
     def invalid(self) -> set[K]:
@@ -183,6 +305,37 @@ class RunFolder(OwnedFolder, Generic[K, R]):
             DataError: One that would be replaced is damaged.
         """
         return self.committed() - (self.invalid() if retry_invalid else set())
+
+    def lacking(
+        self, planned: Iterable[K], *, retry_failed: bool = True, retry_invalid: bool = False
+    ) -> tuple[K, ...]:
+        """Those of ``planned`` that are to be measured, in order.
+
+        Raises:
+            DataError: A run that would be replaced is damaged.
+        """
+        known = self.settled(retry_invalid=retry_invalid)
+        known |= set() if retry_failed else set(self.failed())
+        return tuple(key for key in planned if key not in known)
+
+    def failed(self) -> dict[K, str]:
+        """Runs without a result, and why; one that was measured later is not among them."""
+        lacking = self.keys_in(FAILED) - self.committed()
+        return {key: self._reason(key) for key in sorted(lacking)}
+
+    def fail(self, key: K, reason: str) -> None:
+        """Notes that ``key`` has no result; a later `commit` of it counts instead."""
+        path = self.path / FAILED / f"{key.text}.json"
+        with self.lock(), storing(path):
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, {"reason": reason})
+
+    def _reason(self, key: K) -> str:
+        path = self.path / FAILED / f"{key.text}.json"
+        try:
+            return str(read_json(path, what="file", hint=RUN_HINT).get("reason", ""))
+        except DataError as error:
+            return error.message
 
     def runs(self) -> Iterator[R]:
         """Every stored run in the order of its key, one at a time in memory.
@@ -208,8 +361,18 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         atomic_write(path, text + "\n")
 
 
-def store_problems(made: Converter) -> None:
-    """Problems of a run under the names that its file has had from the first format on."""
+def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:
+    made: Any = run  # attrs.evolve does not know that R is a class of attrs
+    evolved: R = attrs.evolve(made, replaced=replaced)
+    return evolved
+
+
+def run_converter(key: type[K], parse: Callable[[str], K]) -> Converter:
+    """A converter of runs: keys are written as their text, problems under the names that files have
+    had from the first format on; unknown keys are errors."""
+    made = exact_converter()
+    made.register_unstructure_hook(key, lambda each: each.text)
+    made.register_structure_hook(key, lambda text, _: parse(str(text)))
     names: dict[str, Any] = {
         "id": override(rename="name"),
         "severity": override(rename="seriousness"),
@@ -219,9 +382,4 @@ def store_problems(made: Converter) -> None:
     }
     made.register_unstructure_hook(Finding, make_dict_unstructure_fn(Finding, made, **names))
     made.register_structure_hook(Finding, make_dict_structure_fn(Finding, made, **names))
-
-
-def _evolved(run: R, replaced: tuple[Replaced, ...]) -> R:
-    made: Any = run  # attrs.evolve does not know that R is a class of attrs
-    evolved: R = attrs.evolve(made, replaced=replaced)
-    return evolved
+    return made

@@ -19,6 +19,8 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Segment, TaskSet
 from deadbeat.store.files import read_json, write_json
 
+#: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
+NUMBER_MAX = 2**64 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
 _CALIBRATION_HINT = "run `deadbeat calibrate` again, or put a good copy back"
 
@@ -26,7 +28,7 @@ _CALIBRATION_HINT = "run `deadbeat calibrate` again, or put a good copy back"
 @functools.cache
 def converter() -> Converter:
     """The converter of all stored values; unknown keys are errors."""
-    made = Converter(forbid_extra_keys=True)
+    made = exact_converter()
     made.register_unstructure_hook(Fraction, str)
     made.register_structure_hook(Fraction, lambda text, _: _fraction(text))
     made.register_unstructure_hook(Entry, str)
@@ -41,6 +43,23 @@ def converter() -> Converter:
         lambda item, kind: _old_ratio(item) if isinstance(item, float) else known(item, kind),
     )
     return made
+
+
+def exact_converter() -> Converter:
+    """A converter that makes no number of a text and no text of a number."""
+    made = Converter(forbid_extra_keys=True)
+    for kind in (str, bool, int, float):
+        made.register_structure_hook(kind, _exact)
+    return made
+
+
+def _exact(value: Any, kind: type) -> Any:
+    if type(value) is kind and kind in (str, bool):
+        return value
+    number = kind in (int, float) and type(value) in (int, float) and abs(value) <= NUMBER_MAX
+    if number and kind(value) == value:  # 1 is a float, 1.0 whole
+        return kind(value)
+    raise ValueError(f"expected {kind.__name__}, found {value!r:.80}")
 
 
 def _old_ratio(ratio: float) -> ParallelRatio:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from deadbeat.model.errors import DataError
@@ -16,7 +17,7 @@ from deadbeat.model.jobs import COUNTER_COLUMNS
 from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
-from deadbeat.store.serial import findings_from_plain, to_plain
+from deadbeat.store.serial import NUMBER_MAX, findings_from_plain, to_plain
 
 #: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
 SET_COLUMNS: tuple[str, ...] = (
@@ -136,18 +137,73 @@ def read_summary(store: CampaignStore) -> Summary | None:
         if not isinstance(plain.get(name), list if name in lists else dict):
             raise DataError(f"summary {path} is damaged: no valid {name}", _HINT)
     mode = plain.get("mode", "profile")
-    if mode not in COLUMNS:
+    if not isinstance(mode, str) or mode not in COLUMNS:
         raise DataError(f"summary {path} is damaged: no valid mode", _HINT)
+    columns, set_columns = COLUMNS[mode]
+    _check_meta(plain["meta"], plain["noise_floor"], plain["labels"], path)
     return Summary(
         mode=mode,
-        rows=tuple(plain["rows"]),
-        sets=tuple(plain["sets"]),
-        distributions=tuple(plain["distributions"]),
+        rows=_rows(plain["rows"], columns, path),
+        sets=_rows(plain["sets"], set_columns, sets_path),
+        distributions=tuple(_distribution(each, path) for each in plain["distributions"]),
         findings=findings_from_plain(plain["findings"], path=path, hint=_HINT),
         noise_floor=plain["noise_floor"],
         labels=tuple(plain["labels"]),
         meta=plain["meta"],
     )
+
+
+#: Columns of text; all others are numbers, truth values, or unknown.
+_TEXTS = {"key", "group", "set_id", "file", "stopped", "delay_ratio_ci_basis", "slowdown_ci_basis"}
+_NEEDED = {"key": str, "set_id": str, "file": str, "group": str, "cores": int}
+_META = {
+    **dict.fromkeys(("calibration", "counters", "failed", "parameters", "platform"), dict),
+    **{"name": str, "seed": int, "sessions": list, "causes": list, "causes_notes": list},
+}
+
+
+def _rows(rows: list[Any], columns: Sequence[str], path: Path) -> tuple[dict[str, Any], ...]:
+    """Rows with all ``columns``: those of an earlier version have fewer, the others are unknown."""
+    found = []
+    for number, given in enumerate(rows):
+        if not isinstance(given, dict):
+            raise _damaged(path, f"row {number + 1} is no object")
+        row = {**dict.fromkeys(columns), **given}
+        for name, value in row.items():
+            kind = _NEEDED.get(name) if name in columns else None
+            unknown = value is None and (kind is None or (kind is int and name == "cores"))
+            text = isinstance(value, str) if name in _TEXTS else _is_number(value)
+            if not unknown and not (text and isinstance(value, kind or object)):
+                raise _damaged(path, f"row {number + 1}, {name}")
+        found.append(row)
+    return tuple(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) <= NUMBER_MAX
+
+
+def _distribution(plain: Any, path: Path) -> dict[str, Any]:
+    match plain:
+        case {"counts": [*counts], "edges": [*edges]} if len(edges) == len(counts) + 1:
+            if all(map(_is_number, counts + edges)):
+                return dict(plain)
+    raise _damaged(path, "a distribution")
+
+
+def _check_meta(meta: dict[str, Any], floor: dict[str, Any], labels: list[Any], path: Path) -> None:
+    for name, kind in _META.items():
+        if not isinstance(meta.get(name, kind()), kind):
+            raise _damaged(path, name)
+    if not all(isinstance(label, str) for label in labels):
+        raise _damaged(path, "a label")
+    for name in ("mean", "sd", "sets", "smallest_effect"):
+        if floor.get(name) is not None and not _is_number(floor[name]):
+            raise _damaged(path, f"noise floor, {name}")
+
+
+def _damaged(path: Path, what: str) -> DataError:
+    return DataError(f"summary {path} is damaged: {what}", _HINT)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -13,6 +13,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -20,6 +21,7 @@ from weakref import WeakSet
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets.base import Completed
+from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
 
 _READ_BYTES = 65536
@@ -29,6 +31,9 @@ _PREFIX = "deadbeat-"
 #: PID namespace, keeps such a folder locked.
 _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
+_NULL = subprocess.DEVNULL
+#: Of the folder of a process that was killed; what measured there has half a second to end.
+_REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep 0.1; done'
 
 
 def _text(data: bytes) -> str:
@@ -199,8 +204,12 @@ class LocalTarget:
         if folder is None:
             _remove_orphans()
         self._owner = -1  # keeps the folder locked
+        self._keeper: subprocess.Popen[bytes] | None = None
         if folder is None:
             folder, self._owner = _work_folder()
+            self._keeper = _spawn(
+                keeper(_REMOVE, str(folder)), stdin=subprocess.PIPE, stdout=_NULL, stderr=_NULL
+            )
         self.folder = str(folder)
         self._running: WeakSet[LocalProcess] = WeakSet()
 
@@ -260,6 +269,10 @@ class LocalTarget:
             process.kill()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self._keeper is not None:
+            with suppress(BrokenPipeError):
+                self._keeper.communicate(f"{DONE}\n".encode())
+            self._keeper = None
         if self._owner >= 0:
             os.close(self._owner)
             self._owner = -1

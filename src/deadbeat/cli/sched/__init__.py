@@ -1,18 +1,15 @@
-"""``deadbeat sched``: the schedulability lab. A verb is a module beside this one."""
+"""``deadbeat sched``: the schedulability lab."""
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from deadbeat.cli._verbs import verbs_of
+from deadbeat.cli._verbs import SCHED, group_of
 
 
 @click.group(
-    cls=verbs_of(sys.modules[__name__]),
+    cls=group_of(__name__, SCHED),
     invoke_without_command=True,
-    short_help="Simulate and analyse schedulability; studies of random task systems.",
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:

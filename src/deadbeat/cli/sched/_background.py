@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from deadbeat.cli._output import interruptible, say
+from deadbeat.cli._output import say
+from deadbeat.cli._signals import interruptible
 
 T = TypeVar("T")
 

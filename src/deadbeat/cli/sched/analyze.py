@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WORDS = ("priorities", "partition", "order", "admission")
 
 
-@click.command(short_help="Run schedulability tests: which accept, the cheapest proof.")
+@click.command()
 @file_argument
 @click.option(
     "--scheduler", metavar="NAME", help="Only tests of this policy: g-edf, p-edf...  [all]"

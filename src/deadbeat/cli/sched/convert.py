@@ -9,7 +9,7 @@ import click
 from deadbeat.cli.sched._options import STANDARD_INPUT, file_argument, load
 
 
-@click.command(short_help="Convert a task-system file: JSON, CSV, from SimSo XML.")
+@click.command()
 @file_argument
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(

@@ -48,7 +48,7 @@ def _recipe_options(function: F) -> F:
     return function
 
 
-@click.command(short_help="Draw random task systems, into files.")
+@click.command()
 @_recipe_options
 @click.option("--count", type=click.IntRange(1), default=1, metavar="K", help="Systems.  [1]")
 @click.option("--seed", type=int, default=1, metavar="N", help="All derives from it.  [1]")

@@ -7,7 +7,7 @@ import click
 from deadbeat.cli._options import json_option
 
 
-@click.command(short_help="List scheduling policies, options and tie rules.")
+@click.command()
 @json_option
 def command(*, as_json: bool) -> None:
     """List the policies: reference, what they look at, what a simulation of them proves."""

@@ -42,7 +42,7 @@ _HEADINGS = (
 _SIMULATED = "SIMULATED, nothing was measured"
 
 
-@click.command(short_help="Predicted beside measured response times of a campaign.")
+@click.command()
 @click.argument("run", default="latest", metavar="[RUN]")
 @click.argument("key", default="", metavar="[SET]")
 @runs_option

@@ -29,7 +29,7 @@ _LONGEST = 1 << 60
 _WRITTEN = ("gantt", "trace", "report")
 
 
-@click.command(short_help="Simulate a task system: schedulable or not, and what proves it.")
+@click.command()
 @file_argument
 @scheduler_options
 @click.option(

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from deadbeat.cli._options import figures_option, json_option, runs_option
-
-F = TypeVar("F", bound=Callable[..., Any])
+from deadbeat.cli._options import Values, dest, experiment_options, value_options
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._run import carry_out
+from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.study.chunks import chunk_count
+from deadbeat.kinds.study.cluster import Cluster
+from deadbeat.kinds.study.document import LABEL, StudyReport, write_study
+from deadbeat.kinds.study.place import choose, open_store
+from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads
+from deadbeat.kinds.study.sweep import read_study_file, specify
+from deadbeat.model.errors import UsageError
+from deadbeat.report.terminal import print_document
+from deadbeat.store.study import StudyStore
 
 #: Option, key of the specification, metavar, help.
-_VALUES: tuple[tuple[str, str, str, str], ...] = (
+_VALUES: Values = (
     ("--name", "name", "NAME", "Name of the study's folder.  [the preset's, or study]"),
     ("--seed", "seed", "N", "Everything random derives from it.  [1]"),
     ("--sets", "sets", "N", "Task sets per cell.  [the preset's, or 100]"),
@@ -33,17 +44,7 @@ _VALUES: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
-def _dest(option: str) -> str:
-    return option.removeprefix("--").replace("-", "_")
-
-
-def _value_options(function: F) -> F:
-    for option, _, metavar, text in reversed(_VALUES):
-        function = click.option(option, _dest(option), metavar=metavar, help=text)(function)
-    return function
-
-
-@click.command(short_help="Simulate and test thousands of random task systems; check conclusions.")
+@click.command()
 @click.argument("preset", required=False, metavar="[PRESET]")
 @click.option("--list", "as_list", is_flag=True, help="List the presets.")
 @click.option(
@@ -53,7 +54,7 @@ def _value_options(function: F) -> F:
     metavar="FILE",
     help="Read the sweep from a TOML file; options win over it.",
 )
-@_value_options
+@value_options(_VALUES)
 @click.option("--metrics", is_flag=True, help="Count migrations and slack in a sweep.")
 @click.option("--workers", type=click.IntRange(1, 4096), metavar="N", help="Threads.  [all CPUs]")
 @click.option(
@@ -61,10 +62,7 @@ def _value_options(function: F) -> F:
     metavar="tcp://HOST:PORT",
     help="Compute on the Dask cluster of this scheduler.",
 )
-@click.option("--fresh", is_flag=True, help="Begin anew, also where one could be continued.")
-@figures_option
-@runs_option
-@json_option
+@experiment_options()
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Simulate and test thousands of random task systems.
@@ -76,19 +74,101 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Studies live in RUNS/NAME. The same command continues one that was interrupted, and shows one
     that is complete; another study of the same name becomes NAME-2.
     """
-    from deadbeat.cli._study import list_presets, study  # noqa: PLC0415  --help must not import it
-
     if options["as_list"]:
-        list_presets(as_json=options["as_json"])
+        _list_presets(as_json=options["as_json"])
         return 0
     layer: dict[str, Any] = {}
     names: dict[str, str] = {}
     for option, key, _, _ in _VALUES:
         names[key] = option
-        if options[_dest(option)] is not None:
-            layer[key] = options[_dest(option)]
+        if options[dest(option)] is not None:
+            layer[key] = options[dest(option)]
     if options["preset"] is not None:
         layer["preset"] = options["preset"]
     if options["metrics"]:
         layer["metrics"] = True
-    return study(options, layer=layer, names=names, words=ctx.find_root().obj or ["sched", "study"])
+    return _run(options, layer, names, ctx.find_root().obj or ["sched", "study"])
+
+
+def _list_presets(*, as_json: bool) -> None:
+    """Name, size and title of every preset."""
+    known = [(preset, preset.build().total) for preset in presets().values()]
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": preset.name,
+                    "sets": total,
+                    "title": preset.title,
+                    "about": preset.about,
+                    "conclusions": [item.id for item in preset.conclusions],
+                }
+                for preset, total in known
+            ]
+        )
+        return
+    print_table(
+        ["preset", "sets", "title", "conclusions"],
+        (
+            [preset.name, str(total), preset.title, str(len(preset.conclusions))]
+            for preset, total in known
+        ),
+        numeric=["sets", "conclusions"],
+    )
+
+
+def _run(
+    options: Mapping[str, Any],
+    layer: Mapping[str, Any],
+    names: Mapping[str, str],
+    words: Sequence[str],
+) -> int:
+    if not layer and options["study_file"] is None:
+        raise UsageError(
+            "neither a preset nor a sweep is named",
+            "deadbeat sched study --list shows the presets; a sweep needs --processors, --tasks,"
+            " --utilisation and a --policy or --test",
+        )
+    file = options["study_file"]
+    spec = specify(*(() if file is None else (read_study_file(file),)), layer, names=names)
+    computer: Computer = (
+        Cluster(options["scheduler"]) if options["scheduler"] else Threads(options["workers"])
+    )
+    store = open_store(choose(options["runs"], spec, fresh=options["fresh"]), spec)
+
+    def begin() -> StudyExperiment:
+        kept, chunks = len(store.finished()), chunk_count(spec)
+        done = f"continue {store.path}, {kept} of {chunks} chunks done"
+        cells = "1 cell" if len(spec.cells) == 1 else f"{len(spec.cells)} cells"
+        verb = done if kept else f"begin {store.path}"
+        say(f"{verb}: {spec.total} task sets in {cells} of {spec.sets}")
+        return StudyExperiment(spec, store, computer)
+
+    def answer(path: Path, outcome: Outcome[int]) -> int:
+        if not outcome.complete:
+            if options["as_json"]:
+                progress = {"planned": outcome.planned, "done": outcome.done}
+                print_json({"name": path.name, "path": str(path), **progress})
+            return 0
+        say("judge and draw")
+        _answer(store, write_study(store, figures=options["figures"]), as_json=options["as_json"])
+        return 0
+
+    return carry_out(begin, answer, options, words)
+
+
+def _answer(store: StudyStore, report: StudyReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "name": store.path.name,
+                "path": str(store.path),
+                "digest": store.digest,
+                "label": LABEL,
+                **report.summary,
+                "report": str(report.page),
+            }
+        )
+        return
+    print_document(report.document)
+    click.echo(f"report: {report.page}")

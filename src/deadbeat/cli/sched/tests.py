@@ -7,7 +7,7 @@ import click
 from deadbeat.cli._options import json_option
 
 
-@click.command(short_help="List schedulability tests.")
+@click.command()
 @json_option
 def command(*, as_json: bool) -> None:
     """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference."""

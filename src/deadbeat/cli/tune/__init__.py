@@ -1,18 +1,15 @@
-"""``deadbeat tune``: settings of the machine, and the way back. A verb is a module beside this."""
+"""``deadbeat tune``: settings of the machine, and the way back."""
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from deadbeat.cli._verbs import verbs_of
+from deadbeat.cli._verbs import TUNE, group_of
 
 
 @click.group(
-    cls=verbs_of(sys.modules[__name__]),
+    cls=group_of(__name__, TUNE),
     invoke_without_command=True,
-    short_help="Change settings of this machine for real-time work, and put them back exactly.",
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:

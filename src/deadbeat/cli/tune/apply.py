@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("knob", "file", "before", "wanted", "outcome")
 
 
-@click.command(short_help="Change settings: those of a profile, or knobs by name.")
+@click.command()
 @click.argument("profile", required=False)
 @click.option(
     "--knob",

@@ -7,7 +7,7 @@ import click
 from deadbeat.cli._options import json_option
 
 
-@click.command(short_help="List the profiles and the knobs.")
+@click.command()
 @json_option
 def command(*, as_json: bool) -> int:
     """List the profiles and the knobs: what each does, who advises it, and what it costs."""

@@ -12,7 +12,7 @@ from deadbeat.cli.tune._machine import opened, root_option
 _COLUMNS = ("file", "before", "now", "result")
 
 
-@click.command(short_help="Put back every setting, last first.")
+@click.command()
 @click.option(
     "--force",
     is_flag=True,

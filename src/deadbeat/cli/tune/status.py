@@ -12,7 +12,7 @@ from deadbeat.cli.tune._machine import opened, root_option
 _COLUMNS = ("file", "before", "now", "state", "since", "by")
 
 
-@click.command(short_help="Show what is changed and not yet put back.")
+@click.command()
 @root_option
 @json_option
 def command(*, root: Path | None, as_json: bool) -> int:

@@ -7,18 +7,18 @@ interrupted goes on the same way.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any
 
 import attrs
 from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
-from deadbeat.executors.base import Executor, RunRequest, RunSettings, Session
+from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings, Session
 from deadbeat.executors.metrics import job_columns
+from deadbeat.experiment.base import Experiment, Kept, Lost, Phase, Todo, Watcher
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     SearchSpec,
@@ -30,14 +30,18 @@ from deadbeat.kinds.breakdown.spec import (
     utilisation,
 )
 from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention.events import Phase, RunDone, RunFailed, Started, Watcher
-from deadbeat.kinds.contention.runner import calibrate, known_calibration
+from deadbeat.kinds.contention.runner import (
+    calibrate,
+    commit,
+    known_calibration,
+    recorded,
+    table_of,
+)
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import BreakdownStore
-from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser
 
 _PROGRAM = "batch-000"
@@ -165,160 +169,128 @@ def estimate_seconds(spec: BreakdownSpec) -> float:
     return len(keys(spec)) * one * (spec.search.steps + _LAST_LENGTH) * 1.1
 
 
-def run_search(
-    spec: BreakdownSpec,
-    executor: Executor,
-    store: BreakdownStore,
-    catalog: Catalog,
-    *,
-    on_event: Watcher,
-    calibration: Calibration | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> dict[RunKey, str]:
-    """Runs all that a search lacks, in about `estimate_seconds`.
+#: The run that was made, what it gave, of which task set, and its period.
+Measured = tuple[RunKey, RunOutcome, RunRequest, int]
+
+
+class BreakdownExperiment(Experiment[RunKey, Measured]):
+    """All that a search lacks; runs that failed are tried again by the same call.
 
     Args:
         spec: Resolved.
-        on_event: Called between runs only.
         calibration: To be used instead of one made now.
-
-    Returns:
-        Runs that failed now, and why; the same call tries them again.
-
-    Raises:
-        CalibrationError: The calibration there is belongs to another platform or other settings.
-        DeadbeatError: Whatever forbids every further run; what is stored stays.
-        KeyboardInterrupt: Passed on; nothing is lost.
     """
-    with store.lock():
-        known = known_calibration(spec.campaign, executor, store, calibration)
-        number = store.next_session()
-        store.save_session(number, "before", executor.environment())
-        try:
-            costs = known or calibrate(spec.campaign, executor, catalog, on_event)
-            store.save_calibration(costs)
-            synthesiser = Synthesiser(catalog, costs)
-            requests = tuple(
-                RunRequest(key, synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)))
-                for key in keys(spec)
-            )
-            return _Search(
-                results=Results(spec, store),
-                executor=executor,
-                requests=requests,
-                on_event=on_event,
-                clock=clock,
-            ).finish()
-        finally:
-            store.save_session(number, "after", executor.environment())
 
-
-@define(kw_only=True)
-class _Search:
-    """One session's way through what is lacking."""
-
-    results: Results
-    executor: Executor
-    requests: tuple[RunRequest, ...]
-    on_event: Watcher
-    clock: Callable[[], float]
-    _failed: dict[RunKey, str] = field(factory=dict)
-    _given_up: set[RunKey] = field(factory=set)
-    _left: int = 0
-    _ended: int = 0
-    _began: float = 0.0
-
-    @property
-    def spec(self) -> BreakdownSpec:
-        return self.results.spec
+    def __init__(
+        self,
+        spec: BreakdownSpec,
+        executor: Executor,
+        store: BreakdownStore,
+        catalog: Catalog,
+        *,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self._spec, self._executor, self._store = spec, executor, store
+        self._catalog, self._calibration = catalog, calibration
+        self._given_up: set[RunKey] = set()
 
     @property
     def store(self) -> BreakdownStore:
-        return self.results.store
+        return self._store
 
-    def finish(self) -> dict[RunKey, str]:
-        total = planned(self.spec)
-        self._left = sum(self.results.lacking(request.key) for request in self.requests)
-        left_s = estimate_seconds(self.spec) * self._left / total
-        self.on_event(Started(total=total, done=total - self._left, failed=0, eta_s=left_s))
-        last = self.spec.search.steps
-        self._all(range(last), solo=False)
-        self._all(range(last, last + 1), solo=True)
-        return self._failed
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """As `CampaignExperiment.prepared`."""
+        spec, store, executor = self._spec, self._store, self._executor
+        known = known_calibration(spec.campaign, executor, store, self._calibration)
+        with recorded(store, executor):
+            costs = known or calibrate(spec.campaign, executor, self._catalog, tell)
+            store.save_calibration(costs)
+            synthesiser = Synthesiser(self._catalog, costs)
+            self._results = Results(spec, store)
+            self._requests = tuple(
+                RunRequest(key, synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)))
+                for key in keys(spec)
+            )
+            yield
+
+    def todo(self) -> Todo:
+        total = planned(self._spec)
+        left = sum(self._results.lacking(request.key) for request in self._requests)
+        return Todo(total=total, done=total - left, left=left)
+
+    def seconds(self, runs: int) -> float:
+        return estimate_seconds(self._spec) * runs / planned(self._spec)
+
+    def measure(self, tell: Watcher) -> Generator[Measured]:
+        last = self._spec.search.steps
+        yield from self._all(range(last), tell, solo=False)
+        yield from self._all(range(last, last + 1), tell, solo=True)
 
     def _lacking(self, request: RunRequest) -> int:
         """Runs that a set lacks and may still get: a set that has ended lacks its last one."""
-        return 0 if request.key in self._given_up else self.results.lacking(request.key)
+        return 0 if request.key in self._given_up else self._results.lacking(request.key)
 
-    def _all(self, steps: range, *, solo: bool) -> None:
+    def _all(self, steps: range, tell: Watcher, *, solo: bool) -> Generator[Measured]:
         """These steps of all sets; the program is opened only if there is anything to run."""
-        if not any(self._lacking(request) > int(not solo) for request in self.requests):
+        if not any(self._lacking(request) > int(not solo) for request in self._requests):
             return
-        self.on_event(Phase(name="build"))
-        stored = next((program.elf for program in self.store.programs()), None)
-        how = settings(self.spec, solo=solo)
-        with self.executor.open(self.requests, how, program=stored) as session:
+        tell(Phase(name="build"))
+        stored = next((program.elf for program in self._store.programs()), None)
+        how = settings(self._spec, solo=solo)
+        with self._executor.open(self._requests, how, program=stored) as session:
             self._keep_program(session)
-            if not self._ended:
-                self._began = self.clock()  # building is not how long runs take
             for step in steps:
                 for request in self._order(step):
-                    if self._lacking(request) == self.spec.search.steps + 1 - step:
-                        self._run(session, request)
+                    if self._lacking(request) == self._spec.search.steps + 1 - step:
+                        yield self._run(session, request)
 
     def _order(self, step: int) -> list[RunRequest]:
-        seed = self.spec.campaign.seed
+        seed = self._spec.campaign.seed
 
         def rank(request: RunRequest) -> bytes:
             return sha256(f"breakdown {seed} {step} {request.key.text}".encode()).digest()
 
-        return sorted(self.requests, key=rank)
+        return sorted(self._requests, key=rank)
 
     def _keep_program(self, session: Session) -> None:
-        if self.store.programs():
+        if self._store.programs():
             return
-        sets = [(request.key, request.task_set) for request in self.requests]
+        sets = [(request.key, request.task_set) for request in self._requests]
         ids = [task_set_id(task_set) for _, task_set in sets]
-        self.store.save_program(_PROGRAM, session.source, sets, session.program, set_ids=ids)
+        self._store.save_program(_PROGRAM, session.source, sets, session.program, set_ids=ids)
 
-    def _run(self, session: Session, request: RunRequest) -> None:
-        level = self.results.walk(request.key).level
-        run = run_key(self.spec, request.key, level)
-        ppm = period_ppm(request.task_set, utilisation(self.spec.search, level))
+    def _run(self, session: Session, request: RunRequest) -> Measured:
+        level = self._results.walk(request.key).level
+        ppm = period_ppm(request.task_set, utilisation(self._spec.search, level))
+        found = session.run(request.key, period_ppm=ppm)
+        return run_key(self._spec, request.key, level), found, request, ppm
+
+    def keep(self, result: Measured) -> Kept[RunKey] | Lost[RunKey]:
+        run, found, request, ppm = result
         try:
-            outcome = session.run(request.key, period_ppm=ppm)
-            if outcome.error is not None:
-                raise outcome.error
-            if outcome.file is not None:
-                table = read_job_table(outcome.file)
-                _check(table, request, ppm)
-                self.store.commit_file(run, outcome.file)
-            else:
-                assert outcome.table is not None
-                table = outcome.table
-                _check(table, request, ppm)
-                self.store.commit_table(run, table)
+            table = table_of(found, task_set_id(request.task_set))
+            _check(table, request, ppm)
+            commit(self._store, run, found)
         except (RunError, DataError) as error:
-            self._failed[run] = str(error)
             self._given_up.add(request.key)
-            self.store.fail(run, str(error))
-            self.on_event(RunFailed(key=run, reason=str(error), **self._progress()))
-        else:
-            self.results.learn(run, table)
-            self._ended += 1
-            self.on_event(RunDone(key=run, **self._progress()))
+            return Lost(run, error)
+        self._results.learn(run, table)
+        return Kept(run)
 
-    def _progress(self) -> dict[str, Any]:
-        total, left = planned(self.spec), self._left - self._ended
-        pace = (self.clock() - self._began) / max(1, self._ended)
-        return {"done": total - left, "total": total, "eta_s": left * pace}
+    def lose(self, key: RunKey, reason: str) -> None:
+        self._store.fail(key, reason)
+
+    def kept(self) -> str:
+        total = planned(self._spec)
+        return f"{total - lacking(self._spec, self._store)} of {total} {self.unit}"
 
 
 def _check(table: JobTable, request: RunRequest, ppm: int) -> None:
     """Raises RunError where the jobs are not those that were asked for."""
-    if table.set_id != task_set_id(request.task_set) or int(table.header["period_ppm"]) != ppm:
+    if int(table.header["period_ppm"]) != ppm:
         raise RunError(
-            f"run {request.key.text} came back with other jobs than asked",
+            f"run {request.key.text} came back with other periods than asked",
             "this is a defect of the executor: report it",
         )
     if not misses(table).jobs:

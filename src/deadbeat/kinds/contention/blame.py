@@ -14,13 +14,13 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.executors.metrics import Integers, JobColumns, job_columns
-from deadbeat.executors.timeline import IDLE, INTERRUPT, Span, named, rebuild, task_matcher
 from deadbeat.kinds.contention.causes import has_split, split_parts
 from deadbeat.kinds.contention.causes import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import FragmentUse, TaskSet
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
+from deadbeat.trace.timeline import IDLE, INTERRUPT, Span, add_up, named, task_matcher
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
@@ -150,7 +150,7 @@ def _added_up(run: Run, job: int, trace: JobTrace) -> JobTotals:
         start_ns=int(columns.start_ns[job]),
         finish_ns=int(columns.finish_ns[job]),
     )
-    return rebuild(trace.events, task_matcher(run.trace.threads, task), span)
+    return add_up(trace.events, task_matcher(run.trace.threads, task), span)
 
 
 def _name(run: Run, job: int, part: str, excess_ns: int, totals: JobTotals | None) -> _Verdict:

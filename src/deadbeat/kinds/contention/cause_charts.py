@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from typing import Any
+from typing import Any, TypeGuard
 
 from attrs import evolve
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.samples import Row
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
-from deadbeat.report import grids
-from deadbeat.report.charts import COLOURS, Bars, Chart, Panel
+from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
+from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
 from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.times import time_text
 
@@ -29,11 +29,6 @@ _SHARES_SHOWN = 4
 _CAPTION = (
     "Means over the jobs of a set, then over sets; the parts of a bar sum to the response time"
     " ((f − r) / C). A part that is a small share shows in the panels without the execution."
-)
-
-_COLUMNS = (
-    *("run", "response", "deadline", "late by", "put down to", "held by", "evidence"),
-    *("parts of the response", "traced"),
 )
 
 
@@ -53,7 +48,7 @@ def split_charts(summary: Summary, *, levels: int | None = None) -> list[Chart]:
     if not recorded(summary):
         return []
     every = factors(summary.rows)
-    shown = every if levels is None else grids.spread(every, levels)
+    shown = every if levels is None else spread(every, levels)
     found = (
         _stress_split(summary, shown)
         if summary.mode == "stress"
@@ -90,7 +85,7 @@ _WAITS = tuple(part for part in PARTS if part != "execution")
 def _profile_split(summary: Summary, every: Sequence[float]) -> list[Chart]:
     """Small multiples: a panel per rho (some of them), a bar per alpha; a chart per M."""
     charts = []
-    shares = grids.spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
+    shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
     tops = {parts: _top(summary.rows, parts) for parts in (PARTS, _WAITS)}
     for m in reversed(grids.cores_of(summary)):
@@ -138,113 +133,114 @@ def _bars_panel(
         x_label=axis,
         y_label=_UNIT,
         categories=names,
-        bars=tuple(
-            Bars(
-                label=PART_NAMES[part],
-                look=PARTS.index(part),
-                y=tuple(number(row.get(f"{part}_ratio")) for row in rows),
-            )
-            for part in parts
+        bars=stacked(
+            {
+                PART_NAMES[part]: [number(row.get(f"{part}_ratio")) for row in rows]
+                for part in parts
+            },
+            looks=[PARTS.index(part) for part in parts],
         ),
     )
 
 
-def section(summary: Summary) -> str:
-    """The table of the worst jobs, or why there is none."""
-    jobs = summary.meta.get("causes")
+# ---------- the worst jobs ----------
+
+Job = Mapping[str, Any]
+
+
+def worst_jobs(summary: Summary) -> tuple[Part, ...]:
+    """The worst jobs and what held them up, or why they are not told."""
+    causes, notes = summary.meta.get("causes"), summary.meta.get("causes_notes")
     refused = summary.meta.get("causes_unavailable")
-    words = "" if recorded(summary) else _ABSENT
-    if refused:
-        words += f'<p id="causes-unavailable">Not traced: {escape(str(refused))}.</p>'
-    if not isinstance(jobs, Sequence) or not jobs:
-        return words + _notes(summary)
-    lines = "".join(_line(job) for job in jobs if isinstance(job, Mapping))
-    head = "".join(f'<th scope="col" class="text">{escape(text)}</th>' for text in _COLUMNS)
+    jobs = [job for job in causes if isinstance(job, Mapping)] if _listed(causes) else []
     return (
-        f"{words}<h3>The worst jobs</h3>"
-        '<div class="scroll" role="region" aria-label="The worst jobs" tabindex="0">'
-        f'<table id="late-table" class="late"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-        f'<p class="hint">By lateness (response − deadline), then by response / deadline. Releases'
-        " in a row that never finished are one line: their response is at least (≥) what is"
-        f" given. {_key()} What a job is put down to without a trace rests on its split alone.</p>"
-        f"{_notes(summary)}"
+        *(() if recorded(summary) else (Sentence(_ABSENT),)),
+        *((Sentence(f"Not traced: {refused}."),) if refused else ()),
+        *((Group("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
+        *((Lines([str(note) for note in notes]),) if _listed(notes) else ()),
     )
 
 
-def _notes(summary: Summary) -> str:
-    """What is missing from the events of these jobs."""
-    notes = summary.meta.get("causes_notes")
-    if not isinstance(notes, Sequence) or not notes:
-        return ""
-    lines = "".join(f"<li>{escape(str(note))}</li>" for note in notes)
-    return f'<ul id="causes-notes" class="hint">{lines}</ul>'
+def _listed(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
 
 
 _ABSENT = (
-    "<p>How response times split was not recorded: run with <code>--causes</code> to see the"
-    " wake-up, waiting and execution apart.</p>"
+    "How response times split was not recorded: run with --causes to see the wake-up, waiting and"
+    " execution apart."
+)
+_HOW = (
+    "By lateness (response − deadline), then by response / deadline. Releases in a row that never"
+    " finished are one line: their response is at least (≥) what is given. What a job is put down"
+    " to without a trace rests on its split alone."
 )
 
 
-def _key() -> str:
-    return (
-        "Bars: "
-        + ", ".join(
-            f'<i style="display:inline-block;width:.8em;height:.8em;background:'
-            f'{COLOURS[k % len(COLOURS)]}"></i> {escape(PART_NAMES[part])}'
-            for k, part in enumerate(PARTS)
-        )
-        + "."
+def jobs_table(jobs: Sequence[Job]) -> Table:
+    """A row per late job."""
+    return Table(
+        name="late-table",
+        title="The worst jobs",
+        columns=(
+            said("run", _place, words=True),
+            said("response", lambda job: _time(job, number(job.get("response_ns")))),
+            said("deadline", lambda job: number(job.get("deadline_ns")), format=time_text),
+            said("late by", _late),
+            said("put down to", lambda job: job.get("cause") or "unknown", long=True),
+            said("held by", lambda job: job.get("holder") or None, long=True),
+            said("evidence", lambda job: job.get("evidence") or None, long=True),
+            said("parts of the response", _split, long=True, markup=_split_bar),
+            said("traced", _traced, words=True),
+        ),
+        rows=jobs,
+        dense=True,
+        hint=_HOW,
     )
 
 
-def _line(job: Mapping[str, Any]) -> str:
-    parts = job.get("parts_ns")
-    split = parts if isinstance(parts, Mapping) else {}
+def _time(job: Job, value: float | None) -> str:
+    return ("" if job.get("finished", True) else "≥ ") + time_text(value)
+
+
+def _late(job: Job) -> str | None:
     response, deadline = number(job.get("response_ns")), number(job.get("deadline_ns"))
-    late = None if response is None or deadline is None else response - deadline
-    least = "" if job.get("finished", True) else "≥ "
-    cells = (
-        (least + time_text(response), "tight"),
-        (time_text(deadline), "tight"),
-        (least + time_text(late) if late is not None and late > 0 else "–", "tight"),
-        (str(job.get("cause") or "unknown"), "text"),
-        (str(job.get("holder") or "–"), "text held"),
-        (str(job.get("evidence") or "–"), "text wide"),
-    )
-    texts = "".join(f'<td class="{kind}">{escape(text)}</td>' for text, kind in cells)
-    return (
-        f'<tr><td class="text">{_place(job)}</td>{texts}<td class="text wide">{_split(split)}</td>'
-        f'<td class="text">{escape(_traced(job))}</td></tr>'
-    )
+    if response is None or deadline is None or response <= deadline:
+        return None
+    return _time(job, response - deadline)
 
 
-def _place(job: Mapping[str, Any]) -> str:
+def _place(job: Job) -> str:
     """The run, to be copied whole, and which of its jobs."""
-    text = f"t{job.get('task', '–')}, job {job.get('job', '–')}"
+    text = f"{job.get('run', '–')} t{job.get('task', '–')}, job {job.get('job', '–')}"
     skipped = number(job.get("skipped")) or 0
-    if skipped > 1:
-        text += f" and {skipped - 1:.0f} more"
-    return f'<span class="tight">{escape(str(job.get("run", "–")))}</span><br>{escape(text)}'
+    return f"{text} and {skipped - 1:.0f} more" if skipped > 1 else text
 
 
-def _traced(job: Mapping[str, Any]) -> str:
+def _traced(job: Job) -> str:
     """Whether there were events, and how many of its run the kernel lost."""
     details = job.get("details")
     lost = number(details.get("events_lost")) if isinstance(details, Mapping) else None
     return ("yes" if job.get("traced") else "no") + (f", {lost:.0f} lost" if lost else "")
 
 
-def _split(parts: Mapping[str, Any]) -> str:
-    known = [(k, part, number(parts.get(part))) for k, part in enumerate(PARTS)]
-    whole = sum(value or 0.0 for _, _, value in known)
-    if not whole:
-        return "not recorded"
+def _parts(job: Job) -> list[tuple[int, str, float]]:
+    """Place, name and length of the parts of its response that are known and not 0."""
+    split = job.get("parts_ns")
+    known = split if isinstance(split, Mapping) else {}
+    values = [(k, part, number(known.get(part)) or 0.0) for k, part in enumerate(PARTS)]
+    return [each for each in values if each[2]]
+
+
+def _split(job: Job) -> str:
+    found = [f"{PART_NAMES[part]} {time_text(value)}" for _, part, value in _parts(job)]
+    return ", ".join(found) or "not recorded"
+
+
+def _split_bar(job: Job) -> str:
+    found = _parts(job)
+    whole = sum(value for *_, value in found)
     bar = "".join(
         f'<i style="width:{100 * value / whole:.1f}%;background:{COLOURS[k % len(COLOURS)]}"></i>'
-        for k, _, value in known
-        if value
+        for k, _, value in found
     )
-    texts = ", ".join(f"{PART_NAMES[part]} {time_text(value)}" for _, part, value in known if value)
-    return f'{escape(texts)}<span class="split">{bar}</span>'
+    return f'<span class="split">{bar}</span>' if bar else ""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from html import escape
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.samples import Row, Sample, samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
-from deadbeat.report import grids
 from deadbeat.report.charts import Chart
+from deadbeat.report.document import Note, Sentence
 from deadbeat.report.facts import number
 
 COUNTED = "counted"
@@ -66,18 +66,16 @@ def counter_charts(summary: Summary) -> list[Chart]:
     ]
 
 
-def counters_note(summary: Summary) -> str:
+def counters_note(summary: Summary) -> tuple[Sentence | Note, ...]:
     """Why no event is drawn; the figure says itself which are missing from it."""
-    known = states(summary)
-    if not known:
+    if not states(summary):
         return (
-            '<p class="hint">No events were counted: run with <code>--counters</code> to see which'
-            " of them go with the delay.</p>"
+            Note("No events were counted: run with --counters to see which go with the delay."),
         )
     missing = _missing(summary)
     if not missing or counter_charts(summary):
-        return ""
-    return f'<p id="counters-missing">Not drawn: {escape("; ".join(missing))}.</p>'
+        return ()
+    return (Sentence(f"Not drawn: {'; '.join(missing)}."),)
 
 
 _AGAINST = ("delay_ratio_mean", "delay ratio of a task set (span / C)")

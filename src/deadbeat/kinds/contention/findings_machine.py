@@ -7,34 +7,15 @@ missing or marked unknown is reported as not known, never taken as good.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from deadbeat.host.judgements import rt_kept, slow_clock, slow_governors, stolen, throttled
+from deadbeat.host.kernel import release_of
+from deadbeat.host.snapshot import Difference, diff, recorded
+from deadbeat.host.values import Unknown, is_unknown
 from deadbeat.kinds.contention.evidence import Evidence
 from deadbeat.kinds.contention.finding_checks import machine
 from deadbeat.model.finding import Finding
-
-#: Stolen share of a CPU's time from which on it is worth a word.
-STEAL_SHARE = 0.01
-#: Clock sources that are read without leaving user space.
-QUICK_CLOCKS = {
-    "arch_sys_counter",
-    "hyperv_clocksource_tsc_page",
-    "kvm-clock",
-    "riscv_clocksource",
-    "tsc",
-}
-
-
-def is_known(value: Any) -> bool:
-    """Whether an environment value is there and was not recorded as ``unknown: REASON``."""
-    return value is not None and not (isinstance(value, str) and value.startswith("unknown"))
-
-
-def by_cpu(value: Any) -> dict[str, int]:
-    """Whole numbers by CPU of a dict or a list, without those that are not known."""
-    pairs = enumerate(value) if isinstance(value, list | tuple) else ()
-    items = value.items() if isinstance(value, Mapping) else pairs
-    return {str(cpu): number for cpu, number in items if type(number) is int}
+from deadbeat.store.campaign import SessionRecord
 
 
 @machine
@@ -79,45 +60,38 @@ def _unknown_facts(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _told(key: str, value: Any) -> bool:
+def _told(key: str, value: object) -> bool:
     if key == "throttle_counts":
-        return bool(_throttle_counts(value))
-    return is_known(value)
+        return not isinstance(recorded({key: value}).throttled, Unknown)
+    return value is not None and not is_unknown(value)
 
 
 @machine
 def _steal(evidence: Evidence) -> Iterator[Finding]:
-    worst, where = 0.0, ""
-    for record in evidence.sessions:
-        before, after = record.before or {}, record.after or {}
-        stolen = _increase(before, after, "steal_ticks")
-        passed = _increase(before, after, "total_ticks")
-        for cpu, ticks in stolen.items():
-            share = ticks / passed[cpu] if passed.get(cpu) else 0.0
-            if share > worst:
-                worst, where = share, f"CPU {cpu} in session {record.number}"
-    if worst > STEAL_SHARE:
+    found = {
+        (share, -record.number): f"CPU {cpu} in session {record.number}"
+        for record in evidence.sessions
+        for cpu, share in stolen(_change(record).stolen).items()
+    }
+    if found:
+        worst = max(found)
         yield Finding(
             id="steal",
             severity="info",
-            message=f"the hypervisor took {100 * worst:.1f} % of the time of {where}; it met jobs"
-            " together and alone alike",
+            message=f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]}; it"
+            " met jobs together and alone alike",
             cure="use a machine of its own, or dedicated virtual CPUs",
         )
 
 
-def _increase(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> dict[str, int]:
-    first, last = by_cpu(before.get(key)), by_cpu(after.get(key))
-    return {cpu: last[cpu] - first[cpu] for cpu in first if cpu in last}
+def _change(record: SessionRecord) -> Difference:
+    return diff(recorded(record.before or {}), recorded(record.after or {}))
 
 
 @machine
 def _throttling(evidence: Evidence) -> Iterator[Finding]:
     for record in evidence.sessions:
-        before = _throttle_counts((record.before or {}).get("throttle_counts"))
-        after = _throttle_counts((record.after or {}).get("throttle_counts"))
-        grown = {where: after[where] - before[where] for where in before if where in after}
-        events = sum(count for count in grown.values() if count > 0)
+        events = sum(throttled(_change(record).throttled).values())
         if events:
             yield Finding(
                 id="throttled",
@@ -127,19 +101,10 @@ def _throttling(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _throttle_counts(value: Any) -> dict[str, int]:
-    """Counts by ``cpu`` or ``cpu part``, whatever nesting they were recorded with."""
-    found = by_cpu(value)
-    if isinstance(value, Mapping):
-        for cpu, parts in value.items():
-            found |= {f"{cpu} {part}": count for part, count in by_cpu(parts).items()}
-    return found
-
-
 @machine
 def _rt_bandwidth(evidence: Evidence) -> Iterator[Finding]:
     runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
-    if type(runtime) is int and runtime != -1:
+    if rt_kept(runtime, period, release_of(str(evidence.last.get("kernel"))), None) is not None:
         of = f" of {period}" if type(period) is int else ""
         yield Finding(
             id="rt-bandwidth",
@@ -167,12 +132,7 @@ def _housekeeping(evidence: Evidence) -> Iterator[Finding]:
 @machine
 def _governor(evidence: Evidence) -> Iterator[Finding]:
     value = evidence.last.get("governor")
-    names = set(value.values()) if isinstance(value, Mapping) else {value}
-    slow = sorted(
-        str(name)
-        for name in names
-        if is_known(name) and name != "performance" and not str(name).startswith("none")
-    )
+    slow = slow_governors(value.values() if isinstance(value, Mapping) else [value])
     if slow:
         yield Finding(
             id="governor",
@@ -193,8 +153,8 @@ def _virtual_machine(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _names_hypervisor(value: Any) -> bool:
-    return isinstance(value, str) and is_known(value) and not value.startswith("none")
+def _names_hypervisor(value: object) -> bool:
+    return isinstance(value, str) and not is_unknown(value) and not value.startswith("none")
 
 
 @machine
@@ -203,7 +163,7 @@ def _kernel_changed(evidence: Evidence) -> Iterator[Finding]:
         str(environment["kernel"])
         for record in evidence.sessions
         for environment in (record.before, record.after)
-        if environment and is_known(environment.get("kernel"))
+        if environment and _told("kernel", environment.get("kernel"))
     }
     if len(kernels) > 1:
         yield Finding(
@@ -217,7 +177,7 @@ def _kernel_changed(evidence: Evidence) -> Iterator[Finding]:
 @machine
 def _clock_source(evidence: Evidence) -> Iterator[Finding]:
     clock = evidence.last.get("clocksource")
-    if isinstance(clock, str) and is_known(clock) and clock not in QUICK_CLOCKS:
+    if slow_clock(clock):
         yield Finding(
             id="clocksource",
             severity="warning",

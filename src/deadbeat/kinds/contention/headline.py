@@ -13,7 +13,8 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.stress_table import stress_sentence
+from deadbeat.kinds.contention.grids import axis_of
+from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.results import Summary
 from deadbeat.report.facts import (
     deadline_words,
@@ -29,7 +30,6 @@ from deadbeat.report.facts import (
     number,
     percent,
 )
-from deadbeat.report.grids import axis_of
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

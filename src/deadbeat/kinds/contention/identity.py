@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from attrs import frozen
@@ -16,6 +15,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.platform import differing_platforms, shortened
 from deadbeat.model.results import RunKey
+from deadbeat.store.programs import file_hash
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
 #: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
@@ -178,7 +178,7 @@ def _executables(view: CampaignView) -> dict[RunKey, tuple[str, tuple[RunKey, ..
     found: dict[RunKey, tuple[str, tuple[RunKey, ...]]] = {}
     for program in view.store.programs():
         if program.elf is not None:
-            digest = sha256(program.elf.read_bytes()).hexdigest()
+            digest = file_hash(program.elf)
             found |= dict.fromkeys(program.keys, (digest, program.keys))
     return found
 

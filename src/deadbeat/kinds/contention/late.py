@@ -8,7 +8,6 @@ from typing import Any
 
 import attrs
 
-from deadbeat.executors.events import JOBS_PER_RUN, Lateness, worst_jobs
 from deadbeat.kinds.contention.blame import Run
 from deadbeat.kinds.contention.causes import in_us
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -20,6 +19,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.model.traces import LateJob, RunTrace
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.traces import MOST
+from deadbeat.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
 
 #: Jobs that are named, unless asked otherwise.
 WORST = 20

@@ -8,12 +8,13 @@ from typing import Any
 
 from attrs import evolve
 
+from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
 from deadbeat.kinds.contention.samples import Sample, distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
-from deadbeat.report import facts, grids
-from deadbeat.report.charts import Chart, Panel
+from deadbeat.report import facts
+from deadbeat.report.charts import Chart, Panel, spread
 
 _MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")
 
@@ -39,7 +40,7 @@ def _overlays(
     every = list(facts.factors(first))
     # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
     for place in reversed(_places(summaries[0])):
-        for factor in every if levels is None else grids.spread(every, levels):
+        for factor in every if levels is None else spread(every, levels):
             own = tuple(
                 Sample(
                     label=name,

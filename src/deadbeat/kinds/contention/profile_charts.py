@@ -1,17 +1,225 @@
-"""Figures of a profile beyond its grids: misses over the deadline factor."""
+"""The figures of a profile: its grids, distributions over jobs, predictions, deadline factors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
 from attrs import evolve
 
+from deadbeat.kinds.contention import predicted
+from deadbeat.kinds.contention.grids import (
+    METRICS,
+    Metric,
+    Scale,
+    axis_of,
+    cores_of,
+    grid,
+    milli,
+    scale,
+)
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import Summary
-from deadbeat.report import grids
-from deadbeat.report.charts import Chart
-from deadbeat.report.facts import factors
+from deadbeat.report.charts import OPTION, Chart, Curve, Mark, Panel, Point, aside, curve, spread
+from deadbeat.report.facts import factor_of, factors, labels, noise_floor
 
 #: Curves in one panel.
 _CURVES = 6
+_ALPHAS = 5
+_RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
+#: Predicted ratios that differ by less are one.
+_SAME = 1e-3
+
+#: Metric of a distribution, heading of its panel, axis label.
+_OVER_JOBS: tuple[tuple[str, str, str], ...] = (
+    ("slowdown", "Slowdown", "slowdown of a job (span / median span alone)"),
+    ("delay_ratio", "Delay ratio", "delay ratio of a job (span / C)"),
+    ("response_ratio", "Response ratio", "response ratio of a job ((f − r) / C)"),
+)
+
+
+def suffix_of(factor: float | None) -> str:
+    """Of the names of charts of one deadline factor among several."""
+    return "" if factor is None else f"-d{round(factor * 1000):06d}"
+
+
+def _levels(summary: Summary, levels: int | None) -> Sequence[float | None]:
+    """Deadline factors with figures of their own; of a campaign with one factor None."""
+    every = factors(summary.rows)
+    if len(every) < 2:
+        return (None,)
+    return every if levels is None else spread(every, levels)
+
+
+def _of_factor(factor: float | None) -> str:
+    return "" if factor is None else f"D/C = {factor:g}"
+
+
+def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+    """Surface and heat map of every metric at every M, most cores first.
+
+    Args:
+        levels: At most so many deadline factors have figures of their own; None: all.
+    """
+    for metric in METRICS:
+        range_of = scale(summary, metric, noise_floor(summary))
+        for m in reversed(cores_of(summary)):
+            for factor in _levels(summary, levels):
+                own = grid(summary, metric, m, range_of, factor=factor)
+                flat = Panel(title="Heat map", x_label=_ALPHA, y_label=_RHO, heat=own)
+                raised = evolve(flat, title="Surface", y_label="sync share ρ", surface=True)
+                place = (f"M = {m}", *filter(None, [_of_factor(factor)]))
+                yield Chart(
+                    name=f"{metric.id}-m{m:03d}{suffix_of(factor)}",
+                    title="Grid of points",
+                    option=OPTION.join((metric.name, *place)),
+                    family="grid",
+                    caption=_grid_caption(summary, metric, range_of),
+                    panels=(raised, flat),
+                )
+
+
+def _grid_caption(summary: Summary, metric: Metric, range_of: Scale) -> str:
+    origin = "simulated" if "SIMULATED" in labels(summary) else "measured"
+    text = (
+        f"Numbers and dots are {origin} points; hatched: n.m. is not measured, ? is undecided. The"
+        " surface is straight between points, with holes where one is missing; colours and height"
+        " have the same scale at every M."
+    )
+    if range_of.levels:
+        unit = " %" if metric.scale == 100 else ""
+        first, *more = range_of.levels
+        every = f"every {more[0] - first:.3g}{unit} from {first:g}{unit}" if more else ""
+        text += (
+            f" White lines join points of equal value ({every or f'at {first:g}{unit}'}); between"
+            " points they are interpolated."
+        )
+    if metric.from_below:
+        return text + " ≥ means: at least that, the end was not seen."
+    return text + (" < means: none seen, at most that." if metric.scale == 100 else "")
+
+
+def overview_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+    """The heat maps of every M side by side, on one colour scale."""
+    for metric in METRICS if summary.rows else ():
+        range_of = scale(summary, metric, noise_floor(summary))
+        for factor in _levels(summary, levels):
+            yield Chart(
+                name=f"overview-{metric.id}{suffix_of(factor)}",
+                title=f"{metric.name} by cores M",
+                option=_of_factor(factor),
+                caption="",
+                panels=tuple(
+                    Panel(
+                        title=f"M = {m}",
+                        x_label=_ALPHA,
+                        y_label=_RHO,
+                        heat=grid(summary, metric, m, range_of, factor=factor),
+                    )
+                    for m in cores_of(summary)
+                ),
+            )
+
+
+def distribution_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
+    """Cumulative distributions over jobs at the largest rho, from the lowest alpha to the highest;
+    a chart per M."""
+    for m in cores_of(summary):
+        for factor in _levels(summary, levels):
+            items = [
+                item
+                for item in summary.distributions
+                if int(item["cores"]) == m and factor in (None, factor_of(item))
+            ]
+            if items:
+                yield _distribution_chart(items, m, factor)
+
+
+def _distribution_chart(items: Sequence[Mapping[str, Any]], m: int, factor: float | None) -> Chart:
+    rho = max(float(item["sync_share"]) for item in items)
+    panels = []
+    for metric, title, x_label in _OVER_JOBS:
+        own = [
+            item
+            for item in items
+            if float(item["sync_share"]) == rho and item["metric"] == metric and sum(item["counts"])
+        ]
+        own.sort(key=lambda item: float(item["contended_ratio"]))
+        curves = tuple(_shares(item, look) for look, item in enumerate(spread(own, _ALPHAS)))
+        known = [x for each in curves for x in each.x]
+        panels.append(
+            Panel(
+                title=title,
+                x_label=x_label,
+                y_label="jobs at or below (%)",
+                curves=curves,
+                x_log=True,
+                x_limits=(min([0.97, *known]), max([1.03, *known])),
+                y_limits=(-1.0, 101.0),
+                empty="not measured",
+            )
+        )
+    return Chart(
+        name=f"distributions-m{m:03d}{suffix_of(factor)}",
+        title=f"Distributions over jobs, M = {m}, ρ = {rho:g}",
+        option=_of_factor(factor),
+        caption="",
+        panels=tuple(panels),
+    )
+
+
+def _shares(item: Mapping[str, Any], look: int) -> Curve:
+    """Share of jobs at or below the edges of the bins, from the first that holds any."""
+    counts = [int(count) for count in item["counts"]]
+    filled = [place for place, count in enumerate(counts) if count]
+    first, last = filled[0], filled[-1] + 1
+    below, shares = 0, [0.0]
+    for count in counts[first:last]:
+        below += count
+        shares.append(100 * below / sum(counts))
+    edges = tuple(float(edge) for edge in item["edges"][first : last + 1])
+    label = f"α = {float(item['contended_ratio']):g}"
+    return Curve(label=label, kind="plain", look=look, x=edges, y=tuple(shares))
+
+
+def predicted_charts(summary: Summary) -> list[Chart]:
+    """Measured / predicted over predicted, a mark per task set, and the line where they agree.
+
+    Where a simulation predicts the same for every set (a task a core) they are side by side by M.
+    """
+    ratios = predicted.set_ratios(summary)
+    every = [x for pairs in ratios.values() for x, _ in pairs]
+    if not every:
+        return []
+    same = max(every) - min(every) < _SAME
+
+    def points(place: int, pairs: Sequence[tuple[float, float]]) -> Iterable[Point]:
+        for k, (x, ratio) in enumerate(pairs):
+            yield Point(place + aside(k, len(pairs)) if same else x, ratio)
+
+    axis = "predicted (simulated) response / C of a task set"
+    if same:
+        axis = f"task sets by ρ and α; predicted (simulated) for each: {every[0]:.3g} C"
+    panel = Panel(
+        title="",
+        x_label=axis,
+        y_label=f"{predicted.origin(summary)} / predicted",
+        curves=tuple(
+            curve(f"M = {m}", points(look, pairs), look=look, kind="points")
+            for look, (m, pairs) in enumerate(ratios.items())
+        ),
+        categories=tuple(f"M = {m}" for m in ratios) if same else (),
+        marks=(Mark(axis="y", at=1.0, label="as predicted"),),
+        y_log=True,
+    )
+    return [
+        Chart(
+            name="predicted",
+            title=predicted.title(summary),
+            caption="A mark is a task set.",
+            panels=(panel,),
+        )
+    ]
 
 
 def profile_charts(summary: Summary) -> list[Chart]:
@@ -19,17 +227,15 @@ def profile_charts(summary: Summary) -> list[Chart]:
     if len(factors(summary.rows)) < 2:
         return []
     found = []
-    shares = grids.axis_of(summary, "sync_share")
-    ratios = {
-        grids.milli(a) for a in grids.spread(grids.axis_of(summary, "contended_ratio"), _CURVES)
-    }
-    for m in reversed(grids.cores_of(summary)):
+    shares = axis_of(summary, "sync_share")
+    ratios = {milli(alpha) for alpha in spread(axis_of(summary, "contended_ratio"), _CURVES)}
+    for m in reversed(cores_of(summary)):
         rows = [
             row
             for row in summary.rows
             if int(row["cores"]) == m
-            and grids.milli(row["sync_share"]) == grids.milli(shares[-1])
-            and grids.milli(row["contended_ratio"]) in ratios
+            and milli(row["sync_share"]) == milli(shares[-1])
+            and milli(row["contended_ratio"]) in ratios
         ]
         charts = factor_charts(
             sorted(rows, key=lambda row: float(row["contended_ratio"])),

@@ -16,6 +16,7 @@ from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spe
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import open_regular
 from deadbeat.store.origin import Origin
 from deadbeat.store.programs import Program, file_hash
 
@@ -155,7 +156,7 @@ def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
 
 def _is_elf(path: Path) -> bool:
     """Whether it begins as an executable does: all that can be told where no hash was recorded."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 
 

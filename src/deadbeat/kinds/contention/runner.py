@@ -1,31 +1,15 @@
-"""Runs what a campaign still lacks.
-
-What exists in the store is never run again, so that the same call continues after any
-interruption. A batch always holds the same task sets, whatever of it is left to do: its program is
-the same in every session.
-"""
+"""How the runs of a campaign are measured, and with which calibration."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-
-from attrs import define, field, frozen
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import Executor, RunOutcome, Session
-from deadbeat.executors.events import worst_jobs
+from deadbeat.experiment.base import Experiment, Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.kinds.contention import plan as design
 from deadbeat.kinds.contention import rounds
-from deadbeat.kinds.contention.events import (
-    Finished,
-    Phase,
-    RunDone,
-    RunFailed,
-    Started,
-    Watcher,
-)
 from deadbeat.kinds.contention.programs import check_place, copy_programs
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.kinds.contention.stopping import FixedDesign, Stopping
@@ -37,91 +21,189 @@ from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import Synthesiser
+from deadbeat.trace.jobs import worst_jobs
+
+#: What a run gave, and the identifier of the task set it was to run.
+Measured = tuple[RunOutcome, str]
 
 
-@frozen(kw_only=True)
-class CampaignResult:
-    """Where a campaign stands after a session that was not interrupted.
+class CampaignExperiment(Experiment[RunKey, Measured]):
+    """What ``store`` lacks of a campaign: everything that is neither committed nor failed.
 
-    Attributes:
-        planned: Where points stop when they are known, at most, until all are decided.
-        complete: Nothing is left to run; False where the time was over first.
-    """
-
-    planned: int
-    done: int
-    failed: dict[RunKey, str]
-    complete: bool = True
-
-
-def run_campaign(
-    spec: CampaignSpec,
-    executor: Executor,
-    store: CampaignStore,
-    catalog: Catalog,
-    *,
-    on_event: Watcher,
-    calibration: Calibration | None = None,
-    retry_failed: bool = False,
-    source: CampaignStore | None = None,
-    stopping: Callable[[Calibration, Sequence[RunKey]], Stopping] | None = None,
-    budget_s: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> CampaignResult:
-    """Calibrates if need be, then runs everything that is neither committed nor failed.
+    A batch always holds the same task sets, whatever of it is left to do: its program is the same
+    in every session.
 
     Args:
         spec: Resolved (``plan.resolve``).
-        on_event: Called between runs only.
         calibration: To be used instead of one made now; kept in the campaign.
         retry_failed: Whether failed runs are tried again.
         source: The campaign whose programs ``store`` was begun for (it has an origin); may be None
             once they are all copied.
         stopping: Makes what tells which of the runs on offer are still wanted; None: all are.
-        budget_s: No run begins later than this after the call; what is left stays for another.
-        clock: Seconds; for the estimate of what is left.
-
-    Raises:
-        CalibrationError: The calibration there is belongs to another platform or other settings.
-        DeadbeatError: Whatever forbids every further run; what is committed stays.
-        KeyboardInterrupt: Passed on after the running set was cleaned up; nothing is lost.
     """
-    began = clock()
-    with store.lock():
+
+    def __init__(
+        self,
+        spec: CampaignSpec,
+        executor: Executor,
+        store: CampaignStore,
+        catalog: Catalog,
+        *,
+        calibration: Calibration | None = None,
+        retry_failed: bool = False,
+        source: CampaignStore | None = None,
+        stopping: Callable[[Calibration, Sequence[RunKey]], Stopping] | None = None,
+    ) -> None:
+        self._spec, self._executor, self._store = spec, executor, store
+        self._catalog, self._calibration, self._source = catalog, calibration, source
+        self._retry, self._begin_stopping = retry_failed, stopping
+        self._stopping: Stopping = FixedDesign()
+        self._committed: set[RunKey] = set()
+        self._lacking: set[RunKey] = set()
+
+    @property
+    def store(self) -> CampaignStore:
+        return self._store
+
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """The campaign's calibration, made if need be, and its task sets.
+
+        Raises:
+            CalibrationError: The calibration there is belongs to another platform or settings.
+        """
+        spec, store, executor = self._spec, self._store, self._executor
         origin = store.load_origin()
         if origin is None:
-            known = known_calibration(spec, executor, store, calibration)
+            known = known_calibration(spec, executor, store, self._calibration)
         else:
             check_place(origin, executor.describe())
-            copy_programs(source, store, origin)
+            copy_programs(self._source, store, origin)
             known = store.load_calibration()
-        number = store.next_session()
-        store.save_session(number, "before", executor.environment())
-        try:
+        with recorded(store, executor):
             if known is not None:
                 costs = known
             elif origin is not None:
-                costs = _borrow(store, source)
+                costs = _borrow(store, self._source)
             else:
-                costs = calibrate(spec, executor, catalog, on_event)
+                costs = calibrate(spec, executor, self._catalog, tell)
             store.save_calibration(costs)
-            keys = rounds.offered(spec, None if origin is None else store.planned())
-            return _Work(
-                spec=spec,
-                keys=keys,
-                executor=executor,
-                store=store,
-                supply=Generated(spec=spec, synthesiser=Synthesiser(catalog, costs))
+            self._keys = rounds.offered(spec, None if origin is None else store.planned())
+            self._supply: Supply = (
+                Generated(spec=spec, synthesiser=Synthesiser(self._catalog, costs))
                 if origin is None
-                else StoredPrograms(store=store, origin=origin),
-                stopping=stopping(costs, keys) if stopping else FixedDesign(),
-                ends=None if budget_s is None else began + budget_s,
-                on_event=on_event,
-                clock=clock,
-                retry=retry_failed,
-            ).finish()
-        finally:
-            store.save_session(number, "after", executor.environment())
+                else StoredPrograms(store=store, origin=origin)
+            )
+            if self._begin_stopping is not None:
+                self._stopping = self._begin_stopping(costs, self._keys)
+            yield
+
+    def todo(self) -> Todo:
+        self._committed = self._store.committed()
+        # what failed keeps its record until it is committed, or fails again
+        failed = {} if self._retry else self._store.failed()
+        self._lacking = {k for k in self._keys if k not in self._committed and k not in failed}
+        return Todo(
+            total=min(len(self._keys), design.most_runs(self._spec)),
+            done=sum(key in self._committed for key in self._keys),
+            left=len(self._lacking),
+            failed=len(failed),
+        )
+
+    def seconds(self, runs: int) -> float:
+        simulated = self._executor.describe().kind == "simulated"
+        return runs * design.run_seconds(self._spec, simulated=simulated)
+
+    def measure(self, tell: Watcher) -> Generator[Measured]:
+        batches = self._supply.batches(self._keys)
+        for _ in range(self._stopping.passes):
+            for name, batch in batches:
+                yield from self._batch(name, batch, tell)
+
+    def _batch(self, name: str, batch: Sequence[RunKey], tell: Watcher) -> Generator[Measured]:
+        """Runs what is wanted of a batch; it is built only if there is any."""
+        with ExitStack() as stack:
+            opened: tuple[Session, Batch] | None = None
+            for key in batch:
+                if not self._stopping.wanted(key):
+                    continue
+                if key in self._committed and self._stopping.recalls:
+                    self._stopping.learn(key, self._store.table(key))
+                elif key in self._lacking:
+                    if opened is None:
+                        tell(Phase(name="build"))
+                        opened = self._open(stack, name, batch)
+                    session, supplied = opened
+                    self._lacking.discard(key)
+                    yield session.run(key), supplied.set_ids[key]
+
+    def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
+        supplied = self._supply.batch(name, batch)
+        settings = design.settings(self._spec)
+        session = stack.enter_context(
+            self._executor.open(supplied.requests, settings, program=supplied.program)
+        )
+        # Kept once: a batch is the same in every session.
+        if not any(program.batch == name for program in self._store.programs()):
+            self._store.save_program(
+                name,
+                session.source,
+                [(request.key, request.task_set) for request in supplied.requests],
+                session.program,
+                set_ids=[supplied.set_ids[request.key] for request in supplied.requests],
+            )
+        return session, supplied
+
+    def keep(self, result: Measured) -> Kept[RunKey] | Lost[RunKey]:
+        """Whatever the host did meanwhile, it counts."""
+        found, set_id = result
+        try:
+            table = table_of(found, set_id)
+            commit(self._store, found.key, found)
+            self._stopping.learn(found.key, table)
+            self._keep_trace(found, table)
+        except (RunError, DataError) as error:
+            return Lost(found.key, error)
+        return Kept(found.key)
+
+    def lose(self, key: RunKey, reason: str) -> None:
+        self._store.fail(key, reason)
+
+    def decided(self) -> tuple[int, int] | None:
+        return self._stopping.decided()
+
+    def expected_left(self) -> int:
+        return self._stopping.expected_left()
+
+    def kept(self) -> str:
+        stand = standing(self._spec, self._store)
+        return f"{stand.done} of {stand.planned} {self.unit}"
+
+    def outcome(self, found: Outcome[RunKey]) -> Outcome[RunKey]:
+        record = self._stopping.record()
+        if record is not None:
+            self._store.save_precision(record)
+        return standing(self._spec, self._store)
+
+    def _keep_trace(self, found: RunOutcome, table: JobTable) -> None:
+        """The trace of a committed run; the store keeps those of the worst jobs."""
+        if found.trace is None:
+            return
+        worst = worst_jobs(table, 1)
+        if worst or found.trace.unavailable:
+            severity = (worst[0].tardiness_ns, worst[0].response_share) if worst else (0, 0.0)
+            self._store.save_trace(found.key, found.trace, severity)
+
+
+@contextmanager
+def recorded(store: CampaignStore, executor: Executor) -> Iterator[None]:
+    """Keeps what the machine is like before and after a session."""
+    number = store.next_session()
+    store.save_session(number, "before", executor.environment())
+    try:
+        yield
+    finally:
+        store.save_session(number, "after", executor.environment())
 
 
 def check_calibration(
@@ -213,173 +295,9 @@ def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
     return costs
 
 
-@define(kw_only=True)
-class _Work:
-    """One session's way through the plan."""
-
-    spec: CampaignSpec
-    keys: tuple[RunKey, ...]
-    executor: Executor
-    store: CampaignStore
-    supply: Supply
-    stopping: Stopping
-    ends: float | None
-    on_event: Watcher
-    clock: Callable[[], float]
-    retry: bool
-    _is_late: bool = field(init=False, default=False)
-    _total: int = field(init=False, default=0)
-    _done: int = field(init=False, default=0)
-    _left: int = field(init=False, default=0)
-    _ended: int = field(init=False, default=0)
-    _began: float = field(init=False, default=0.0)
-
-    def finish(self) -> CampaignResult:
-        """Runs all that is lacking, batch by batch, in the order of the plan."""
-        keys = self.keys
-        committed = self.store.committed()
-        # what failed keeps its record until it is committed, or fails again
-        failed = {} if self.retry else self.store.failed()
-        lacking = {key for key in keys if key not in committed and key not in failed}
-        self._total, self._left = min(len(keys), design.most_runs(self.spec)), len(lacking)
-        self._done = sum(key in committed for key in keys)
-        self._began = self.clock()
-        self.on_event(
-            Started(
-                total=self._total,
-                done=self._done,
-                failed=len(failed),
-                eta_s=self._eta_s(),
-                decided=self.stopping.decided(),
-            )
-        )
-        self._go_through(self.supply.batches(keys), committed, lacking)
-        record = self.stopping.record()
-        if record is not None:
-            self.store.save_precision(record)
-        result = standing(self.spec, self.store)
-        self.on_event(Finished(done=result.done, failed=len(result.failed)))
-        return result
-
-    def _go_through(
-        self,
-        batches: Sequence[tuple[str, Sequence[RunKey]]],
-        committed: set[RunKey],
-        lacking: set[RunKey],
-    ) -> None:
-        for _ in range(self.stopping.passes):
-            for name, batch in batches:
-                if not self._is_late:
-                    self._run_batch(name, batch, committed, lacking)
-
-    def _run_batch(
-        self, name: str, batch: Sequence[RunKey], committed: set[RunKey], lacking: set[RunKey]
-    ) -> None:
-        """Runs what is wanted of a batch; it is built only if there is any."""
-        with ExitStack() as stack:
-            opened: tuple[Session, Batch] | None = None
-            for key in batch:
-                if key in lacking and self.ends is not None and self.clock() >= self.ends:
-                    self._is_late = True
-                    return
-                if not self.stopping.wanted(key):
-                    continue
-                if key in committed and self.stopping.recalls:
-                    self.stopping.learn(key, self.store.table(key))
-                elif key in lacking:
-                    opened = opened or self._open(stack, name, batch)
-                    session, supplied = opened
-                    self._run(session, key, supplied.set_ids[key])
-                    lacking.discard(key)
-
-    def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
-        self.on_event(Phase(name="build"))
-        supplied = self.supply.batch(name, batch)
-        settings = design.settings(self.spec)
-        session = stack.enter_context(
-            self.executor.open(supplied.requests, settings, program=supplied.program)
-        )
-        self._keep_program(name, session, supplied)
-        return session, supplied
-
-    def _keep_program(self, name: str, session: Session, batch: Batch) -> None:
-        """Kept once: a batch is the same in every session."""
-        if any(program.batch == name for program in self.store.programs()):
-            return
-        self.store.save_program(
-            name,
-            session.source,
-            [(request.key, request.task_set) for request in batch.requests],
-            session.program,
-            set_ids=[batch.set_ids[request.key] for request in batch.requests],
-        )
-
-    def _run(self, session: Session, key: RunKey, set_id: str) -> None:
-        """Runs ``key`` once: whatever the host did meanwhile, it counts."""
-        outcome = session.run(key)
-        try:
-            table = _table_of(outcome, set_id)
-            self._commit(outcome, table)
-            self._keep_trace(outcome, table)
-        except (RunError, DataError) as error:
-            self._fail(key, str(error))
-
-    def _keep_trace(self, outcome: RunOutcome, table: JobTable) -> None:
-        """The trace of a committed run; the store keeps those of the worst jobs."""
-        if outcome.trace is None:
-            return
-        worst = worst_jobs(table, 1)
-        if worst or outcome.trace.unavailable:
-            severity = (worst[0].tardiness_ns, worst[0].response_share) if worst else (0, 0.0)
-            self.store.save_trace(outcome.key, outcome.trace, severity)
-
-    def _commit(self, outcome: RunOutcome, table: JobTable) -> None:
-        if outcome.file is not None:
-            self.store.commit_file(outcome.key, outcome.file)
-        elif outcome.table is not None:
-            self.store.commit_table(outcome.key, outcome.table)
-        self.stopping.learn(outcome.key, table)
-        self._done += 1
-        self._ended += 1
-        left, decided = self._expected_left(), self.stopping.decided()
-        self.on_event(
-            RunDone(
-                key=outcome.key,
-                done=self._done,
-                total=self._total if decided is None else self._done + left,
-                eta_s=self._eta_s(),
-                decided=decided,
-            )
-        )
-
-    def _fail(self, key: RunKey, reason: str) -> None:
-        self.store.fail(key, reason)
-        self._ended += 1
-        self.on_event(
-            RunFailed(
-                key=key, reason=reason, done=self._done, total=self._total, eta_s=self._eta_s()
-            )
-        )
-
-    def _eta_s(self) -> float:
-        """Seconds left: by the pace of this session, before its first run by the plan alone."""
-        if not self._ended:
-            simulated = self.executor.describe().kind == "simulated"
-            pace = design.run_seconds(self.spec, simulated=simulated)
-        else:
-            pace = (self.clock() - self._began) / self._ended
-        return self._expected_left() * pace
-
-    def _expected_left(self) -> int:
-        """Runs still to come; where points stop when they are known, an estimate."""
-        if self.stopping.decided() is None:
-            return max(0, self._left - self._ended)
-        return self.stopping.expected_left()
-
-
-def standing(spec: CampaignSpec, store: CampaignStore) -> CampaignResult:
+def standing(spec: CampaignSpec, store: CampaignStore) -> Outcome[RunKey]:
     """Where the campaign in ``store`` stands."""
-    return CampaignResult(
+    return Outcome(
         planned=rounds.planned(spec, store),
         done=len(store.committed()),
         failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
@@ -387,7 +305,15 @@ def standing(spec: CampaignSpec, store: CampaignStore) -> CampaignResult:
     )
 
 
-def _table_of(outcome: RunOutcome, set_id: str) -> JobTable:
+def commit(store: CampaignStore, key: RunKey, outcome: RunOutcome) -> None:
+    """Stores the jobs of an outcome as run ``key``."""
+    if outcome.file is not None:
+        store.commit_file(key, outcome.file)
+    elif outcome.table is not None:
+        store.commit_table(key, outcome.table)
+
+
+def table_of(outcome: RunOutcome, set_id: str) -> JobTable:
     """The jobs of an outcome. Raises RunError or DataError when there are none to be trusted."""
     if outcome.error is not None:
         raise outcome.error

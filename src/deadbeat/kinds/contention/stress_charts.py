@@ -8,9 +8,8 @@ from typing import Any
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
 from deadbeat.kinds.contention.samples import Row, Sample, distribution_charts, samples, thinned
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve, spread
 from deadbeat.report.facts import factor_of, factors, noise_floor, number
-from deadbeat.report.grids import spread
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.
@@ -74,7 +73,7 @@ def factor_charts(
         Panel(
             title=heading, x_label="deadline factor D / C", y_label=axis,
             curves=tuple(
-                _factor_curve(text, look, own, columns)
+                interval_curve(text, look, own, factor_of, columns, scale=100.0)
                 for look, (text, own) in enumerate(by_label.items())
             ),
         )
@@ -109,10 +108,6 @@ _FACTOR_PANELS = (
 )
 
 
-def _factor_curve(text: str, look: int, rows: Sequence[Row], columns: Sequence[str]) -> Curve:
-    return interval_curve(text, look, rows, factor_of, columns, scale=100.0)
-
-
 def interval_curve(
     text: str,
     look: int,
@@ -126,17 +121,13 @@ def interval_curve(
 
     Where nothing was seen (a value of zero) the interval is an upper bound: see ``Curve.bounded``.
     """
-    found = []
+    points = []
     for row in sorted(rows, key=x_of):
         value, low, high = (number(row.get(column)) for column in columns)
         if value is not None:
-            ends = (value if low is None else low, value if high is None else high)
-            bounded = value == 0 and ends[1] > 0
-            found.append((x_of(row), value * scale, ends[0] * scale, ends[1] * scale, bounded))
-    x, y, lows, highs, bounds = zip(*found, strict=True) if found else ((), (), (), (), ())
-    return Curve(
-        label=text, look=look, x=x, y=y, low=lows, high=highs, bounded=bounds if any(bounds) else ()
-    )
+            bounded = value == 0 and bool(high)
+            points.append(Point(x_of(row), value, low, high, bounded))
+    return curve(text, points, look=look, scale=scale)
 
 
 _CRITICAL_PANELS = (
@@ -162,29 +153,24 @@ def _critical(summary: Summary, factor: float, suffix: str, option: str) -> list
     if not any(number(row.get("critical_cores")) for row in rows):
         return []
     cores = sorted({str(row.get("cores") or "drawn") for row in rows}, key=lambda m: (len(m), m))
-    panels = []
-    for heading, axis, columns, scale in _CRITICAL_PANELS:
-        curves = tuple(
-            interval_curve(
-                f"M = {m}",
-                look,
-                [row for row in rows if str(row.get("cores") or "drawn") == m],
-                lambda row: number(row.get("critical_cores")) or 0.0,
-                columns,
-                scale=scale,
-            )
-            for look, m in enumerate(cores)
+    by_cores = {m: [row for row in rows if str(row.get("cores") or "drawn") == m] for m in cores}
+
+    def critical(row: Row) -> float:
+        return number(row.get("critical_cores")) or 0.0
+
+    panels = (
+        Panel(
+            title=heading,
+            x_label="critical cores k (0: not shielded)",
+            y_label=axis,
+            curves=tuple(
+                interval_curve(f"M = {m}", look, own, critical, columns, scale=scale)
+                for look, (m, own) in enumerate(by_cores.items())
+            ),
+            marks=(Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else (),
         )
-        marks = (Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else ()
-        panels.append(
-            Panel(
-                title=heading,
-                x_label="critical cores k (0: not shielded)",
-                y_label=axis,
-                curves=curves,
-                marks=marks,
-            )
-        )
+        for heading, axis, columns, scale in _CRITICAL_PANELS
+    )
     return [
         Chart(
             name=f"critical{suffix}",
@@ -227,7 +213,7 @@ def _drivers(own: Sequence[Sample], suffix: str, option: str) -> list[Chart]:
     for heading, axis, value_of in _DRIVERS:
         panel = scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
         # What does not vary drives nothing.
-        if panel is not None and len({x for curve in panel.curves for x in curve.x}) > 1:
+        if panel is not None and len({x for each in panel.curves for x in each.x}) > 1:
             panels.append(panel)
     if not panels:
         return []
@@ -270,18 +256,13 @@ def scatter(
     for sample, items in known:
         share = max(20, _POINTS * len(items) // len(pairs))
         drawn = [_pair(item, value_of, column) for item in thinned(items, column, share)]
-        kept = [pair for pair in drawn if pair]
-        curves.append(
-            Curve(
-                label=sample.label, look=sample.look, kind="points",
-                x=tuple(x for x, _ in kept), y=tuple(y for _, y in kept),
-            )
-        )  # fmt: skip
+        points = [Point(*pair) for pair in drawn if pair]
+        curves.append(curve(sample.label, points, look=sample.look, kind="points"))
     return Panel(
         title=f"{heading}\n{found.text}",
         x_label=axis,
         y_label=y_label,
-        curves=tuple(curve for curve in curves if curve.x),
+        curves=tuple(each for each in curves if each.x),
         x_log=low > 0 and high / low > _WIDE,
         y_log=True,
     )

@@ -1,4 +1,4 @@
-"""What a stress campaign found, in words, and its tables as texts."""
+"""What a stress campaign found, in words."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.facts import factor_of, factors, number, percent
+from deadbeat.report.facts import factor_of, holds_no_run, misses, noise_floor, number, percent
 
 Row = Mapping[str, Any]
+
+#: More shielded groups than this are read in the table.
+_SHIELDED_SHOWN = 4
 
 
 @frozen(kw_only=True)
@@ -125,60 +128,76 @@ def interval_text(row: Row, column: str, ends: str = "", scale: float = 1.0) -> 
     return f"{text} [{low * scale:.{digits}f}, {high * scale:.{digits}f}]"
 
 
-#: Column of STRESS_COLUMNS, its heading, ends of its interval, scale.
-GROUP_TABLE: tuple[tuple[str, str, str, float], ...] = (
-    ("slowdown_mean", "slowdown", "slowdown_ci", 1.0),
-    ("slowdown_p5", "p5", "", 1.0),
-    ("slowdown_p50", "p50", "", 1.0),
-    ("slowdown_p95", "p95", "", 1.0),
-    ("slowdown_p99", "p99", "", 1.0),
-    ("slowdown_max", "max", "", 1.0),
-    ("delay_ratio_mean", "delay ratio", "delay_ratio_ci", 1.0),
-    ("delay_ratio_p50", "p50", "", 1.0),
-    ("delay_ratio_p95", "p95", "", 1.0),
-    ("delay_ratio_max", "max", "", 1.0),
-    ("response_ratio_mean", "response ratio", "", 1.0),
-    ("deadline_miss_ratio", "miss ratio %", "deadline_miss_ci", 100.0),
-    ("miss_set_share", "sets with a miss %", "miss_set_share_ci", 100.0),
-    ("deadline_miss_p50_nonzero", "their median %", "", 100.0),
-    ("deadline_miss_p95_nonzero", "their p95 %", "", 100.0),
-    ("sync_share_real", "ρ real", "", 1.0),
-    ("contended_ratio_real", "α real", "", 1.0),
-    ("overlap_real", "overlap %", "", 100.0),
-)
-_COUNTS = (
-    ("task_sets", "task sets"),
-    ("jobs", "jobs"),
-    ("miss_episodes", "miss episodes"),
-    ("overruns", "overruns"),
-)
+def stress_sentence(summary: Summary) -> str:
+    """The answer: how slow and how late random task sets get, and how well critical ones fare."""
+    decided = [row for row in summary.rows if number(row.get("slowdown_p50")) is not None]
+    if not decided and holds_no_run(summary):
+        return "No run is stored: nothing is decided."
+    if not decided:
+        return "No task set has a result: nothing is decided."
+    worst = max(decided, key=lambda row: float(row["slowdown_p95"]))
+    first = decided[0]["deadline_factor"]
+    sets = sum(int(row["task_sets"]) for row in decided if row["deadline_factor"] == first)
+    floor = noise_floor(summary).share
+    text = (
+        f"Of {sets} task sets the slowest 5 %{_of_group(worst, decided)}"
+        f" run at least {worst['slowdown_p95']:.2f} times as long as alone"
+        f" (median {worst['slowdown_p50']:.2f}, worst {worst['slowdown_max']:.2f});"
+    )
+    late = [row for row in decided if row.get("miss_set_share")]
+    if late:
+        most = max(late, key=lambda row: float(row["miss_set_share"]))
+        share = percent(float(most["miss_set_share"]))
+        text += f" {share} of the sets{_of_group(most, decided)} miss a deadline{_beyond(most)}."
+    else:
+        text += " no set misses a deadline."
+    return " ".join([text, *_doubt(worst, floor), *_shielding(decided)])
 
 
-def group_table(summary: Summary) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and texts of the table of groups: every figure of summary.csv."""
-    several = len(factors(summary.rows)) > 1
-    head = ("group", *(["D/C"] if several else []), *(name for _, name in _COUNTS))
-    head += tuple(name for _, name, _, _ in GROUP_TABLE)
-    aimed = any(row.get("stopped") for row in summary.rows)
-    head += ("half width", "stopped because") if aimed else ()
-    lines = []
-    for row in summary.rows:
-        start = (str(row.get("group")), *([f"{factor_of(row):g}"] if several else []))
-        counts = (_count(row.get(column)) for column, _ in _COUNTS)
-        values = (
-            "–" if number(row.get(column)) is None else interval_text(row, column, ends, scale)
-            for column, _, ends, scale in GROUP_TABLE
-        )
-        lines.append((*start, *counts, *values, *(_reached(row) if aimed else ())))
-    return head, lines
+def _beyond(row: Row) -> str:
+    """Whether the host alone may be to blame; "" where that was not measured."""
+    if number(row.get("miss_excess")) is None:
+        return ""
+    more = "surely" if misses(row) else "not surely"
+    return f" ({more} more jobs than miss alone)"
 
 
-def _reached(row: Row) -> tuple[str, str]:
-    """How well a group is known where a precision was asked for, and why it stopped."""
-    half = number(row.get("half_width"))
-    return "–" if half is None else f"{half:.3f}", str(row.get("stopped") or "–")
+def _doubt(worst: Row, floor: float | None) -> list[str]:
+    """What the smallest effect leaves of the answer."""
+    if floor is None:
+        return ["The smallest effect that can show is not known: too few sets share nothing."]
+    if float(worst["slowdown_p95"]) <= 1 + floor:
+        return ["The slowdown is no more than can be seen here."]
+    return []
 
 
-def _count(value: Any) -> str:
-    known = number(value)
-    return "–" if known is None else f"{int(known):,}"
+def _name(row: Row, rows: Sequence[Row]) -> str:
+    levels = {other["deadline_factor"] for other in rows}
+    return str(row["group"]) + (f" at T = {row['deadline_factor']:g} C" if len(levels) > 1 else "")
+
+
+def _of_group(row: Row, rows: Sequence[Row]) -> str:
+    return f" of group {_name(row, rows)}" if len(rows) > 1 else ""
+
+
+def _shielding(rows: Sequence[Row]) -> list[str]:
+    """How much of the interference reaches critical tasks, against the same sets unshielded."""
+    open_rows = {
+        (str(row["group"]), row["deadline_factor"]): row
+        for row in rows
+        if not row["critical_cores"]
+    }
+    found = []
+    for row in rows:
+        if not row["critical_cores"]:
+            continue
+        base = str(row["group"]).rsplit(" k=", 1)[0]
+        slow = f"{row['slowdown_mean']:.3f} times as long as alone"
+        text = f"With {_name(row, rows)} critical tasks run {slow}"
+        other = open_rows.get((base, row["deadline_factor"]))
+        if other is not None:
+            text += f", {other['slowdown_mean']:.3f} times where nothing is shielded ({base})"
+        found.append((float(row["slowdown_mean"]), text + "."))
+    if len(found) <= _SHIELDED_SHOWN:
+        return [text for _, text in found]
+    return [f"Of {len(found)} shielded groups the worst:", max(found)[1]]

@@ -17,13 +17,13 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
-from deadbeat.executors.events import worst_jobs
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.blame import Run, blame
 from deadbeat.model.errors import RunError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.jobfile import read_job_table
+from deadbeat.trace.jobs import worst_jobs
 
 MS = 1_000_000
 #: Share of the trials in which a cause must be named rightly.

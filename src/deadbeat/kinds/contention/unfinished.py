@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deadbeat.executors.events import Lateness
 from deadbeat.kinds.contention.blame import Run, blame, event_facts
 from deadbeat.kinds.contention.causes import has_split, in_us
 from deadbeat.model.traces import PARTS, JobTrace, LateJob
+from deadbeat.trace.jobs import Lateness
 
 
 def blame_late(run: Run, late: Lateness, traces: Mapping[int, JobTrace]) -> LateJob:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from deadbeat.host.judgements import rt_kept
 from deadbeat.kinds.interference.execution import moves, slower, stopped
 from deadbeat.kinds.interference.lost import PAIRS_MIN, Difference
 from deadbeat.kinds.interference.scene import (
@@ -36,7 +37,6 @@ from deadbeat.kinds.interference.scene import (
 )
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
-from deadbeat.settings.realtime import limit_holds
 
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4
@@ -146,13 +146,9 @@ def _waits(run: LoadRun) -> list[tuple[int, int]]:
 
 def _kept_by_bandwidth(runs: Sequence[LoadRun], machine: Machine) -> float | None:
     """Share of the time that RT bandwidth control keeps from real-time threads; None: none."""
-    if not limit_holds(machine.kernel, machine.group_sched):
-        return None
-    for run in runs:
-        runtime, period = run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us")
-        if isinstance(runtime, int) and isinstance(period, int) and 0 <= runtime < period:
-            return 1 - runtime / period
-    return None
+    limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us")) for run in runs)
+    kept = (rt_kept(*limit, machine.kernel, machine.group_sched) for limit in limits)
+    return next((share for share in kept if share is not None), None)
 
 
 def _kept_by_server(machine: Machine) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from deadbeat.kinds.interference.words import condition_words
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel
-from deadbeat.report.grids import spread
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve, spread, stacked
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240
@@ -46,43 +45,72 @@ def estimate_curve(
     bounds: bool = False,
 ) -> Curve:
     """Estimates over the number of ordinary threads."""
-    known = [(cell.normal, e) for cell in cells if (e := value(cell)) is not None]
-    values = [estimate.value * scale for _, estimate in known]
-    return Curve(
-        label=label,
-        x=tuple(float(normal) for normal, _ in known),
-        y=tuple(values),
-        low=tuple((e.value if e.low is None else e.low) * scale for _, e in known),
-        high=tuple((e.value if e.high is None else e.high) * scale for _, e in known),
-        bounded=tuple(bounds and e.value == 0 for _, e in known),
-        look=look,
+    found = ((cell.normal, value(cell)) for cell in cells)
+    points = (
+        Point(x, e.value, e.low, e.high, bounds and e.value == 0) for x, e in found if e is not None
     )
+    return curve(label, points, look=look, scale=scale)
+
+
+def along_panel(
+    title: str,
+    y_label: str,
+    sides: Iterable[tuple[str, Sequence[LoadCell]]],
+    value: Callable[[LoadCell], Estimate | None],
+    *,
+    scale: float = 1.0,
+    bounds: bool = False,
+) -> Panel:
+    """Estimates over the number of ordinary threads, a curve for each name with its cells."""
+    curves = [
+        estimate_curve(cells, name, look, value, scale=scale, bounds=bounds)
+        for look, (name, cells) in enumerate(sides)
+    ]
+    return Panel(
+        title=title,
+        x_label="ordinary threads",
+        y_label=y_label,
+        curves=tuple(curve for curve in curves if curve.x),
+        y_limits=(0.0, 1.0) if bounds and not any(any(c.y) for c in curves) else None,
+    )
+
+
+def failures_panel(sides: Iterable[tuple[str, Sequence[LoadCell]]]) -> Panel:
+    """Failures per second; bounds where none was seen."""
+    return along_panel(
+        "Failures", "failures per second", sides, lambda cell: cell.failures_per_s, bounds=True
+    )
+
+
+def work_panel(sides: Iterable[tuple[str, Sequence[LoadCell]]]) -> Panel:
+    """What the ordinary threads lose."""
+    return along_panel("Work lost", "work lost (%)", sides, lambda cell: cell.work_lost, scale=100)
+
+
+def responses_panel(title: str, curves: Iterable[Curve], deadline_ns: int) -> Panel:
+    """Shares of rounds that take longer, beside the deadline."""
+    return Panel(
+        title=title,
+        x_label="response time (ms)",
+        y_label="rounds that take longer (%)",
+        curves=tuple(curves),
+        marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline"),),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _by_condition(summary: LoadSummary) -> list[tuple[str, list[LoadCell]]]:
+    return [(condition_words(name), _along(summary, name)) for name in _several(summary)]
 
 
 def _failures(summary: LoadSummary) -> Chart:
-    curves = tuple(
-        estimate_curve(
-            _along(summary, name),
-            condition_words(name),
-            look,
-            lambda cell: cell.failures_per_s,
-            bounds=True,
-        )
-        for look, name in enumerate(_several(summary))
-    )
+    panel = failures_panel(_by_condition(summary))
     return Chart(
         name="load-failures",
         title="Missed deadlines",
-        caption=_failures_caption(curves),
-        panels=(
-            Panel(
-                title="Failures",
-                x_label="ordinary threads",
-                y_label="failures per second",
-                curves=curves,
-                y_limits=None if any(any(c.y) for c in curves) else (0.0, 1.0),
-            ),
-        ),
+        caption=_failures_caption(panel.curves),
+        panels=(panel,),
     )
 
 
@@ -157,17 +185,7 @@ def _response_chart(
         name=name,
         title=titles[0],
         caption="Every round of all runs that count; the right end of a curve is the longest one.",
-        panels=(
-            Panel(
-                title=titles[1],
-                x_label="response time (ms)",
-                y_label="rounds that take longer (%)",
-                curves=tuple(curves),
-                marks=(Mark(axis="x", at=summary.deadline_ns / 1e6, label="deadline"),),
-                x_log=True,
-                y_log=True,
-            ),
-        ),
+        panels=(responses_panel(titles[1], curves, summary.deadline_ns),),
     )
 
 
@@ -201,45 +219,23 @@ _SHORT = {PLAIN: "none", ALL: "all"}
 
 def _lost_panel(title: str, x_label: str, cells: Sequence[tuple[LoadCell, str]]) -> Panel:
     known = [(cell.lost, label) for cell, label in cells if cell.lost is not None]
-    bars = tuple(
-        Bars(
-            label=label,
-            look=look,
-            y=tuple(max(getattr(lost, part) * 1000, 0.0) for lost, _ in known),
-        )
-        for look, (part, label) in enumerate(_PARTS)
-    )
+    layers = {
+        label: [max(getattr(lost, part) * 1000, 0.0) for lost, _ in known] for part, label in _PARTS
+    }
     return Panel(
         title=title,
         x_label=x_label,
         y_label="lost time (ms per second)",
         categories=tuple(label for _, label in known),
-        bars=bars if known else (),
+        bars=stacked(layers) if known else (),
     )
 
 
 def _work(summary: LoadSummary) -> Chart:
-    curves = tuple(
-        estimate_curve(
-            _along(summary, name),
-            condition_words(name),
-            look,
-            lambda cell: cell.work_lost,
-            scale=100.0,
-        )
-        for look, name in enumerate(_several(summary))
-    )
     return Chart(
         name="load-work",
         title="What the ordinary threads lose",
         caption="Their work in all, against runs without the real-time thread; pairs of runs of one"
         " repeat. Bands: 95 %.",
-        panels=(
-            Panel(
-                title="Work lost",
-                x_label="ordinary threads",
-                y_label="work lost (%)",
-                curves=tuple(curve for curve in curves if curve.x),
-            ),
-        ),
+        panels=(work_panel(_by_condition(summary)),),
     )

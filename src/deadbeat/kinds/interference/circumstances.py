@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from deadbeat.host.kernel import RT_PERIOD, RT_RUNTIME
+from deadbeat.host.proc import STAT, task_of
+from deadbeat.host.snapshot import FREQUENCY, Snapshot, diff, given, parse
+from deadbeat.host.values import Unknown
 from deadbeat.kinds.interference.engine import LoadEngine
-from deadbeat.kinds.latency.circumstances import Ticks, cpu_ticks, ticks_of
-from deadbeat.targets.readings import Readings
-
-_STAT = "/proc/stat"
-_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
-_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
-_FREQUENCY = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
-_PROCESS = "/proc/{}/stat"
 
 
 class Watcher:
@@ -23,72 +18,54 @@ class Watcher:
     def __init__(self, engine: LoadEngine, cpus: Sequence[int]) -> None:
         self._engine = engine
         self._cpus = cpus
-        self._before = self._read()
+        self._before, self._own_before = self._read()
 
     def ends(self) -> dict[str, Any]:
         """What the machine did meanwhile; None for what cannot be told here, with ``REASON``."""
-        after = self._read()
+        before, (after, own_after) = self._before, self._read()
+        frequencies = [given(each.frequency_khz) for each in (before, after)]
         found: dict[str, Any] = {
-            "rt_runtime_before_us": _number(self._before, _RUNTIME),
-            "rt_runtime_us": _number(after, _RUNTIME),
-            "rt_period_us": _number(after, _PERIOD),
+            "rt_runtime_before_us": _or_none(before.rt_runtime_us),
+            "rt_runtime_us": _or_none(after.rt_runtime_us),
+            "rt_period_us": _or_none(after.rt_period_us),
             "frequency_khz": {
-                str(cpu): [_number(self._before, path), _number(after, path)]
-                for cpu in self._cpus
-                for path in (_FREQUENCY.format(cpu),)
+                str(cpu): [each.get(cpu) for each in frequencies] for cpu in self._cpus
             },
         }
-        if all(both == [None, None] for both in found["frequency_khz"].values()):
-            path = _FREQUENCY.format(self._cpus[0])
+        if isinstance(after.frequency_khz, Unknown):
             found["frequency_khz"] = None
-            found["frequency_unknown"] = f"{path}: {after.files[path].reason}"
-        found["others_ready"] = _others_ready(self._before)
-        return found | _spent(self._before, after, cpus=self._cpus, process=self._engine.process)
+            found["frequency_unknown"] = after.frequency_khz.reason
+        ready = _or_none(before.running)  # the one that reads this is one of them
+        found["others_ready"] = None if ready is None else max(ready - 1, 0)
+        known = self._own_before is not None and own_after is not None
+        own = (own_after or 0) - (self._own_before or 0) if known else None
+        return found | _spent(before, after, cpus=self._cpus, own=own)
 
-    def _read(self) -> Readings:
-        frequencies = [_FREQUENCY.format(cpu) for cpu in self._cpus]
-        own = [_PROCESS.format(self._engine.process)] if self._engine.process else []
-        return self._engine.read([_STAT, _RUNTIME, _PERIOD, *own, *frequencies])
+    def _read(self) -> tuple[Snapshot, int | None]:
+        """The machine, and the CPU time of the engine's process with its children, in ticks."""
+        path = f"/proc/{self._engine.process}/stat"
+        own = [path] if self._engine.process else []
+        readings = self._engine.read([STAT, RT_RUNTIME, RT_PERIOD, FREQUENCY, *own])
+        reading = readings.files.get(path)
+        task = task_of(reading.text) if reading is not None and reading.text else None
+        return parse(readings), None if task is None else task.tree_ticks
 
 
-def _number(readings: Readings, path: str) -> int | None:
-    reading = readings.files.get(path)
-    text = (reading.text or "").strip() if reading else ""
-    return int(text) if re.fullmatch(r"-?\d+", text) else None
-
-
-def _others_ready(before: Readings) -> int | None:
-    """Threads that were ready before the run; the one that reads this is not counted."""
-    reading = before.files.get(_STAT)
-    found = re.search(r"^procs_running (\d+)$", (reading.text or "") if reading else "", re.M)
-    return max(int(found[1]) - 1, 0) if found else None
+def _or_none(value: int | Unknown) -> int | None:
+    return None if isinstance(value, Unknown) else value
 
 
 def _spent(
-    before: Readings, after: Readings, *, cpus: Sequence[int], process: int | None
+    before: Snapshot, after: Snapshot, *, cpus: Sequence[int], own: int | None
 ) -> dict[str, Any]:
-    """What the host took of ``cpus``, and what others than ``process`` and its children ran."""
-    first, last = _ticks(before), _ticks(after)
-    known = [cpu for cpu in cpus if cpu in first and cpu in last]
-    total = sum(last[cpu].total - first[cpu].total for cpu in known)
+    """What the host took of ``cpus``, and what ran beside a process that took ``own`` ticks."""
+    ticks = diff(before, after).ticks
     names = ("steal_ticks", "steal_ticks_by_cpu", "steal_share", "foreign_cpus")
-    if len(known) < len(cpus) or total <= 0:
+    total = sum(ticks[cpu].total for cpu in cpus if cpu in ticks)
+    if not set(cpus) <= ticks.keys() or total <= 0:
         return dict.fromkeys(names)
-    stolen = {str(cpu): last[cpu].steal - first[cpu].steal for cpu in cpus}
-    busy = sum(last[cpu].busy - first[cpu].busy for cpu in cpus)
-    own = _own(before, process), _own(after, process)
-    foreign = None
-    if own[0] is not None and own[1] is not None:
-        foreign = max(busy - (own[1] - own[0]), 0) * len(cpus) / total
+    stolen = {str(cpu): ticks[cpu].steal for cpu in cpus}
+    busy = sum(ticks[cpu].busy for cpu in cpus)
+    foreign = None if own is None else max(busy - own, 0) * len(cpus) / total
     taken = sum(stolen.values())
     return dict(zip(names, (taken, stolen, taken / total, foreign), strict=True))
-
-
-def _ticks(readings: Readings) -> dict[int, Ticks]:
-    reading = readings.files.get(_STAT)
-    return ticks_of((reading.text or "") if reading else "")
-
-
-def _own(readings: Readings, process: int | None) -> int | None:
-    reading = readings.files.get(_PROCESS.format(process))
-    return cpu_ticks(reading.text) if reading and reading.text else None

@@ -12,10 +12,8 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.tracing import Tracer
 from deadbeat.kinds.interference.engine import Ask, Seen
 from deadbeat.kinds.interference.protocol import parse
-from deadbeat.kinds.interference.takers import takers_of
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Standing
@@ -25,6 +23,8 @@ from deadbeat.settings.tune import applied
 from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Readings
+from deadbeat.trace.rounds import takers_of
+from deadbeat.trace.session import Tracer
 
 #: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
 _PATIENCE_S = 60.0

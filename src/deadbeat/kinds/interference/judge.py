@@ -5,10 +5,11 @@ What else ran, and what the host took, are labels: the run counts (`deadbeat.mod
 
 from __future__ import annotations
 
+from deadbeat.host.judgements import stolen
 from deadbeat.kinds.interference.engine import Ask, Seen
 from deadbeat.model.finding import Finding
 from deadbeat.model.tuning import Setting
-from deadbeat.model.validity import LOAD_TOLERANCE, STEAL_WARNING, problem, rounds_inside
+from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 
 #: So many threads that are ready before anything of the test runs are other work.
 _OTHERS_MAX = 2
@@ -45,9 +46,9 @@ def _others(machine: dict[str, object]) -> list[Finding]:
     """Time that went to what is no part of the test; other work in CPUs, as each thread of it
     stands in the way as one more ordinary thread does."""
     found = []
-    stolen, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
-    if isinstance(stolen, float) and stolen > STEAL_WARNING:
-        text = f"the host took {100 * stolen:.1f} % of the CPUs' time meanwhile"
+    share, foreign = machine.get("steal_share"), machine.get("foreign_cpus")
+    if isinstance(share, float) and stolen({"": share}):
+        text = f"the host took {100 * share:.1f} % of the CPUs' time meanwhile"
         found.append(problem("steal", text))
     ready = machine.get("others_ready")
     if isinstance(foreign, float):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deadbeat.kinds.interference.charts import estimate_curve, exceeding_curve
+from deadbeat.kinds.interference.charts import (
+    exceeding_curve,
+    failures_panel,
+    responses_panel,
+    work_panel,
+)
 from deadbeat.kinds.interference.words import condition_words, ranged
 from deadbeat.model.load import ALL, PLAIN
 from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, aside, curve
 
 _SIDES = "Whether sides differ is said by the verdicts, which compare run by run."
 
@@ -25,42 +30,16 @@ def _plain(summary: LoadSummary) -> dict[int, LoadCell]:
 
 
 def _along(summaries: Sequence[LoadSummary]) -> Chart:
-    def panel(
-        title: str,
-        y_label: str,
-        value: Callable[[LoadCell], Estimate | None],
-        *,
-        scale: float = 1.0,
-        bounds: bool = False,
-    ) -> Panel:
-        curves = [
-            estimate_curve(
-                sorted(_plain(summary).values(), key=lambda cell: cell.normal),
-                summary.name,
-                look,
-                value,
-                scale=scale,
-                bounds=bounds,
-            )
-            for look, summary in enumerate(summaries)
-        ]
-        return Panel(
-            title=title,
-            x_label="ordinary threads",
-            y_label=y_label,
-            curves=tuple(curve for curve in curves if curve.x),
-            y_limits=(0.0, 1.0) if bounds and not any(any(c.y) for c in curves) else None,
-        )
-
+    sides = [
+        (summary.name, sorted(_plain(summary).values(), key=lambda cell: cell.normal))
+        for summary in summaries
+    ]
     return Chart(
         name="load-sides",
         title="Missed deadlines and lost work over each other",
         caption="Without a remedy. Bands: 95 % of each load test alone, over runs; arrows: as many"
         f" occasions of failure may hide where none was seen. {_SIDES}",
-        panels=(
-            panel("Failures", "failures per second", lambda cell: cell.failures_per_s, bounds=True),
-            panel("Work lost", "work lost (%)", lambda cell: cell.work_lost, scale=100.0),
-        ),
+        panels=(failures_panel(sides), work_panel(sides)),
     )
 
 
@@ -87,17 +66,7 @@ def _response_chart(normal: int, curves: Sequence[Curve], deadline_ns: int) -> C
         family="load-responses",
         caption="Every round of all runs that count; the right end of a curve is the longest one,"
         f" which is one sample. {_SIDES}",
-        panels=(
-            Panel(
-                title="Without a remedy",
-                x_label="response time (ms)",
-                y_label="rounds that take longer (%)",
-                curves=tuple(curves),
-                marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline"),),
-                x_log=True,
-                y_log=True,
-            ),
-        ),
+        panels=(responses_panel("Without a remedy", curves, deadline_ns),),
     )
 
 
@@ -147,24 +116,13 @@ def _effect_curves(
     value: Callable[[Effect], Estimate | None],
     scale: float,
 ) -> Iterator[Curve]:
-    step = 0.6 / len(sides)
     for look, (side, own) in enumerate(sides.items()):
-        # Beside each other, so that no bar hides another.
-        shift = step * (look - (len(sides) - 1) / 2)
-        here = [
-            (place, estimate)
-            for place, name in enumerate(names)
-            if name in own and (estimate := value(own[name])) is not None
-        ]
-        yield Curve(
-            label=side,
-            look=look,
-            kind="errors",
-            x=tuple(place + shift for place, _ in here),
-            y=tuple(e.value * scale for _, e in here),
-            low=tuple((e.value if e.low is None else e.low) * scale for _, e in here),
-            high=tuple((e.value if e.high is None else e.high) * scale for _, e in here),
-            texts=tuple(
-                f"{condition_words(names[place])}: {ranged(e, 3, scale=scale)}" for place, e in here
-            ),
-        )
+        points = []
+        for place, name in enumerate(names):
+            estimate = value(own[name]) if name in own else None
+            if estimate is not None:
+                # Beside each other, so that no bar hides another.
+                x = place + aside(look, len(sides))
+                words = f"{condition_words(name)}: {ranged(estimate, 3, scale=scale)}"
+                points.append(Point(x, estimate.value, estimate.low, estimate.high, text=words))
+        yield curve(side, points, look=look, kind="errors", scale=scale)

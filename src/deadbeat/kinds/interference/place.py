@@ -7,7 +7,6 @@ from pathlib import Path
 
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.remedy import Change
-from deadbeat.kinds.interference.runner import missing
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec, spec_dict
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.load import LoadKey
@@ -45,7 +44,7 @@ def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
 
 def lacking(store: LoadStore, *, retry_invalid: bool = False) -> int:
     """Runs of a load test that have no result yet; or an invalid one, where that is retried."""
-    return len(missing(planned_keys(store), store, retry_invalid=retry_invalid))
+    return len(store.lacking(planned_keys(store), retry_invalid=retry_invalid))
 
 
 def choose(

@@ -1,13 +1,14 @@
-"""Runs what is missing of a load test; every run is kept as soon as it is done."""
+"""How the runs of a load test are measured, and which remedies can be tried on a machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
-from time import monotonic
 
 from attrs import field, frozen
 
+from deadbeat.experiment.base import FolderExperiment, Lost
+from deadbeat.experiment.base import Watcher as Telling
 from deadbeat.kinds.interference.circumstances import Watcher
 from deadbeat.kinds.interference.engine import REASON, LoadEngine
 from deadbeat.kinds.interference.judge import not_held, problems
@@ -80,59 +81,36 @@ def _tried(engine: LoadEngine, name: str, answer: Change | Impossible) -> Change
         return Impossible(error.details[0] if error.details else str(error))
 
 
-@frozen(kw_only=True)
-class Progress:
-    """Told before the first run and after each."""
+class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
+    """What ``store`` lacks of a load test. A run that failed is simply measured again by the same
+    command."""
 
-    done: int
-    total: int
-    eta_s: float
-    failed: Mapping[LoadKey, str]
+    def __init__(
+        self,
+        spec: LoadSpec,
+        engine: LoadEngine,
+        store: LoadStore,
+        changes: Mapping[str, Change],
+        *,
+        retry_invalid: bool = False,
+    ) -> None:
+        super().__init__(store, plan(spec, changes), retry_invalid=retry_invalid)
+        self._spec, self._engine, self._changes = spec, engine, changes
+        self._unit_ps = store.unit_ps
 
+    def seconds(self, runs: int) -> float:
+        return seconds_of(self._spec, runs)
 
-def missing(
-    keys: Sequence[LoadKey], store: LoadStore, *, retry_invalid: bool = False
-) -> list[LoadKey]:
-    """Those of ``keys`` that are to be run, in order."""
-    known = store.settled(retry_invalid=retry_invalid)
-    return [key for key in keys if key not in known]
+    def measure(self, tell: Telling) -> Generator[LoadRun | Lost[LoadKey]]:
+        for key in self.lacking:
+            change = _change(key, self._changes)
+            try:
+                yield _one(self._spec, self._engine, key, change, self._unit_ps)
+            except (RunError, DataError) as error:
+                yield Lost(key, error)
 
-
-def run_load(
-    spec: LoadSpec,
-    engine: LoadEngine,
-    store: LoadStore,
-    changes: Mapping[str, Change],
-    *,
-    on_progress: Callable[[Progress], None],
-    retry_invalid: bool = False,
-) -> dict[LoadKey, str]:
-    """Runs whatever the store has no result of; runs that gave none, and why.
-
-    Args:
-        retry_invalid: Whether stored runs that are invalid are run again, and replaced.
-
-    Raises:
-        DataError: A run that is to be replaced is damaged.
-        TargetError: No run of a kind is possible here, or a setting could not be put back.
-    """
-    keys = plan(spec, changes)
-    todo = missing(keys, store, retry_invalid=retry_invalid)
-    failed: dict[LoadKey, str] = {}
-    done, spent = len(keys) - len(todo), 0.0
-    on_progress(
-        Progress(done=done, total=len(keys), eta_s=seconds_of(spec, len(todo)), failed=failed)
-    )
-    for number, key in enumerate(todo, 1):
-        began = monotonic()
-        try:
-            store.keep(_one(spec, engine, key, _change(key, changes), store.unit_ps))
-        except (RunError, DataError) as error:
-            failed[key] = str(error)
-        spent += monotonic() - began
-        left = spent / number * (len(todo) - number)
-        on_progress(Progress(done=done + number, total=len(keys), eta_s=left, failed=failed))
-    return failed
+    def lose(self, key: LoadKey, reason: str) -> None:
+        """Nothing is kept of it."""
 
 
 def _change(key: LoadKey, changes: Mapping[str, Change]) -> Change | None:

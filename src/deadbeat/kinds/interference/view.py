@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from deadbeat.host.kernel import release_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.remedy import Change
 from deadbeat.kinds.interference.scene import Machine
@@ -13,7 +14,6 @@ from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.model.platform import Platform
-from deadbeat.settings.preemption import release_of
 from deadbeat.store.load import LoadStore
 
 

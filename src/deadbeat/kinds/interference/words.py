@@ -8,24 +8,8 @@ from collections.abc import Sequence
 from deadbeat.kinds.interference.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.comparison import RemedyEffects
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
-from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary
+from deadbeat.model.load_summary import Effect, Estimate, LoadSummary
 
-TABLE_COLUMNS = (
-    "condition", "ordinary", "all threads", "rounds", "failures", "failures/s", "p50 ms",
-    "p99 ms", "max ms", "involuntary/s", "voluntary/s", "moves/s", "work lost",
-)  # fmt: skip
-#: Columns that a terminal has room for; the rest is on the page and in summary.csv.
-SHORT_COLUMNS = (
-    "condition", "ordinary", "failures/s", "p50 ms", "p99 ms", "max ms", "involuntary/s", "moves/s",
-    "work lost",
-)  # fmt: skip
-SHORT_EFFECTS = (
-    "remedy", "ordinary", "failures/s", "with it", "difference", "p99 difference ms", "verdict",
-)  # fmt: skip
-EFFECT_COLUMNS = (
-    "remedy", "verdict", "ordinary", "failures/s before", "after", "difference/s",
-    "found with 80 %", "p99 difference ms", "pairs",
-)  # fmt: skip
 _NAMES = {PLAIN: "as it is", ALL: "all remedies", REFERENCE: "no real-time thread"}
 
 
@@ -35,12 +19,12 @@ def condition_words(condition: str) -> str:
 
 def label_of(summary: LoadSummary) -> str:
     """What holds for every figure: the form, the deadline, and whether it is made up."""
-    every = f" every {_ms(summary.period_ns)} ms" if summary.period_ns else " back to back"
+    every = f" every {milliseconds(summary.period_ns)} ms" if summary.period_ns else " back to back"
     spec = summary.spec
     policy = f"SCHED_FIFO {spec['priority']}" if spec["policy"] == "fifo" else "SCHED_OTHER"
     text = (
-        f"rounds of {_ms(summary.round_ns)} ms{every}, deadline {_ms(summary.deadline_ns)} ms,"
-        f" {policy}"
+        f"rounds of {milliseconds(summary.round_ns)} ms{every},"
+        f" deadline {milliseconds(summary.deadline_ns)} ms, {policy}"
     )
     notes = labels(summary)
     return f"{text}   {' · '.join(notes)}" if notes else text
@@ -58,7 +42,7 @@ def labels(summary: LoadSummary) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _ms(ns: float | None) -> str:
+def milliseconds(ns: float | None) -> str:
     return "-" if ns is None else f"{ns / 1e6:.6g}"
 
 
@@ -66,79 +50,16 @@ def ranged(estimate: Estimate | None, digits: int = 2, *, scale: float = 1.0) ->
     """A value and its interval: ``0.95 [0.90, 1.00]``; "-" of nothing."""
     if estimate is None:
         return "-"
-    text = f"{_zeroless(estimate.value * scale, digits)}"
+    text = f"{signless(estimate.value * scale, digits)}"
     if estimate.low is None or estimate.high is None:
         return text
-    low, high = (_zeroless(end * scale, digits) for end in (estimate.low, estimate.high))
+    low, high = (signless(end * scale, digits) for end in (estimate.low, estimate.high))
     return f"{text} [{low}, {high}]"
 
 
-def _zeroless(value: float, digits: int) -> str:
+def signless(value: float, digits: int) -> str:
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
-
-
-def _percent(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "-"
-    text = ranged(estimate, 1, scale=100)
-    return f"{text} %"
-
-
-def _quantile(cell: LoadCell, ppm: int) -> str:
-    value = cell.response.quantile(ppm) if cell.response else None
-    return "-" if value is None else f"{value / 1e6:.3f}"
-
-
-def _most(cell: LoadCell) -> str:
-    highest = cell.response.max_ns if cell.response else None
-    return "-" if highest is None else f"{highest / 1e6:.3f}"
-
-
-def table_rows(summary: LoadSummary) -> list[list[str]]:
-    """A row per cell with a real-time thread."""
-    return [
-        [
-            condition_words(cell.condition),
-            str(cell.normal),
-            str(cell.normal + 1),
-            str(cell.released),
-            str(cell.failures),
-            ranged(cell.failures_per_s),
-            _quantile(cell, 500_000),
-            _quantile(cell, 990_000),
-            _most(cell),
-            ranged(cell.involuntary_per_s, 1) if cell.runs else "-",
-            _plain(cell.voluntary_per_s),
-            _plain(cell.moves_per_s),
-            _percent(cell.work_lost),
-        ]
-        for cell in summary.cells
-        if cell.condition != REFERENCE
-    ]
-
-
-def short_rows(summary: LoadSummary) -> list[list[str]]:
-    """The rows of SHORT_COLUMNS."""
-    return [
-        [
-            condition_words(cell.condition),
-            str(cell.normal),
-            ranged(cell.failures_per_s),
-            _quantile(cell, 500_000),
-            _quantile(cell, 990_000),
-            _most(cell),
-            _plain(cell.involuntary_per_s),
-            _plain(cell.moves_per_s),
-            "-" if cell.work_lost is None else f"{_zeroless(cell.work_lost.value * 100, 1)} %",
-        ]
-        for cell in summary.cells
-        if cell.condition != REFERENCE
-    ]
-
-
-def _plain(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else _zeroless(estimate.value, 2)
 
 
 def parameter_rows(summary: LoadSummary) -> list[tuple[str, str]]:
@@ -156,43 +77,8 @@ def _asked(name: str, value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     length = re.fullmatch(r"(\d+)ns", text)
     if length:
-        return f"{_ms(int(length[1]))} ms"
+        return f"{milliseconds(int(length[1]))} ms"
     return f"{text} s" if name == "seconds" else text
-
-
-def effect_rows(summary: LoadSummary) -> list[list[str]]:
-    """A row per remedy, and per number of ordinary threads where it was tried at several."""
-    return [
-        [
-            condition_words(effect.condition),
-            effect.verdict or "judged together",
-            "any" if effect.normal is None else str(effect.normal),
-            f"{effect.failures_before:.2f}",
-            f"{effect.failures_after:.2f}",
-            _difference(effect),
-            _could_show(effect),
-            ranged(effect.p99_ns, 2, scale=1e-6),
-            str(effect.pairs),
-        ]
-        for effect in summary.effects
-    ]
-
-
-def short_effects(summary: LoadSummary) -> list[list[str]]:
-    """The rows of SHORT_EFFECTS: those that are judged."""
-    return [
-        [
-            condition_words(effect.condition),
-            "any" if effect.normal is None else str(effect.normal),
-            f"{effect.failures_before:.2f}",
-            f"{effect.failures_after:.2f}",
-            _difference(effect),
-            ranged(effect.p99_ns, 2, scale=1e-6),
-            effect.verdict,
-        ]
-        for effect in summary.effects
-        if effect.verdict
-    ]
 
 
 def effects_beside_columns(names: Sequence[str]) -> list[str]:
@@ -227,34 +113,6 @@ def _difference(effect: Effect) -> str:
     return f"< {effect.occasions_high:.2f} occasions"
 
 
-def _could_show(effect: Effect) -> str:
-    if effect.removal_found is None:
-        return "-"
-    if effect.could_show is None:
-        return f"not even -{effect.failures_before:.2f}"
-    return f"-{effect.could_show:.2f}"
-
-
-def power_lines(summary: LoadSummary) -> list[str]:
-    """What each remedy of which nothing is shown could have shown, a line each."""
-    lines = []
-    for effect in summary.effects:
-        if effect.removal_found is None:
-            continue
-        first = f"{condition_words(effect.condition)}: no difference shown; "
-        if effect.could_show is None:
-            lines.append(
-                f"{first}an end of all failures would be found with"
-                f" {100 * effect.removal_found:.0f} %: too few runs"
-            )
-        else:
-            lines.append(
-                f"{first}{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less"
-                " would be found with 80 %"
-            )
-    return lines
-
-
 def headline(summary: LoadSummary) -> str:
     """The answer in a sentence or two."""
     plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
@@ -283,24 +141,15 @@ def headline(summary: LoadSummary) -> str:
 
 def threshold(summary: LoadSummary) -> str:
     """What a failure is, beside what it is in the paper."""
-    limit = f"A failure is a round over {_ms(summary.deadline_ns)} ms"
+    limit = f"A failure is a round over {milliseconds(summary.deadline_ns)} ms"
     paper = "rounds of 900 million additions that take over 2 s"
     if summary.spec.get("additions") == PAPER_ADDITIONS and summary.deadline_ns == PAPER_LIMIT_NS:
-        return (
-            f"{limit}, as in the paper ({paper}); here one takes {_ms(summary.round_ns)} ms alone."
-        )
+        alone = milliseconds(summary.round_ns)
+        return f"{limit}, as in the paper ({paper}); here one takes {alone} ms alone."
     return (
         f"{limit}; the paper's failures are {paper}, so its table is no measure of this one:"
         " --preset paper asks what it asked."
     )
-
-
-def sentences(summary: LoadSummary) -> list[str]:
-    """Headline, causes, what was not possible, what is wrong with runs."""
-    lines = [headline(summary), threshold(summary)]
-    lines += [f"cause, {cause_line}" for cause_line in cause_lines(summary)]
-    lines += [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()]
-    return lines + open_lines(summary)
 
 
 def open_lines(summary: LoadSummary) -> list[str]:
@@ -322,13 +171,3 @@ def without_causes(summary: LoadSummary) -> str:
     text = f"Nothing took a noticeable share of its time with {max(known)} ordinary threads."
     most = max(cell.normal for cell in plain)
     return text if most in known else f"{text} With {most} it is not known: no run counts."
-
-
-def cause_lines(summary: LoadSummary) -> list[str]:
-    """A line per cause, the greatest first."""
-    return [
-        f"{cause.certainty}: {cause.title}"
-        + ("" if cause.share is None else f" ({cause.share * 100:.0f} % of the lost time)")
-        + f": {cause.evidence}"
-        for cause in summary.causes
-    ]

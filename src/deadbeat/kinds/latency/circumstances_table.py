@@ -7,7 +7,8 @@ from typing import Any
 
 from deadbeat.kinds.latency.data import load_order, load_words
 from deadbeat.model.latency import LatencyRun, LoadPoint
-from deadbeat.report import facts, parts
+from deadbeat.report import facts
+from deadbeat.report.document import Facts, Group, Part, Table, said
 from deadbeat.report.facts import percent
 
 #: Texts of one kind that are shown; there may be a line of the kernel's log for every run.
@@ -32,7 +33,6 @@ _OTHERS = (
 )
 #: What /dev/cpu_dma_latency reads where nobody asks for less.
 _NO_LIMIT_US = 2_000_000_000
-LOAD_COLUMNS = ("load", "reached, by CPU", "throughput", "commands")
 
 
 def machine_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
@@ -73,37 +73,37 @@ def interrupt_pairs(runs: Sequence[LatencyRun]) -> list[tuple[str, str]]:
     return [(name, number_range(counts[name], 1, "")) for name in order]
 
 
-def load_rows(runs: Iterable[LatencyRun]) -> list[tuple[str, ...]]:
+def circumstances(
+    runs: Sequence[LatencyRun], platform: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> tuple[Part, ...]:
+    """All of it; long lists fold away."""
+    missing, interrupts = missing_pairs(runs), interrupt_pairs(runs)
+    return (
+        *((Group("Loads", (loads_table(runs),)),) if runs else ()),
+        Group("Beside the runs", (Facts(machine_pairs(runs)),)),
+        *((Group("What could not be read", (Facts(missing),)),) if missing else ()),
+        *((Group("Interrupts in a run", (Facts(interrupts),)),) if interrupts else ()),
+        Group("Platform", (Facts([*facts.flatten(platform)]),)),
+        Group("Parameters", (Facts([*facts.flatten(parameters)]),)),
+    )
+
+
+def loads_table(runs: Iterable[LatencyRun]) -> Table:
     """A row per load: what it reached on each CPU, what it did, and what made it."""
     by_load: dict[LoadPoint, list[LatencyRun]] = {}
     for run in runs:
         by_load.setdefault(run.key.load, []).append(run)
-    return [
-        (
-            load_words(load),
-            _reached(by_load[load]),
-            _throughput(by_load[load]),
-            _texts(_commands(by_load[load])) or "none",
-        )
-        for load in sorted(by_load, key=load_order)
-    ]
-
-
-def section(
-    runs: Sequence[LatencyRun], platform: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> str:
-    """All of it as markup; long tables fold away."""
-    loads = parts.cell_table(LOAD_COLUMNS, load_rows(runs), id="loads-table", kind="said")
-    made = f"<h3>Loads</h3>\n{parts.scrolled(loads, 'Loads')}\n" if runs else ""
-    made += f"<h3>Beside the runs</h3>\n{parts.pairs_table(machine_pairs(runs))}\n"
-    missing, interrupts = missing_pairs(runs), interrupt_pairs(runs)
-    if missing:
-        made += f"<h3>What could not be read</h3>\n{parts.folded(missing)}\n"
-    if interrupts:
-        made += f"<h3>Interrupts in a run</h3>\n{parts.folded(interrupts)}\n"
-    return (
-        f"{made}<h3>Platform</h3>\n{parts.folded(facts.flatten(platform))}\n"
-        f"<h3>Parameters</h3>\n{parts.folded(facts.flatten(parameters))}"
+    return Table(
+        name="loads-table",
+        title="Loads",
+        columns=(
+            said("load", lambda own: load_words(own[0].key.load)),
+            said("reached, by CPU", _reached, words=True),
+            said("throughput", _throughput, long=True),
+            said("commands", lambda own: _texts(_commands(own)) or "none", long=True),
+        ),
+        rows=[by_load[load] for load in sorted(by_load, key=load_order)],
+        dense=True,
     )
 
 

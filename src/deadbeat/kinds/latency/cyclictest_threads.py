@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import attrs
 from attrs import frozen
 
+from deadbeat.host.values import cpu_set
 from deadbeat.model.latency import CpuLatency
-from deadbeat.settings.reading_cpus import cpu_set
 
 #: Of proc_pid_stat(5), counted from behind the name: CPU it ran on last, priority, policy.
 _CPU, _RT_PRIORITY, _POLICY = 36, 37, 38

@@ -22,7 +22,7 @@ from deadbeat.kinds.latency.data import (
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
 from deadbeat.report.times import time_text
 
 #: Looks that can be told apart; more CPUs than these are drawn as one curve.
@@ -71,7 +71,7 @@ def overlaid(
         _steps(item, bounds, scale=scale, floor=floor)
         for item, scale in zip(drawn, scales, strict=True)
     )
-    top = max((max(curve.y) for curve in curves), default=1.0)
+    top = max((max(each.y) for each in curves), default=1.0)
     low, high = bounds[0] / US * 0.96, bounds[-1] / US * 1.04
     # A deadline a little beyond the latest wake-up is worth the room: it shows what is left.
     near = [mark for mark in marks if low < mark.at < _NEAR * high]
@@ -246,16 +246,14 @@ def _tail_panel(cell: CellSummary) -> Panel:
 def tail_curve(label: str, histogram: Histogram, *, look: int) -> Curve:
     """What one value in N exceeds, up to the greatest of all; where it overflowed, a gap's end."""
     total = histogram.total
-    places = [n for n in (2.0, *_TAIL) if n < total]
-    values = [histogram.at_rank(max(total - int(total / n), 1)) for n in places]
-    points = [(n, v) for n, v in zip(places, values, strict=True) if v is not None]
-    if total and histogram.max_ns is not None:
-        points.append((float(total), histogram.max_ns))
-    return Curve(
-        label=label,
-        look=look,
-        kind="line",
-        x=tuple(n for n, _ in points),
-        y=tuple(value / US for _, value in points),
-        texts=tuple(f"one in {n:,.0f}: {time_text(value)}" for n, value in points),
+    found = [
+        (n, histogram.at_rank(max(total - int(total / n), 1))) for n in (2.0, *_TAIL) if n < total
+    ]
+    if total:
+        found.append((float(total), histogram.max_ns))
+    points = (
+        Point(n, value / US, text=f"one in {n:,.0f}: {time_text(value)}")
+        for n, value in found
+        if value is not None
     )
+    return curve(label, points, look=look)

@@ -12,11 +12,11 @@ from typing import Any
 
 from attrs import frozen
 
+from deadbeat.host.judgements import slow_clock, stolen, throttled
 from deadbeat.kinds.latency.engine import Request
 from deadbeat.model.finding import Finding, ordered
 from deadbeat.model.latency import CpuLatency
 from deadbeat.model.validity import (
-    STEAL_WARNING,
     cycle_problems,
     load_problems,
     problem,
@@ -29,7 +29,6 @@ FREQUENCY_RANGE = 0.05
 RARE_EVENTS_S = 1.0
 #: A reading of the clock that costs more says that it is not read in user space.
 CLOCK_COST_PS = 1_000_000
-_GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "riscv_clocksource", "hyperv_clocksource")
 #: Kernel threads that every machine has above all others, and our own guard, which sleeps.
 _ORDINARY = ("migration/", "watchdog", "stop/", "cpuhp/", "idle_inject/", "program-")
 _TOLD = 3
@@ -69,8 +68,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _host(evidence: Evidence) -> Iterator[Finding]:
-    steal = evidence.circumstances.get("steal_share") or {}
-    much = {cpu: share for cpu, share in steal.items() if share > STEAL_WARNING}
+    much = stolen(evidence.circumstances.get("steal_share") or {})
     if much:
         yield problem("steal", f"the host gave the time to others: {shares_text(much)} stolen")
     for line in evidence.circumstances.get("stalls") or ():
@@ -82,13 +80,9 @@ def _host(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _frequency(evidence: Evidence) -> Iterator[Finding]:
-    throttled = {
-        cpu: count
-        for cpu, count in (evidence.circumstances.get("throttled") or {}).items()
-        if count
-    }
-    if throttled:
-        counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in throttled.items())
+    slowed = throttled(evidence.circumstances.get("throttled") or {})
+    if slowed:
+        counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in slowed.items())
         text = f"throttled for heat or power: {counts}"
         yield problem("throttled", text)
     yield from _heat(evidence)
@@ -169,7 +163,7 @@ def _clock(evidence: Evidence) -> Iterator[Finding]:
     if len(set(clocks)) > 1:
         text = f"the clock source changed from {clocks[0]} to {clocks[-1]}"
         yield problem("clock-changed", text, "invalid")
-    elif clocks and not clocks[0].startswith(_GOOD_CLOCKS):
+    elif clocks and slow_clock(clocks[0]):
         yield problem("slow-clock", f"the clock source is {clocks[0]}: slow and coarse to read")
     for cpu in evidence.cpus:
         if cpu.clock_cost_ps is not None and cpu.clock_cost_ps > CLOCK_COST_PS:

@@ -1,8 +1,11 @@
-"""Latency against load: maxima and percentiles with their intervals."""
+"""Against load: maxima and percentiles with their intervals, and what the machine did meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
 
 from deadbeat.kinds.latency.data import (
     LATENCY,
@@ -10,15 +13,17 @@ from deadbeat.kinds.latency.data import (
     US,
     engines_of,
     interval_text,
+    load_order,
     load_words,
     loads_of,
     rests_on,
 )
 from deadbeat.kinds.latency.histograms import deadline_marks
 from deadbeat.kinds.latency.words import without_run
-from deadbeat.model.latency import LoadPoint
-from deadbeat.model.latency_summary import CellSummary, LatencySummary, Quantity
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.model.latency import LatencyRun, LoadPoint
+from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.report import facts
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
@@ -76,16 +81,23 @@ def loads_panel(
 ) -> Panel:
     """Curves over loads, one place each; marks that lie outside are left out."""
     limits = limits_of(curves)
-    return Panel(
-        title=title,
-        x_label="load",
-        y_label=LATENCY,
-        categories=tuple(load_words(load) for load in loads),
-        curves=tuple(curves),
+    return evolve(
+        _panel(title, LATENCY, loads, curves),
         marks=tuple(mark for mark in marks if limits and limits[0] < mark.at < limits[1]),
         y_log=True,
         y_limits=limits,
         empty="no valid run",
+    )
+
+
+def _panel(title: str, axis: str, loads: Sequence[LoadPoint], curves: Iterable[Curve]) -> Panel:
+    return Panel(
+        title=title,
+        x_label="load",
+        y_label=axis,
+        categories=tuple(load_words(load) for load in loads),
+        curves=tuple(curves),
+        empty="not recorded",
     )
 
 
@@ -104,38 +116,21 @@ def quantity_curves(
         loads: Their places are the categories of the panel.
         aside: How far beside its place a point stands, so that several are all seen.
     """
-    found = []
+    points, joined = [], []
     for place, load in enumerate(loads):
         cell = next((cell for cell in cells if cell.load == load), None)
-        if cell is not None and (quantity := cell.whole.honest[name]).value_ns is not None:
-            found.append((place + aside, cell, quantity))
-    if not found:
+        if cell is None or (quantity := cell.whole.honest[name]).value_ns is None:
+            continue
+        text = f"{load_words(load)}: {interval_text(quantity)}; {rests_on(cell.whole)}"
+        x, y = place + aside, quantity.value_ns
+        points.append(Point(x, y, quantity.low_ns, quantity.high_ns, text=text))
+        if load.profile == "cpu":
+            joined.append(Point(x, y))
+    if not points:
         return ()
-    points = Curve(
-        label=label,
-        kind="errors",
-        look=look,
-        x=tuple(x for x, _, _ in found),
-        y=tuple((quantity.value_ns or 0.0) / US for _, _, quantity in found),
-        low=tuple(end(quantity, quantity.low_ns) for _, _, quantity in found),
-        high=tuple(end(quantity, quantity.high_ns) for _, _, quantity in found),
-        texts=tuple(
-            f"{load_words(cell.load)}: {interval_text(quantity)}; {rests_on(cell.whole)}"
-            for _, cell, quantity in found
-        ),
-    )
-    joined = [(x, q) for x, cell, q in found if cell.load.profile == "cpu"]
-    if len(joined) < 2:
-        return (points,)
-    line = Curve(
-        label="",
-        kind="plain",
-        look=look,
-        x=tuple(x for x, _ in joined),
-        y=tuple((quantity.value_ns or 0.0) / US for _, quantity in joined),
-        texts=tuple("" for _ in joined),
-    )
-    return (line, points)
+    shown = curve(label, points, look=look, kind="errors", scale=1 / US)
+    line = curve("", joined, look=look, kind="plain", scale=1 / US)
+    return (shown,) if len(joined) < 2 else (line, shown)
 
 
 def limits_of(curves: Sequence[Curve]) -> tuple[float, float] | None:
@@ -153,7 +148,94 @@ def limits_of(curves: Sequence[Curve]) -> tuple[float, float] | None:
     return low / room, high * room
 
 
-def end(quantity: Quantity, value_ns: float | None) -> float:
-    """An end of an interval; one that is not known draws no arm."""
-    known = quantity.value_ns if value_ns is None else value_ns
-    return (known or 0.0) / US
+# ---------- what the machine did ----------
+
+#: Thermal zones (or the like) with a curve of their own.
+_CURVES = 6
+#: Key of LatencyRun.circumstances, title, axis, factor; a curve for each name below the key where
+#: ``each``, else one over all of them. Drawn only where something was read.
+_READINGS: tuple[tuple[str, str, str, float, bool], ...] = (
+    ("temperature_mc", "Temperature", "temperature (°C)", 1e-3, True),
+    ("frequency_khz", "Frequency", "frequency, all CPUs (MHz)", 1e-3, False),
+    ("steal_share", "Taken by the host", "stolen time, all CPUs (%)", 100, False),
+)
+_Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
+
+
+def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
+    """One figure of the valid runs: load reached beside what was asked, temperature, ..."""
+    by_load: dict[LoadPoint, list[LatencyRun]] = {}
+    for run in runs:
+        if run.valid:
+            by_load.setdefault(run.key.load, []).append(run)
+    loads = sorted(by_load, key=load_order)
+    reached: _Values = {
+        load: _numbers(run.load.get("achieved") for run in by_load[load]) for load in loads
+    }
+    busy = [_range("reached", loads, reached, scale=100)]
+    busy = [each for each in busy if each.x]
+    asked = [
+        Point(place, load.percent, text=f"{load_words(load)} was asked for")
+        for place, load in enumerate(loads)
+        if load.profile == "cpu"  # others are no share of the CPUs' time
+    ]
+    if asked and busy:
+        busy.insert(0, curve("asked", asked, look=1, kind="points"))
+    panels = [
+        evolve(_panel("Load reached", "busy, all CPUs (%)", loads, busy), y_limits=(-4.0, 104.0))
+    ]
+    for key, title, axis, factor, each in _READINGS:
+        values: _Values = {
+            load: _numbers(run.circumstances.get(key) for run in by_load[load]) for load in loads
+        }
+        names = sorted({name for own in values.values() for name in own})
+        wanted: Sequence[str] = names[:_CURVES] if each else [""] if names else []
+        curves = [
+            _range(name, loads, values, only=name, look=look, scale=factor)
+            for look, name in enumerate(wanted)
+        ]
+        if any(value for drawn in curves for value in drawn.high):
+            panels.append(_panel(title, axis, loads, curves))
+    if not busy and len(panels) == 1:
+        return []
+    return [
+        Chart(
+            name="latency-machine",
+            title="What the machine did",
+            caption="Of valid runs, without the measuring threads. Points: mean over runs; bars:"
+            " from the least to the greatest that was read, over runs and CPUs. Only what could be"
+            " read is drawn.",
+            panels=tuple(panels),
+        )
+    ]
+
+
+def _range(
+    label: str,
+    loads: Sequence[LoadPoint],
+    values: _Values,
+    *,
+    only: str = "",
+    look: int = 0,
+    scale: float = 1.0,
+) -> Curve:
+    """Mean and range at each load that has values, of all names or of one."""
+
+    def point(place: int, load: LoadPoint) -> Point | None:
+        own = [v for name, each in values[load].items() if only in ("", name) for v in each]
+        return Point(place, sum(own) / len(own), min(own), max(own)) if own else None
+
+    points = (point(place, load) for place, load in enumerate(loads))
+    return curve(label, points, look=look, kind="errors", scale=scale)
+
+
+def _numbers(records: Iterable[Any]) -> dict[str, list[float]]:
+    """Name -> every number of it in the records."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for name, value in record.items() if isinstance(record, Mapping) else ():
+            for one in value if isinstance(value, list) else [value]:
+                known = facts.number(one)
+                if known is not None:
+                    found.setdefault(str(name), []).append(known)
+    return found

@@ -1,4 +1,4 @@
-"""Measures what a matrix still lacks. What is stored is never measured again.
+"""How the runs of a latency matrix are measured.
 
 This process sleeps while a run is in progress; what it does not itself need it reads between runs,
 and once a minute of a long one.
@@ -7,8 +7,7 @@ and once a minute of a long one.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +15,13 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.kinds.latency.circumstances import Snapshot, compare, take
+from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
+from deadbeat.host.snapshot import Snapshot, take
+from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engine import Engine, Measured, Request
 from deadbeat.kinds.latency.judge import Evidence, judge
 from deadbeat.kinds.latency.load import Loads, RunningLoad
-from deadbeat.kinds.latency.plan import Visit, estimate, keys, seed_of, visits
+from deadbeat.kinds.latency.plan import estimate, keys, seed_of, visits
 from deadbeat.kinds.latency.spec import LatencySpec
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
@@ -33,51 +34,6 @@ _LOOK_S = 60.0
 _LOAD_MARGIN_S = 60.0
 #: How long a trial of an engine measures, s.
 _TRIAL_S = 1.0
-
-
-@frozen(kw_only=True)
-class Progress:
-    """``done`` of ``total`` runs are stored or failed."""
-
-    done: int
-    total: int
-    eta_s: float
-
-
-@frozen(kw_only=True)
-class Lost:
-    """A run has no result; the others go on."""
-
-    key: LatencyKey
-    reason: str
-
-
-@frozen(kw_only=True)
-class Doubted:
-    """A run was stored and is invalid."""
-
-    key: LatencyKey
-    reason: str
-
-
-Event = Progress | Lost | Doubted
-Watcher = Callable[[Event], None]
-
-
-@frozen(kw_only=True)
-class MatrixResult:
-    """What a call of `run_matrix` left.
-
-    Attributes:
-        planned, done: Runs in all, and stored.
-        invalid: Those stored in this call that are invalid.
-        failed: Runs without a result -> why.
-    """
-
-    planned: int
-    done: int
-    invalid: int
-    failed: Mapping[LatencyKey, str]
 
 
 @frozen(kw_only=True)
@@ -117,34 +73,8 @@ def try_engines(spec: LatencySpec, machine: Machine) -> None:
         machine.engines[name].measure(machine.target, attrs.evolve(request, seconds=short))
 
 
-def lacking(
-    spec: LatencySpec,
-    store: LatencyStore,
-    *,
-    retry_failed: bool = True,
-    retry_invalid: bool = False,
-) -> list[Visit]:
-    """Visits with only those runs that are to be measured; the others are left out."""
-    known = store.settled(retry_invalid=retry_invalid)
-    known |= set() if retry_failed else set(store.failed())
-    left = [
-        Visit(visit.load, tuple(key for key in visit.keys if key not in known))
-        for visit in visits(spec)
-    ]
-    return [visit for visit in left if visit.keys]
-
-
-def run_matrix(
-    spec: LatencySpec,
-    store: LatencyStore,
-    machine: Machine,
-    *,
-    on_event: Watcher,
-    retry_failed: bool = True,
-    retry_invalid: bool = False,
-    clock: Callable[[], float] = time.monotonic,
-) -> MatrixResult:
-    """Measures and stores every run of ``spec`` (resolved) that ``store`` lacks.
+class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
+    """What ``store`` lacks of a matrix of ``spec`` (resolved).
 
     Args:
         retry_failed: Whether runs that failed before are measured again.
@@ -152,66 +82,47 @@ def run_matrix(
 
     Raises:
         DataError: A run that is to be replaced is damaged.
-        DeadbeatError: Nothing more can be stored; what is stored stays.
-        KeyboardInterrupt: Passed on, after everything that was started is gone.
     """
-    session = _Session(spec, store, machine, on_event, clock)
-    with store.lock():
-        todo = lacking(spec, store, retry_failed=retry_failed, retry_invalid=retry_invalid)
-        session.begin(sum(len(visit.keys) for visit in todo))
-        for visit in todo:
-            session.visit(visit)
-    return MatrixResult(
-        planned=session.total,
-        done=len(store.committed()),
-        invalid=session.invalid,
-        failed=store.failed(),
-    )
-
-
-class _Session:
-    """One call of `run_matrix`."""
 
     def __init__(
         self,
         spec: LatencySpec,
         store: LatencyStore,
         machine: Machine,
-        on_event: Watcher,
-        clock: Callable[[], float],
+        *,
+        retry_failed: bool = True,
+        retry_invalid: bool = False,
     ) -> None:
-        self.total = len(keys(spec))
-        self.invalid = 0
+        super().__init__(store, keys(spec), retry_failed=retry_failed, retry_invalid=retry_invalid)
         self._spec = spec
-        self._store = store
         self._machine = machine
-        self._tell = on_event
-        self._clock = clock
-        self._began = clock()
-        self._todo = self._left = 0
         self._versions: dict[str, str] = {}
 
-    def begin(self, todo: int) -> None:
-        self._todo = self._left = todo
-        ahead = estimate(self._spec, runs=todo).seconds
-        self._tell(Progress(done=self.total - todo, total=self.total, eta_s=ahead))
+    def seconds(self, runs: int) -> float:
+        return estimate(self._spec, runs=runs).seconds
 
-    def visit(self, visit: Visit) -> None:
-        """All runs beside one load; after a load has died it is started anew for the rest."""
-        left = list(visit.keys)
-        while left:
-            try:
-                with self._load(visit.load, runs=len(left)) as load:
-                    while left:
-                        key = left[0]
-                        died = self._run(key, load)
-                        left.pop(0)
-                        if died:
-                            break
-            except TargetError as error:
-                for key in left:
-                    self._lost(key, error)
-                left = []
+    def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
+        """All runs beside one load after the other; a load that has died is started anew for the
+        rest."""
+        wanted = set(self.lacking)
+        for visit in visits(self._spec):
+            left = [key for key in visit.keys if key in wanted]
+            while left:
+                try:
+                    with self._load(visit.load, runs=len(left)) as load:
+                        died = False
+                        while left and not died:
+                            result, died = self._run(left[0], load)
+                            left.pop(0)
+                            yield result
+                except TargetError as error:
+                    for key in left:
+                        yield Lost(key, error)
+                    left = []
+
+    def outcome(self, found: Outcome[LatencyKey]) -> Outcome[LatencyKey]:
+        done, failed = len(self._folder.committed()), self._folder.failed()
+        return attrs.evolve(found, done=done, failed=failed)
 
     @contextmanager
     def _load(self, point: LoadPoint, *, runs: int) -> Iterator[RunningLoad]:
@@ -222,8 +133,10 @@ class _Session:
         finally:
             load.stop()
 
-    def _run(self, key: LatencyKey, load: RunningLoad) -> bool:
-        """Measures and stores one run, or why it has no result; returns whether its load died."""
+    def _run(
+        self, key: LatencyKey, load: RunningLoad
+    ) -> tuple[LatencyRun | Lost[LatencyKey], bool]:
+        """Measures one run; and whether its load died."""
         engine, target = self._machine.engines[key.engine], self._machine.target
         request = request_of(self._spec, key)
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -240,10 +153,9 @@ class _Session:
         died = bool(load_said.get("died"))
         if measured is None:
             assert failure is not None
-            self._lost(key, failure)
-            return died
+            return Lost(key, failure), died
         load_said = without_engine(load_said, measured.cpus, seconds=request.seconds)
-        seen = compare(before, take(target), between=between, cpus=request.cpus)
+        seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not died:
             measured = engine.trace(target, request, measured)
         evidence = Evidence(request=request, cpus=measured.cpus, load=load_said, circumstances=seen)
@@ -262,30 +174,13 @@ class _Session:
             kind="simulated" if engine.kind == "simulated" else target.kind,
             engine_version=self._version(key.engine),
         )
-        self._store.keep(run)
-        if not run.valid:
-            self.invalid += 1
-            worst = next(p for p in run.problems if p.severity == "invalid")
-            self._tell(Doubted(key=key, reason=worst.message))
-        self._advance()
-        return died
+        return run, died
 
     def _version(self, name: str) -> str:
         if name not in self._versions:
             engine = self._machine.engines[name]
             self._versions[name] = engine.version(self._machine.target)
         return self._versions[name]
-
-    def _lost(self, key: LatencyKey, error: DeadbeatError) -> None:
-        self._store.fail(key, str(error))
-        self._tell(Lost(key=key, reason=str(error)))
-        self._advance()
-
-    def _advance(self) -> None:
-        self._left -= 1
-        pace = (self._clock() - self._began) / (self._todo - self._left)
-        done = self.total - self._left
-        self._tell(Progress(done=done, total=self.total, eta_s=pace * self._left))
 
 
 def without_engine(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 
 from attrs import frozen
 
@@ -11,8 +13,8 @@ from deadbeat.kinds.latency.data import US, engines_of, load_order, load_words
 from deadbeat.kinds.latency.summarise import split_total
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
-from deadbeat.report import parts
-from deadbeat.report.charts import Bars, Chart, Panel
+from deadbeat.report.charts import Chart, Panel, stacked
+from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
 from deadbeat.report.times import time_text
 
 PART_WORDS: Mapping[str, str] = {
@@ -21,6 +23,8 @@ PART_WORDS: Mapping[str, str] = {
     "switch": "waking to the CPU",
     "exit": "CPU to own clock",
 }
+#: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.
+_TOLD = 3
 _CAPTION = (
     "Of traced wake-ups only: tracing costs time itself. The parts of a bar sum to the latency:"
     " from the timer's moment to the interrupt's handler, to the waking of the thread, to its first"
@@ -39,6 +43,11 @@ class Traced:
     def place(self) -> str:
         """``cpu 25 %, CPU 1``."""
         return f"{load_words(self.cell.load)}, CPU {self.split.cpu}"
+
+    @property
+    def cause(self) -> str:
+        """What held the worst up."""
+        return re.sub(r"(\d) us\b", r"\1 µs", str(self.split.worst.get("cause") or "not known"))
 
     @property
     def worst_ns(self) -> int:
@@ -88,49 +97,98 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
 
 def _mean(split: PathSplit, part: str) -> float | None:
     """Over all split wake-ups, also those without that part: so the means sum to the latency's."""
-    wake_ups = max((histogram.total for histogram in split.parts.values()), default=0)
+    wake_ups = _wake_ups(split)
     return split.parts[part].sum_ns / wake_ups if part in split.parts and wake_ups else None
 
 
-def cost_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
-    """Of every traced CPU: median and p99 with and without tracing, and what is not split."""
-    rows = []
-    for item in traced(cells):
-        beside = item.split.latency
-        counted = [row.raw for row in item.cell.cpus if row.cpu == item.split.cpu]
-        if beside is None or not counted:
-            continue
-        figures = [
-            time_text(value)
-            for name in ("p50", "p99")
-            for value in (counted[0][name].value_ns, beside.quantile(QUANTILES_PPM[name]))
-        ]
-        left = f"{item.split.left_out:,} of {beside.total:,}"
-        rows.append((item.place, item.cell.engine, *figures, left, f"{item.split.lost:,}"))
-    return rows
+def _wake_ups(split: PathSplit) -> int:
+    return max((histogram.total for histogram in split.parts.values()), default=0)
 
 
-MEAN_COLUMNS = ("beside", "engine", "wake-ups", *(PART_WORDS[part] for part in PATH_PARTS))
+def _own(name: str, item: Traced) -> float | None:
+    """A quantile of the CPU's wake-ups, those that were not traced among them."""
+    return next(row.raw[name].value_ns for row in item.cell.cpus if row.cpu == item.split.cpu)
 
 
-def mean_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
-    """Of every traced CPU how many wake-ups were split, and the mean of each part."""
-    return [
-        (
-            item.place,
-            item.cell.engine,
-            f"{max((part.total for part in item.split.parts.values()), default=0):,}",
-            *(time_text(_mean(item.split, part)) for part in PATH_PARTS),
-        )
-        for item in traced(cells)
-        if item.split.parts
-    ]
+def _of_traced(name: str, item: Traced) -> float | None:
+    assert item.split.latency is not None
+    return item.split.latency.quantile(QUANTILES_PPM[name])
 
 
-COST_COLUMNS = (
-    *("beside", "engine", "p50, counted", "p50, traced", "p99, counted", "p99, traced"),
-    *("not split", "events lost"),
+def _worst(part: str, item: Traced) -> int | None:
+    return item.worst_parts.get(part)
+
+
+def _mean_of(part: str, item: Traced) -> float | None:
+    return _mean(item.split, part)
+
+
+_PLACE = (
+    said("beside", attrgetter("place"), words=True),
+    said("engine", attrgetter("cell.engine"), words=True),
 )
+
+
+def causes_table(cells: Iterable[CellSummary]) -> Table:
+    """Of every traced CPU the worst wake-up with its parts and its cause, the latest first."""
+    return Table(
+        name="causes-table",
+        title="the worst traced wake-ups and their parts",
+        columns=(
+            *_PLACE,
+            said("latency", attrgetter("worst_ns"), format=time_text),
+            *(
+                said(PART_WORDS[part], partial(_worst, part), format=time_text)
+                for part in PATH_PARTS
+            ),
+            said("what held it up", attrgetter("cause"), long=True, terminal=False),
+        ),
+        rows=sorted((i for i in traced(cells) if i.worst_ns), key=lambda i: -i.worst_ns),
+        dense=True,
+    )
+
+
+def means_table(cells: Iterable[CellSummary]) -> Table:
+    """Of every traced CPU how many wake-ups were split, and the mean of each part."""
+    return Table(
+        name="means-table",
+        title="mean of all traced wake-ups",
+        columns=(
+            *_PLACE,
+            said("wake-ups", lambda i: _wake_ups(i.split)),
+            *(
+                said(PART_WORDS[part], partial(_mean_of, part), format=time_text)
+                for part in PATH_PARTS
+            ),
+        ),
+        rows=[item for item in traced(cells) if item.split.parts],
+        dense=True,
+    )
+
+
+def costs_table(cells: Iterable[CellSummary]) -> Table:
+    """Of every traced CPU: median and p99 with and without tracing, and what is not split."""
+    return Table(
+        name="tracing-table",
+        title="What tracing costs",
+        columns=(
+            *_PLACE,
+            *(
+                said(f"{name}, {side}", partial(value, name), format=time_text)
+                for name in ("p50", "p99")
+                for side, value in (("counted", _own), ("traced", _of_traced))
+            ),
+            said("not split", lambda i: f"{i.split.left_out:,} of {i.split.latency.total:,}"),
+            said("events lost", attrgetter("split.lost")),
+        ),
+        rows=[
+            item
+            for item in traced(cells)
+            if item.split.latency is not None
+            and any(row.cpu == item.split.cpu for row in item.cell.cpus)
+        ],
+        dense=True,
+    )
 
 
 def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float]]) -> Panel:
@@ -140,58 +198,37 @@ def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float
         x_label="",
         y_label="part of the latency (µs)",
         categories=tuple(names),
-        bars=tuple(
-            Bars(
-                label=PART_WORDS[part],
-                look=look,
-                y=tuple(bar[part] / US if part in bar else None for bar in bars),
-                texts=tuple(totals) if part == PATH_PARTS[-1] else (),
-            )
-            for look, part in enumerate(PATH_PARTS)
+        bars=stacked(
+            {
+                PART_WORDS[part]: [bar[part] / US if part in bar else None for bar in bars]
+                for part in PATH_PARTS
+            },
+            totals=totals,
         ),
     )
 
 
-def cause_rows(cells: Iterable[CellSummary]) -> list[tuple[str, ...]]:
-    """Of every traced CPU the worst wake-up with its parts and its cause, the latest first."""
-    found = sorted(traced(cells), key=lambda item: -item.worst_ns)
-    return [
-        (
-            item.place,
-            item.cell.engine,
-            time_text(item.worst_ns),
-            *(time_text(item.worst_parts.get(part)) for part in PATH_PARTS),
-            re.sub(r"(\d) us\b", r"\1 µs", str(item.split.worst.get("cause") or "not known")),
-        )
-        for item in found
-        if item.worst_ns
-    ]
+def cause_line(item: Traced) -> str:
+    """``memory 100 %, CPU 1, prober: 84 µs: the cause``."""
+    return f"{item.place}, {item.cell.engine}: {time_text(item.worst_ns)}: {item.cause}"
 
 
-CAUSE_COLUMNS = (
-    *("beside", "engine", "latency"),
-    *(PART_WORDS[part] for part in PATH_PARTS),
-    "what held it up",
-)
+def cause_lines(cells: Sequence[CellSummary]) -> list[str]:
+    """Why the worst traced wake-ups were late, for a terminal; nothing where none was traced."""
+    rows = causes_table(cells).rows
+    if not rows:
+        return [f"not split: {reason}" for reason in unavailable(cells)]
+    told = [f"worst traced wake-up beside {cause_line(item)}" for item in rows[:_TOLD]]
+    return [*told, "where the time of traced wake-ups went: deadbeat why"]
 
 
-def section(cells: Sequence[CellSummary]) -> str:
-    """The worst traced wake-ups with their causes, or why there are none, as markup."""
-    rows = cause_rows(cells)
-    reasons = unavailable(cells)
-    made = ""
-    if rows:
-        table = parts.cell_table(CAUSE_COLUMNS, rows, id="causes-table", kind="said")
-        made = parts.scrolled(table, "Causes")
-    if costs := cost_rows(cells):
-        table = parts.cell_table(COST_COLUMNS, costs, id="tracing-table")
-        made += f"<p>What tracing costs:</p>{parts.scrolled(table, 'What tracing costs')}"
-    if reasons:
-        items = "".join(f"<li>{parts.prose(reason)}</li>" for reason in reasons)
-        made += f"<p>Not split everywhere:</p><ul>{items}</ul>"
-    if not made:
-        made = (
-            "<p>No run was traced: where the latency went is not known."
-            ' <span class="option">deadbeat latency --trace</span> splits it.</p>'
-        )
-    return made
+def paths(cells: Sequence[CellSummary]) -> tuple[Part, ...]:
+    """The worst traced wake-ups with their causes, or why there are none."""
+    causes, costs, reasons = causes_table(cells), costs_table(cells), unavailable(cells)
+    found = (
+        *((causes,) if causes.rows else ()),
+        *((Group("What tracing costs", (costs,)),) if costs.rows else ()),
+        *((Group("Not split everywhere", (Lines(reasons),)),) if reasons else ()),
+    )
+    nothing = "No run was traced: where the latency went is not known."
+    return found or (Sentence(f"{nothing} deadbeat latency --trace splits it."),)

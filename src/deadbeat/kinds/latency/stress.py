@@ -8,7 +8,8 @@ from functools import cached_property
 from signal import Signals
 from typing import Any
 
-from deadbeat.kinds.latency.circumstances import Snapshot, shares, ticks_of
+from deadbeat.host.snapshot import Snapshot, diff, parse
+from deadbeat.kinds.latency.circumstances import rounded
 from deadbeat.kinds.latency.guarded import SIGNALLED, guarded, put_runtime
 from deadbeat.kinds.latency.load import LoadProfile, profiles
 from deadbeat.kinds.latency.workers import COMMAND, FILES, Look, asked_of, did, look_of
@@ -115,7 +116,7 @@ class RunningStress:
             "asked": self._point.percent,
             "judged": self._profile.judged,
             "computes": self._profile.computes,
-            "achieved": shares(busy, now_busy, self._cpus),
+            "achieved": rounded(diff(busy, now_busy).busy, self._cpus),
             "commands": [" ".join(argv) for argv in self._commands],
             **did(self._asked, working, now_working, least=self._profile.least),
             "least": {
@@ -146,7 +147,7 @@ class RunningStress:
     def _look(self) -> tuple[Snapshot, Look]:
         commands = {"load": COMMAND} if self._commands else {}
         readings = self._target.read_many(FILES, commands)
-        busy = Snapshot(ticks=ticks_of(readings.files["/proc/stat"].text or ""))
+        busy = parse(readings)
         if not commands:
             return busy, Look(workers={})
         return busy, look_of(readings, self._target.folder)

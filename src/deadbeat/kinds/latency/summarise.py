@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from attrs import asdict, evolve
@@ -29,7 +31,6 @@ from deadbeat.model.latency import (
     PathSplit,
 )
 from deadbeat.model.latency_summary import (
-    LATENCY_COLUMNS,
     QUANTITIES,
     CellSummary,
     Distribution,
@@ -38,6 +39,8 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     WorstWakeUp,
 )
+from deadbeat.report.document import Column
+from deadbeat.report.plain import records
 from deadbeat.stats.bootstrap import seed_of
 
 #: Wake-ups that are named one by one, for each row.
@@ -281,9 +284,67 @@ def split_total(worst: dict[str, Any]) -> int:
 # -- rows for CSV and tables
 
 
+#: A row of latency.csv: a cell, and all of its CPUs or one.
+Line = tuple[CellSummary, LatencyRow]
+
+
+def _of_cell(key: str, value: Callable[[CellSummary], Any]) -> Column:
+    return Column(key=key, value=lambda line: value(line[0]))
+
+
+def _of_row(key: str, value: Callable[[LatencyRow], Any] | None = None) -> Column:
+    return Column(key=key, value=lambda line: (value or attrgetter(key))(line[1]))
+
+
+def _tail(key: str, name: str) -> Column:
+    return _of_row(key, lambda row: getattr(row.tail[0], name) if row.tail else None)
+
+
+def _quantities(kind: str) -> Iterator[Column]:
+    """A quantity and, but for minimum and maximum, the ends of its interval."""
+    for name in QUANTITIES:
+        for end in ("",) if name in ("min", "max") else ("", "low_", "high_"):
+            figure = partial(_figure, kind, name, f"{end or 'value_'}ns")
+            yield _of_row(f"{kind}_{name}_{end}ns", figure)
+
+
+def _figure(kind: str, name: str, field: str, row: LatencyRow) -> float | None:
+    shown: Distribution | None = getattr(row, kind)
+    return getattr(shown[name], field) if shown is not None else None
+
+
+#: Columns of latency.csv, in order: docs/reference/latency-summary.md.
+LATENCY_COLUMNS = (
+    _of_cell("load", lambda cell: cell.load.text),
+    _of_cell("profile", lambda cell: cell.load.profile),
+    _of_cell("percent", lambda cell: cell.load.percent),
+    _of_cell("engine", lambda cell: cell.engine),
+    _of_row("cpu", lambda row: "all" if row.cpu is None else row.cpu),
+    _of_row("runs", lambda row: len(row.runs)),
+    _of_cell("invalid_runs", lambda cell: len(cell.invalid)),
+    *map(_of_row, ("hours", "expected", "cycles", "missed")),
+    *_quantities("raw"),
+    *_quantities("corrected"),
+    _of_row("max_cpu"),
+    _of_row("max_run", lambda row: row.max_run.text if row.max_run else None),
+    _tail("tail_limit_ns", "limit_ns"),
+    _tail("tail_bound", "bound"),
+    _tail("tail_run_bound", "run_bound"),
+    _tail("tail_condition", "condition"),
+    _tail("effective_wake_ups", "effective"),
+    _tail("hours_for_tenth", "hours_for_tenth"),
+    _of_cell("achieved", lambda cell: cell.achieved),
+)
+
+
+def lines_of(summary: LatencySummary) -> list[Line]:
+    """All CPUs of a cell first, then each."""
+    return [(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
+
+
 def latency_rows(summary: LatencySummary) -> list[dict[str, Any]]:
-    """A row per cell and CPU, with the keys of LATENCY_COLUMNS; all CPUs of a cell first."""
-    return [_plain_row(cell, row) for cell in summary.cells for row in (cell.whole, *cell.cpus)]
+    """A row per cell and CPU, by the keys of LATENCY_COLUMNS."""
+    return list(records(LATENCY_COLUMNS, lines_of(summary)))
 
 
 def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
@@ -302,42 +363,3 @@ def tail_rows(summary: LatencySummary) -> list[dict[str, Any]]:
         for cell in summary.cells
         for row in (cell.whole, *cell.cpus)
     ]
-
-
-def _plain_row(cell: CellSummary, row: LatencyRow) -> dict[str, Any]:
-    tail = row.tail[0] if row.tail else None
-    found: dict[str, Any] = {
-        "load": cell.load.text,
-        "profile": cell.load.profile,
-        "percent": cell.load.percent,
-        "engine": cell.engine,
-        "cpu": "all" if row.cpu is None else row.cpu,
-        "runs": len(row.runs),
-        "invalid_runs": len(cell.invalid),
-        "hours": row.hours,
-        "expected": row.expected,
-        "cycles": row.cycles,
-        "missed": row.missed,
-        "max_cpu": row.max_cpu,
-        "max_run": row.max_run.text if row.max_run else None,
-        "tail_limit_ns": tail.limit_ns if tail else None,
-        "tail_bound": tail.bound if tail else None,
-        "tail_run_bound": tail.run_bound if tail else None,
-        "tail_condition": tail.condition if tail else None,
-        "effective_wake_ups": tail.effective if tail else None,
-        "hours_for_tenth": tail.hours_for_tenth if tail else None,
-        "achieved": cell.achieved,
-        **_plain_quantities("raw", row.raw),
-        **_plain_quantities("corrected", row.corrected),
-    }
-    return {column: found[column] for column in LATENCY_COLUMNS}
-
-
-def _plain_quantities(kind: str, values: Distribution | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in QUANTITIES:
-        quantity = values[name] if values is not None else None
-        found[f"{kind}_{name}_ns"] = quantity.value_ns if quantity else None
-        found[f"{kind}_{name}_low_ns"] = quantity.low_ns if quantity else None
-        found[f"{kind}_{name}_high_ns"] = quantity.high_ns if quantity else None
-    return found

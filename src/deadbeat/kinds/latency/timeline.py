@@ -9,7 +9,7 @@ from attrs import frozen
 
 from deadbeat.kinds.latency.data import LATENCY, US, load_order, load_words
 from deadbeat.model.latency import Late, LatencyRun, LoadPoint
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
 from deadbeat.report.times import time_text
 
 #: Beginnings of runs that are marked; more would hide what is drawn.
@@ -101,7 +101,7 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
         title=f"{engine}: the latest is {worst.words}",
         x_label=f"time measured beside this load ({unit})",
         y_label=LATENCY,
-        curves=tuple(curve for curve in curves if curve.x),
+        curves=tuple(each for each in curves if each.x),
         marks=_beginnings(runs, size),
         y_log=True,
         x_limits=(0.0, max(seconds / size, 1e-9)),
@@ -166,14 +166,8 @@ def _by_cpu(events: Sequence[Event], cpus: Sequence[int]) -> list[list[Event]]:
 def _points(events: Sequence[Event], *, label: str, look: int, size: float) -> Curve:
     """At most so many, the latest of them."""
     kept = sorted(events, key=lambda event: -event.late.latency_ns)[:_POINTS]
-    return Curve(
-        label=label,
-        kind="points",
-        look=look,
-        x=tuple(event.at_s / size for event in kept),
-        y=tuple(event.late.latency_ns / US for event in kept),
-        texts=tuple(event.words for event in kept),
-    )
+    points = (Point(e.at_s / size, e.late.latency_ns / US, text=e.words) for e in kept)
+    return curve(label, points, look=look, kind="points")
 
 
 def _beginnings(runs: Sequence[LatencyRun], size: float) -> tuple[Mark, ...]:

@@ -15,10 +15,11 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.targets.readings import Readings
 
 #: For `Target.read_many`: one process of grep for all files of all processes.
-FILES = ("/proc/stat", "/proc/uptime")
+FILES = (STAT, UPTIME)
 COMMAND = r"""
 files=
 for process in /proc/[0-9]*; do
@@ -68,11 +69,10 @@ class _Process:
 
 def look_of(readings: Readings, folder: str) -> Look:
     """What `FILES` and `COMMAND` (called ``load``) gave; ``folder``: of the load's own files."""
-    uptime = (readings.files["/proc/uptime"].text or "").split()
     text = readings.commands["load"].text
     return Look(
         workers=None if text is None else workers_of(text, folder),
-        uptime_s=float(uptime[0]) if uptime else None,
+        uptime_s=uptime_of(readings.files[UPTIME].text or ""),
     )
 
 
@@ -96,16 +96,16 @@ def _processes(text: str) -> dict[int, _Process]:
         lines.setdefault(int(number), {}).setdefault(name, []).append(line)
     found = {}
     for number, files in lines.items():
-        fields = "".join(files.get("stat", ())).rpartition(") ")[2].split()
-        if len(fields) < 15:
-            continue  # it ended while it was read
+        task = task_of("".join(files.get("stat", ())))
+        if task is None:
+            continue
         said = {}
         for line in (*files.get("status", ()), *files.get("io", ())):
             name, _, value = line.partition(":")
             if value.strip().isdigit():
                 said[name] = int(value)
         title = " ".join(files.get("cmdline", ()))
-        found[number] = _Process(int(fields[1]), sum(map(int, fields[11:15])), said, f"{title} ")
+        found[number] = _Process(task.parent, task.tree_ticks, said, f"{title} ")
     return found
 
 

@@ -10,77 +10,17 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve
 
-from deadbeat.kinds.study.presets import presets
+from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Mask, Results
 from deadbeat.kinds.study.spec import BINS
 from deadbeat.kinds.study.statistics import Count, Mean, weighted_schedulability
+from deadbeat.report.charts import ABSENT, SHOWN, Cell, Chart, Curve, Panel, Point, curve, heat
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4
 _U_AXIS = "total utilisation U by number of processors m"
-
-
-@frozen(kw_only=True)
-class Line:
-    """Points with the ends of their 95 % intervals; ``sets``: how many each rests on."""
-
-    label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    sets: tuple[int, ...]
-
-
-@frozen(kw_only=True)
-class Heat:
-    """A number per cell of a grid, ``values[row][column]``; None: nothing known."""
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    values: tuple[tuple[float | None, ...], ...]
-    texts: tuple[tuple[str, ...], ...]
-    top: float
-
-
-@frozen(kw_only=True)
-class Panel:
-    """One pair of axes: lines, or a heat map."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...] = ()
-    heat: Heat | None = None
-    steps: bool = False
-    percent: bool = False
-
-    @property
-    def limits(self) -> tuple[float, float] | None:
-        """Ends of the axis of values; None: the drawing's own.
-
-        Made from the values: the interval of a mean over two sets would squeeze all else flat.
-        """
-        if self.percent:
-            return -2.0, 102.0
-        values = [value for line in self.lines for value in line.y]
-        if self.steps or not values:
-            return None
-        low, high = min(0.0, *values), max(0.0, *values)
-        margin = 0.3 * (high - low) or 1.0
-        return (low - margin if low < 0 else -margin / 12), high + margin
-
-
-@frozen(kw_only=True)
-class Chart:
-    """One figure; ``caption`` names the denominators."""
-
-    name: str
-    title: str
-    caption: str
-    panels: tuple[Panel, ...]
 
 
 def charts(results: Results) -> tuple[Chart, ...]:
@@ -102,47 +42,56 @@ def _axis(values: Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def _proportions(
-    label: str, xs: Sequence[float], counts: Sequence[Count], *, scale: float = 100.0
-) -> Line:
-    known = [(x, count) for x, count in zip(xs, counts, strict=True) if count.total]
-    return Line(
-        label=label,
-        x=tuple(x for x, _ in known),
-        y=tuple(scale * count.share for _, count in known),
-        low=tuple(scale * count.interval[0] for _, count in known),
-        high=tuple(scale * count.interval[1] for _, count in known),
-        sets=tuple(count.total for _, count in known),
+def _proportions(label: str, xs: Sequence[float], counts: Sequence[Count], look: int) -> Curve:
+    points = (
+        Point(x, count.share, *count.interval, n=count.total) if count.total else None
+        for x, count in zip(xs, counts, strict=True)
     )
+    return curve(label, points, look=look, scale=100.0)
 
 
-def _means(label: str, xs: Sequence[float], means: Sequence[Mean]) -> Line:
+def _means(label: str, xs: Sequence[float], means: Sequence[Mean], look: int) -> Curve:
     """Means of fewer than two sets have no interval and are left out."""
-    known = [(x, mean) for x, mean in zip(xs, means, strict=True) if mean.sets > 1]
-    return Line(
-        label=label,
-        x=tuple(x for x, _ in known),
-        y=tuple(mean.value for _, mean in known),
-        low=tuple(mean.value - mean.half for _, mean in known),
-        high=tuple(mean.value + mean.half for _, mean in known),
-        sets=tuple(mean.sets for _, mean in known),
+    points = (
+        Point(x, mean.value, mean.value - mean.half, mean.value + mean.half, n=mean.sets)
+        if mean.sets > 1
+        else None
+        for x, mean in zip(xs, means, strict=True)
     )
+    return curve(label, points, look=look)
 
 
-def _curve(results: Results, label: str, mask: Mask, *, name: str = "") -> Line:
+def _framed(panel: Panel) -> Panel:
+    """With the axis made from the values: the interval of a mean over two sets would squeeze all
+    else flat."""
+    values = [value for each in panel.curves for value in each.y]
+    if not values:
+        return panel
+    low, high = min(0.0, *values), max(0.0, *values)
+    margin = 0.3 * (high - low) or 1.0
+    limits = (low - margin if low < 0 else -margin / 12), high + margin
+    return evolve(panel, y_limits=limits)
+
+
+def _curve(results: Results, label: str, mask: Mask, look: int, *, name: str = "") -> Curve:
     """Schedulable share over U of the sets in ``mask``."""
     loads = _axis(results.load[mask])
     counts = [results.count(label, mask & (results.load == load)) for load in loads]
-    return _proportions(name or label, [load / 1000 for load in loads], counts)
+    return _proportions(name or label, [load / 1000 for load in loads], counts, look)
 
 
-def _share_panel(title: str, lines: Iterable[Line]) -> Panel:
+def _curves_of(results: Results, labels: Iterable[str], mask: Mask) -> Iterator[Curve]:
+    for look, label in enumerate(labels):
+        yield _curve(results, label, mask, look)
+
+
+def _share_panel(title: str, curves: Iterable[Curve]) -> Panel:
     return Panel(
         title=title,
         x_label=_U_AXIS,
         y_label="schedulable sets (% of the decided)",
-        lines=tuple(lines),
-        percent=True,
+        curves=tuple(curves),
+        y_limits=(-2.0, 102.0),
     )
 
 
@@ -153,7 +102,7 @@ def _sets(counts: Iterable[int]) -> str:
 
 
 def _resting(panels: Iterable[Panel]) -> str:
-    return _sets(count for panel in panels for line in panel.lines for count in line.sets)
+    return _sets(count for panel in panels for each in panel.curves for count in each.n)
 
 
 def _split(name: str, title: str, caption: str, panels: Sequence[Panel]) -> Iterator[Chart]:
@@ -175,9 +124,7 @@ def _curves(results: Results) -> Iterator[Chart]:
         if not mask.any() or len(_axis(results.load[mask])) < 1:
             continue
         title = f"m = {m}" + (f", {source}" if len(results.spec.sources) > 1 else "")
-        panels.append(
-            _share_panel(title, (_curve(results, label, mask) for label in results.labels()))
-        )
+        panels.append(_share_panel(title, _curves_of(results, results.labels(), mask)))
     counts = _axis(results.tasks)
     tasks = f"n = {counts[0]}" if len(counts) == 1 else f"all n from {counts[0]} to {counts[-1]}"
     caption = (
@@ -215,64 +162,70 @@ def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Pan
         ]
         for n in counts
     ]
-    # A cell in which some sets are not decided is coloured by its share.
-    values = [tuple(sets * (1 - c.share) if c.total else None for c in line) for line in grid]
-    texts = [tuple(_failed(c, sets) for c in line) for line in grid]
     return Panel(
         title=title,
         x_label=_U_AXIS,
         y_label="tasks n",
-        heat=Heat(
-            x=tuple(load / 1000 for load in loads),
-            y=tuple(float(n) for n in counts),
-            values=tuple(values),
-            texts=tuple(texts),
-            top=float(sets),
+        heat=heat(
+            [[_critical_cell(count, sets) for count in line] for line in grid],
+            x=[f"{load / 1000:g}" for load in loads],
+            y=counts,
+            ends=(0.0, float(sets)),
+            unit="sets not found schedulable",
         ),
     )
 
 
+def _critical_cell(count: Count, sets: int) -> Cell:
+    """A cell in which some sets are not decided is coloured by its share."""
+    if not count.total:
+        return Cell(state=ABSENT, text="–", hover="no set is decided")
+    text = _failed(count, sets)
+    hover = (
+        f"{text} of {count.total} not schedulable" if "/" not in text else f"{text} not schedulable"
+    )
+    return Cell(sets * (1 - count.share), SHOWN, text, hover)
+
+
 def _failed(count: Count, sets: int) -> str:
     """``7``, or ``7/28`` where fewer than all sets of the cell were decided."""
-    if not count.total:
-        return "–"
     failed = f"{count.total - count.yes}"
     return failed if count.total == sets else f"{failed}/{count.total}"
 
 
 def _utilisations(results: Results) -> Iterator[Chart]:
     """As Figure 1: the distributions of task utilisations, and what they do to schedulability."""
-    from deadbeat.kinds.study.presets.thesis_fig1 import case_masks  # noqa: PLC0415  its own preset
-
-    label = results.labels()[0]
-    cases = list(case_masks(results))
+    cases_of = presets()[results.spec.preset].cases
+    assert cases_of is not None, "a preset that asks for this chart says its cases"
+    label, cases = results.labels()[0], list(cases_of(results))
     natural = cases[0][1]
     edges = tuple(k / BINS for k in range(BINS + 1))
-    lines = []
-    for source, mask in natural.items():
+    steps, tasks = [], []
+    for look, (source, mask) in enumerate(natural.items()):
         bins = results.rows["bins"][mask & results.generated].sum(axis=0, dtype=np.int64)
-        share = 100.0 * bins / max(1, int(bins.sum()))
-        steps = (*map(float, share), 0.0)
-        lines.append(
-            Line(label=source, x=edges, y=steps, low=steps, high=steps, sets=(int(bins.sum()),))
-        )
+        tasks.append(int(bins.sum()))
+        share = (*(100.0 * bins / max(1, tasks[-1])).tolist(), 0.0)
+        steps.append(Curve(label=source, kind="steps", look=look, x=edges, y=share))
     histogram = Panel(
         title="Task utilisations",
         x_label="utilisation u of a task",
         y_label="tasks (% of the case's)",
-        lines=tuple(lines),
-        steps=True,
+        curves=tuple(steps),
     )
     curves = [
         _share_panel(
-            rule, (_curve(results, label, mask, name=source) for source, mask in masks.items())
+            rule,
+            (
+                _curve(results, label, mask, look, name=source)
+                for look, (source, mask) in enumerate(masks.items())
+            ),
         )
         for rule, masks in cases
     ]
     yield Chart(
         name="utilisations",
         title="Three distributions of task utilisations, 8 processors",
-        caption=f"Left: {_sets(line.sets[0] for line in lines)} tasks a case. Others: {label};"
+        caption=f"Left: {_sets(tasks)} tasks a case. Others: {label};"
         f" {_resting(curves)} sets a point; bands: 95 %, Wilson.",
         panels=(histogram, *curves),
     )
@@ -291,7 +244,7 @@ def _approaches(results: Results) -> Iterator[Chart]:
         panels = [
             _share_panel(
                 f"utilisations {source}",
-                (_curve(results, label, results.source == source) for label in labels),
+                _curves_of(results, labels, results.source == source),
             )
             for source in results.spec.sources
         ]
@@ -306,7 +259,7 @@ def _approaches(results: Results) -> Iterator[Chart]:
 
 def _by_load(
     results: Results, source: str, labels: Iterable[str], of: Callable[[str, Mask], Mean]
-) -> tuple[Line, ...]:
+) -> tuple[Curve, ...]:
     here = results.source == source
     loads = _axis(results.load[here])
     return tuple(
@@ -314,8 +267,9 @@ def _by_load(
             label,
             [load / 1000 for load in loads],
             [of(label, here & (results.load == load)) for load in loads],
+            look,
         )
-        for label in labels
+        for look, label in enumerate(labels)
     )
 
 
@@ -332,11 +286,13 @@ def _sweep_migrations(results: Results) -> Iterator[Chart]:
 def _migration_charts(results: Results, labels: Sequence[str], name: str) -> Iterator[Chart]:
     for source in results.spec.sources:
         panels = tuple(
-            Panel(
-                title=title,
-                x_label=_U_AXIS,
-                y_label=unit,
-                lines=_by_load(results, source, labels, of),
+            _framed(
+                Panel(
+                    title=title,
+                    x_label=_U_AXIS,
+                    y_label=unit,
+                    curves=_by_load(results, source, labels, of),
+                )
             )
             for title, unit, of in (
                 (
@@ -372,11 +328,15 @@ def _slack(results: Results) -> Iterator[Chart]:
         common = common & results.yes(label)
     for source in results.spec.sources:
         panels = tuple(
-            Panel(
-                title=title,
-                x_label=_U_AXIS,
-                y_label="slack by period, mean over jobs",
-                lines=_by_load(results, source, _APPROACHES, partial(_slack_of, results, only)),
+            _framed(
+                Panel(
+                    title=title,
+                    x_label=_U_AXIS,
+                    y_label="slack by period, mean over jobs",
+                    curves=_by_load(
+                        results, source, _APPROACHES, partial(_slack_of, results, only)
+                    ),
+                )
             )
             for title, only in (
                 ("Sets that the approach schedules", results.everything),
@@ -403,11 +363,17 @@ def _weighted(results: Results) -> Iterator[Chart]:
     panels = []
     for m, source in product(outer, results.spec.sources):
         mask = (results.source == source) & ((results.processors == m) | (not by_tasks))
-        lines = []
-        for label in results.labels():
-            values = _axis(column[mask])
-            inside = [mask & (column == value) & results.decided(label) for value in values]
-            lines.append(_weighted_line(results, label, values, inside))
+        values = _axis(column[mask])
+        curves = [
+            _weighted_curve(
+                results,
+                label,
+                values,
+                [mask & (column == value) & results.decided(label) for value in values],
+                look,
+            )
+            for look, label in enumerate(results.labels())
+        ]
         title = ", ".join(
             [
                 *([f"m = {m}"] if by_tasks else []),
@@ -415,7 +381,14 @@ def _weighted(results: Results) -> Iterator[Chart]:
             ]
         )
         panels.append(
-            Panel(title=title, x_label=name, y_label="weighted schedulability", lines=tuple(lines))
+            _framed(
+                Panel(
+                    title=title,
+                    x_label=name,
+                    y_label="weighted schedulability",
+                    curves=tuple(curves),
+                )
+            )
         )
     caption = (
         "Sum of U over the schedulable sets by sum of U over all of them (Bastoni, Brandenburg and"
@@ -424,23 +397,18 @@ def _weighted(results: Results) -> Iterator[Chart]:
     yield from _split("weighted", "Weighted schedulability", caption, panels)
 
 
-def _weighted_line(
-    results: Results, label: str, values: Sequence[int], inside: Sequence[Mask]
-) -> Line:
+def _weighted_curve(
+    results: Results, label: str, values: Sequence[int], inside: Sequence[Mask], look: int
+) -> Curve:
     """Points without a decided set are left out."""
-    known = [(x, mask) for x, mask in zip(values, inside, strict=True) if mask.any()]
-    y = tuple(
-        weighted_schedulability(results.rows["utilisation"][mask], results.yes(label)[mask])
-        for _, mask in known
+    utilisation, yes = results.rows["utilisation"], results.yes(label)
+    points = (
+        Point(x, weighted_schedulability(utilisation[mask], yes[mask]), n=int(mask.sum()))
+        if mask.any()
+        else None
+        for x, mask in zip(values, inside, strict=True)
     )
-    return Line(
-        label=label,
-        x=tuple(float(x) for x, _ in known),
-        y=y,
-        low=y,
-        high=y,
-        sets=tuple(int(mask.sum()) for _, mask in known),
-    )
+    return curve(label, points, look=look)
 
 
 def _word(text: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Protocol
 
 import numpy as np
 
+from deadbeat.experiment.base import Experiment, Kept, Todo, Watcher
 from deadbeat.kinds.study.chunks import (
     Rows,
     StoppedError,
@@ -20,7 +20,6 @@ from deadbeat.kinds.study.chunks import (
     pieces,
     row_type,
 )
-from deadbeat.kinds.study.events import Progress, Watcher
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.store.study import StudyStore
 
@@ -101,36 +100,42 @@ def _next(
             continue
 
 
-def run_study(
-    spec: StudySpec,
-    store: StudyStore,
-    computer: Computer,
-    *,
-    on_event: Watcher,
-    clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Computes and stores every chunk that ``store`` lacks.
+class StudyExperiment(Experiment[int, tuple[int, Rows]]):
+    """What ``store`` lacks of a study: its chunks."""
 
-    Raises:
-        DeadbeatError: Whatever forbids going on; the chunks stored so far stay.
-        KeyboardInterrupt: Passed on; at most the chunks in flight are lost.
-    """
-    with store.lock():
-        stored = store.finished()
-        sizes = [sum(p.count for p in pieces(spec, i)) for i in range(chunk_count(spec))]
-        done = sum(sizes[i] for i in stored if i < len(sizes))
-        before, began = done, clock()
-        lacking = [i for i in range(len(sizes)) if i not in stored]
-        on_event(Progress(done, spec.total, 0.0))
-        if not lacking:
-            return
-        source = computer.chunks(spec, lacking)
-        with closing(source):
-            for number, rows in source:
-                store.commit(number, rows)
-                done += sizes[number]
-                pace = (clock() - began) / (done - before)
-                on_event(Progress(done, spec.total, pace * (spec.total - done)))
+    unit = "task sets"
+
+    def __init__(self, spec: StudySpec, store: StudyStore, computer: Computer) -> None:
+        self._spec, self._store, self._computer = spec, store, computer
+        self._sizes = [sum(p.count for p in pieces(spec, i)) for i in range(chunk_count(spec))]
+        self._lacking: list[int] = []
+
+    @property
+    def store(self) -> StudyStore:
+        return self._store
+
+    def todo(self) -> Todo:
+        stored = self._store.finished()
+        self._lacking = [i for i in range(len(self._sizes)) if i not in stored]
+        left = sum(self._sizes[i] for i in self._lacking)
+        return Todo(total=self._spec.total, done=self._spec.total - left, left=left)
+
+    def seconds(self, runs: int) -> float:
+        """Nobody knows how long a policy takes before it has."""
+        return 0.0
+
+    def measure(self, tell: Watcher) -> Generator[tuple[int, Rows]]:
+        if self._lacking:
+            with closing(self._computer.chunks(self._spec, self._lacking)) as chunks:
+                yield from chunks
+
+    def kept(self) -> str:
+        return f"{len(self._store.finished())} of {len(self._sizes)} chunks"
+
+    def keep(self, result: tuple[int, Rows]) -> Kept[int]:
+        number, rows = result
+        self._store.commit(number, rows)
+        return Kept(number, size=self._sizes[number])
 
 
 def load(spec: StudySpec, store: StudyStore) -> Rows:

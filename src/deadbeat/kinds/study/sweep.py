@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 from cattrs import Converter
 
-from deadbeat.kinds.study.presets import Preset, presets
+from deadbeat.kinds.study.preset import Preset, presets
 from deadbeat.kinds.study.spec import SETS_MAX, Cell, Source, StudySpec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Flag, Name, Problem, RefusedError, Whole, refuse

@@ -1,10 +1,12 @@
 "use strict";
 /* Draws the charts of charts.py into their places, and lets a family show one of its charts. */
-(function () {
-  const element = document.getElementById("deadbeat-charts");
-  if (!element) return;
+const deadbeatCharts = (function () {
   const {plain, colours, frame, config, logTicks} = plots;
-  const charts = JSON.parse(element.textContent).charts;
+  const element = document.getElementById("deadbeat-charts");
+  const charts = element ? JSON.parse(element.textContent).charts : [];
+  const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
+  const BIG = 450; // Height of a surface, and of the heat map beside it.
+  let chosen = ""; // Key of the cell that is marked.
   const byId = (id) => document.getElementById(id);
   const HUES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
   const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
@@ -16,7 +18,7 @@
   const dark = () => matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches;
   const hue = (look) => of(dark() ? BRIGHT : HUES, look);
   const digits = (value) => value === null ? "–" : String(Number(value.toPrecision(4)));
-  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const wrapped = (text) => plain(text).replace(/\n/g, "<br>");
 
   /* ---------- curves, bars, cells ---------- */
 
@@ -25,7 +27,8 @@
     const none = (k) => curve.limits.includes(k);
     const ends = (k) => none(k) ? `, none seen: at most ${digits(curve.high[k])}` : curve.low.length ? ` [${digits(curve.low[k])}, ${digits(curve.high[k])}]` : "";
     const text = curve.x.map((x, k) => (name ? `<b>${name}</b><br>` : "") +
-      (curve.texts.length ? plain(curve.texts[k]) : `${digits(curve.y[k])}${ends(k)}<br>at ${digits(x)}`));
+      (curve.texts.length ? wrapped(curve.texts[k]) : `${digits(curve.y[k])}${ends(k)}<br>at ${digits(x)}`) +
+      (curve.n.length ? `<br>n = ${curve.n[k]}` : ""));
     const base = {
       type: "scatter", x: curve.x, y: curve.y, name, legendgroup: group, showlegend: Boolean(name),
       text, hovertemplate: "%{text}<extra></extra>",
@@ -33,7 +36,7 @@
     const line = {color: colour, width: 2, dash: of(DASHES, curve.look)};
     const marker = {color: colour, symbol: of(SYMBOLS, curve.look), size: 7};
     if (curve.kind === "steps") return [Object.assign(base, {mode: "lines", line: Object.assign(line, {shape: "hv"})})];
-    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line})];
+    if (curve.kind === "plain") return [Object.assign(base, {mode: "lines", line}, name ? {} : {hoverinfo: "skip", hovertemplate: ""})];
     if (curve.kind === "points") {
       const open = Object.assign(marker, {symbol: `${marker.symbol}-open`, size: 6, opacity: 0.75});
       return [Object.assign(base, {mode: "markers", marker: open})];
@@ -77,19 +80,21 @@
       type: "bar", x: panel.categories.map((_, k) => k), y: layer.y, name: plain(layer.label), showlegend: Boolean(layer.label),
       text: layer.texts.map(plain), textposition: "outside", cliponaxis: false, textangle: 0,
       marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
-      hovertext: panel.categories.map((name, k) => `<b>${plain(name)}</b><br>${plain(layer.label || panel.y)} ${digits(layer.y[k])}` +
+      hovertext: panel.categories.map((name, k) => `<b>${plain(name)}</b><br>${plain(layer.label || panel.y_label)} ${digits(layer.y[k])}` +
         (layer.texts.length ? `<br>${plain(layer.texts[k])}` : "")),
       hoverinfo: "text",
     }));
   }
 
+  const shown = (heat) => heat.values.map((line, r) => line.map((value, k) => heat.states[r][k] === "shown" ? value : null));
+
   /* Unshown cells as closed outlines, one hatched trace a state. */
   function outlines(heat, state, look) {
-    const x = [], y = [], c = colours();
+    const x = [], y = [], c = colours(), xe = heat.x_edges, ye = heat.y_edges;
     heat.states.forEach((line, r) => line.forEach((cell, k) => {
       if (cell !== state) return;
-      x.push(k - 0.5, k + 0.5, k + 0.5, k - 0.5, k - 0.5, null);
-      y.push(r - 0.5, r - 0.5, r + 0.5, r + 0.5, r - 0.5, null);
+      x.push(xe[k], xe[k + 1], xe[k + 1], xe[k], xe[k], null);
+      y.push(ye[r], ye[r], ye[r + 1], ye[r + 1], ye[r], null);
     }));
     return Object.assign({
       type: "scatter", mode: "lines", x, y, fill: "toself", hoverinfo: "skip", showlegend: false,
@@ -97,30 +102,93 @@
     }, look ? {fillpattern: {shape: look, fgcolor: c.soft, bgcolor: c.paper, size: 8, solidity: 0.2}} : {});
   }
 
-  function heatTraces(panel, width) {
-    const heat = panel.heat, c = colours();
-    const z = heat.z.map((line, r) => line.map((value, k) => heat.states[r][k] === "shown" ? value : null));
-    const size = Math.min(12, (width - 130) / heat.x.length / 3.4), x = [], y = [], text = [], ink = [];
+  /* Lines that join cells of equal value: a dark line below, as white alone is lost on light cells. */
+  function contours(heat, z) {
+    const levels = heat.levels, made = {
+      type: "contour", x: heat.x_places, y: heat.y_places, z, hoverinfo: "skip", showscale: false, autocontour: false, connectgaps: false,
+      contours: {coloring: "lines", start: levels[0], end: levels[levels.length - 1], size: levels.length > 1 ? levels[1] - levels[0] : 1, showlabels: false},
+    };
+    const line = (color, width, opacity) => Object.assign({}, made, {line: {color, width, smoothing: 0}, colorscale: [[0, color], [1, color]], opacity});
+    return levels.length ? [line("#000000", 3, 0.35), line("#ffffff", 1.4, 1)] : [];
+  }
+
+  /* What is written into the cells: dark on light ones, light on dark ones, with a halo against the lines. */
+  function cellTexts(heat, width) {
+    const size = Math.min(12, (width - 130) / heat.x.length / 3.4), x = [], y = [], text = [], ink = [], shadow = [], c = colours();
     heat.texts.forEach((line, r) => line.forEach((words, k) => {
-      const shown = heat.states[r][k] === "shown";
-      x.push(k); y.push(r); text.push(plain(words));
-      ink.push(!shown ? c.ink : Math.abs(heat.z[r][k]) > 0.6 * heat.span ? "#ffffff" : "#101010");
+      const value = heat.values[r][k], plainCell = heat.states[r][k] !== "shown";
+      const dark = heat.diverging ? Math.abs(value) > 0.6 * heat.high : (value - heat.low) / (heat.high - heat.low) < 0.6;
+      const back = dark ? "#000000c0" : "#ffffffc0";
+      x.push(heat.x_places[k]); y.push(heat.y_places[r]); text.push(plain(words));
+      ink.push(plainCell ? c.ink : dark ? "#ffffff" : "#101010");
+      shadow.push(plainCell ? `0 0 3px ${c.paper}, 0 0 2px ${c.paper}` : heat.levels.length ? `0 0 5px ${back}, 0 0 3px ${back}, 0 0 2px ${back}` : "none");
     }));
-    const flat = heat.hover.map((line) => line.map((words) => plain(words).replace(/\n/g, "<br>")));
+    return {type: "scatter", mode: size < 6 ? "none" : "text", x, y, text, textfont: {size, color: ink, shadow}, hoverinfo: "skip", showlegend: false};
+  }
+
+  function heatTraces(panel, width) {
+    const heat = panel.heat, z = shown(heat), scale = heat.diverging ? DIVERGING : "Viridis";
     return [
       {
-        type: "heatmap", x: heat.x.map((_, k) => k), y: heat.y.map((_, k) => k), z, zmin: -heat.span, zmax: heat.span, colorscale: DIVERGING,
-        xgap: 1, ygap: 1, hoverinfo: "skip", colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: 12, outlinewidth: 0},
+        type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.low, zmax: heat.high, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
+        colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0},
       },
-      outlines(heat, "faint", ""), outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"),
-      {type: "scatter", mode: size < 6 ? "none" : "text", x, y, text, textfont: {size, color: ink}, hoverinfo: "skip", showlegend: false},
+      ...contours(heat, z),
+      outlines(heat, "faint", ""), outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"), cellTexts(heat, width),
       // Last, and over every cell: what the pointer finds, whatever lies below.
       {
-        type: "heatmap", x: heat.x.map((_, k) => k), y: heat.y.map((_, k) => k), z: heat.z.map((line) => line.map(() => 0)), hovertext: flat,
+        type: "heatmap", x: heat.x_edges, y: heat.y_edges, z: heat.values.map((line) => line.map(() => 0)), hovertext: heat.hover.map((line) => line.map(wrapped)),
         hoverinfo: "text", showscale: false, colorscale: [[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]],
       },
     ];
   }
+
+  /* A frame around the chosen cell. */
+  function chosenShapes(heat) {
+    const c = colours(), r = heat.keys.findIndex((line) => line.includes(chosen));
+    if (r < 0) return [];
+    const k = heat.keys[r].indexOf(chosen);
+    const box = {type: "rect", x0: heat.x_edges[k], x1: heat.x_edges[k + 1], y0: heat.y_edges[r], y1: heat.y_edges[r + 1]};
+    return [Object.assign({line: {color: c.paper, width: 5}}, box), Object.assign({line: {color: c.ink, width: 2.5}}, box)];
+  }
+
+  /* The heat map in space: straight between neighbours, with holes; dots are the cells. */
+  function surfaceTraces(panel) {
+    const heat = panel.heat, z = shown(heat), wires = [[], [], []], dots = [[], [], []], hovertext = [];
+    const put = (into, r, k) => [heat.x_places[k], heat.y_places[r], z[r][k]].forEach((value, at) => into[at].push(value));
+    const cut = () => wires.forEach((list) => list.push(null));
+    z.forEach((line, r) => { line.forEach((_, k) => put(wires, r, k)); cut(); });
+    heat.x.forEach((_, k) => { z.forEach((__, r) => put(wires, r, k)); cut(); });
+    z.forEach((line, r) => line.forEach((value, k) => {
+      if (value === null) return;
+      put(dots, r, k);
+      hovertext.push(wrapped(heat.hover[r][k]));
+    }));
+    const c = colours(), place = ([x, y, height]) => ({type: "scatter3d", x, y, z: height, showlegend: false});
+    return [
+      {
+        type: "surface", x: heat.x_places, y: heat.y_places, z, cmin: heat.low, cmax: heat.high, colorscale: heat.diverging ? DIVERGING : "Viridis",
+        showscale: false, connectgaps: false, hoverinfo: "skip", opacity: 0.94, lighting: {ambient: 0.85, diffuse: 0.35, specular: 0.03, roughness: 1},
+        contours: {x: {highlight: false}, y: {highlight: false}, z: {highlight: false}},
+      },
+      Object.assign(place(wires), {mode: "lines", connectgaps: false, hoverinfo: "skip", line: {color: c.soft, width: 1.5}}),
+      Object.assign(place(dots), {mode: "markers", hovertext, hoverinfo: "text", marker: {size: 2.6, color: c.ink}}),
+    ];
+  }
+
+  function surfaceLayout(panel) {
+    const c = colours(), heat = panel.heat;
+    const axis = (words) => ({color: c.ink, gridcolor: c.grid, zeroline: false, showbackground: false, title: {text: plain(words), font: {size: 12}}});
+    const unit = heat.unit.replace(/ \(.*/, heat.unit.includes("(%") ? " (%)" : "");
+    return frame({
+      margin: {l: 0, r: 0, t: 0, b: 0}, uirevision: "turned", height: BIG,
+      scene: {
+        xaxis: axis(panel.x_label), yaxis: axis(panel.y_label), zaxis: Object.assign(axis(unit), {range: [heat.low, heat.high], nticks: 6}),
+        aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.28, y: -1.32, z: 0.73}, center: {x: 0, y: 0, z: -0.1}},
+      },
+    });
+  }
+
   // As matplotlib's RdBu_r: blue below 0, red above.
   const DIVERGING = [[0, "#053061"], [0.1, "#2166ac"], [0.2, "#4393c3"], [0.3, "#92c5de"], [0.4, "#d1e5f0"], [0.5, "#f7f7f7"],
     [0.6, "#fddbc7"], [0.7, "#f4a582"], [0.8, "#d6604d"], [0.9, "#b2182b"], [1, "#67001f"]];
@@ -141,7 +209,7 @@
 
   function axis(panel, which) {
     const c = colours(), log = which === "x" ? panel.x_log : panel.y_log, limits = which === "x" ? panel.x_limits : panel.y_limits;
-    const made = {title: {text: plain(which === "x" ? panel.x : panel.y), font: {size: 12}}, gridcolor: c.grid, zeroline: false, automargin: true};
+    const made = {title: {text: plain(which === "x" ? panel.x_label : panel.y_label), font: {size: 12}}, gridcolor: c.grid, zeroline: false, automargin: true};
     if (log) {
       const [low, high] = span(panel, which);
       return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
@@ -151,20 +219,18 @@
     return made;
   }
 
-  const cells = (names) => {
-    const every = Math.ceil(names.length / 11);
-    const kept = names.map((_, k) => k).filter((k) => k % every === 0);
-    return {tickmode: "array", tickvals: kept, ticktext: kept.map((k) => plain(names[k])), showgrid: false, range: [-0.5, names.length - 0.5]};
+  const cells = (names, places, edges) => {
+    const every = Math.ceil(names.length / 11), kept = names.map((_, k) => k).filter((k) => k % every === 0);
+    return {tickmode: "array", tickvals: kept.map((k) => places[k]), ticktext: kept.map((k) => plain(names[k])), showgrid: false, range: [edges[0], edges[edges.length - 1]]};
   };
 
   function shapes(panel) {
     const c = colours();
     return panel.marks.map((mark, k) => {
       const other = mark.axis === "x" ? "y" : "x", to = mark.to === null ? mark.at : mark.to;
-      const log = mark.axis === "x" ? panel.x_log : panel.y_log, place = (value) => log ? value : value;
       return {
         type: mark.to === null ? "line" : "rect", layer: "below", [`${other}ref`]: `${other} domain`, [`${other}0`]: 0, [`${other}1`]: 1,
-        [`${mark.axis}0`]: place(mark.at), [`${mark.axis}1`]: place(to), fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
+        [`${mark.axis}0`]: mark.at, [`${mark.axis}1`]: to, fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
         line: mark.to === null ? {color: c.soft, width: 1.2, dash: mark.label ? "dash" : "solid"} : {width: 0},
         name: plain(mark.label), legendgroup: plain(mark.label), // Two marks of one name have one entry.
         showlegend: Boolean(mark.label) && panel.marks.findIndex((other) => other.label === mark.label) === k,
@@ -182,8 +248,11 @@
       barmode: "stack", bargap: 0.28, height: 330 + 21 * rows, uniformtext: {mode: "show", minsize: 8},
     });
     if (panel.heat) {
-      Object.assign(made.xaxis, cells(panel.heat.x));
-      Object.assign(made.yaxis, cells(panel.heat.y));
+      const heat = panel.heat;
+      Object.assign(made.xaxis, cells(heat.x, heat.x_places, heat.x_edges));
+      Object.assign(made.yaxis, cells(heat.y, heat.y_places, heat.y_edges));
+      made.shapes.push(...chosenShapes(heat));
+      if (heat.keys.length) made.height = BIG;
     } else if (panel.categories.length) {
       const at = panel.categories.map((_, k) => k);
       Object.assign(made.xaxis, {tickmode: "array", tickvals: at, ticktext: panel.categories.map(plain), showgrid: false, range: [-0.6, at.length - 0.4]});
@@ -195,7 +264,7 @@
       }
     }
     if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) made.yaxis.rangemode = "tozero";
-    if (panel.empty) {
+    if (panel.blank) {
       made.annotations = [{text: plain(panel.empty), x: 0.5, y: 0.5, xref: "paper", yref: "paper", showarrow: false, font: {size: 14, color: colours().soft}}];
       ["xaxis", "yaxis"].forEach((name) => Object.assign(made[name], {showticklabels: false, showgrid: false}));
     }
@@ -212,52 +281,111 @@
     return [{type: "scatter", x: [null], y: [null], mode: "markers", name: bound, hoverinfo: "skip", marker: {symbol: "triangle-down", size: 9, color: colours().soft}}];
   }
 
+  /* Draws into a place; a drawing is refused in words where the browser cannot. */
   async function drawPanel(id, panel, legend, bound) {
     const node = byId(id), width = node.clientWidth;
     try {
-      const traces = panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
-      const made = layout(panel, width, legend);
+      if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map beside it shows the same numbers, the folder figures/ has it as a picture");
+      const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
+      const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
       await Plotly.react(node, traces, made, config(id));
-      node.dataset.drawn = id;
+      if (panel.heat && panel.heat.keys.length) listen(node, panel.heat);
+      node.dataset.drawn = panel.name || id;
     } catch (error) {
       node.textContent = `This figure cannot be drawn here: ${error.message || error}`;
       node.dataset.drawn = "refused";
     }
   }
 
-  // One drawing of the page at a time; what was asked for meanwhile is drawn after it.
-  let drawing = null, again = false;
-  function draw() {
-    if (drawing) { again = true; return; }
-    drawing = drawShown().then(() => {
-      drawing = null;
-      document.documentElement.dataset.charts = "drawn";
-      if (again) { again = false; draw(); }
+  /* A click on a cell chooses it, for the page and for every heat map that has it. */
+  const tell = (key) => document.dispatchEvent(new CustomEvent("deadbeat-cell", {detail: key}));
+  function listen(node, heat) {
+    node.removeAllListeners("plotly_click");
+    node.on("plotly_click", (event) => {
+      const cell = event.points.find((item) => item.data.type === "heatmap");
+      if (cell) tell(heat.keys[cell.pointIndex[0]][cell.pointIndex[1]]);
     });
   }
 
-  async function drawShown() {
+  const others = new Map(); // Panels that the page has made itself.
+  const figure = (chart) => byId(`chart-${chart.name}`);
+  /* Every panel that is shown; small multiples share the legend of the first. */
+  const places = () => [...others].map(([id, panel]) => ({id, panel, legend: true, bound: ""})).concat(
+    charts.filter((chart) => !figure(chart).hidden).flatMap((chart) => chart.panels.map((panel, k) => ({
+      id: `${chart.name}-${k}`, panel, legend: chart.panels.length <= 4 || k === 0, bound: chart.bound,
+    }))));
+
+  // One drawing at a time; what was asked for meanwhile is drawn after it. Plotly is not safe against more.
+  const waiting = new Set();
+  let busy = false;
+  async function draw(id) {
+    places().forEach((place) => { if (!id || place.id === id) waiting.add(place.id); });
     document.documentElement.dataset.charts = "";
-    for (const chart of charts) {
-      if (byId(`chart-${chart.name}`).hidden) continue;
-      for (const [k, panel] of chart.panels.entries()) {
-        // Small multiples share the legend of the first.
-        await drawPanel(`${chart.name}-${k}`, panel, chart.panels.length <= 4 || k === 0, chart.bound);
-        await pause();
-      }
+    if (busy) return;
+    busy = true;
+    while (waiting.size) {
+      const [next] = waiting, place = places().find((item) => item.id === next);
+      waiting.delete(next);
+      if (place) await drawPanel(place.id, place.panel, place.legend, place.bound);
+      await pause();
     }
+    busy = false;
+    document.documentElement.dataset.charts = "drawn";
   }
 
-  document.querySelectorAll("select[data-family]").forEach((box) => {
-    box.addEventListener("change", () => {
-      document.querySelectorAll("figure[data-family]").forEach((figure) => {
-        if (figure.dataset.family === box.dataset.family) figure.hidden = figure.id !== `chart-${box.value}`;
-      });
-      draw();
+  /* ---------- choices ---------- */
+
+  const keyed = (chart) => chart.panels.map((panel) => panel.heat).find((heat) => heat && heat.keys.length);
+  const rowOf = (heat, key) => heat.keys.findIndex((line) => line.includes(key));
+  const ofFamily = (family) => charts.filter((chart) => figure(chart).dataset.family === family);
+  const shownOf = (family) => ofFamily(family).find((chart) => !figure(chart).hidden);
+  const boxes = (family) => [...document.querySelectorAll("select[data-family]")].filter((box) => box.dataset.family === family);
+  const OPTION = " · ";
+
+  /* Shows the chart of a family whose parts of the option are those chosen. */
+  function present(family) {
+    const wanted = boxes(family).map((box) => box.value).join(OPTION);
+    ofFamily(family).forEach((chart) => { figure(chart).hidden = figure(chart).dataset.option !== wanted; });
+  }
+
+  /* The chosen cell is that at the same place of another heat map. */
+  function change(family) {
+    const before = shownOf(family), old = before && keyed(before);
+    present(family);
+    const after = shownOf(family), now = after && keyed(after);
+    const r = old && now ? rowOf(old, chosen) : -1;
+    if (r >= 0) tell(now.keys[r][old.keys[r].indexOf(chosen)]);
+    draw();
+  }
+  document.querySelectorAll("select[data-family]").forEach((box) => box.addEventListener("change", () => change(box.dataset.family)));
+
+  /* Heat maps that lack the chosen cell give way to one of the same quantity that has it. */
+  document.addEventListener("deadbeat-cell", (event) => {
+    chosen = event.detail;
+    new Set(charts.map((chart) => figure(chart).dataset.family)).forEach((family) => {
+      const now = family && shownOf(family);
+      if (!now || !keyed(now) || rowOf(keyed(now), chosen) >= 0) return;
+      const quantity = boxes(family)[0].value + OPTION;
+      const other = ofFamily(family).find((chart) => figure(chart).dataset.option.startsWith(quantity) && rowOf(keyed(chart), chosen) >= 0);
+      if (!other) return;
+      figure(other).dataset.option.split(OPTION).forEach((part, k) => { boxes(family)[k].value = part; });
+      present(family);
     });
+    draw();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  matchMedia("print").addEventListener("change", draw);
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  matchMedia("print").addEventListener("change", () => draw());
+  charts.forEach((chart) => chart.panels.forEach((panel) => { if (panel.surface) panel.heat = keyed(chart); }));
   draw();
+
+  /* A panel as `charts.py` makes one, with what it does not name left at nothing. */
+  const EMPTY = {x_label: "", y_label: "", curves: [], bars: [], categories: [], heat: null, surface: false, marks: [], x_log: false, y_log: false, x_limits: null, y_limits: null, x_ticks: [], blank: false, empty: ""};
+  const CURVE = {low: [], high: [], bands: [], limits: [], n: [], texts: [], look: 0, kind: "steps", label: ""};
+  function show(id, panel) {
+    others.set(id, Object.assign({}, EMPTY, panel, {curves: panel.curves.map((curve) => Object.assign({}, CURVE, curve))}));
+    draw(id);
+  }
+  return {show};
 })();

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.judgements import slow_clock
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import DMESG, Facts, UnreadError
-from deadbeat.settings.reading_cpus import CPUINFO, cpu_flags
+from deadbeat.settings.facts import DMESG, Facts
+from deadbeat.settings.reading_cpus import cpu_flags
 from deadbeat.settings.reading_values import few
 from deadbeat.settings.reading_window import WINDOW, tasks
 
@@ -29,9 +32,6 @@ _LOCAL = re.compile(
 _FAST = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod", "cp0")
 _VIRTUAL = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "tsc-early", "i8253")
-#: Of them those that the C library reads without a system call.
-_IN_USER_SPACE = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod", "kvm-clock",
-                  "hyperv_clocksource_tsc_page")  # fmt: skip
 
 
 @check(
@@ -108,7 +108,7 @@ def user_space(facts: Facts) -> Verdict:
     if facts.argument("vdso") == "0":
         return failed("vdso=0", "each time stamp is a system call")
     current = facts.text(_CURRENT)
-    if current in _IN_USER_SPACE:
+    if not slow_clock(current):
         return passed(current)
     return failed(current, "each time stamp is a system call")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.kernel import VERSION
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import DMESG, Facts, UnreadError
+from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_cpus import (
-    CPUINFO,
     ISOLATED,
     OFFLOADED,
     TICKLESS,
@@ -21,14 +23,7 @@ from deadbeat.settings.reading_cpus import (
     tickless,
 )
 from deadbeat.settings.reading_options import REALTIME, lacking, realtime
-from deadbeat.settings.reading_values import (
-    ONLINE,
-    VERSION,
-    cpus_text,
-    few,
-    housekeeping,
-    release,
-)
+from deadbeat.settings.reading_values import ONLINE, few, housekeeping, release
 
 _CMDLINE = "/proc/cmdline"
 _IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"

@@ -5,10 +5,10 @@ None of them advises to switch security off: what an option costs is to be measu
 
 from __future__ import annotations
 
+from deadbeat.host.values import is_unknown
 from deadbeat.settings.check import Check, Verdict, check_of, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.hardening import OPTIONS, Hardening, sight_of_facts
-from deadbeat.settings.procfs import is_unknown
 
 _MEASURE = "keep it unless it costs too much: deadbeat doctor --hardening-cost WITHOUT WITH"
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from deadbeat.host.proc import Interrupt
+from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import DMESG, Facts, UnreadError
-from deadbeat.settings.reading_cpus import cpu_set
+from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_interrupts import COMMANDS as IRQ_COMMANDS
 from deadbeat.settings.reading_interrupts import MODES, managed_by_name, read_only
-from deadbeat.settings.reading_values import (
-    ONLINE,
-    cpus_text,
-    few,
-    housekeeping,
-    mask_cpus,
-    shared,
-)
+from deadbeat.settings.reading_values import ONLINE, few, housekeeping, shared
 from deadbeat.settings.reading_window import (
     AFFINITIES,
     WINDOW,
-    Interrupt,
     places,
     realtime_tasks,
     tasks,

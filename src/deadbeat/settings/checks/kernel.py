@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.kernel import kernel_release, preemption_model
+from deadbeat.host.values import Unknown, cpus_text, mask_cpus
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
-from deadbeat.settings.preemption import kernel_release, preemption_model
-from deadbeat.settings.procfs import is_unknown
 from deadbeat.settings.reading_cpus import meant
 from deadbeat.settings.reading_options import REALTIME, built, having, lacking, realtime, without
-from deadbeat.settings.reading_values import LOCKDOWN, ONLINE, cpus_text, lockdown, mask_cpus
+from deadbeat.settings.reading_values import LOCKDOWN, ONLINE, lockdown
 
 COMMANDS = {
     "timer-resolution": r"sed -n '/\.resolution/{p;q;}' /proc/timer_list",
@@ -82,12 +82,12 @@ def preempt_rt(facts: Facts) -> Verdict:
 def preemption(facts: Facts) -> Verdict:
     """A kernel without preemption finishes what it does for another task first."""
     model, basis = preemption_model(lambda path: _as_read(facts, path))
-    if is_unknown(model) or "debugfs does not show" in basis:
+    if isinstance(model, Unknown) or "debugfs does not show" in basis:
         booted = re.findall(r"Dynamic Preempt: (\w+)", facts.get(DMESG) or "")
         if booted:
             model, basis = booted[-1], "as the kernel said at boot; debugfs does not show it now"
-    if is_unknown(model):
-        return unknown(model.removeprefix("unknown: "))
+    if isinstance(model, Unknown):
+        return unknown(model.reason)
     if model in ("rt", "full", "lazy"):
         return passed(model, basis)
     locked = lockdown(facts) not in (None, "none")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.proc import TaskState, limit, status_field
+from deadbeat.host.values import Unknown, UnreadError, chosen
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import CONFIG, Facts, UnreadError
-from deadbeat.settings.procfs import limit, status_field
-from deadbeat.settings.reading_values import ONLINE, absent, chosen, few, judged
+from deadbeat.settings.facts import CONFIG, Facts
+from deadbeat.settings.reading_values import ONLINE, absent, few, judged
 from deadbeat.settings.reading_window import (
     AFFINITIES,
     WINDOW,
-    TaskState,
     places,
     realtime_tasks,
     tasks,
@@ -194,8 +194,8 @@ def lock_limit(facts: Facts) -> Verdict:
     soft = limit(facts.text, "Max locked memory")["soft"]
     if soft == -1:
         return passed("unlimited")
-    if isinstance(soft, str):
-        return unknown(soft.removeprefix("unknown: "))
+    if isinstance(soft, Unknown):
+        return unknown(soft.reason)
     if capabilities is None:
         return unknown("/proc/self/status has no CapEff")
     return failed(f"{soft // 1024} kB", "mlockall fails as soon as a task is larger than that")

@@ -5,22 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from deadbeat.host.kernel import VIRTUAL_FILES, is_virtual
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import Facts, UnreadError
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_cooling import COOLING, cooling_of_cpus
-from deadbeat.settings.reading_cpus import (
-    CPUINFO,
-    ISOLATED,
-    cpu_set,
-    is_x86,
-    isolated,
-    meant,
-    online,
-)
+from deadbeat.settings.reading_cpus import ISOLATED, is_x86, isolated, meant, online
 from deadbeat.settings.reading_options import numbers
-from deadbeat.settings.reading_values import ONLINE, chosen, cpus_text, few
-from deadbeat.settings.virtual import VIRTUAL_FILES, is_virtual
+from deadbeat.settings.reading_values import ONLINE, few
 
 _CPU = "/sys/devices/system/cpu"
 _EACH = f"{_CPU}/cpu[0-9]*"

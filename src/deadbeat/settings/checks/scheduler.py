@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.judgements import limit_holds
+from deadbeat.host.kernel import VERSION
+from deadbeat.host.proc import DEADLINE, cpu_cgroup
+from deadbeat.host.realtime import ROOT_GROUP, controlling_group
+from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import CONFIG, DMESG, Facts, UnreadError
-from deadbeat.settings.procfs import cpu_cgroup
+from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading_domains import COMMANDS as DOMAINS_COMMANDS
 from deadbeat.settings.reading_domains import DOMAINS, root_domains
 from deadbeat.settings.reading_values import (
     LOCKDOWN,
     ONLINE,
-    VERSION,
     absent,
-    cpus_text,
     few,
     housekeeping,
     judged,
@@ -23,16 +25,8 @@ from deadbeat.settings.reading_values import (
     shared,
     shut,
 )
-from deadbeat.settings.reading_window import (
-    AFFINITIES,
-    DEADLINE,
-    WINDOW,
-    places,
-    realtime_tasks,
-    tasks,
-)
+from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, realtime_tasks, tasks
 from deadbeat.settings.reading_window import COMMANDS as WINDOW_COMMANDS
-from deadbeat.settings.realtime import ROOT_GROUP, controlling_group, limit_holds
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"

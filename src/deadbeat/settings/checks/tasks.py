@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
+from deadbeat.host.proc import DEADLINE, limit, status_field
+from deadbeat.host.realtime import permission
+from deadbeat.host.values import Unknown, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.procfs import limit, status_field
-from deadbeat.settings.reading_values import ONLINE, cpus_text, few, housekeeping, shared
+from deadbeat.settings.reading_values import ONLINE, few, housekeeping, shared
 from deadbeat.settings.reading_window import (
     AFFINITIES,
-    DEADLINE,
     WINDOW,
     places,
     realtime_tasks,
     tasks,
     window,
 )
-from deadbeat.settings.realtime import permission
 
 LIMITS, STATUS = "/proc/self/limits", "/proc/self/status"
 UID_MAP = "/proc/self/uid_map"
@@ -194,8 +194,8 @@ def realtime_permission(facts: Facts) -> Verdict:
 def time_limit(facts: Facts) -> Verdict:
     """A task that computes longer without blocking gets SIGXCPU, at the hard limit SIGKILL."""
     soft = limit(facts.text, "Max realtime timeout")["soft"]
-    if isinstance(soft, str):
-        return unknown(soft.removeprefix("unknown: "))
+    if isinstance(soft, Unknown):
+        return unknown(soft.reason)
     if soft == -1:
         return passed("unlimited")
     return failed(f"{soft} us", "a task that computes longer without blocking is killed")

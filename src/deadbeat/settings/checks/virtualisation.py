@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from deadbeat.host.kernel import VIRTUAL_FILES, is_virtual
+from deadbeat.host.proc import STAT
+from deadbeat.host.values import Unknown, UnreadError
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import CONFIG, DMESG, Facts, UnreadError
+from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading_values import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import GAPS, WINDOW, gaps, window
-from deadbeat.settings.virtual import VIRTUAL_FILES, is_virtual
 
 QUOTA = "command:cpu-quota"
 GUEST_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
@@ -73,7 +75,7 @@ done
 def hypervisor(facts: Facts) -> Verdict:
     """The host may take a CPU away at any time, and nothing in the guest prevents it."""
     found, basis = is_virtual(facts.get)
-    if isinstance(found, str):
+    if isinstance(found, Unknown):
         return unknown(basis)
     if found:
         return failed(basis, "every figure is the host's as much as this kernel's")
@@ -92,11 +94,12 @@ def hypervisor(facts: Facts) -> Verdict:
 def steal(facts: Facts) -> Verdict:
     """In a stolen tick (10 ms) no task of the guest ran; a host may also stop it unseen."""
     seen = window(facts)
-    if not seen.after.steal:
-        return unknown("/proc/stat counts no stolen time")
-    taken = {c: n - seen.before.steal.get(c, n) for c, n in seen.after.steal.items()}
-    total, ticks = sum(seen.after.steal.values()), sum(seen.after.ticks.values())
-    share = 100 * total / ticks if ticks else 0.0
+    after = seen.after.ticks
+    if not after:
+        return unknown(f"{STAT} counts no stolen time")
+    taken = {c: t.since(seen.before.ticks.get(c, t)).steal for c, t in after.items()}
+    ticks = sum(each.total for each in after.values())
+    share = 100 * sum(each.steal for each in after.values()) / ticks if ticks else 0.0
     told = few([f"CPU {cpu}: {count} ticks" for cpu, count in taken.items() if count > 0])
     if told:
         return failed(f"{told}; {share:.2g} % since the boot", f"within {seen.seconds:.1f} s")
@@ -157,7 +160,7 @@ def quota(facts: Facts) -> Verdict:
 def guest_polling(facts: Facts) -> Verdict:
     """To wake a vCPU that its host put to sleep costs tens of microseconds."""
     found, basis = is_virtual(facts.get)
-    if isinstance(found, str):
+    if isinstance(found, Unknown):
         return unknown(basis)
     if not found:
         return passed("no virtual machine")

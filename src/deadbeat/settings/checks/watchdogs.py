@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deadbeat.host.proc import CPUINFO
+from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed
-from deadbeat.settings.facts import CONFIG, Facts, UnreadError
-from deadbeat.settings.reading_cpus import CPUINFO, is_x86, meant
+from deadbeat.settings.facts import CONFIG, Facts
+from deadbeat.settings.reading_cpus import is_x86, meant
 from deadbeat.settings.reading_options import lacking, numbers, without
-from deadbeat.settings.reading_values import absent, cpus_text, few, judged
+from deadbeat.settings.reading_values import absent, few, judged
 from deadbeat.settings.reading_window import WINDOW, tasks
 
 _KERNEL = "/proc/sys/kernel"

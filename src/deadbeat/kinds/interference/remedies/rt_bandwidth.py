@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deadbeat.host.values import parse_cpu_list
 from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
 from deadbeat.model.tuning import Setting
-from deadbeat.settings.procfs import parse_cpu_list
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 ONLINE = "/sys/devices/system/cpu/online"

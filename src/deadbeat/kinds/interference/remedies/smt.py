@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deadbeat.host.values import parse_cpu_list
 from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
-from deadbeat.settings.procfs import parse_cpu_list
 
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 

@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
+from deadbeat.host.realtime import diagnose_realtime
 from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest
 from deadbeat.kinds.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
 from deadbeat.kinds.latency.engine import Measured, Request, unsplit
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.model.errors import DataError, TargetError
-from deadbeat.settings.realtime import diagnose_realtime
 from deadbeat.targets.base import Completed, Process, Target
 
 PACKAGE = "rt-tests"

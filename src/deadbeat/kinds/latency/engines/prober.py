@@ -13,16 +13,16 @@ from attrs import evolve
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
-from deadbeat.executors.tracing import Tracer
+from deadbeat.host.machine import Machine, read_machine
 from deadbeat.kinds.latency.engine import TRACE_S, Measured, Request
-from deadbeat.kinds.latency.machine import Machine, read_machine
-from deadbeat.kinds.latency.path import EVENTS, Traced, split_path, told_worst
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, Late, PathSplit
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
+from deadbeat.trace.session import Tracer
+from deadbeat.trace.wakeups import EVENTS, Traced, split_path, told_worst
 
 #: Latest wake-ups that are kept of every CPU.
 WORST = 20

@@ -1,0 +1,68 @@
+"""Every signal that ends a command ends it as Ctrl-C does: what is finished is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED = 128 + signal.SIGINT
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class Caught:
+    """The first ending signal of a block; the later ones are ignored, so that it can clean up."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    def status(self, status: int) -> int:
+        """The exit status of a command that would have ended with ``status``."""
+        return status if self.number is None or status != INTERRUPTED else 128 + self.number
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        if self.number is not None:
+            return
+        self.number = number
+        if number == signal.SIGHUP:
+            _leave_terminal()
+        raise KeyboardInterrupt
+
+
+def _leave_terminal() -> None:
+    """A terminal that was closed takes no more words, and what follows must not fail for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def interruptible(*, last: bool = False) -> Iterator[Caught]:
+    """Raises KeyboardInterrupt in the block on SIGINT, SIGTERM, SIGHUP or SIGQUIT.
+
+    A signal that the caller set to be ignored (``nohup``) stays ignored. Only the main thread can
+    have handlers: in another, and in a block inside such a block, nothing changes.
+
+    Args:
+        last: The process ends with the block: what comes after it is too late to end anything.
+    """
+    caught = Caught()
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    if any(isinstance(handler, Caught) for handler in before.values()):
+        yield caught
+        return
+    own = [number for number in _ENDING if before[number] is not signal.SIG_IGN]
+    for number in own:
+        signal.signal(number, caught)
+    try:
+        yield caught
+    finally:
+        for number in own:
+            signal.signal(number, signal.SIG_IGN if last else before[number])

@@ -1,0 +1,148 @@
+"""Carries out an experiment of any kind: what is stored is never measured again.
+
+Every run is stored as soon as it ends, so that the same call continues after any interruption.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Generic, TypeVar
+
+from attrs import define, field
+
+from deadbeat.experiment.base import (
+    Experiment,
+    Lost,
+    Outcome,
+    RunDone,
+    RunFailed,
+    Started,
+    Todo,
+    Watcher,
+)
+
+K = TypeVar("K")
+R = TypeVar("R")
+Clock = Callable[[], float]
+
+
+def run(
+    experiment: Experiment[K, R],
+    *,
+    on_event: Watcher,
+    budget_s: float | None = None,
+    clock: Clock = time.monotonic,
+) -> Outcome[K]:
+    """Measures and stores whatever is lacking.
+
+    Args:
+        on_event: Called between runs only.
+        budget_s: No run begins later than this after the call; what is left stays for another.
+        clock: Seconds; for the budget, and the estimate of what is left.
+
+    Raises:
+        DeadbeatError: Whatever forbids every further run; what is stored stays.
+        KeyboardInterrupt: Passed on, after everything that was started is gone; nothing is lost.
+    """
+    ends = None if budget_s is None else clock() + budget_s
+    with experiment.store.lock(), experiment.prepared(on_event):
+        work = _Work(experiment, experiment.todo(), on_event, clock)
+        work.start()
+        with closing(experiment.measure(on_event)) as results:
+            while ends is None or clock() < ends:
+                result = next(results, None)
+                if result is None:
+                    work.exhausted = True
+                    break
+                work.take(result)
+        return experiment.outcome(work.outcome())
+
+
+@define
+class _Work(Generic[K, R]):
+    """One call's way through what is lacking."""
+
+    experiment: Experiment[K, R]
+    todo: Todo
+    tell: Watcher
+    clock: Clock
+    began: float = 0.0
+    ended: int = 0
+    stored: int = 0
+    invalid: int = 0
+    exhausted: bool = False
+    failed: dict[K, str] = field(factory=dict)
+
+    def start(self) -> None:
+        self.began = self.clock()
+        self.tell(
+            Started(
+                total=self.todo.total,
+                done=self.todo.done,
+                failed=self.todo.failed,
+                eta_s=self._eta_s(),
+                decided=self.experiment.decided(),
+            )
+        )
+
+    def take(self, result: R | Lost[K]) -> None:
+        """Stores one result, or why there is none."""
+        kept = result if isinstance(result, Lost) else self.experiment.keep(result)
+        if isinstance(kept, Lost):
+            self._lose(kept.key, str(kept.error))
+            return
+        self.ended += kept.size
+        self.stored += kept.size
+        self.invalid += bool(kept.doubt)
+        decided = self.experiment.decided()
+        self.tell(
+            RunDone(
+                key=kept.key,
+                done=self._done,
+                total=self.todo.total if decided is None else self._done + self._left(),
+                eta_s=self._eta_s(),
+                decided=decided,
+                doubt=kept.doubt,
+            )
+        )
+
+    def outcome(self) -> Outcome[K]:
+        return Outcome(
+            planned=self.todo.total,
+            done=self._done,
+            invalid=self.invalid,
+            failed=self.failed,
+            complete=self.exhausted or self.ended >= self.todo.left,
+        )
+
+    @property
+    def _done(self) -> int:
+        return self.todo.done + self.stored
+
+    def _lose(self, key: K, reason: str) -> None:
+        self.experiment.lose(key, reason)
+        self.failed[key] = reason
+        self.ended += 1
+        self.tell(
+            RunFailed(
+                key=key,
+                reason=reason,
+                done=self._done,
+                total=self.todo.total,
+                eta_s=self._eta_s(),
+            )
+        )
+
+    def _eta_s(self) -> float:
+        """Seconds left: by the pace of this call, before its first run by the plan alone."""
+        left = self._left()
+        if not self.ended:
+            return self.experiment.seconds(left)
+        return left * (self.clock() - self.began) / self.ended
+
+    def _left(self) -> int:
+        if self.experiment.decided() is None:
+            return max(0, self.todo.left - self.ended)
+        return self.experiment.expected_left()

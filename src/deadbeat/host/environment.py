@@ -1,0 +1,461 @@
+"""The state of a machine, as records of campaigns and platforms keep it, and its platform.
+
+Works over a reader of file contents alone, so that the same code reads this machine, a board behind
+a Target and a dict in a test. What cannot be told is recorded as ``unknown: REASON``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from deadbeat.host.kernel import (
+    CLOCKSOURCE,
+    CMDLINE,
+    RT_PERIOD,
+    RT_RUNTIME,
+    VERSION,
+    is_virtual,
+    kernel_release,
+    preemption_model,
+)
+from deadbeat.host.proc import (
+    CPU_FOLDER,
+    CPUINFO,
+    LOADAVG,
+    MEMINFO,
+    STAT,
+    STATUS,
+    colon_fields,
+    cpu_cgroup,
+    limit,
+    online_cpus,
+    status_field,
+    ticks_of,
+)
+from deadbeat.host.values import (
+    Read,
+    Unknown,
+    chosen,
+    cpu_list,
+    gathered,
+    integer,
+    is_unknown,
+    parse_cpu_list,
+    stripped,
+    value,
+)
+from deadbeat.model.platform import Platform
+from deadbeat.targets.base import Target
+
+_CACHES_MAX = 10
+_THERMAL_ZONES_MAX = 64
+_DEVICE_TREE = "/proc/device-tree/model"
+_HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+#: Asked for in one go; what depends on what these hold is asked for in a second.
+_FIRST = (
+    *(f"{CPU_FOLDER}/cpu[0-9]*/topology/{name}" for name in (
+        "core_id", "physical_package_id", "thread_siblings_list")),
+    *(f"{CPU_FOLDER}/cpu[0-9]*/cache/index[0-9]*/{name}" for name in (
+        "level", "type", "size", "coherency_line_size", "ways_of_associativity",
+        "shared_cpu_list")),
+    *(f"{CPU_FOLDER}/cpu[0-9]*/{name}" for name in (
+        "cpu_capacity", "regs/identification/midr_el1", "cpufreq/scaling_*",
+        "thermal_throttle/*_throttle_count")),
+    f"{CPU_FOLDER}/vulnerabilities/*",
+    "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime",
+    "/sys/class/thermal/thermal_zone[0-9]*/*t[ye][pm]*",
+)  # fmt: skip
+#: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
+_VULNERABILITIES = (
+    "gather_data_sampling",
+    "ghostwrite",
+    "indirect_target_selection",
+    "itlb_multihit",
+    "l1tf",
+    "mds",
+    "meltdown",
+    "mmio_stale_data",
+    "old_microcode",
+    "reg_file_data_sampling",
+    "retbleed",
+    "spec_rstack_overflow",
+    "spec_store_bypass",
+    "spectre_v1",
+    "spectre_v2",
+    "srbds",
+    "tsa",
+    "tsx_async_abort",
+    "vmscape",
+)
+
+
+def environment_of(
+    target: Target, *, now: datetime, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """`read_environment` of a target, in few round trips.
+
+    Raises:
+        TargetError: Nothing at all could be read.
+    """
+    return gathered(target, lambda read: read_environment(read, now=now, more=more), _FIRST)
+
+
+def read_environment(
+    read: Read, *, now: datetime, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """State of the machine behind ``read``, as values that JSON can hold.
+
+    Dicts by CPU have the CPU number, as text, for a key. The unit is in the key where there is one;
+    ticks are those of /proc/stat (USER_HZ, 10 ms nearly everywhere).
+
+    Args:
+        read: Of the process whose rights and limits are to be recorded.
+        now: The moment, with its time zone.
+        more: Further entries.
+    """
+    cpus = online_cpus(read)
+    preemption, basis = preemption_model(read)
+    virtual, virtual_basis = is_virtual(read)
+    ticks = {str(c): t for c, t in ticks_of(read(STAT) or "").items() if c in cpus}
+    no_ticks = Unknown(f"{STAT} has no ticks by CPU")
+    found = {
+        "time": now.isoformat(timespec="milliseconds"),
+        "hostname": value(read, "/proc/sys/kernel/hostname"),
+        "machine": _machine(read),
+        "soc": _soc(read),
+        "kernel": _kernel(read),
+        "preemption": preemption,
+        "preemption_basis": basis,
+        "cmdline": value(read, CMDLINE),
+        "cpus_online": cpus or Unknown("neither sysfs nor /proc/stat names the CPUs"),
+        "cpus_allowed": _cpus_allowed(read),
+        "isolated": cpu_list(read, f"{CPU_FOLDER}/isolated"),
+        "nohz_full": cpu_list(read, f"{CPU_FOLDER}/nohz_full"),
+        "topology": {str(cpu): _topology(read, cpu) for cpu in cpus},
+        "governor": _governor(read, cpus),
+        "frequency_policy": _frequency_policy(read, cpus),
+        "frequency_khz": {str(cpu): _frequency_khz(read, cpu) for cpu in cpus},
+        "clocksource": value(read, CLOCKSOURCE),
+        "steal_ticks": {cpu: each.steal for cpu, each in ticks.items()} or no_ticks,
+        "total_ticks": {cpu: each.total for cpu, each in ticks.items()} or no_ticks,
+        "rt_runtime_us": integer(read, RT_RUNTIME),
+        "rt_period_us": integer(read, RT_PERIOD),
+        "fair_server_runtime_ns": {str(cpu): _fair_server(read, cpu) for cpu in cpus},
+        "throttle_counts": {str(cpu): _throttle(read, cpu) for cpu in cpus},
+        "thermal": _thermal(read),
+        "mitigations": _mitigations(read),
+        "virtual": virtual,
+        "virtual_basis": virtual_basis,
+        "memory": _memory(read),
+        "loadavg": _loadavg(read),
+        "limits": {
+            "rtprio": limit(read, "Max realtime priority"),
+            "memlock_bytes": limit(read, "Max locked memory"),
+            "rttime_us": limit(read, "Max realtime timeout"),
+        },
+        "cgroup": _cgroup(read),
+        **(more or {}),
+    }
+    return {key: _plain(entry) for key, entry in found.items()}
+
+
+def _plain(entry: object) -> Any:
+    """As JSON holds it."""
+    if isinstance(entry, Unknown):
+        return str(entry)
+    if isinstance(entry, Mapping):
+        return {key: _plain(part) for key, part in entry.items()}
+    return [_plain(part) for part in entry] if isinstance(entry, list) else entry
+
+
+def platform_from_environment(
+    environment: dict[str, Any],
+    *,
+    cpus: Sequence[int],
+    toolchain: str,
+    flags: str,
+    kind: str,
+    name: str | None = None,
+) -> Platform:
+    """The platform an environment describes.
+
+    The fingerprint covers hardware (processor, topology, caches), frequency policy and toolchain
+    with its flags; not the kernel, which is recorded only, so that a stored program may be compared
+    between kernels.
+
+    Args:
+        environment: From :func:`read_environment`.
+        cpus: CPU number of each logical core.
+        toolchain, flags: Compiler identification, and the flags of runtime and fragments.
+        kind: ``hardware``, ``emulated`` or ``simulated``.
+        name: Label; None takes the host name.
+    """
+    identity = {
+        "machine": environment["machine"],
+        "soc": environment["soc"],
+        "topology": environment["topology"],
+        "frequency_policy": environment["frequency_policy"],
+        "toolchain": toolchain,
+        "flags": flags,
+    }
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return Platform(
+        name=name or environment["hostname"],
+        kind=kind,
+        machine=environment["machine"],
+        soc=environment["soc"],
+        cpus=tuple(cpus),
+        kernel=environment["kernel"],
+        preemption="unknown"
+        if is_unknown(environment["preemption"])
+        else environment["preemption"],
+        governor=_governor_words(environment["governor"]),
+        toolchain=toolchain,
+        flags=flags,
+        fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
+        details=dict(environment),
+    )
+
+
+def core_kinds(environment: Mapping[str, Any], cpus: Sequence[int]) -> tuple[int, ...]:
+    """Kind of each of ``cpus``, numbered from 0 in their order: cores of a kind have the same
+    highest frequency, capacity, identification register and cache sizes, as far as these are known.
+
+    Args:
+        environment: From :func:`read_environment`.
+        cpus: CPU numbers.
+    """
+    kinds: dict[str, int] = {}
+    return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)
+
+
+def _kind(environment: Mapping[str, Any], cpu: str) -> str:
+    policy = environment.get("frequency_policy", {}).get(cpu, {})
+    topology = environment.get("topology", {}).get(cpu, {})
+    caches = topology.get("caches")
+    sizes = [
+        (cache["level"], cache["type"], cache["size_bytes"])
+        for cache in (caches if isinstance(caches, list) else ())
+    ]
+    frequency = policy.get("scaling_max_freq")
+    return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
+
+
+def _governor_words(governor: dict[str, str] | str) -> str:
+    if isinstance(governor, str):
+        return "none" if governor.startswith("none: ") else "unknown"
+    if len(set(governor.values())) == 1:
+        return next(iter(governor.values()))
+    return ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())
+
+
+def _machine(read: Read) -> str | Unknown:
+    arch = stripped(read, "/proc/sys/kernel/arch")  # since Linux 6.1
+    if arch:
+        return arch
+    fields = colon_fields(read(CPUINFO) or "")
+    if "flags" in fields:
+        return "x86_64" if "lm" in fields["flags"].split() else "i686"
+    if "CPU architecture" in fields:
+        return "aarch64" if fields["CPU architecture"] in ("8", "AArch64") else "arm"
+    return Unknown("neither /proc/sys/kernel/arch nor /proc/cpuinfo names the architecture")
+
+
+def _soc(read: Read) -> str | Unknown:
+    fields = colon_fields(read(CPUINFO) or "")
+    if "model name" in fields and "cpu family" in fields:
+        numbers = [fields.get(key, "?") for key in ("cpu family", "model", "stepping")]
+        return (
+            f"{fields['model name']} (family {numbers[0]} model {numbers[1]} stepping {numbers[2]})"
+        )
+    for candidate in (
+        stripped(read, _DEVICE_TREE),
+        fields.get("model name"),
+        fields.get("Hardware"),
+    ):
+        if candidate:
+            return candidate
+    if "CPU implementer" in fields:
+        return f"implementer {fields['CPU implementer']} part {fields.get('CPU part', '?')}"
+    return Unknown("/proc/cpuinfo and /proc/device-tree/model name no processor")
+
+
+def _kernel(read: Read) -> str | Unknown:
+    release = stripped(read, "/proc/sys/kernel/osrelease")
+    version = stripped(read, "/proc/sys/kernel/version")
+    if release and version:
+        return f"{release} {version}"
+    return value(read, VERSION)
+
+
+def _cpus_allowed(read: Read) -> list[int] | Unknown:
+    text = status_field(read, "Cpus_allowed_list")
+    if text is None:
+        return Unknown(f"{STATUS} has no Cpus_allowed_list")
+    return parse_cpu_list(text)
+
+
+def _topology(read: Read, cpu: int) -> dict[str, Any]:
+    folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
+    topology: dict[str, Any] = {
+        "core": integer(read, f"{folder}/core_id"),
+        "package": integer(read, f"{folder}/physical_package_id"),
+        "siblings": cpu_list(read, f"{folder}/thread_siblings_list"),
+        "caches": _caches(read, cpu),
+    }
+    # Arm: cores of one chip differ; where they do not, these files say so too.
+    for key, path in (
+        ("capacity", f"{CPU_FOLDER}/cpu{cpu}/cpu_capacity"),
+        ("midr", f"{CPU_FOLDER}/cpu{cpu}/regs/identification/midr_el1"),
+    ):
+        text = stripped(read, path)
+        if text is not None:
+            topology[key] = text
+    return topology
+
+
+def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | Unknown:
+    caches: list[dict[str, Any]] = []
+    for index in range(_CACHES_MAX):
+        folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
+        if read(f"{folder}/level") is None:
+            break
+        caches.append(
+            {
+                "level": integer(read, f"{folder}/level"),
+                "type": value(read, f"{folder}/type"),
+                "size_bytes": _size_bytes(value(read, f"{folder}/size")),
+                "line_bytes": integer(read, f"{folder}/coherency_line_size"),
+                "ways": integer(read, f"{folder}/ways_of_associativity"),
+                "shared_cpus": cpu_list(read, f"{folder}/shared_cpu_list"),
+            }
+        )
+    return caches or Unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
+
+
+def _size_bytes(text: str | Unknown) -> int | Unknown:
+    if isinstance(text, Unknown):
+        return text
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if found is None:
+        return Unknown(f"cache size {text!r}")
+    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
+
+
+def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str | Unknown:
+    found = {
+        str(cpu): stripped(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus
+    }
+    if not any(found.values()):
+        return "none: no cpufreq driver" if cpus else Unknown("no CPUs are named")
+    return {cpu: name or "none" for cpu, name in found.items()}
+
+
+def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Any]:
+    """What decides at which frequency a CPU runs; never a frequency of the moment."""
+    files = ("scaling_driver", "scaling_governor", "scaling_min_freq", "scaling_max_freq")
+    policy: dict[str, Any] = {}
+    for cpu in cpus:
+        folder = f"{CPU_FOLDER}/cpu{cpu}/cpufreq"
+        texts = {name: stripped(read, f"{folder}/{name}") for name in files}
+        policy[str(cpu)] = {name: text for name, text in texts.items() if text is not None}
+    for key, path in (
+        ("boost", f"{CPU_FOLDER}/cpufreq/boost"),
+        ("no_turbo", f"{CPU_FOLDER}/intel_pstate/no_turbo"),
+    ):
+        text = stripped(read, path)
+        if text is not None:
+            policy[key] = text
+    return policy
+
+
+def _frequency_khz(read: Read, cpu: int) -> int | Unknown:
+    current = integer(read, f"{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_cur_freq")
+    if isinstance(current, int):
+        return current
+    block = re.search(rf"^processor\s*:\s*{cpu}$(.*?)(?:^$|\Z)", read(CPUINFO) or "", re.M | re.S)
+    megahertz = re.search(r"^cpu MHz\s*:\s*([\d.]+)", block[1], re.M) if block else None
+    if megahertz:
+        return round(float(megahertz[1]) * 1000)
+    return Unknown("no cpufreq driver, and /proc/cpuinfo shows no frequency")
+
+
+def _fair_server(read: Read, cpu: int) -> int | Unknown:
+    """Time per second that ordinary tasks may take from real-time ones (Linux 6.12 and later)."""
+    path = f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    found = integer(read, path)
+    if isinstance(found, int) or kernel_release(read) < (6, 12):
+        return found
+    return Unknown(f"{path} cannot be read; the kernel's default is 50 ms per second")
+
+
+def _throttle(read: Read, cpu: int) -> dict[str, int | Unknown]:
+    folder = f"{CPU_FOLDER}/cpu{cpu}/thermal_throttle"
+    return {part: integer(read, f"{folder}/{part}_throttle_count") for part in ("core", "package")}
+
+
+def _thermal(read: Read) -> list[dict[str, Any]] | Unknown:
+    zones: list[dict[str, Any]] = []
+    for index in range(_THERMAL_ZONES_MAX):
+        folder = f"/sys/class/thermal/thermal_zone{index}"
+        if read(f"{folder}/type") is None:
+            break
+        zones.append(
+            {
+                "zone": value(read, f"{folder}/type"),
+                "millidegrees": integer(read, f"{folder}/temp"),
+            }
+        )
+    return zones or Unknown("there is no /sys/class/thermal/thermal_zone0")
+
+
+def _mitigations(read: Read) -> dict[str, str] | str | Unknown:
+    folder = f"{CPU_FOLDER}/vulnerabilities"
+    texts = {name: stripped(read, f"{folder}/{name}") for name in _VULNERABILITIES}
+    known = {name: text for name, text in texts.items() if text is not None}
+    return known or Unknown(f"{folder} cannot be read")
+
+
+def _memory(read: Read) -> dict[str, Any]:
+    fields = colon_fields(read(MEMINFO) or "")
+    memory: dict[str, Any] = {}
+    for key, name in (
+        ("total_kb", "MemTotal"),
+        ("available_kb", "MemAvailable"),
+        ("swap_total_kb", "SwapTotal"),
+    ):
+        words = fields.get(name, "").split()
+        memory[key] = int(words[0]) if words else Unknown(f"{MEMINFO} has no {name}")
+    pages = value(read, _HUGE_PAGES)
+    memory["transparent_hugepage"] = pages if isinstance(pages, Unknown) else chosen(pages)
+    return memory
+
+
+def _loadavg(read: Read) -> list[float] | Unknown:
+    words = (stripped(read, LOADAVG) or "").split()[:3]
+    if len(words) < 3:
+        return Unknown(f"{LOADAVG} cannot be read")
+    return [float(word) for word in words]
+
+
+def _cgroup(read: Read) -> dict[str, Any] | Unknown:
+    group = cpu_cgroup(read)
+    if group is None:
+        return Unknown("/proc/self/cgroup and /proc/self/mountinfo show no group for CPU time")
+    found: dict[str, Any] = {
+        "version": group.version,
+        "path": group.path,
+        "folder": group.folder,
+    }
+    if group.version == 1:
+        for key in ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us"):
+            found[key.replace("cpu.", "")] = integer(read, f"{group.folder}/{key}")
+    else:
+        at_root = group.folder == group.mount
+        found["cpu_max"] = "none: root group" if at_root else value(read, f"{group.folder}/cpu.max")
+    return found

@@ -1,0 +1,306 @@
+"""A search for the breakdown utilisation in words, as curves, as a page, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.kinds.breakdown.results import (
+    Breakdown,
+    CellResult,
+    SetResult,
+    columns,
+    row,
+    summarise,
+)
+from deadbeat.kinds.breakdown.spec import Cell
+from deadbeat.report import facts
+from deadbeat.report.canvas import FORMATS, Words
+from deadbeat.report.charts import Chart, Curve, Panel, Point, curve
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.document import (
+    Document,
+    Facts,
+    Figures,
+    Lines,
+    Section,
+    Sentence,
+    Table,
+    said,
+)
+from deadbeat.report.html import page
+from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.place import REPORT_FILE
+from deadbeat.store.summary import csv_text
+
+TERMS = (
+    ("utilisation U", "Sum of C / T on the fullest core of a task set; C by calibration, T = D."
+     " All runs of a set are of one program: only its periods are scaled."),
+    ("breakdown U", "The highest U at which a run meets its deadlines: at most the share of its"
+     " jobs misses that the parameter miss_share says. Found by bisection for each set, then the"
+     " mean over sets. On a noisy host a run may fail by chance; the bisection then ends near"
+     " where passing and failing are equally likely."),
+    ("predicted", "By the schedulability lab: the releases of a run simulated under partitioned"
+     " SCHED_FIFO, every job taking exactly C, with the same criterion."),
+    ("predicted, C inflated", "The same with each task's C times what its jobs took in the run at"
+     " the breakdown: what then still parts is variation, wake-up latency and the kernel."),
+    ("proved", "In the data: U up to which exact response-time analysis proves that no job of a"
+     " set misses."),
+    ("C inflated by", "Mean time a job had its core at the breakdown, all tasks running, over C."),
+    ("misses alone", "Jobs missed by tasks that ran alone, at the periods of the breakdown: what"
+     " this host misses by itself, unless jobs from the slots together lasted that long."),
+)  # fmt: skip
+
+
+def percent(value: float | None) -> str:
+    """A share as a reader takes it in."""
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _estimate(found: CellResult) -> str:
+    ends = "at most " * bool(found.at_low) + "at least " * bool(found.at_high)
+    mark = ends if found.at_low + found.at_high == found.sets else ""
+    return f"{mark}{percent(found.breakdown)} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
+def sentence(found: Breakdown) -> str:
+    """The answer."""
+    if not found.cells:
+        return "No task set has a result yet."
+    worst = min(found.cells, key=lambda each: each.breakdown)
+    best = max(found.cells, key=lambda each: each.breakdown)
+    start = "Simulated: on" if "SIMULATED" in found.labels else "On"
+    words = (
+        f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets ({_variant(worst.cell)})"
+        f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where the lab"
+        f" predicts {_predictions(worst)}"
+    )
+    if best.cell != worst.cell:
+        where = f"{_cores(best.cell)}{_sharing(best.cell)}"
+        if _variant(best.cell) != _variant(worst.cell):
+            where += f" ({_variant(best.cell)})"
+        words += f"; on {where} up to {_estimate(best)}, where it predicts {_predictions(best)}"
+    parted = [each for each in found.cells if each.parted]
+    if not parted:
+        return words + ". Prediction from calibrated costs and machine are not shown to part."
+    everywhere = len(parted) == len(found.cells)
+    where = "; ".join(_place(found, each.cell) for each in parted)
+    part = "everywhere" if everywhere else f"at {where}"
+    return words + f". Prediction from calibrated costs and machine part {part}."
+
+
+def _predictions(found: CellResult) -> str:
+    words = f"{percent(found.predicted)} from calibrated costs"
+    if found.predicted_inflated is None:
+        return words
+    return words + f" and {percent(found.predicted_inflated)} from inflated ones"
+
+
+def criterion(found: Breakdown) -> str:
+    """When a run meets its deadlines."""
+    return f"a run meets its deadlines: at most {100 * found.miss_share:g} % of its jobs miss"
+
+
+def _cores(cell: Cell) -> str:
+    return "1 core" if cell.cores == 1 else f"{cell.cores} cores"
+
+
+def _sharing(cell: Cell) -> str:
+    if cell.sync_share == 1 and cell.contended_ratio in (0, 1):
+        return f" with {'everything' if cell.contended_ratio else 'nothing'} contended"
+    return f" at ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
+
+
+def _variant(cell: Cell) -> str:
+    tasks = "1 task" if cell.tasks_per_core == 1 else f"{cell.tasks_per_core} tasks"
+    return f"{tasks} a core, {cell.priorities}"
+
+
+def _place(found: Breakdown, cell: Cell) -> str:
+    text = f"M = {cell.cores}, ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
+    variants = {(each.cell.tasks_per_core, each.cell.priorities) for each in found.cells}
+    return text + f", {_variant(cell)}" * (len(variants) > 1)
+
+
+def cells_table(found: Breakdown) -> Table:
+    """A row per cell."""
+    return Table(
+        name="breakdown-table",
+        title=criterion(found),
+        columns=(
+            said("where", lambda each: _place(found, each.cell)),
+            said("sets", attrgetter("sets")),
+            said("breakdown U", _estimate),
+            said("predicted U", attrgetter("predicted"), format=percent),
+            said("predicted, C inflated", attrgetter("predicted_inflated"), format=percent),
+            said("C inflated by", attrgetter("inflation"), format="{:.2f}".format),
+            said(
+                "misses alone",
+                attrgetter("missed_alone_share"),
+                format=lambda share: f"{100 * share:.2f} %",
+            ),
+        ),
+        rows=found.cells,
+        terminal=True,
+        hint="In brackets: 95 % intervals over task sets, with the resolution of a set. The same in"
+        " full: summary.csv; every task set: sets.csv.",
+    )
+
+
+def doubts(found: Breakdown) -> list[str]:
+    """What a reader must know before believing the answer."""
+    texts = []
+    if found.done < found.planned:
+        texts.append(f"{found.done} of {found.planned} runs are there: what follows may change.")
+    lacking = sum(each.lacking for each in found.cells)
+    if lacking:
+        texts.append(f"Task sets without a result: {lacking}.")
+    noisy = [each for each in found.cells if each.missed_alone_share > found.miss_share]
+    if noisy:
+        where = "; ".join(_place(found, each.cell) for each in noisy)
+        texts.append(
+            f"Tasks that ran alone missed more than {100 * found.miss_share:g} % of their jobs at"
+            f" {where}: either this host by itself fails the criterion there, and a larger"
+            " --miss-share asks less of it; or jobs that began beside others took so long that they"
+            " lasted into the slots alone."
+        )
+    for end, name in (("low", "lowest"), ("high", "highest")):
+        sets = sum(getattr(each, f"at_{end}") for each in found.cells)
+        if sets:
+            texts.append(
+                f"Task sets that end at the {name} utilisation considered, so that theirs may lie"
+                f" beyond: {sets}. --{end} moves it."
+            )
+    return texts
+
+
+def charts(found: Breakdown) -> list[Chart]:
+    """Curves over M with a line for each alpha, and over alpha with a line for each M; a panel for
+    each rho, number of tasks per core and priority rule."""
+    made: list[Chart] = []
+    for axis, other in (("cores", "contended_ratio"), ("contended_ratio", "cores")):
+        several = len({getattr(each.cell, axis) for each in found.cells}) > 1
+        if several or (axis == "cores" and not made):
+            made.append(_chart(found, axis, other))
+    return made
+
+
+_NAMES = {"cores": "M", "contended_ratio": "α"}
+
+
+def _chart(found: Breakdown, axis: str, other: str) -> Chart:
+    groups: dict[tuple[Any, ...], list[CellResult]] = {}
+    for each in found.cells:
+        cell = each.cell
+        place = (cell.sync_share, cell.tasks_per_core, cell.priorities)
+        groups.setdefault(place, []).append(each)
+    panels = tuple(
+        Panel(
+            title=f"ρ = {rho:g}, {_variant(cells[0].cell)}",
+            x_label={"cores": "cores M", "contended_ratio": "contended ratio α"}[axis],
+            y_label="breakdown utilisation of a core, %",
+            curves=tuple(_curves(cells, axis, other)),
+        )
+        for (rho, _, _), cells in groups.items()
+    )
+    return Chart(
+        name=f"breakdown-{axis.replace('_', '-')}",
+        title=f"Breakdown utilisation over {_NAMES[axis]}",
+        caption=(
+            f"{criterion(found).capitalize()}. Lines with marks are measured, bands are 95 %"
+            " intervals over task sets with the resolution; lines without marks are"
+            " predicted by the schedulability lab for the same sets."
+        ),
+        panels=panels,
+    )
+
+
+def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curve]:
+    values = sorted({getattr(each.cell, other) for each in cells})
+    for look, value in enumerate(values):
+        own = [
+            (float(getattr(each.cell, axis)), each)
+            for each in cells
+            if getattr(each.cell, other) == value
+        ]
+        name = f"{_NAMES[other]} = {value:g}"
+        measured = (Point(x, each.breakdown, each.low, each.high) for x, each in own)
+        yield curve(name, measured, look=look, scale=100)
+        inflated = (
+            Point(x, each.predicted_inflated)
+            for x, each in own
+            if each.predicted_inflated is not None
+        )
+        label = f"{name}: predicted, C inflated"
+        yield curve(label, inflated, look=look + len(values), kind="plain", scale=100)
+        if other == "cores" or value == values[0]:  # the same C at every alpha
+            label = f"{name}: predicted" if other == "cores" else "predicted"
+            predicted = (Point(x, each.predicted) for x, each in own)
+            yield curve(label, predicted, look=look + 2 * len(values), kind="plain", scale=100)
+
+
+def breakdown_document(found: Breakdown) -> Document:
+    """What a search says: up to which utilisation deadlines are met."""
+    head = [(name.capitalize(), text) for name, text in found.platform.items()]
+    drawn = charts(found) if found.cells else []
+    answer = (
+        Sentence(sentence(found), answer=True, terminal=True),
+        Lines(doubts(found), terminal=True),
+    )
+    return Document(
+        title=found.name,
+        kind="breakdown",
+        product="deadbeat report · breakdown utilisation",
+        source="the stored runs of this search",
+        labels=found.labels,
+        head=[*head, ("Runs", f"{found.done} of {found.planned}")],
+        data_files="summary.csv",
+        sections=(
+            Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
+            Section("figures", "Figures", (Figures(drawn),)),
+            Section("table", "Table", (cells_table(found),)),
+            Section("parameters", "Parameters", (Facts([*facts.flatten(found.spec)]),)),
+            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+        ),
+    )
+
+
+def summary_dict(found: Breakdown) -> dict[str, Any]:
+    """JSON values: the answer in words, then everything it rests on."""
+    plain = attrs.asdict(found, filter=lambda field, _: field.name not in ("cells", "sets"))
+    return {
+        "sentence": sentence(found),
+        "doubts": doubts(found),
+        "rows": [row(each) for each in found.cells],
+        **plain,
+    }
+
+
+def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
+    """Everything derived, replaced atomically, the page last; the page's path."""
+    found = summarise(store)
+    path = store.path / REPORT_FILE
+    with store.lock():
+        atomic_write(
+            store.path / "summary.csv", csv_text(columns(CellResult), map(row, found.cells))
+        )
+        atomic_write(store.path / "sets.csv", csv_text(columns(SetResult), map(row, found.sets)))
+        write_json(store.path / "summary.json", summary_dict(found))
+        if draw and found.cells:
+            _write_figures(found, store.path / "figures")
+        atomic_write(path, page(breakdown_document(found)))
+    return found, path
+
+
+def _write_figures(found: Breakdown, folder: Path) -> None:
+    with storing(folder):
+        folder.mkdir(exist_ok=True)
+    machine = f"{found.platform['soc']} · {found.platform['kernel']}"
+    words = Words(labels=" · ".join(found.labels), caption=machine)
+    for name, content in draw_charts(charts(found), words, FORMATS):
+        atomic_write(folder / name, content)

@@ -1,0 +1,294 @@
+"""A campaign as a document and as files: a profile, or a stress campaign.
+
+All text of a campaign is untrusted: `report.html` escapes it, or embeds it as data that is only
+ever set as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from operator import itemgetter
+from pathlib import Path
+
+from deadbeat.kinds.contention import predicted
+from deadbeat.kinds.contention.cause_charts import split_charts, worst_jobs
+from deadbeat.kinds.contention.counter_charts import counter_charts, counters_note
+from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.page_data import page_data
+from deadbeat.kinds.contention.paper_figures import draw_figures
+from deadbeat.kinds.contention.profile_charts import (
+    grid_charts,
+    predicted_charts,
+    profile_charts,
+)
+from deadbeat.kinds.contention.stress_charts import stress_charts
+from deadbeat.kinds.contention.stress_words import group_answers, stress_sentence
+from deadbeat.kinds.contention.tables import (
+    further_table,
+    group_table,
+    point_tables,
+    sets_data,
+    sets_note,
+)
+from deadbeat.model.results import Summary
+from deadbeat.report import facts
+from deadbeat.report.canvas import FORMATS
+from deadbeat.report.document import (
+    Document,
+    Facts,
+    Figures,
+    Findings,
+    Group,
+    Lines,
+    Markup,
+    Note,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    said,
+)
+from deadbeat.report.embed import asset, encode
+from deadbeat.report.glossary import STRESS_TERMS, TERMS
+from deadbeat.report.html import page
+from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.place import REPORT_FILE
+
+_BRACKETS = "In brackets: 95 % intervals (how: docs, metrics)."
+_NOTHING = "Nothing was measured yet."
+
+
+def campaign_document(summary: Summary) -> Document:
+    """What a campaign says: where it starts to miss, or how bad it gets."""
+    stress = summary.mode == "stress"
+    sections = _stress(summary) if stress else _profile(summary)
+    terms = (*STRESS_TERMS, *TERMS) if stress else TERMS
+    return Document(
+        title=facts.campaign_name(summary),
+        kind="stress" if stress else "profile",
+        source="the stored results of this campaign",
+        labels=facts.labels(summary),
+        noise=facts.noise_floor(summary).text,
+        head=facts.head_facts(summary),
+        data_files="summary.csv and sets.csv" if stress else "summary.csv",
+        sections=(
+            *sections,
+            Section("circumstances", "Circumstances", _circumstances(summary)),
+            Section("glossary", "How to read this", (Facts(terms, terms=True),)),
+        ),
+        scripts=("words.js", "sets.js" if stress else "page.js"),
+        data={"deadbeat-data": encode(sets_data(summary) if stress else page_data(summary))},
+        draws=True,
+    )
+
+
+def _told(summary: Summary) -> tuple[Part, ...]:
+    """What a terminal says below the answer."""
+    origin, known = facts.origin_text(summary), facts.precision_text(summary)
+    lines = [*([f"programs {origin}"] if origin else []), *([known] if known else [])]
+    return (Lines(lines, terminal=True, page=False),)
+
+
+def _noise(summary: Summary) -> Sentence:
+    """The smallest effect and what it rests on."""
+    floor = facts.noise_floor(summary)
+    text = f"{floor.text[:1].upper()}{floor.text[1:]}"
+    return Sentence(f"{text} ({floor.basis})." if floor.basis else f"{text}.")
+
+
+def _profile(summary: Summary) -> tuple[Section, ...]:
+    answer, own = headline(summary), facts.grid_of(summary)
+    each = Lines(
+        [item.lines for item in answer.per_cores],
+        heads=[f"M = {item.cores}" for item in answer.per_cores],
+    )
+    tables = point_tables(summary)
+    loaded = [table for table in tables if table.page]
+    further = Group(
+        "Compute ratio, calm and rough half, misses alone, needed deadlines",
+        (further_table(summary),),
+        folded=True,
+    )
+    return (
+        Section(
+            "answer",
+            "Where it starts to miss",
+            (
+                *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
+                _noise(summary),
+                *((Group("For each M", (each,), folded=True),) if answer.per_cores else ()),
+                *_told(summary),
+                *(table for table in tables if not table.page),
+            ),
+            "Answer",
+        ),
+        Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+        Section(
+            "figures",
+            "Figures",
+            (
+                Note("Drag a surface to turn it; click on a cell of a heat map to see its sets."),
+                Figures([*grid_charts(own)], _NOTHING),
+                Figures(profile_charts(own)),
+            ),
+        ),
+        *(
+            Section(
+                "loaded",
+                "Loaded cores",
+                (
+                    Sentence(
+                        "Points with more tasks a core and shorter deadlines. They are no part of"
+                        " the figures above."
+                    ),
+                    *(Group(table.title, (table,)) for table in loaded),
+                ),
+                "",
+            )
+            for _ in loaded[:1]
+        ),
+        Section("point", "One point", (Markup(asset("point.html")),)),
+        Section(
+            "points",
+            "All points",
+            (
+                Markup(asset("points.html")),
+                *((further,) if summary.rows else ()),
+                Note(
+                    f"{_BRACKETS} Figures here carry six significant digits; summary.csv,"
+                    " summary.json and sets.json hold them in full."
+                ),
+            ),
+        ),
+        _why(summary, own),
+        Section(
+            "predicted",
+            predicted.title(summary),
+            (Figures(predicted_charts(own)), *predicted.predicted_parts(summary)),
+            "Predicted",
+        ),
+    )
+
+
+def _stress(summary: Summary) -> tuple[Section, ...]:
+    answers = group_answers(summary)
+    return (
+        Section(
+            "answer",
+            "How bad it gets",
+            (
+                Sentence(stress_sentence(summary), answer=True, terminal=True),
+                Lines([each.lines for each in answers], heads=[each.group for each in answers]),
+                _noise(summary),
+                *_told(summary),
+            ),
+            "Answer",
+        ),
+        Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+        Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
+        _why(summary, summary),
+        Section("groups", "Groups", (group_table(summary),)),
+        Section("sets", "Worst task sets", (Markup(asset("sets.html")), Note(sets_note(summary)))),
+    )
+
+
+def _why(summary: Summary, drawn: Summary) -> Section:
+    charts = [*split_charts(drawn), *counter_charts(summary)]
+    parts = (Figures(charts), *counters_note(summary), *worst_jobs(summary))
+    return Section("why", "Why late", parts)
+
+
+# ---------- circumstances ----------
+
+
+def _circumstances(summary: Summary) -> tuple[Part, ...]:
+    """Calibration, environment, failed runs, platform and parameters."""
+    sessions = tuple(part for each in facts.sessions(summary) for part in _session(each))
+    failed = Facts(facts.failed_runs(summary), empty="None.")
+    return (
+        Group("Calibration", (Facts(facts.calibration(summary)),)),
+        Group("Environment before and after", sessions or (Facts(()),)),
+        Group("Failed runs", (failed,)),
+        Group("Platform", (Facts([*facts.flatten(facts.platform(summary))]),)),
+        Group("Parameters", (Facts(facts.parameters(summary)),)),
+    )
+
+
+def _session(record: facts.Session) -> tuple[Part, ...]:
+    """Changed values stay in sight; the others fold away."""
+    changed = record.changed
+    same = sorted((record.before.keys() | record.after.keys()) - set(changed))
+    if not record.after:
+        told: Part = Sentence("The state afterwards was not recorded: the session was cut off.")
+    elif not changed:
+        told = Sentence("Nothing differs between before and after.")
+    else:
+        told = _before_after(changed, record)
+    head = f"{len(same)} values {'that did not change' if record.after else 'before'}"
+    rest = Group(head, (_before_after(same, record),), folded=True)
+    return (Group(record.title, (told, *((rest,) if same else ()))),)
+
+
+def _before_after(keys: Iterable[str], record: facts.Session) -> Table:
+    """Values before and after; a change is marked by a word, by its amount if it has one."""
+    rows = [(key, record.before.get(key), record.after.get(key)) for key in keys]
+    return Table(
+        name="session-table",
+        title=record.title,
+        columns=(
+            said("what", itemgetter(0)),
+            said("before", itemgetter(1), long=True),
+            said("after", itemgetter(2), long=True),
+            said("difference", _difference, words=True),
+        ),
+        rows=rows,
+        differs=_difference,
+        dense=True,
+    )
+
+
+def _difference(row: tuple[str, str | None, str | None]) -> str:
+    _, before, after = row
+    if before == after:
+        return ""
+    if before is None or after is None:
+        return "not there before" if before is None else "not there after"
+    with suppress(ValueError):
+        return f"changed by {float(after) - float(before):+.6g}"
+    return "changed"
+
+
+# ---------- files ----------
+
+
+def write_report(summary: Summary, out_dir: Path) -> Path:
+    """Writes ``report.html`` into ``out_dir`` (made when missing) and returns its path.
+
+    Raises:
+        DeadbeatError: The folder or file cannot be written.
+    """
+    path = Path(out_dir) / REPORT_FILE
+    with storing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
+    text = page(campaign_document(summary))
+    atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
+    return path
+
+
+def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Writes every figure in every format into ``out_dir``/figures and returns their paths.
+
+    Raises:
+        UsageError: A format is not known.
+        DeadbeatError: The folder or a file cannot be written.
+    """
+    folder = Path(out_dir) / "figures"
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, content in draw_figures(summary, formats):
+        atomic_write(folder / name, content)
+        paths.append(folder / name)
+    return paths

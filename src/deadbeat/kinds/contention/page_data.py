@@ -1,0 +1,119 @@
+"""The data that is embedded in the page of a profile, compact: its points, sets, distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from deadbeat.kinds.contention import grids
+from deadbeat.model.results import SUMMARY_COLUMNS, Summary
+from deadbeat.report import facts
+from deadbeat.report.charts import SHOWN
+from deadbeat.report.embed import plain
+
+#: Version of the embedded data.
+FORMAT = 1
+
+#: Heading, keys a set may name the quantity by (first one that occurs), kind of formatting.
+_SET_FIELDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("replica", ("replica",), "integer"),
+    ("seed", ("seed",), "identifier"),
+    ("tasks N", ("tasks",), "integer"),
+    ("jobs", ("jobs",), "integer"),
+    ("slowdown", ("slowdown_mean",), "ratio"),
+    ("delay ratio", ("delay_ratio_mean",), "ratio"),
+    ("misses", ("deadline_misses",), "integer"),
+    ("miss ratio", ("deadline_miss_ratio",), "percent"),
+    ("episodes", ("miss_episodes",), "integer"),
+    ("ρ real", ("sync_share_real",), "share"),
+    ("α real", ("contended_ratio_real",), "share"),
+    ("overlap", ("overlap_real",), "percent"),
+    ("file", ("file", "key"), "text"),
+)
+
+
+def page_data(summary: Summary) -> dict[str, Any]:
+    """Everything the page draws, as plain values; the points beside the grid as rows alone."""
+    loaded = facts.loaded_rows(summary)
+    summary = facts.grid_of(summary)
+    floor = facts.noise_floor(summary)
+    cores = grids.cores_of(summary)
+    shares = grids.axis_of(summary, "sync_share")
+    ratios = grids.axis_of(summary, "contended_ratio")
+    return {
+        "format": FORMAT,
+        "name": facts.campaign_name(summary),
+        "labels": list(facts.labels(summary)),
+        "noise": {"share": floor.share, "text": floor.text},
+        "cores": list(cores),
+        "sync_shares": list(shares),
+        "contended_ratios": list(ratios),
+        "factors": list(facts.factors(summary.rows)),
+        "points": {grids.point_key(row): _said(row) for row in summary.rows},
+        "row_columns": list(SUMMARY_COLUMNS),
+        "rows": _rows(summary.rows),
+        "loaded_rows": _rows(loaded),
+        **_sets(summary.sets),
+        **_distributions(summary.distributions),
+    }
+
+
+def _rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+    return [[plain(row.get(column)) for column in SUMMARY_COLUMNS] for row in rows]
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """Every metric of a point in words."""
+    if grids.state_of(row, grids.METRICS[0]) != SHOWN:
+        return "undecided, no run"
+    known = ((metric.name.lower(), grids.metric_words(row, metric)) for metric in grids.METRICS)
+    return "; ".join(f"{name} {words}" for name, words in known)
+
+
+def _sets(sets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Columns that occur in any set, and a line per set behind the four numbers of its point."""
+    present = {key for item in sets for key in item}
+    fields = []
+    for heading, keys, kind in _SET_FIELDS:
+        key = next((key for key in keys if key in present), None)
+        if key is not None:
+            fields.append((heading, key, kind))
+    point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
+    columns = [*point, *(key for _, key, _ in fields)]
+    return {
+        "set_fields": [{"heading": heading, "kind": kind} for heading, _, kind in fields],
+        "sets": [[plain(item.get(key)) for key in columns] for item in sets],
+    }
+
+
+def _distributions(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Histograms without their empty ends, as a place in one list of edges and the counts.
+
+    Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.
+    """
+    grid = sorted({float(edge) for item in items for edge in item["edges"]})
+    place = {edge: index for index, edge in enumerate(grid)}
+    tables, lines = [grid], []
+    for item in items:
+        counts = [int(count) for count in item["counts"]]
+        filled = [index for index, count in enumerate(counts) if count]
+        if not filled:
+            continue
+        bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
+        first = place[bins[0]]
+        fits = grid[first : first + len(bins)] == bins
+        if not fits:
+            tables.append(bins)
+        lines.append(
+            [
+                int(item["cores"]),
+                plain(item["sync_share"]),
+                plain(item["contended_ratio"]),
+                str(item["metric"]),
+                0 if fits else len(tables) - 1,
+                first if fits else 0,
+                counts[filled[0] : filled[-1] + 1],
+                plain(facts.factor_of(item)),
+            ]
+        )
+    return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

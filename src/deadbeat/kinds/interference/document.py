@@ -1,0 +1,367 @@
+"""A load test as a document and as files; its columns are declared here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.kinds.interference.charts import load_charts
+from deadbeat.kinds.interference.words import (
+    condition_words,
+    headline,
+    label_of,
+    labels,
+    open_lines,
+    parameter_rows,
+    ranged,
+    signless,
+    threshold,
+    without_causes,
+)
+from deadbeat.model import histogram
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import QUANTILES_PPM
+from deadbeat.model.load import REFERENCE
+from deadbeat.model.load_summary import Cause, Effect, Estimate, LoadSummary
+from deadbeat.report.canvas import FORMATS, Words
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.document import (
+    Column,
+    Document,
+    Facts,
+    Figures,
+    Group,
+    Lines,
+    Note,
+    Part,
+    Remark,
+    Remarks,
+    Section,
+    Sentence,
+    Table,
+)
+from deadbeat.report.html import page
+from deadbeat.report.plain import csv_of
+from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.load import LoadStore
+from deadbeat.store.place import REPORT_FILE
+
+TERMS = (
+    ("round", "One run of the same computation by the real-time thread; its release is when it was"
+     " due, back to back when the one before finished."),
+    ("failure", "A round whose response time (finish - release) is longer than the deadline, or a"
+     " release that passed while the round before still ran."),
+    ("ordinary thread", "A thread of SCHED_OTHER, nice 0, that computes without end."),
+    ("ready, and not running", "The kernel's run_delay: the thread could run, and another did."),
+    ("running, and nothing moved", "A stretch of about 20 us of work took over 100 us longer"
+     " although the thread kept its CPU: an interrupt, the firmware or the host."),
+    ("slower execution", "What is left of its CPU time beyond the median at the fewest ordinary"
+     " threads: a shared core, a frequency, shared memory, or the host."),
+    ("involuntary", "Context switches by which the kernel took the CPU from the thread."),
+    ("moves", "Times it found itself on another CPU."),
+    ("work lost", "Share of the ordinary threads' work that they do without the real-time thread"
+     " and not beside it."),
+    ("all remedies", "All that are possible on this machine, at once."),
+)  # fmt: skip
+
+
+def _plain(estimate: Estimate) -> str:
+    return signless(estimate.value, 2)
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{ranged(estimate, 1, scale=100)} %"
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.3f}"
+
+
+def _response(name: str) -> Column:
+    """A quantile of the response times; some stand in the table."""
+    ppm = QUANTILES_PPM[name]
+    return Column(
+        key=f"response_{name.replace('.', '_')}_ns",
+        heading={"p50": "p50 ms", "p99": "p99 ms"}.get(name, ""),
+        value=lambda cell: cell.response.quantile(ppm) if cell.response else None,
+        format=_ms,
+    )
+
+
+def _of_response(name: str, heading: str = "") -> Column:
+    return Column(
+        key=f"response_{name}",
+        heading=heading,
+        value=lambda cell: getattr(cell.response, name) if cell.response else None,
+        format=_ms,
+    )
+
+
+def _lost(part: str) -> Column:
+    return Column(
+        key=f"lost_{part}", value=lambda cell: getattr(cell.lost, part) if cell.lost else None
+    )
+
+
+#: Of a cell, in the order of summary.csv.
+COLUMNS = (
+    Column(key="condition", heading="condition", format=condition_words),
+    Column(key="normal", heading="ordinary"),
+    Column(key="all", heading="all threads", value=lambda c: c.normal + 1, raw=False,
+           terminal=False),
+    Column(key="runs"), Column(key="invalid"), Column(key="seconds"),
+    Column(key="released", heading="rounds", terminal=False),
+    Column(key="failures", heading="failures", terminal=False),
+    Column(key="failures_per_s", heading="failures/s", format=ranged, interval=True),
+    Column(key="involuntary_per_s", heading="involuntary/s", format=lambda e: ranged(e, 1),
+           terminal=_plain, interval=True),
+    Column(key="voluntary_per_s", heading="voluntary/s", format=_plain, terminal=False,
+           interval=True),
+    Column(key="moves_per_s", heading="moves/s", format=_plain, interval=True),
+    Column(key="work_per_s", interval=True),
+    Column(key="work_lost", heading="work lost", format=_percent, interval=True,
+           terminal=lambda e: f"{signless(e.value * 100, 1)} %"),
+    _of_response("mean_ns"), *map(_response, QUANTILES_PPM), _of_response("max_ns", "max ms"),
+    Column(key="cpu_share"),
+    *map(_lost, ("waiting", "stopped", "slower", "uncharged")),
+)  # fmt: skip
+_ORDER = (
+    "condition", "normal", "all", "released", "failures", "failures_per_s", "response_p50_ns",
+    "response_p99_ns", "response_max_ns", "involuntary_per_s", "voluntary_per_s", "moves_per_s",
+    "work_lost",
+)  # fmt: skip
+
+
+def _difference(effect: Effect) -> str:
+    """Failures per second; where neither side has any, of occasions: what one would bring is not
+    known."""
+    if effect.occasions_high is None:
+        return ranged(effect.failures)
+    return f"< {effect.occasions_high:.2f} occasions"
+
+
+def _could_show(effect: Effect) -> str | None:
+    if effect.removal_found is None:
+        return None
+    if effect.could_show is None:
+        return f"not even -{effect.failures_before:.2f}"
+    return f"-{effect.could_show:.2f}"
+
+
+def _normal(effect: Effect) -> object:
+    return "any" if effect.normal is None else effect.normal
+
+
+EFFECT_COLUMNS = (
+    Column(key="condition", heading="remedy", format=condition_words),
+    Column(key="normal", heading="ordinary", value=_normal),
+    Column(key="failures_before", heading="failures/s", format="{:.2f}".format),
+    Column(key="failures_after", heading="with it", format="{:.2f}".format),
+    Column(key="failures", heading="difference/s", value=_difference),
+    Column(key="could_show", heading="found with 80 %", value=_could_show, terminal=False),
+    Column(key="p99_ns", heading="p99 difference ms", format=lambda e: ranged(e, 2, scale=1e-6)),
+    Column(key="pairs", heading="pairs", terminal=False),
+    Column(key="verdict", heading="verdict", value=lambda e: e.verdict or "judged together",
+           words=True),
+)  # fmt: skip
+_EFFECTS_NOTE = (
+    "Verdicts err in 5 % of tests, all of a test together. Where no difference is shown there"
+    " may be one. Found with 80 %: the smallest change of failures per second that so many pairs"
+    " would have shown in four tests of five; not even: the end of all failures would not."
+    " Occasions: where neither side has a failure, either has fewer occasions of them per second"
+    " (95 %); how many failures one brings is not known."
+)
+_EFFECTS_HOW = (
+    "Each was applied, verified, measured in turn with runs without it, and put back. Differences"
+    " are of pairs of runs of one repeat, with 95 % intervals each; the 99 % quantiles are over all"
+    " rounds of these runs, as in the table above. A verdict asks more: all verdicts together err"
+    " in 5 % of tests without any effect, so an interval of one difference may leave out zero where"
+    " no difference is shown. A remedy that was tried at several numbers of ordinary threads is"
+    " judged by all these pairs together."
+)
+
+
+def load_document(summary: LoadSummary) -> Document:
+    """What a load test says: how many deadlines are missed, what did it, what helps."""
+    form = label_of(summary).split("   ", maxsplit=1)[0]
+    machine = summary.platform
+    return Document(
+        title=summary.name,
+        kind="load",
+        source="the stored results of this load test",
+        labels=labels(summary),
+        noise=form,
+        head=(
+            ("Machine", machine["machine"]),
+            ("Processor", machine["processor"]),
+            ("Kernel", machine["kernel"]),
+            ("Preemption model", machine["preemption model"]),
+            ("Real-time thread", form),
+            ("Runs", f"{summary.done} of {summary.planned}"),
+        ),
+        data_files="summary.csv",
+        sections=(
+            Section("answer", "How many deadlines are missed", _answer(summary), "Answer"),
+            Section(
+                "causes",
+                "What took the real-time thread's time",
+                (
+                    Note("With the most ordinary threads and no remedy."),
+                    Remarks(
+                        [_remark(cause) for cause in summary.causes], empty=without_causes(summary)
+                    ),
+                ),
+                "What did it",
+            ),
+            Section("figures", "Figures", (Figures(load_charts(summary)),)),
+            Section("table", "Table", (_table(summary),)),
+            Section("remedies", "Remedies", _remedies(summary)),
+            Section(
+                "circumstances",
+                "Circumstances",
+                (
+                    Group("Platform", (Facts([*machine.items()]),)),
+                    Group("Parameters", (Facts(parameter_rows(summary)),)),
+                ),
+            ),
+            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+        ),
+    )
+
+
+def _answer(summary: LoadSummary) -> tuple[Part, ...]:
+    return (
+        Sentence(headline(summary), answer=True, terminal=True),
+        Sentence(threshold(summary), terminal=True),
+        Lines([f"cause, {line}" for line in cause_lines(summary)], terminal=True, page=False),
+        Lines(
+            [f"not tried: {name}: {reason}" for name, reason in summary.impossible.items()],
+            terminal=True,
+            page=False,
+        ),
+        Lines(open_lines(summary), terminal=True),
+    )
+
+
+def cause_lines(summary: LoadSummary) -> list[str]:
+    """A line per cause, the greatest first."""
+    return [
+        f"{cause.certainty}: {cause.title}"
+        + ("" if cause.share is None else f" ({cause.share * 100:.0f} % of the lost time)")
+        + f": {cause.evidence}"
+        for cause in summary.causes
+    ]
+
+
+def _remark(cause: Cause) -> Remark:
+    share = "" if cause.share is None else f" — {cause.share * 100:.0f} % of the lost time"
+    return Remark(
+        kind="warning" if cause.certainty in ("shown", "likely") else "info",
+        label=cause.certainty.capitalize(),
+        text=f"{cause.title}{share}.",
+        detail=f"{cause.evidence}.",
+    )
+
+
+def _table(summary: LoadSummary) -> Table:
+    """A row per cell with a real-time thread."""
+    return Table(
+        name="load-table",
+        title=label_of(summary).split("   ", maxsplit=1)[0],
+        columns=COLUMNS,
+        order=_ORDER,
+        rows=[cell for cell in summary.cells if cell.condition != REFERENCE],
+        terminal=True,
+        dense=True,
+        hint="In brackets: 95 % intervals over runs. Percentiles are over all rounds of the runs"
+        " that count. The same figures in full: summary.csv.",
+    )
+
+
+def _remedies(summary: LoadSummary) -> tuple[Part, ...]:
+    """A row per remedy, and per number of ordinary threads where it was tried at several."""
+    if not summary.effects:
+        tried: tuple[Part, ...] = (Sentence("No remedy was tried."),)
+    else:
+        tried = (
+            effects_table(summary),
+            Lines(power_lines(summary), terminal=True, page=False),
+            Group("What each did", (Facts(sorted(summary.changes.items())),)),
+        )
+    impossible = Facts([*summary.impossible.items()], empty="Every remedy was tried.")
+    return (Note(_EFFECTS_HOW), *tried, Group("Not tried here", (impossible,)))
+
+
+def effects_table(summary: LoadSummary) -> Table:
+    """What each remedy changes; a terminal has those that are judged."""
+    return Table(
+        name="effects-table",
+        title="remedies: a verdict errs in 5 % of tests, all of them together",
+        columns=EFFECT_COLUMNS,
+        rows=summary.effects,
+        printed=attrgetter("verdict"),
+        terminal=True,
+        dense=True,
+        hint=_EFFECTS_NOTE,
+    )
+
+
+def power_lines(summary: LoadSummary) -> list[str]:
+    """What each remedy of which nothing is shown could have shown, a line each."""
+    lines = []
+    for effect in summary.effects:
+        if effect.removal_found is None:
+            continue
+        first = f"{condition_words(effect.condition)}: no difference shown; "
+        if effect.could_show is None:
+            lines.append(
+                f"{first}too few runs: even the end of all misses would be found with only"
+                f" {100 * effect.removal_found:.0f} %"
+            )
+        else:
+            lines.append(
+                f"{first}{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less"
+                " would be found with 80 %"
+            )
+    return lines
+
+
+# ---------- files ----------
+
+
+def summary_dict(summary: LoadSummary, **more: Any) -> dict[str, Any]:
+    """JSON values of a summary; histograms as `model.histogram` writes them."""
+
+    def plain(_owner: object, _field: object, value: Any) -> Any:
+        return histogram.to_json(value) if isinstance(value, Histogram) else value
+
+    return {**attrs.asdict(summary, value_serializer=plain), **more}
+
+
+def write_load(
+    store: LoadStore, summary: LoadSummary, *, figures: bool = True
+) -> tuple[LoadSummary, Path]:
+    """Everything derived, replaced atomically; the page's path."""
+    path = store.path / REPORT_FILE
+    with store.lock():
+        write_json(store.path / "summary.json", summary_dict(summary))
+        atomic_write(store.path / "summary.csv", csv_of(COLUMNS, summary.cells))
+        if figures:
+            write_figures(summary, store.path / "figures")
+        atomic_write(path, page(load_document(summary)))
+    return summary, path
+
+
+def write_figures(summary: LoadSummary, folder: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Every figure in every format."""
+    with storing(folder):
+        folder.mkdir(exist_ok=True)
+    form = label_of(summary).split("   ", maxsplit=1)[0]
+    caption = f"{form} · {summary.platform['processor']} · {summary.platform['kernel']}"
+    words = Words(labels=" · ".join(labels(summary)), caption=caption)
+    for name, content in draw_charts(load_charts(summary), words, formats):
+        atomic_write(folder / name, content)

@@ -1,0 +1,507 @@
+"""A latency matrix as a document and as files; the columns of its tables are declared here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from deadbeat.kinds.latency import split, words
+from deadbeat.kinds.latency.circumstances_table import circumstances
+from deadbeat.kinds.latency.data import kernel_text, load_words
+from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
+from deadbeat.kinds.latency.load_charts import load_charts, machine_charts
+from deadbeat.kinds.latency.split import split_charts
+from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
+from deadbeat.kinds.latency.timeline import timeline_charts
+from deadbeat.kinds.latency.words import labels_of, ordered
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun
+from deadbeat.model.latency_summary import (
+    FEW,
+    CellSummary,
+    Distribution,
+    Extrapolation,
+    LatencyRow,
+    LatencySummary,
+    TailGate,
+    TailStatement,
+)
+from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.charts import Chart
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.document import (
+    Column,
+    Document,
+    Facts,
+    Figures,
+    Findings,
+    Group,
+    Lines,
+    Note,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    said,
+)
+from deadbeat.report.facts import percent
+from deadbeat.report.html import page
+from deadbeat.report.plain import csv_of
+from deadbeat.report.times import seconds_text, time_text, us_text
+from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import REPORT_FILE
+
+CSV_FILE = "latency.csv"
+#: Invalid runs that a terminal names; the page has all of them.
+_TOLD = 5
+#: Below a table in which a percentile is marked.
+MARKS = (
+    f"* fewer than {FEW} wake-ups are later: single ones move it, and it is not shown as corrected"
+)
+
+TERMS = (
+    (
+        "Wake-up latency",
+        "From the moment a timer was set to, to the first reading of the clock by the thread that "
+        "waited for it. It contains the timer's interrupt, the waking of the thread and the switch "
+        "to it; it contains no work.",
+    ),
+    (
+        "Load",
+        "What runs in the background while it is measured. 'Load reached' is the share of the "
+        "CPUs' time that it really took; a run whose load was not reached does not count.",
+    ),
+    (
+        "Missed periods, corrected",
+        "A wake-up that is late by several periods leaves those periods without a wake-up of their "
+        "own, and so without a value: the worst moments are counted once instead of many times "
+        "(coordinated omission). 'Corrected' puts a value in for each: what a task released then "
+        "would have seen.",
+    ),
+    (
+        "Percentile, maximum",
+        "'99.9 %' is the latency that 99.9 % of the wake-ups do not exceed, over all of them: "
+        "percentiles and maxima of CPUs or runs are never averaged. The maximum is one sample: it "
+        "grows with the time measured, is a lower bound of the worst case, and has no interval. "
+        "'Maximum of one run' is the geometric mean of the runs' maxima: that has one.",
+    ),
+    (
+        "Interval",
+        "95 %: on each side the wider of the exact one by order statistics of the wake-ups, and of "
+        "the one by resampling runs.",
+    ),
+    (
+        "Share at most",
+        "With 95 % confidence no greater share of wake-ups exceeds the latency, whatever the "
+        "distribution, if the machine stays as it was. Wake-ups depend on each other: the bound "
+        "counts only as many as are as good as independent.",
+    ),
+    (
+        "Path",
+        "Interrupt: from the timer's moment to the handler. Waking: to the thread being runnable. "
+        "Switch: to its first moment on the CPU. Exit: to its own reading of the clock.",
+    ),
+)
+
+
+# ---------- the matrix ----------
+
+
+@frozen
+class MatrixLine:
+    """A row of the matrix: of all CPUs of a cell or of one, as measured or corrected."""
+
+    cell: CellSummary
+    row: LatencyRow
+    shown: Distribution
+    corrected: bool
+
+    @property
+    def load(self) -> str:
+        return load_words(self.cell.load) + (", corrected" if self.corrected else "")
+
+    @property
+    def missed(self) -> str:
+        """``8``, or ``0 + 47 unknown``: as many more may have been missed."""
+        unknown = f" + {self.row.unaccounted:,} unknown" if self.row.unaccounted else ""
+        return f"{self.row.missed:,}{unknown}"
+
+    @property
+    def place(self) -> str | None:
+        run = f", repeat {self.row.max_run.repeat}" if self.row.max_run else ""
+        return None if self.row.max_cpu is None else f"CPU {self.row.max_cpu}{run}"
+
+    @property
+    def valid(self) -> str:
+        runs, invalid = len(self.row.runs), len(self.cell.invalid)
+        return f"{runs} of {runs + invalid}" if invalid else str(runs)
+
+    def figure(self, name: str) -> str | None:
+        """Microseconds; marked where it rests on few wake-ups."""
+        value = self.shown[name].value_ns
+        if value is None or not self.shown.rests_on_few(name):
+            return None if value is None else us_text(value)
+        return None if self.corrected else f"{us_text(value)}*"
+
+
+def achieved_text(cell: CellSummary, *, ends: bool = True) -> str:
+    """``49 % (48 % to 51 %)``; or that it is not known."""
+    if cell.achieved is None:
+        return "not known"
+    text = percent(cell.achieved)
+    if not ends or cell.achieved_min is None or cell.achieved_max is None:
+        return text
+    low, high = percent(cell.achieved_min), percent(cell.achieved_max)
+    return text if low == high else f"{text} ({low} to {high})"
+
+
+def _quantity(name: str) -> Any:
+    return said(
+        name, lambda line: line.figure(name), terminal=name in ("p50", "p99", "p99.9", "max")
+    )
+
+
+MATRIX_COLUMNS = (
+    said("load", attrgetter("load"), words=True),
+    said("engine", attrgetter("cell.engine"), words=True),
+    said("CPU", lambda line: "all" if line.row.cpu is None else str(line.row.cpu)),
+    said("wake-ups", attrgetter("shown.histogram.total")),
+    said("missed", attrgetter("missed")),
+    *map(_quantity, ("min", "mean", *QUANTILES_PPM, "max")),
+    said("max on", attrgetter("place"), terminal=False),
+    said("valid runs", attrgetter("valid")),
+    said("load reached", attrgetter("cell"), format=achieved_text,
+         terminal=lambda cell: achieved_text(cell, ends=False)),
+)  # fmt: skip
+
+
+def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
+    """A row per cell, or per CPU of it; a second one, corrected, where periods were missed."""
+    rows = [
+        MatrixLine(cell, row, shown, corrected)
+        for cell in ordered(summary.cells)
+        for row in (cell.cpus if cpus else (cell.whole,))
+        for shown, corrected in ((row.raw, False), (row.changed, True))
+        if shown is not None
+    ]
+    marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
+    return Table(
+        name="cpus-table" if cpus else "matrix-table",
+        title="wake-up latency, us",
+        columns=MATRIX_COLUMNS,
+        rows=rows,
+        note=f"{MARKS}." if marked else "",
+        terminal=cpus,
+        dense=True,
+    )
+
+
+# ---------- the tail ----------
+
+
+def bound_text(tail: TailStatement) -> str | None:
+    if tail.bound is None:
+        return None
+    return "nothing is shown" if tail.bound >= 1 else f"{tail.bound:.2g}"
+
+
+def _often(tail: TailStatement) -> str | None:
+    rate = tail.episodes_per_hour
+    if rate is None:
+        return None
+    return f"{f'{rate:,.0f}' if rate >= 100 else f'{rate:.3g}'}, {tail.rate_condition}"
+
+
+def _statement(heading: str, value: Callable[[Any], Any], **more: Any) -> Column:
+    return said(heading, lambda row: value(row[1]), **more)
+
+
+TAIL_COLUMNS = (
+    said("load", lambda row: load_words(row[0].load)),
+    said("engine", lambda row: row[0].engine, words=True),
+    _statement("latency", attrgetter("limit_ns"), format=time_text),
+    _statement("kind", attrgetter("kind"), words=True),
+    _statement("wake-ups", attrgetter("wake_ups")),
+    _statement("later", attrgetter("exceeded")),
+    _statement("as good as independent", attrgetter("effective"), format="{:,.0f}".format),
+    _statement("share later at most", bound_text),
+    _statement("on condition", attrgetter("condition"), long=True),
+    _statement("times an hour at most", _often, long=True),
+    _statement("runs with a later one", lambda tail: f"{tail.runs_exceeded} of {tail.runs}"),
+    _statement("share of runs at most", attrgetter("run_bound"), format=percent),
+    _statement("more hours for a tenth of the share", attrgetter("hours_for_tenth"),
+               format="{:.3g}".format),
+)  # fmt: skip
+_SAYS = {True: "yes", False: "no", None: "not looked at"}
+GATE_COLUMNS = (
+    said("load", itemgetter(0)),
+    said("method", lambda row: row[1].method, words=True),
+    said("condition", lambda row: row[2].name, words=True),
+    said("holds", lambda row: _SAYS[row[2].passed], words=True),
+    said("figures", lambda row: row[2].text, long=True),
+)
+
+
+def tail_table(summary: LatencySummary) -> Table:
+    """Every statement on the tail of every cell."""
+    rows = [(cell, tail) for cell in ordered(summary.cells) for tail in cell.whole.tail]
+    return Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True)
+
+
+def extrapolations_of(summary: LatencySummary) -> list[tuple[str, Extrapolation]]:
+    """For every cell and method: of what, and its levels or why there are none."""
+    return [
+        (f"{load_words(cell.load)} · {cell.engine}", item)
+        for cell in ordered(summary.cells)
+        for item in cell.whole.extrapolations
+    ]
+
+
+def extrapolated(item: Extrapolation) -> str:
+    if item.refused:
+        return f"refused: {item.refused}"
+    levels = [
+        f"once in {seconds_text(level.hours * 3600)}: {time_text(level.value_ns)}"
+        f" [{time_text(level.low_ns)}, {time_text(level.high_ns)}]"
+        for level in item.levels
+    ]
+    shape = "" if item.shape is None else f" (shape {item.shape:+.2f}, {item.peaks} peaks)"
+    return "; ".join(levels) + shape
+
+
+def _tail(summary: LatencySummary) -> tuple[Part, ...]:
+    table = tail_table(summary)
+    if not table.rows:
+        return (Sentence("Nothing was measured: nothing can be said."),)
+    every = extrapolations_of(summary)
+    gates: list[tuple[str, Extrapolation, TailGate]] = [
+        (where, item, gate) for where, item in every for gate in item.gates
+    ]
+    beyond = Facts([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
+    looked = Table(name="gates-table", columns=GATE_COLUMNS, rows=gates, dense=True)
+    folded = Group(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
+    return (
+        Note(
+            "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
+            " The share counts wake-ups as if so many were independent; the share of runs assumes"
+            " nothing about wake-ups within a run."
+        ),
+        table,
+        *((Group("Beyond what was seen", (beyond,)),) if every else ()),
+        *((folded,) if gates else ()),
+    )
+
+
+# ---------- validity ----------
+
+INVALID_COLUMNS = (
+    said("run", lambda row: row[0].text),
+    said("problem", lambda row: row[1].id, words=True),
+    said("what was seen", lambda row: row[1].message, long=True),
+)
+WARNING_COLUMNS = (
+    said("warning", itemgetter(0)),
+    said("runs", itemgetter(1)),
+    said("for example", itemgetter(2), long=True),
+)
+
+
+def problems_of(summary: LatencySummary) -> list[tuple[LatencyKey, Finding]]:
+    """Every problem of every run that does not count."""
+    return [
+        (run.key, problem)
+        for cell in ordered(summary.cells)
+        for run in cell.invalid
+        for problem in run.problems
+    ]
+
+
+def warnings_of(runs: Iterable[LatencyRun]) -> list[tuple[str, int, str]]:
+    """Warnings of valid runs, those of one name together: how many, and the first one's text."""
+    counts: Counter[str] = Counter()
+    texts: dict[str, str] = {}
+    for run in (run for run in runs if run.valid):
+        own = {problem.id: problem.message for problem in run.problems}
+        counts.update(own.keys())
+        for name, text in own.items():
+            texts.setdefault(name, f"{run.key.text}: {text}")
+    return [(name, count, texts[name]) for name, count in counts.most_common()]
+
+
+def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part, ...]:
+    invalid = Table(
+        name="invalid-table", columns=INVALID_COLUMNS, rows=problems_of(summary), dense=True
+    )
+    beside = Table(
+        name="warning-table", columns=WARNING_COLUMNS, rows=warnings_of(runs), dense=True
+    )
+    counted = f"{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
+    return (
+        Sentence(counted),
+        *((Group("Runs that do not count", (invalid,)),) if invalid.rows else ()),
+        *((Group("What happened beside runs that count", (beside,)),) if beside.rows else ()),
+    )
+
+
+def _invalid_lines(summary: LatencySummary) -> list[str]:
+    invalid = [run for cell in summary.cells for run in cell.invalid]
+    lines = [
+        f"invalid, counted nowhere: {run.key.text}:"
+        f" {next(p.message for p in run.problems if p.severity == 'invalid')}"
+        for run in invalid[:_TOLD]
+    ]
+    if len(invalid) > _TOLD:
+        lines.append(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
+    return lines
+
+
+# ---------- the document ----------
+
+
+def latency_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Chart]:
+    """Every figure that there are numbers for."""
+    return [
+        *_own_charts(summary, runs),
+        *split_charts(summary.cells),
+        *machine_charts(runs),
+    ]
+
+
+def _own_charts(summary: LatencySummary, runs: Sequence[LatencyRun]) -> list[Chart]:
+    return [
+        *load_charts(summary),
+        *histogram_charts(summary),
+        *timeline_charts(runs),
+        *tail_charts(summary),
+    ]
+
+
+def latency_document(
+    summary: LatencySummary,
+    runs: Sequence[LatencyRun] = (),
+    *,
+    platform: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Document:
+    """What a matrix says: how late a task wakes up, and why.
+
+    Args:
+        runs: For figures over time and circumstances; a terminal needs none.
+        platform: Of the machine, as plain values; None: not recorded.
+        parameters: What was asked for, as plain values.
+    """
+    machine = platform or {}
+    return Document(
+        title=summary.name,
+        kind="latency",
+        source="the stored runs of this matrix",
+        labels=labels_of(summary),
+        head=words.head_facts(summary, machine),
+        data_files=CSV_FILE,
+        sections=(
+            Section("answer", "How late a task wakes up", _answer(summary), "Answer"),
+            Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+            Section(
+                "figures",
+                "Figures",
+                (Figures(_own_charts(summary, runs), "Nothing was measured yet."),),
+            ),
+            Section(
+                "matrix",
+                "Matrix",
+                (
+                    Note(
+                        "Microseconds. All wake-ups of all valid runs pooled; percentiles and"
+                        ' maxima are never averaged over CPUs. A row "corrected" stands where'
+                        " periods were missed. The same with intervals: latency.csv."
+                    ),
+                    matrix_table(summary, cpus=False),
+                    Group("By CPU", (matrix_table(summary, cpus=True),), folded=True),
+                ),
+            ),
+            Section("tail", "Have we measured long enough?", _tail(summary), "Long enough?"),
+            Section(
+                "why",
+                "Where the latency went",
+                (Figures(split_charts(summary.cells)), *split.paths(summary.cells)),
+                "Why late",
+            ),
+            Section("validity", "Validity", _validity(summary, runs)),
+            Section(
+                "circumstances",
+                "Circumstances",
+                (Figures(machine_charts(runs)), *circumstances(runs, machine, parameters or {})),
+            ),
+            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+        ),
+    )
+
+
+def _answer(summary: LatencySummary) -> tuple[Part, ...]:
+    loads = words.answers(summary)
+    return (
+        Lines(list(filter(None, [words.without_run(summary.cells)])), terminal=True, page=False),
+        Sentence(words.sentence(summary), answer=True, terminal=True),
+        *(Sentence(text, terminal=True) for text in words.tail_sentences(summary)),
+        *((Sentence(f"{summary.beside}.", terminal=True),) if summary.beside else ()),
+        Lines([lines for _, lines in loads], heads=[load for load, _ in loads]),
+        Lines(split.cause_lines(summary.cells), terminal=True, page=False),
+        Lines(_invalid_lines(summary), terminal=True, page=False),
+    )
+
+
+# ---------- files ----------
+
+
+@frozen(kw_only=True)
+class LatencyReport:
+    """What was written, and what it says."""
+
+    page: Path
+    summary: LatencySummary
+
+
+def write_latency(
+    store: LatencyStore, *, deadlines_ns: Sequence[int] = (), figures: bool = True
+) -> LatencyReport:
+    """``latency.csv``, the figures, and the page, last: everything that derives from the runs.
+
+    Raises:
+        DataError: A run is damaged.
+        DeadbeatError: Something cannot be written.
+    """
+    runs = tuple(store.runs())
+    summary = summarise_latency(runs, name=store.path.name, deadlines_ns=deadlines_ns)
+    path = store.path / REPORT_FILE
+    with store.lock():
+        atomic_write(store.path / CSV_FILE, csv_of(LATENCY_COLUMNS, lines_of(summary)))
+        if figures:
+            _write_figures(summary, runs, store.path / "figures", kernel=store.platform.kernel)
+        text = page(
+            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec)
+        )
+        atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
+    return LatencyReport(page=path, summary=summary)
+
+
+def _write_figures(
+    summary: LatencySummary, runs: Sequence[LatencyRun], folder: Path, *, kernel: str
+) -> None:
+    """Every figure in every format."""
+    with storing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    captions = paper_words(summary, kernel=kernel)
+    for name, content in draw_charts(latency_charts(summary, runs), captions, FORMATS):
+        atomic_write(folder / name, content)
+
+
+def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:
+    """Labels and caption of every figure on paper."""
+    origin = words.rests(summary) + (f"; {kernel_text(kernel)}" if kernel else "")
+    return Words(labels=printable(", ".join(labels_of(summary))), caption=printable(f"{origin}."))

@@ -1,0 +1,366 @@
+"""A study as a document and as files; the columns of its table are declared here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import frozen
+
+from deadbeat.kinds.study.charts import charts
+from deadbeat.kinds.study.preset import presets
+from deadbeat.kinds.study.results import Results, table
+from deadbeat.kinds.study.runner import load
+from deadbeat.kinds.study.spec import StudySpec, read_spec
+from deadbeat.model.conclusion import Judgement, judge
+from deadbeat.report.canvas import Words, printable
+from deadbeat.report.charts import Chart
+from deadbeat.report.charts_paper import draw_charts
+from deadbeat.report.document import (
+    Document,
+    Facts,
+    Figures,
+    Group,
+    Lines,
+    Note,
+    Part,
+    Remark,
+    Remarks,
+    Section,
+    Sentence,
+    Table,
+    said,
+)
+from deadbeat.report.html import page
+from deadbeat.sched import policies
+from deadbeat.sched import tests as test_facts
+from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.study import StudyStore
+
+LABEL = "SIMULATED"
+_MEANS = (
+    "Verdicts are those of simulated schedules and of tests on random task sets; nothing was run."
+    " They hold for the arrival model and the tie rule named."
+)
+
+
+def study_document(
+    results: Results,
+    judgements: Sequence[Judgement],
+    drawn: Sequence[Chart],
+    *,
+    name: str,
+) -> Document:
+    """What a study says: which statements it confirms, and every answer."""
+    spec = results.spec
+    preset = presets().get(spec.preset)
+    opened = open_cases(results)
+    return Document(
+        title=name,
+        kind="study",
+        product="deadbeat study",
+        source="the stored results of this study",
+        labels=(LABEL,),
+        about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),
+        head=_facts(results),
+        data_files="cells.csv",
+        sections=(
+            Section(
+                "conclusions",
+                "Conclusions checked",
+                (
+                    Note(_MEANS),
+                    *(part for each in judgements for part in _conclusion(each)),
+                    *(() if judgements else (Sentence("This study checks no statement."),)),
+                ),
+                "Conclusions",
+            ),
+            Section("figures", "Figures", (Figures(drawn),)),
+            Section(
+                "answers",
+                "Answers of the whole study",
+                (
+                    answers_table(results),
+                    Lines(opened),
+                    Lines([f"open: {text}" for text in opened], terminal=True, page=False),
+                    Lines([told(each) for each in judgements], terminal=True, page=False),
+                    Note("Every cell is in cells.csv beside this page, every task set in chunks/."),
+                ),
+                "Answers",
+            ),
+            Section(
+                "circumstances",
+                "Circumstances",
+                (
+                    Sentence(
+                        "The results are a function of these parameters and the version of"
+                        " deadbeat, whatever computed them."
+                    ),
+                    Facts(_parameters(spec)),
+                ),
+            ),
+        ),
+    )
+
+
+def _verdict(judgement: Judgement) -> str:
+    return judgement.verdict + (f" on {', '.join(judgement.on)}" if judgement.on else "")
+
+
+def _held(judgement: Judgement) -> str:
+    held = sum(item.holds is True for item in judgement.evidence)
+    return f"holds in {held} of {len(judgement.evidence)} variants"
+
+
+def _conclusion(judgement: Judgement) -> tuple[Part, ...]:
+    """The verdict, what confirmed means, and the figures of every variant."""
+    said_of = Remark(
+        kind=judgement.verdict.replace(" ", "-"),
+        label=_verdict(judgement).capitalize(),
+        text=f"{judgement.conclusion.says}.",
+        detail=f"Confirmed means: {judgement.conclusion.confirmed}."
+        f" {_held(judgement).capitalize()}.",
+    )
+    figures = Table(
+        name=f"conclusion-{judgement.conclusion.id}",
+        columns=(
+            said("variant", lambda item: variant_text(item.variant)),
+            said("holds", lambda item: "yes" if item.holds else "no", words=True),
+            said("figures", attrgetter("figures"), long=True),
+        ),
+        rows=judgement.evidence,
+        dense=True,
+    )
+    return Remarks([said_of]), Group("Figures", (figures,), folded=len(judgement.evidence) > 3)
+
+
+def told(judgement: Judgement) -> list[str]:
+    """The verdict, and the first figures for and against it."""
+    many = f", {_held(judgement)}" if judgement.on else ""
+    lines = [
+        f"{_verdict(judgement)}: {judgement.conclusion.says}",
+        f"    confirmed means: {judgement.conclusion.confirmed}{many}",
+    ]
+    for wanted, mark in ((True, "holds"), (False, "does not hold")):
+        item = next((each for each in judgement.evidence if each.holds is wanted), None)
+        if item is not None:
+            variant = ", ".join(f"{name} {value}" for name, value in item.variant.items())
+            lines.append(f"    {mark}{f' ({variant})' if variant else ''}: {item.figures}")
+    return lines
+
+
+def variant_text(variant: Mapping[str, str]) -> str:
+    """``ties: index, denominator: all sets``."""
+    return ", ".join(f"{name}: {value}" for name, value in variant.items()) or "as specified"
+
+
+def _sweep(spec: StudySpec) -> str:
+    axes = (
+        ("m", sorted({cell.processors for cell in spec.cells})),
+        ("n", sorted({cell.tasks for cell in spec.cells})),
+        ("U/m", sorted({cell.load / 1000 for cell in spec.cells})),
+    )
+    words = [
+        f"{name} {'=' if len(values) == 1 else 'from'} {values[0]:g}"
+        + (f" to {values[-1]:g} ({len(values)} values)" if len(values) > 1 else "")
+        for name, values in axes
+    ]
+    return (
+        f"{', '.join(words)}; {', '.join(spec.sources)}; {spec.sets} sets in each of"
+        f" {len(spec.cells)} cells."
+    )
+
+
+def _facts(results: Results) -> tuple[tuple[str, str], ...]:
+    spec = results.spec
+    return (
+        ("Title", spec.title),
+        ("Task sets", f"{int(results.generated.sum())} of {spec.total} asked for"),
+        ("Cells", f"{len(spec.cells)}, {spec.sets} sets each"),
+        ("Seed", str(spec.seed)),
+        ("Ties", ", ".join(dict.fromkeys(it.ties for it in spec.contenders.values())) or "–"),
+        ("Arrivals", _arrivals(spec)),
+    )
+
+
+def _arrivals(spec: StudySpec) -> str:
+    if any(source.offsets != "zero" for source in spec.sources.values()):
+        return "periodic with offsets"
+    return "synchronous periodic"
+
+
+def answers_table(results: Results) -> Table:
+    """A row per scheduler and test over all cells."""
+
+    def share(label: str) -> str | None:
+        count = results.count(label, results.everything)
+        low, high = count.interval
+        text = f"{100 * count.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+        return text if count.total else None
+
+    def unplaced(label: str) -> int | None:
+        if results.is_test(label):
+            return None
+        if not policies()[results.spec.contenders[label].policy].partitions:
+            return None
+        return int(np.sum(results.generated & ~results.placed(label)))
+
+    return Table(
+        name="answers-table",
+        columns=(
+            said("scheduler or test", lambda x: f"test {x}" if results.is_test(x) else x),
+            said("sets", lambda x: results.count(x, results.everything).total, format=str),
+            said("schedulable", lambda x: results.count(x, results.everything).yes, format=str),
+            said("share [95 %]", share),
+            said("weighted", lambda x: _weighted(results, x)),
+            said("undecided", lambda x: int(results.undecided(x).sum()), format=str),
+            said("not placed", unplaced, format=str),
+        ),
+        rows=list(results.labels()),
+        terminal=True,
+    )
+
+
+def _weighted(results: Results, label: str) -> str | None:
+    inside = results.decided(label)
+    whole = float(results.rows["utilisation"][inside].sum())
+    if not whole:
+        return None
+    return f"{float(results.rows['utilisation'][inside & results.yes(label)].sum()) / whole:.3f}"
+
+
+def open_cases(results: Results) -> tuple[str, ...]:
+    """What has no answer, and what became of it; one line each, none where nothing is open."""
+    found = []
+    missing = ~results.generated
+    if missing.any():
+        cells = np.unique(results.rows["cell"][missing])
+        worst = results.spec.cells[int(np.bincount(results.rows["cell"][missing]).argmax())]
+        found.append(
+            f"{int(missing.sum())} of {results.spec.total} task sets do not exist or were not"
+            f" found within the attempts allowed, cells concerned: {len(cells)} (most with"
+            f" m = {worst.processors}, n = {worst.tasks}, U = {worst.load / 1000:g} m,"
+            f" {worst.source}); they count nowhere"
+        )
+    for label in results.labels():
+        open_ones = int(results.undecided(label).sum())
+        if open_ones:
+            why = (
+                "are outside what the test is for, or undecided"
+                if results.is_test(label)
+                else f"were not decided within {results.spec.budget} scheduling points"
+            )
+            found.append(f"{label}: {open_ones} sets {why}; they are left out of its shares")
+    return tuple(found)
+
+
+def _parameters(spec: StudySpec) -> tuple[tuple[str, str], ...]:
+    pairs = [
+        ("preset", spec.preset or "none"),
+        ("seed", str(spec.seed)),
+        ("sets per cell", str(spec.sets)),
+        ("budget per verdict", f"{spec.budget} scheduling points"),
+        ("processors m", _values(cell.processors for cell in spec.cells)),
+        ("tasks n", _values(cell.tasks for cell in spec.cells)),
+        ("U by processor", _values(cell.load / 1000 for cell in spec.cells)),
+    ]
+    for label, source in spec.sources.items():
+        pairs.append((f"source {label}", _fields(attrs.asdict(source))))
+    for label, scheduler in spec.contenders.items():
+        pairs.append((f"scheduler {label}", _fields(attrs.asdict(scheduler))))
+    for name in spec.tests:
+        facts = test_facts()[name]
+        pairs.append((f"test {name}", f"{facts.title}; {facts.reference}"))
+    return tuple(pairs)
+
+
+def _values(values: Any) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(set(values)))
+
+
+def _fields(plain: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in plain.items())
+
+
+def summary_dict(results: Results, judgements: tuple[Judgement, ...]) -> dict[str, Any]:
+    """Counts and conclusions as plain values."""
+    return {
+        "sets": results.spec.total,
+        "generated": int(results.generated.sum()),
+        "answers": [_answer(results, label) for label in results.labels()],
+        "conclusions": [
+            {
+                "id": item.conclusion.id,
+                "says": item.conclusion.says,
+                "confirmed_means": item.conclusion.confirmed,
+                "verdict": item.verdict,
+                "on": list(item.on),
+                "evidence": [
+                    {"variant": one.variant, "holds": one.holds, "figures": one.figures}
+                    for one in item.evidence
+                ],
+            }
+            for item in judgements
+        ],
+        "open": list(open_cases(results)),
+    }
+
+
+def _answer(results: Results, label: str) -> dict[str, Any]:
+    count = results.count(label, results.everything)
+    low, high = count.interval
+    return {
+        "label": label,
+        "kind": "test" if results.is_test(label) else "simulation",
+        "decided": count.total,
+        "schedulable": count.yes,
+        "share": None if math.isnan(count.share) else count.share,
+        "low": low,
+        "high": high,
+        "undecided": int(results.undecided(label).sum()),
+    }
+
+
+@frozen(kw_only=True)
+class StudyReport:
+    """What was written, and what it says."""
+
+    page: Path
+    document: Document
+    summary: dict[str, Any]
+
+
+def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
+    """``cells.csv``, ``summary.json``, the figures, and the page, last.
+
+    Raises:
+        DataError: A chunk is missing or damaged.
+        DeadbeatError: Something cannot be written.
+    """
+    spec = read_spec(store.spec)
+    results = Results(spec, load(spec, store))
+    preset = presets().get(spec.preset)
+    asked = preset.conclusions if preset else ()
+    judgements = tuple(found for each in asked if (found := judge(each, results)))
+    drawn = charts(results)
+    document = study_document(results, judgements, drawn, name=store.path.name)
+    summary = summary_dict(results, judgements)
+    store.write_cells(*table(results))
+    store.write_summary(summary)
+    path = store.path / "report.html"
+    with store.lock():
+        if figures:
+            folder = store.path / "figures"
+            with storing(folder):
+                folder.mkdir(exist_ok=True)
+            origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
+            stamp = Words(labels=LABEL, caption=printable(origin))
+            for name, content in draw_charts(drawn, stamp):
+                atomic_write(folder / name, content)
+        atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+    return StudyReport(page=path, document=document, summary=summary)

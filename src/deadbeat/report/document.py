@@ -1,0 +1,300 @@
+"""What a result says, as one document: terminal, page and files are made from it.
+
+A document has sections, a section has parts: sentences, tables, figures, findings, facts. It knows
+neither markup nor a terminal; `report.html`, `report.terminal` and `report.plain` render it. A
+column of a table is declared once: its key in files, its heading, where its value comes from and
+how it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from deadbeat.model.finding import Finding
+from deadbeat.report.charts import Chart
+
+#: Shown for a value that was not measured.
+NOTHING = "–"
+
+Format: TypeAlias = Callable[[Any], str]
+
+
+def as_text(value: object) -> str:
+    """A count with separators, any other value as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@frozen(kw_only=True)
+class Column:
+    """A column of a table, for every renderer.
+
+    Attributes:
+        key: Its name in CSV and JSON, and of the row's item or attribute unless ``value`` is given.
+        heading: On page and terminal; "": in files alone.
+        value: The value of a row.
+        format: The text of a value that is not None.
+        unit: Put behind the heading.
+        help: What the heading means, shown when it is pointed at.
+        terminal: Whether a terminal has room for it; or its format there.
+        page: Whether the page shows it.
+        raw: Whether files hold it.
+        interval: The value has ``value``, ``low`` and ``high``: three columns of a file.
+        words: Words rather than figures: left-aligned. ``long``: sentences, which wrap.
+        markup: Elements of a row behind its text on a page; whoever makes them escapes.
+    """
+
+    key: str
+    heading: str = ""
+    value: Callable[[Any], Any] | None = None
+    format: Format = as_text
+    unit: str = ""
+    help: str = ""
+    terminal: bool | Format = True
+    page: bool = True
+    raw: bool = True
+    interval: bool = False
+    words: bool = False
+    long: bool = False
+    markup: Format | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.heading} ({self.unit})" if self.unit else self.heading
+
+    def of(self, row: Any) -> Any:
+        """The value of ``row``."""
+        if self.value is not None:
+            return self.value(row)
+        return row[self.key] if isinstance(row, Mapping) else getattr(row, self.key)
+
+    def text(self, row: Any, *, terminal: bool = False) -> str:
+        """The value of ``row`` as it reads."""
+        value = self.of(row)
+        if value is None:
+            return NOTHING
+        short = terminal and not isinstance(self.terminal, bool)
+        return self.terminal(value) if short and callable(self.terminal) else self.format(value)
+
+
+def said(heading: str, value: Callable[[Any], Any], **more: Any) -> Column:
+    """A column for people alone: no file holds it."""
+    return Column(key=heading, heading=heading, value=value, raw=False, **more)
+
+
+@frozen(kw_only=True)
+class Table:
+    """Rows of one kind under columns.
+
+    Attributes:
+        name: Identifier of the element on the page.
+        title: Over it in the terminal; read aloud on the page.
+        rows: Any values; the columns know how to read them. The first column names the row.
+        note: One line below it. ``hint``: how to read it, on the page alone.
+        printed: Which rows a terminal shows; None: all.
+        order: Keys of the shown columns in order; empty: as declared.
+        differs: Whether a row stands out.
+        terminal: Whether it is printed. ``page``: whether the page holds it.
+        dense: In small print: it has many columns.
+        plain: A plain list without heading lines in the terminal.
+    """
+
+    name: str
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    title: str = ""
+    note: str = ""
+    hint: str = ""
+    printed: Callable[[Any], object] | None = None
+    order: Sequence[str] = ()
+    differs: Callable[[Any], object] | None = None
+    terminal: bool = False
+    page: bool = True
+    dense: bool = False
+    plain: bool = False
+
+    def shown(self, *, terminal: bool) -> list[Column]:
+        """The columns that a page or a terminal shows."""
+        by_key = {column.key: column for column in self.columns}
+        ordered = [by_key[key] for key in self.order] if self.order else self.columns
+        return [c for c in ordered if c.heading and (c.terminal if terminal else c.page)]
+
+    def texts(self, *, terminal: bool = False) -> list[list[str]]:
+        """Each row as it reads on a page or in a terminal."""
+        columns = self.shown(terminal=terminal)
+        rows = [r for r in self.rows if not terminal or self.printed is None or self.printed(r)]
+        return [[column.text(row, terminal=terminal) for column in columns] for row in rows]
+
+
+@frozen
+class Sentence:
+    """A paragraph.
+
+    Attributes:
+        answer: It is the answer itself: in large print.
+        terminal, page: Where it is told.
+    """
+
+    text: str
+    answer: bool = field(default=False, kw_only=True)
+    terminal: bool = field(default=False, kw_only=True)
+    page: bool = field(default=True, kw_only=True)
+
+
+@frozen
+class Note:
+    """How to read something: in small print, on the page alone."""
+
+    text: str
+
+
+@frozen
+class Lines:
+    """Several lines of one kind; ``heads`` (empty: none) name them."""
+
+    lines: Sequence[str | Sequence[str]]
+    heads: Sequence[str] = field(default=(), kw_only=True)
+    terminal: bool = field(default=False, kw_only=True)
+    page: bool = field(default=True, kw_only=True)
+
+
+@frozen
+class Facts:
+    """Names and values.
+
+    Attributes:
+        empty: Said where there is none.
+        terms: The values are definitions in sentences.
+    """
+
+    pairs: Sequence[tuple[str, str]]
+    empty: str = field(default="Not recorded.", kw_only=True)
+    terms: bool = field(default=False, kw_only=True)
+
+
+@frozen(kw_only=True)
+class Remark:
+    """Something found, with a word for how grave or certain it is.
+
+    Attributes:
+        kind: A severity.
+        id: Of a finding that is explained on the page.
+    """
+
+    kind: str
+    label: str
+    text: str
+    detail: str = ""
+    cure: str = ""
+    id: str = ""
+
+
+@frozen
+class Remarks:
+    """Things that were found."""
+
+    remarks: Sequence[Remark]
+    empty: str = field(default="", kw_only=True)
+
+
+@frozen
+class Findings:
+    """What makes the result doubtful, with its explanations."""
+
+    findings: Sequence[Finding]
+    labels: Sequence[str] = ()
+
+
+@frozen
+class Figures:
+    """Charts, and what is said where there is none."""
+
+    charts: Sequence[Chart]
+    empty: str = ""
+
+
+@frozen
+class Markup:
+    """Elements of a page that has scripts of its own. Whoever makes it escapes its texts."""
+
+    html: str
+
+
+@frozen
+class Group:
+    """Parts under a heading of their own; ``folded``: behind it."""
+
+    title: str
+    parts: Sequence[Part]
+    folded: bool = field(default=False, kw_only=True)
+
+
+Part: TypeAlias = (
+    Sentence | Note | Lines | Table | Facts | Remarks | Findings | Figures | Markup | Group
+)
+
+
+@frozen
+class Section:
+    """Parts under a heading; ``link`` (default: the heading) leads there, "" for none."""
+
+    id: str
+    title: str
+    parts: Sequence[Part]
+    link: str | None = None
+
+
+@frozen(kw_only=True)
+class Document:
+    """A result for people.
+
+    Attributes:
+        title: Name of the result.
+        kind: What made it: ``load``, ``latency``, ``doctor`` ....
+        product: Over the name of the result.
+        source: What it is made from, for the footer: ``the stored runs of this matrix``.
+        labels: Hold for every figure. ``noise``: stands in every caption.
+        about: A sentence under the name. ``head``: facts there.
+        sections: The answer first.
+        data_files: Where the figures' data is beside the page, for who has no JavaScript.
+        styles, scripts: Further assets of the page. ``data``: its data by element, encoded.
+        draws: The scripts draw, also where there is no chart.
+    """
+
+    title: str
+    kind: str
+    sections: Sequence[Section]
+    product: str = ""
+    source: str = ""
+    labels: Sequence[str] = ()
+    noise: str = ""
+    about: str = ""
+    head: Sequence[tuple[str, str]] = ()
+    data_files: str = ""
+    styles: Sequence[str] = ()
+    scripts: Sequence[str] = ()
+    data: Mapping[str, str] = field(factory=dict)
+    draws: bool = False
+
+    def parts(self) -> Iterator[Part]:
+        """Every part in order, those of groups after the group."""
+        for section in self.sections:
+            yield from _inside(section.parts)
+
+    @property
+    def charts(self) -> list[Chart]:
+        """Every chart of the page."""
+        return [
+            chart for part in self.parts() if isinstance(part, Figures) for chart in part.charts
+        ]
+
+
+def _inside(parts: Sequence[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, Group):
+            yield from _inside(part.parts)

@@ -1,0 +1,309 @@
+"""A document as one self-contained HTML page. Every text is escaped here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import metadata
+from string import Template
+
+from deadbeat.model.finding import Finding, explained, ordered
+from deadbeat.report import embed
+from deadbeat.report.charts_html import Stamp, data_of, figures
+from deadbeat.report.document import (
+    Column,
+    Document,
+    Facts,
+    Figures,
+    Findings,
+    Group,
+    Lines,
+    Markup,
+    Note,
+    Part,
+    Remark,
+    Remarks,
+    Section,
+    Sentence,
+    Table,
+)
+
+#: ``--retry-failed``: hyphens are places where a line may end.
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+_DRAWING = ("plots.js", "charts.js")
+#: Facts up to this many are shown unfolded.
+_SHORT = 8
+
+
+def page(document: Document) -> str:
+    """The page as text; the same document gives the same page."""
+    charts = document.charts
+    draws = document.draws or bool(charts)
+    script = "".join(map(embed.asset, (*_DRAWING[: 2 * draws], *document.scripts)))
+    library = embed.plotly() if draws else ""
+    stamp = Stamp(labels=document.labels, noise=document.noise)
+    sections = "\n".join(_sections(document, stamp, warn=draws))
+    links = [section for section in document.sections if section.link != ""]
+    head = Template(embed.asset("head.html")).substitute(
+        policy=embed.content_policy(*filter(None, (library, script))),
+        title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
+        style="".join(map(embed.asset, ("page.css", "charts.css", *document.styles))),
+    )
+    data = dict(document.data)
+    if draws:
+        data["deadbeat-charts"] = data_of(charts)
+    elements = [
+        f'<script type="application/json" id="{escape(name)}">{content}</script>'
+        for name, content in data.items()
+    ]
+    elements += [f"<script>{code}</script>" for code in (library, script) if code]
+    credit = ' Figures by <span translate="no">plotly.js</span> (MIT licence).' if draws else ""
+    return Template(embed.asset("document.html")).substitute(
+        head=head.rstrip(),
+        first=document.sections[0].id,
+        product=escape(document.product or f"deadbeat report · {document.kind}"),
+        name=escape(document.title),
+        intro=_intro(document),
+        nav="\n".join(
+            f'<a href="#{each.id}">{escape(each.link or each.title)}</a>' for each in links
+        ),
+        sections=sections,
+        version=escape(metadata.version("deadbeat")),
+        source=f" from {escape(document.source)}" if document.source else "",
+        credit=credit,
+        data="\n".join(elements),
+    )
+
+
+def text(words: str, *, spaces: bool = True) -> str:
+    """Escaped; options, "ρ = 1" and "1 %" are never cut at the end of a line."""
+    made = _OPTION.sub(r'<span class="option">\g<0></span>', escape(words))
+    return (
+        made.replace(" = ", "&nbsp;=&nbsp;").replace(" %", "&nbsp;%") if spaces else escape(words)
+    )
+
+
+def _intro(document: Document) -> str:
+    made = []
+    if document.labels:
+        marks = " · ".join(map(escape, document.labels))
+        made.append(
+            f'<p class="banner" id="labels"><strong>{marks}</strong> — '
+            "holds for every figure on this page.</p>"
+        )
+    if document.about:
+        made.append(f'<p class="sentence">{text(document.about)}</p>')
+    if document.head:
+        made.append(f'<dl class="facts">{_definitions(document.head)}</dl>')
+    return "\n".join(made)
+
+
+def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
+    """Each section; before the first with figures a word for who has no JavaScript."""
+    for section in document.sections:
+        if warn and any(isinstance(part, Figures | Markup) for part in _flat(section.parts)):
+            warn = False
+            beside = f"; their data is in {document.data_files}" if document.data_files else ""
+            yield (
+                '<noscript><p class="banner">The figures need JavaScript; it is inside this file'
+                " and loads nothing. The same figures are in the folder"
+                f" figures/{escape(beside)}.</p></noscript>"
+            )
+        yield _section(section, stamp)
+
+
+def _flat(parts: Sequence[Part]) -> Iterable[Part]:
+    for part in parts:
+        yield from _flat(part.parts) if isinstance(part, Group) else (part,)
+
+
+def _section(section: Section, stamp: Stamp) -> str:
+    return (
+        f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
+        f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
+        f"{_parts(section.parts, stamp)}\n</section>\n"
+    )
+
+
+def _parts(parts: Sequence[Part], stamp: Stamp) -> str:
+    return "\n".join(filter(None, (_part(part, stamp) for part in parts)))
+
+
+def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind of part
+    match part:
+        case Sentence(page=False) | Lines(page=False) | Table(page=False):
+            return ""
+        case Sentence():
+            return f"<p{' class=sentence' if part.answer else ''}>{text(part.text)}</p>"
+        case Note():
+            return f'<p class="hint">{text(part.text)}</p>' if part.text else ""
+        case Lines():
+            return _lines(part)
+        case Table():
+            return table(part)
+        case Facts():
+            return _facts(part)
+        case Remarks():
+            return _remarks(part.remarks) if part.remarks else _said(part.empty)
+        case Findings():
+            return findings_list(part.findings, part.labels)
+        case Figures():
+            return figures(part.charts, stamp) or _said(part.empty)
+        case Markup():
+            return part.html
+        case Group():
+            return _group(part, stamp)
+
+
+def _said(words: str) -> str:
+    return f"<p>{text(words)}</p>" if words else ""
+
+
+def _group(group: Group, stamp: Stamp) -> str:
+    inner = _parts(group.parts, stamp)
+    if group.folded:
+        return f"<details><summary>{escape(group.title)}</summary>{inner}</details>"
+    return f"<h3>{escape(group.title)}</h3>\n{inner}"
+
+
+def _lines(part: Lines) -> str:
+    texts = [[each] if isinstance(each, str) else each for each in part.lines]
+    if not texts:
+        return ""
+    if not part.heads:
+        return f"<ul>{''.join(f'<li>{text(line)}</li>' for lines in texts for line in lines)}</ul>"
+    items = "".join(
+        f"<li><b>{escape(head)}</b><span>"
+        + "".join(f'<span class="words">{text(line)}</span>' for line in lines)
+        + "</span></li>"
+        for head, lines in zip(part.heads, texts, strict=True)
+    )
+    return f'<ul class="answers groups">{items}</ul>'
+
+
+# ---------- tables and facts ----------
+
+
+def table(part: Table) -> str:
+    """A table that scrolls by itself where the page is narrow."""
+    columns = part.shown(terminal=False)
+    head = "".join(
+        f'<th scope="col"{_class(each, first=not place)}{_help(each)}>{escape(each.title)}</th>'
+        for place, each in enumerate(columns)
+    )
+    lines = "".join(
+        f'<tr{_differs(part, row)}><th scope="row" class="text">{escape(texts[0])}</th>'
+        + "".join(
+            f"<td{_class(each)}>{escape(words)}{each.markup(row) if each.markup else ''}</td>"
+            for each, words in zip(columns[1:], texts[1:], strict=True)
+        )
+        + "</tr>"
+        for row, texts in zip(part.rows, part.texts(), strict=True)
+    )
+    kind = ' class="dense"' if part.dense else ""
+    name = escape(part.title or part.name.removesuffix("-table").capitalize())
+    made = (
+        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">'
+        f'<table id="{part.name}"{kind}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+    below = filter(None, (part.note, part.hint))
+    return made + "".join(f'<p class="hint">{text(words)}</p>' for words in below)
+
+
+def _class(column: Column, *, first: bool = False) -> str:
+    kind = "text" if first else "words long" if column.long else "words" if column.words else ""
+    return f' class="{kind}"' if kind else ""
+
+
+def _help(column: Column) -> str:
+    return f' title="{escape(column.help)}"' if column.help else ""
+
+
+def _differs(part: Table, row: object) -> str:
+    return ' class="differs"' if part.differs is not None and part.differs(row) else ""
+
+
+def _facts(part: Facts) -> str:
+    if not part.pairs:
+        return _said(part.empty)
+    if part.terms:
+        return f'<dl class="terms">{_definitions(part.pairs)}</dl>'
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in part.pairs
+    )
+    made = f'<table class="plain"><tbody>{lines}</tbody></table>'
+    if len(part.pairs) <= _SHORT:
+        return made
+    return f"<details><summary>{len(part.pairs)} values</summary>{made}</details>"
+
+
+def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs
+    )
+
+
+# ---------- what was found ----------
+
+
+def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> str:
+    """The grave findings, the others folded; ``labels`` of what they are about."""
+    found = ordered(findings)
+    if not found and any(label.lower().startswith("simulated") for label in labels):
+        return "<p>No finding. But these results are simulated: they say nothing of a machine.</p>"
+    if not found:
+        return "<p>Nothing was found that makes these results doubtful.</p>"
+    grave = [item for item in found if item.severity not in ("warning", "info")]
+    others = found[len(grave) :]
+    shown = f"{_remarks(map(_remark, grave))}{_explanations(grave)}" if grave else ""
+    if not others:
+        return shown
+    known = {item.id for item in grave}
+    rest = _explanations(item for item in others if item.id not in known)
+    noun = "finding" if len(others) == 1 else "findings"
+    head = f"{len(others)} {noun}{' more' if grave else ''}, none serious"
+    return (
+        f"{shown}<details><summary>{head}</summary>{_remarks(map(_remark, others))}{rest}</details>"
+    )
+
+
+def _remark(finding: Finding) -> Remark:
+    return Remark(
+        kind=finding.severity,
+        label=finding.severity.capitalize(),
+        text=finding.message,
+        detail=f"Where: {finding.where}" if finding.where else "",
+        cure=finding.cure,
+        id=finding.id if explained(finding.id) else "",
+    )
+
+
+def _remarks(remarks: Iterable[Remark]) -> str:
+    return f'<ul class="findings">{"".join(map(_item, remarks))}</ul>'
+
+
+def _item(remark: Remark) -> str:
+    more = f' <span class="where">{text(remark.detail)}</span>' if remark.detail else ""
+    if remark.cure:
+        more += f' <span class="cure">What to do: {text(remark.cure)}</span>'
+    if remark.id:
+        more += f' <a class="why" href="#why-{escape(remark.id)}">what this does to the numbers</a>'
+    label = f'<span class="severity">{escape(remark.label)}:</span> ' if remark.label else ""
+    return f'<li class="{escape(remark.kind)}">{label}{text(remark.text)}{more}</li>'
+
+
+def _explanations(findings: Iterable[Finding]) -> str:
+    """The explanation of every finding, once each, in the order of the findings."""
+    found = [explained(name) for name in dict.fromkeys(finding.id for finding in findings)]
+    paragraphs = "".join(
+        f'<div><dt id="why-{escape(each.id)}">{escape(each.title)}</dt>'
+        f"<dd>{text(each.wrong)} <em>What to do:</em> {text(each.check)}</dd></div>"
+        for each in found
+        if each is not None
+    )
+    if not paragraphs:
+        return ""
+    return f'<h3>Why these numbers may be wrong</h3><dl class="terms">{paragraphs}</dl>'

@@ -1,0 +1,106 @@
+"""A document in a terminal: its tables, then what they say, so that the answer stands last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from deadbeat.model.finding import Finding, Severity, ordered
+from deadbeat.report.document import Document, Lines, Sentence, Table
+
+#: Width of a table where stdout is no terminal and says nothing of its own width.
+_PLAIN_WIDTH, _NO_LIMIT = 120, 10_000
+
+
+def print_document(document: Document) -> None:
+    """Its name, tables and sentences on stdout; findings: `print_findings`."""
+    parts = list(document.parts())
+    click.echo("   ".join([document.title, *document.labels]))
+    for part in parts:
+        if isinstance(part, Table) and part.terminal and part.rows:
+            print_part(part)
+    for part in parts:
+        if isinstance(part, Sentence) and part.terminal:
+            click.echo(part.text)
+        elif isinstance(part, Lines) and part.terminal:
+            for line in part.lines:
+                for each in [line] if isinstance(line, str) else line:
+                    click.echo(each)
+
+
+def print_part(part: Table) -> None:
+    """One table and its note."""
+    columns = part.shown(terminal=True)
+    print_table(
+        [column.title for column in columns],
+        part.texts(terminal=True),
+        title=part.title,
+        numeric=[c.title for c in columns[1:] if not (c.words or c.long)],
+        whole=[columns[0].title, *(c.title for c in columns if c.words)],
+        plain=part.plain,
+    )
+    if part.note:
+        click.echo(part.note)
+
+
+def finding_line(finding: Finding) -> str:
+    """``serious: the message (the cure)``."""
+    cure = f" ({finding.cure})" if finding.cure else ""
+    return f"{finding.severity}: {finding.message}{cure}"
+
+
+def print_findings(
+    findings: Iterable[Finding], severities: Sequence[Severity] = ("serious", "warning")
+) -> None:
+    """A line for each finding but the mere remarks, the gravest first."""
+    for finding in ordered(findings):
+        if finding.severity in severities:
+            click.echo(finding_line(finding))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str = "",
+    numeric: Sequence[str] = (),
+    whole: Sequence[str] = (),
+    plain: bool = False,
+) -> None:
+    """A table on stdout; without colour or cut-off words where stdout is no terminal.
+
+    Args:
+        whole: Columns that are never cut, as they hold what is to be copied; the others give way.
+        plain: Without lines between the columns: they take half of the width of narrow ones.
+    """
+    # A tenth of a second, which --json must not pay.
+    from rich import box  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+    from rich.measure import Measurement  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    cells = [list(map(Text, row)) for row in rows]
+    table = RichTable(title=Text(title) if title else None, title_justify="left")
+    if plain:
+        table.box, table.padding, table.show_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
+    for number, column in enumerate(columns):
+        widest = max(
+            (line.cell_len for row in cells for line in row[number].split("\n")), default=0
+        )
+        table.add_column(
+            column,
+            justify="right" if column in numeric else "left",
+            overflow="fold",
+            no_wrap=column in whole,
+            min_width=widest if column in whole else None,
+        )
+    for row in cells:
+        table.add_row(*row)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        wanted = Measurement.get(console, console.options.update(max_width=_NO_LIMIT), table)
+        width = max(_PLAIN_WIDTH, console.width, wanted.minimum)
+        console = Console(highlight=False, width=width)
+    console.print(table)

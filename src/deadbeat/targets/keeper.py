@@ -1,0 +1,39 @@
+"""A shell on a target that outlives whoever started it, to put right what they could not.
+
+It sleeps on its standard input, which the kernel ends with the process that holds the other end,
+however that process dies; over a connection, with the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.base import Target
+
+#: In a session of its own, where there is setsid: a signal to the whole group is not for it.
+_START = 'command -v setsid >/dev/null && exec setsid sh -c "$0" "$@"; exec sh -c "$0" "$@"'
+_WAIT = "trap '' HUP INT TERM QUIT; read -r word && [ \"$word\" = done ] && exit 0\n"
+DONE = "done"
+
+
+def keeper(script: str, *words: str) -> tuple[str, ...]:
+    """The command of a shell that runs ``script`` once its standard input ends without `DONE`.
+
+    Args:
+        script: POSIX shell; ``$0`` and ``$@`` are ``words``.
+    """
+    return ("sh", "-c", _START, _WAIT + script, *words)
+
+
+@contextmanager
+def keeping(target: Target, script: str, *words: str) -> Iterator[None]:
+    """Has ``script`` run on ``target`` if this process dies inside the block."""
+    process = target.start(keeper(script, *words))
+    try:
+        yield
+    finally:
+        with suppress(TargetError):  # it is gone: there is nothing to call off
+            process.write_line(DONE)
+            process.close()

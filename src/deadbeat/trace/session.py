@@ -1,0 +1,237 @@
+"""Scheduling events of a run, from a private instance of the kernel's event tracing (tracefs).
+
+Only what is the instance's own is ever set: clock, buffers, events, on or off. One shell on the
+target holds it for the life of a session. Where tracefs is not mounted, that shell mounts it in a
+mount namespace of its own, so there is nothing to unmount; it removes the instance when its input
+ends, which also happens when this process is killed. What it could not remove, because it was
+killed too, one that is started for it does, or the next one of all: instances are called after
+the process that made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from deadbeat.host.values import cpu_mask
+from deadbeat.model.errors import TargetError
+from deadbeat.targets.base import Process, Target
+
+#: Where tracefs is, or is mounted otherwise. To look for it within debugfs would mount it there.
+PLACE = "/sys/kernel/tracing"
+EVENTS = (
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_migrate_task",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+)
+#: Without these nothing can be told.
+_NEEDED = ("sched/sched_switch", "sched/sched_waking")
+#: Ring buffer of each CPU in use, or half of it and so on where memory is scarce; all of them
+#: together take no more than the second figure.
+BUFFER_KB, BUFFERS_KB = 32_768, 131_072
+_PATIENCE_S = 30.0
+#: For a shell that has already failed.
+_LAST_PATIENCE_S = 5.0
+_SWEEP_S = 10.0
+
+# $1 mount, $2 place, $3 KB, $4 CPUs, $5 events needed, $6 other events, $7 CPU mask; without it
+# what others left is removed, and that is all
+_SCRIPT = r"""
+trap '' INT HUP PIPE
+say() { printf '%s\n' "$*"; }
+give_up() { say "no $*"; exit 0; }
+mounted=$1 root=$2 kb=$3 cpus=$4 needed=$5 others=$6 mask=$7 script=$0
+if [ ! -w "$root/trace_clock" ]; then
+    [ ! -e "$root/trace_clock" ] || give_up "tracefs on $root is read-only, or not ours to write"
+    if [ "$mounted" = 0 ]; then
+        command -v unshare >/dev/null || give_up "tracefs is not mounted, and there is no unshare to mount it privately"
+        why=$(unshare -m true 2>&1) || give_up "tracefs is not mounted, and must not be: $why"
+        shift
+        exec unshare -m sh -c "$script" "$script" 1 "$@"
+    fi
+    why=$(mount -t tracefs tracefs "$root" 2>&1) || give_up "tracefs cannot be mounted: $why"
+fi
+[ -d "$root/instances" ] || give_up "this kernel has no instances of event tracing"
+drop() { rmdir "$1" 2>/dev/null; }
+for old in "$root"/instances/deadbeat-*; do  # refused where its shell lives and holds it open
+    [ -d "$old" ] && drop "$old"
+done
+[ -n "$mask" ] || exit 0
+i=$root/instances/deadbeat-$$
+trap 'exec 9<&-; [ ! -d "$i" ] || drop "$i" || { sleep 0.1; drop "$i"; }' EXIT
+trap 'exit 0' TERM
+why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
+exec 9< "$i/tracing_on"  # the kernel removes no instance that has an open file
+set_to() { { printf '%s' "$1" > "$2"; } 2>/dev/null; }
+set_to 0 "$i/tracing_on"
+set_to mono "$i/trace_clock" || give_up "the clock mono is refused"
+set_to "$mask" "$i/tracing_cpumask" || give_up "the CPUs to be traced are refused"
+for cpu in $cpus; do
+    until set_to "$kb" "$i/per_cpu/cpu$cpu/buffer_size_kb"; do
+        kb=$((kb / 2))
+        [ "$kb" -ge 256 ] || give_up "no memory for a buffer of 256 KB per CPU"
+    done
+done
+for event in $needed; do
+    set_to 1 "$i/events/$event/enable" || give_up "event $event is refused"
+done
+for event in $others; do set_to 1 "$i/events/$event/enable"; done
+say "ready /proc/$$/root$i"  # whoever else writes there may not see what is mounted here alone
+while read -r word path; do
+    case $word in
+    on) { : > "$i/trace"; } 2>/dev/null && set_to 1 "$i/tracing_on" && say ok || say "no tracing could not be switched on" ;;
+    off)
+        set_to 0 "$i/tracing_on"
+        lost=0 whose=
+        for cpu in $cpus; do
+            before=$lost
+            while read -r key n rest; do
+                case $key in
+                overrun:) lost=$((lost + n)) ;;
+                dropped) lost=$((lost + rest)) ;;
+                esac
+            done < "$i/per_cpu/cpu$cpu/stats"
+            [ "$lost" = "$before" ] || whose="$whose $cpu"
+        done
+        say "ok $lost$whose"
+        ;;
+    save)
+        why=$({ cat "$i/trace" > "$path"; } 2>&1) && say ok || { rm -f "$path"; say "no the trace could not be copied: $why"; }
+        ;;
+    forget) rm -f "$path" && say ok || say "no the copied trace could not be removed" ;;
+    *) say "no such word: $word" ;;
+    esac
+done
+"""  # noqa: E501  the lines of a shell script
+
+
+class Tracer:
+    """Event tracing of the CPUs of a session; ``unavailable`` says why there is none.
+
+    Args:
+        cpus: CPUs whose events are wanted.
+        place: Where tracefs is, or where it is mounted if need be.
+        more: Events that are recorded besides EVENTS, where the kernel has them.
+        buffer_kb: Ring buffer of each CPU; what does not fit in it is the oldest.
+
+    Attributes:
+        folder: The instance, as any process of the target may open it; "" where there is none.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        cpus: Sequence[int],
+        place: str = PLACE,
+        more: Sequence[str] = (),
+        buffer_kb: int = BUFFER_KB,
+    ) -> None:
+        self.unavailable = ""
+        self.folder = ""
+        self.lost = 0
+        self.lost_cpus: tuple[int, ...] = ()
+        self._place = place
+        self._target = target
+        self._process: Process | None = None
+        try:
+            self._process = target.start(_command(place, cpus, more, buffer_kb))
+            self.folder = self._hear("ready").partition(" ")[2]
+        except TargetError as error:
+            self._give_up(str(error))
+        except BaseException:  # an interrupt: nobody else could close it
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """Empties the buffers and begins."""
+        self._ask("on")
+
+    def stop(self) -> None:
+        """Ends; ``lost`` is then what the buffers could not hold, on ``lost_cpus``."""
+        numbers = [int(word) for word in self._ask("off").split()[1:] if word.isdecimal()]
+        self.lost, *cpus = numbers or (0,)
+        self.lost_cpus = tuple(cpus)
+
+    def text(self) -> str:
+        """What was recorded between start and stop, as the kernel prints it; "" on failure."""
+        path = f"{self._target.folder}/trace"
+        if not self._ask(f"save {path}"):
+            return ""
+        text = self._target.read_text(path) or ""
+        self._ask(f"forget {path}")
+        return text
+
+    def close(self) -> None:
+        """Removes the instance. Safe to call again."""
+        if self._process is not None:
+            self._end(_PATIENCE_S)
+        self.unavailable = self.unavailable or "closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ask(self, line: str) -> str:
+        """The answer to ``line``, "" where there is none any more."""
+        if self._process is None:
+            return ""
+        try:
+            self._process.write_line(line)
+            return self._hear("ok")
+        except TargetError as error:
+            self._give_up(str(error))
+            return ""
+
+    def _hear(self, word: str) -> str:
+        assert self._process is not None
+        line = self._process.read_line(_PATIENCE_S)
+        if line is None:
+            said = self._process.stderr().strip().splitlines()
+            raise TargetError(said[-1] if said else "the tracing shell ended without a word")
+        if line.split(" ")[0] != word:
+            raise TargetError(line.removeprefix("no "))
+        return line
+
+    def _give_up(self, reason: str) -> None:
+        self.unavailable = " ".join(reason.split())
+        if self._process is not None:
+            self._end(_LAST_PATIENCE_S)
+
+    def _end(self, patience: float) -> None:
+        """The shell's own way out removes the instance; where it was killed, another one does."""
+        assert self._process is not None
+        process, self._process = self._process, None
+        try:
+            left = process.close(timeout=patience).returncode != 0
+        except TargetError:
+            process.kill()
+            left = True
+        if left:
+            with suppress(TargetError):
+                self._target.run(_command(self._place, ()), timeout=_SWEEP_S)
+
+
+def _command(
+    place: str, cpus: Sequence[int], more: Sequence[str] = (), buffer_kb: int = BUFFER_KB
+) -> tuple[str, ...]:
+    """The script for ``cpus``; without any it only removes what others left."""
+    kb = min(buffer_kb, BUFFERS_KB // max(len(cpus), 1))
+    others = " ".join(event for event in (*EVENTS, *more) if event not in _NEEDED)
+    words = (place, str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED), others)
+    return ("sh", "-c", _SCRIPT, _SCRIPT, "0", *words, cpu_mask(cpus) if cpus else "")

@@ -1,0 +1,557 @@
+"""Who had each CPU, what interrupted it, and what one thread did: a timeline from events.
+
+As Perfetto's ``sched_slice`` and ``thread_state``: built in one pass, asked by intervals. A job, a
+wake-up and a round all ask the same: who had the CPU (`Timeline.on`), which handlers ran there
+(`Timeline.handled`), and whether the thread ran, was ready, or slept until somebody woke it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple, TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from deadbeat.model.traces import GAP, JobTotals, Move, ThreadShare, TraceEvent
+from deadbeat.trace.parse import at, number
+
+#: Kernel priorities: -1 deadline, below 100 real-time (0 is SCHED_FIFO 99), from there on fair.
+DEADLINE, FAIR_PRIORITY = -1, 100
+IDLE = 0
+#: A fair thread that runs so long beside a ready real-time thread is no mere latency.
+THROTTLED_NS = 1_000_000
+#: Longest time that a switch that was left out is taken to be after the event before it.
+LEFT_OUT_NS = 5000
+#: Who ends a sleep from an interrupt handler.
+INTERRUPT = "interrupt"
+#: Names under which the kernel lists a thread whose name it has not kept.
+_NAMELESS = ("", "?", "<...>")
+_OF_TASK = "db-t"
+#: Entry of a handler -> its kind, the field that says which one it is; ``_exit`` ends it.
+_HANDLERS = {
+    "irq_handler_entry": ("irq", "name"),
+    "softirq_entry": ("softirq", "action"),
+    "local_timer_entry": ("local_timer", ""),
+}
+_EXITS = {name.replace("_entry", "_exit"): kind for name, (kind, _) in _HANDLERS.items()}
+
+#: Whether a thread of this number and name is the one that is asked about.
+Own = Callable[[int, str], bool]
+
+
+class Thread(NamedTuple):
+    """A thread as the trace names it; ``priority`` is the kernel's, None: no event tells."""
+
+    pid: int
+    name: str
+    priority: int | None = None
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether every real-time thread goes before it; true of the idle thread."""
+        return self.pid == IDLE or (self.priority is not None and self.priority >= FAIR_PRIORITY)
+
+    @property
+    def text(self) -> str:
+        """For a sentence."""
+        if self.pid == IDLE:
+            return "nothing (the CPU was idle)"
+        if self.priority is None:
+            return f"{self.name} ({self.pid})"
+        if self.priority <= DEADLINE:
+            return f"{self.name} ({self.pid}, deadline)"
+        kind = "fair" if self.is_fair else f"real-time {99 - self.priority}"
+        return f"{self.name} ({self.pid}, {kind})"
+
+
+_NOBODY = Thread(-1, "")
+_HANDLER = Thread(-1, INTERRUPT)
+
+
+class Slice(NamedTuple):
+    """A thread had a CPU; ``took_over``: the ready real-time thread that lost it to this one, or
+    to fair ones in a row before it."""
+
+    thread: Thread
+    begin_ns: int
+    end_ns: int
+    took_over: Thread | None = None
+
+
+class Handler(NamedTuple):
+    """A handler ran as the innermost one: ``kind`` is ``irq``, ``softirq`` or ``local_timer``,
+    ``name`` what it serves, ``line`` the number of an interrupt."""
+
+    kind: str
+    name: str
+    line: int | str
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def text(self) -> str:
+        """For a sentence."""
+        if self.kind == "irq":
+            return f"interrupt {self.line} ({self.name})"
+        return f"softirq {self.name}" if self.kind == "softirq" else "the local timer's interrupt"
+
+
+_S = TypeVar("_S", Slice, Handler)
+
+
+@frozen(kw_only=True)
+class State:
+    """What the thread did.
+
+    Attributes:
+        name: ``running``, ``ready``, ``asleep`` or ``unknown``: events of it are missing.
+        cpu: Whose run queue it stood in; where it last ran, if it slept.
+        woken_ns: Of ready: when the sleep before it ended; None: it had lost the CPU.
+        waker: Of asleep: who ended it.
+    """
+
+    name: str
+    cpu: int
+    begin_ns: int
+    end_ns: int
+    woken_ns: int | None = None
+    waker: Thread = _NOBODY
+
+    def within(self, begin_ns: int, end_ns: int) -> int:
+        return overlap(self.begin_ns, self.end_ns, begin_ns, end_ns)
+
+
+def overlap(begin_ns: int, end_ns: int, from_ns: int, to_ns: int) -> int:
+    """Of two stretches, what both have."""
+    return max(0, min(end_ns, to_ns) - max(begin_ns, from_ns))
+
+
+@define(kw_only=True)
+class Timeline:
+    """One pass over events in order of time (`take`), then `close`.
+
+    Attributes:
+        own: Whose states are wanted.
+        state: Of that thread; asleep at first.
+        since_ns: From when on the first thread that is seen on a CPU is taken to have had it;
+            None: from then on.
+        left_out_ns: As LEFT_OUT_NS.
+        known: By number, threads whose priority was seen.
+        slices, handlers, states, moves: What was found.
+        wakings: When the thread was made ready, or was so already.
+        seen: Whether it was seen to get a CPU.
+    """
+
+    own: Own
+    state: State = State(name="asleep", cpu=-1, begin_ns=-(2**63), end_ns=-(2**63))
+    since_ns: int | None = None
+    left_out_ns: int = LEFT_OUT_NS
+    known: dict[int, Thread] = field(factory=dict)
+    slices: dict[int, list[Slice]] = field(factory=lambda: defaultdict(list))
+    handlers: dict[int, list[Handler]] = field(factory=lambda: defaultdict(list))
+    states: list[State] = field(factory=list)
+    moves: list[Move] = field(factory=list)
+    wakings: list[int] = field(factory=list)
+    seen: bool = False
+    _turns: dict[int, Slice] = field(factory=dict)
+    _open: dict[int, list[Handler]] = field(factory=lambda: defaultdict(list))
+    _last_ns: dict[int, int] = field(factory=dict)
+
+    # --- building
+
+    def take(self, event: TraceEvent) -> None:
+        """The next event in order of time."""
+        if event.name == GAP:
+            self._gap(event.at_ns)
+            return
+        if event.name == "sched_switch":
+            self._switch(event)
+        else:
+            self._catch_up(event.cpu, event.pid, event.thread, event.at_ns)
+            if event.name == "sched_waking":
+                self._waking(event)
+            elif event.name == "sched_migrate_task":
+                self._migrate(event)
+            elif event.name in _HANDLERS:
+                self._handler_begins(event)
+            elif event.name in _EXITS:
+                self._handler_ends(event.cpu, _EXITS[event.name], event.at_ns)
+        self._last_ns[event.cpu] = event.at_ns
+
+    def close(self, at_ns: int) -> Timeline:
+        """No event follows, and what goes on is looked at until ``at_ns``."""
+        self._enter("over", max(at_ns, self.state.begin_ns))
+        for cpu, turn in list(self._turns.items()):
+            self._close_turn(cpu, max(at_ns, turn.begin_ns))
+        for cpu in list(self._open):
+            self._innermost_until(cpu, at_ns)
+        return self
+
+    def _gap(self, at_ns: int) -> None:
+        """What is missing says nothing: neither who had a CPU nor what the thread did."""
+        self._enter("unknown", at_ns)
+        for cpu in list(self._turns):
+            self._close_turn(cpu, at_ns)
+        self._last_ns.clear()
+        self._open.clear()
+
+    def _catch_up(self, cpu: int, pid: int, name: str, at_ns: int) -> None:
+        """An event in another thread's time than the one that is thought to have the CPU: a switch
+        was left out (kernels were met that leave out those from idle). It was after the event
+        before, and the wake-up; where in between nobody knows."""
+        turn = self._turns.get(cpu)
+        if turn is not None and turn.thread.pid == pid:
+            return
+        thread = self.known.get(pid) or Thread(pid, name)
+        before_ns = at_ns if self.since_ns is None else min(self.since_ns, at_ns)
+        first_ns = self._last_ns.get(cpu, before_ns)
+        if self.own(thread.pid, thread.name):
+            first_ns = max(first_ns, self.state.begin_ns)
+        later_ns = max(0, min((at_ns - first_ns) // 2, self.left_out_ns)) if turn else 0
+        self._begin_turn(cpu, Slice(thread, first_ns + later_ns, 0))
+
+    def _switch(self, event: TraceEvent) -> None:
+        before, after = switched(event, "prev_"), switched(event, "next_")
+        self.known[before.pid], self.known[after.pid] = before, after
+        cpu, at_ns = event.cpu, event.at_ns
+        if cpu in self._turns or self.since_ns is not None:
+            self._catch_up(cpu, before.pid, before.name, at_ns)
+        ready = str(event.fields.get("prev_state", "")).startswith("R") and before.pid != IDLE
+        # handlers that outlive a switch are threads, and no interrupts of whoever comes next
+        self._innermost_until(cpu, at_ns)
+        self._open.pop(cpu, None)
+        if self.own(before.pid, before.name):
+            if self.state.name != "running":  # how it came by the CPU was not seen
+                self._enter("running", at_ns, cpu=cpu)
+            self._enter("ready" if ready else "asleep", at_ns, cpu=cpu)
+        took_over = self._taken_from(cpu, before, after, ready=ready)
+        self._begin_turn(cpu, Slice(after, at_ns, 0, took_over))
+
+    def _taken_from(self, cpu: int, before: Thread, after: Thread, *, ready: bool) -> Thread | None:
+        """The ready real-time thread that has lost a CPU: now, or to fair ones in a row."""
+        if not before.is_fair:
+            return before if ready else None
+        turn = self._turns.get(cpu)
+        return turn.took_over if turn is not None and after.is_fair else None
+
+    def _begin_turn(self, cpu: int, turn: Slice) -> None:
+        self._close_turn(cpu, turn.begin_ns)
+        self._turns[cpu] = turn
+        if self.own(turn.thread.pid, turn.thread.name):
+            self.seen = True
+            # a switch that was left out cannot have been before the thread became ready
+            self._enter("running", max(turn.begin_ns, self.state.begin_ns), cpu=cpu)
+
+    def _close_turn(self, cpu: int, at_ns: int) -> None:
+        if cpu in self._turns:
+            self.slices[cpu].append(self._turns.pop(cpu)._replace(end_ns=at_ns))
+
+    def _waking(self, event: TraceEvent) -> None:
+        thread = switched(event, "")
+        if not self.own(thread.pid, thread.name):
+            return
+        self.wakings.append(event.at_ns)
+        if self.state.name in ("asleep", "unknown"):
+            waker = self.known.get(event.pid) or Thread(event.pid, event.thread)
+            # idle itself wakes nobody: where the trace does not say so, a handler did
+            self.state = evolve(
+                self.state, waker=_HANDLER if event.interrupt or event.pid == IDLE else waker
+            )
+            self._enter("ready", event.at_ns, cpu=number(event, "target_cpu"))
+
+    def _migrate(self, event: TraceEvent) -> None:
+        thread = switched(event, "")
+        if not self.own(thread.pid, thread.name):
+            return
+        from_cpu, to_cpu = number(event, "orig_cpu"), number(event, "dest_cpu")
+        self.moves.append(
+            Move(
+                at_ns=event.at_ns,
+                from_cpu=-1 if from_cpu is None else from_cpu,
+                to_cpu=-1 if to_cpu is None else to_cpu,
+            )
+        )
+        if self.state.name == "ready":
+            self._enter("ready", event.at_ns, cpu=to_cpu)
+        elif to_cpu is not None:
+            self.state = evolve(self.state, cpu=to_cpu)
+
+    def _enter(self, name: str, at_ns: int, *, cpu: int | None = None) -> None:
+        """The thread's state changes."""
+        before = self.state
+        self.states.append(evolve(before, end_ns=max(at_ns, before.begin_ns)))
+        woken_ns = at_ns if before.name == "asleep" else before.woken_ns
+        self.state = State(
+            name=name,
+            cpu=before.cpu if cpu is None or cpu < 0 else cpu,
+            begin_ns=max(at_ns, before.begin_ns),
+            end_ns=at_ns,
+            woken_ns=woken_ns if name == "ready" else None,
+        )
+
+    def _handler_begins(self, event: TraceEvent) -> None:
+        self._innermost_until(event.cpu, event.at_ns)
+        kind, key = _HANDLERS[event.name]
+        name = str(event.fields.get(key, event.fields.get("vec", "?"))) if key else ""
+        line = event.fields.get("irq", "?")
+        self._open[event.cpu].append(Handler(kind, name, line, event.at_ns, 0))
+
+    def _handler_ends(self, cpu: int, kind: str, at_ns: int) -> None:
+        self._innermost_until(cpu, at_ns)
+        if any(each.kind == kind for each in self._open[cpu]):
+            while self._open[cpu].pop().kind != kind:
+                pass
+            if self._open[cpu]:
+                self._open[cpu][-1] = self._open[cpu][-1]._replace(begin_ns=at_ns)
+
+    def _innermost_until(self, cpu: int, at_ns: int) -> None:
+        if self._open.get(cpu):
+            inner = self._open[cpu][-1]
+            self.handlers[cpu].append(inner._replace(end_ns=max(at_ns, inner.begin_ns)))
+            self._open[cpu][-1] = inner._replace(begin_ns=max(at_ns, inner.begin_ns))
+
+    # --- asking
+
+    def on(self, cpu: int, begin_ns: int, end_ns: int) -> Iterator[tuple[Slice, int]]:
+        """Who had a CPU between two moments, in order, and for how long of it."""
+        return _between(self.slices.get(cpu, []), begin_ns, end_ns)
+
+    def handled(self, cpu: int, begin_ns: int, end_ns: int) -> Iterator[tuple[Handler, int]]:
+        """Handlers on a CPU between two moments; time of one within another is the inner one's."""
+        return _between(self.handlers.get(cpu, []), begin_ns, end_ns)
+
+    def interrupted(self, begin_ns: int, end_ns: int) -> Iterator[tuple[Handler, int]]:
+        """Those while the thread ran."""
+        for state in self.states:
+            if state.name == "running" and state.within(begin_ns, end_ns):
+                first, last = max(state.begin_ns, begin_ns), min(state.end_ns, end_ns)
+                yield from self.handled(state.cpu, first, last)
+
+
+def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, int]]:
+    first = bisect_right(found, begin_ns, key=lambda each: each.end_ns)
+    for each in islice(found, first, None):
+        if each.begin_ns >= end_ns:
+            return
+        # one that came and went between two ticks of the trace's clock is there too
+        if each.begin_ns > begin_ns or each.end_ns > each.begin_ns:
+            yield each, overlap(each.begin_ns, each.end_ns, begin_ns, end_ns)
+
+
+def timeline(events: Iterable[TraceEvent], own: Own, *, until_ns: int, cpu: int = -1) -> Timeline:
+    """Of ``events`` in any order, where the thread at first sleeps and last ran on ``cpu``."""
+    found = Timeline(own=own)
+    found.state = evolve(found.state, cpu=cpu)
+    for event in sorted(events, key=at):
+        found.take(event)
+    return found.close(until_ns)
+
+
+def switched(event: TraceEvent, prefix: str) -> Thread:
+    """A thread that an event is about."""
+    pid = number(event, f"{prefix}pid")
+    name = str(event.fields.get(f"{prefix}comm", "?"))
+    return Thread(-1 if pid is None else pid, name, number(event, f"{prefix}prio"))
+
+
+# --- one stretch of a CPU ----------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Held:
+    """How long a thread had a CPU.
+
+    Attributes:
+        ns: In all.
+        kept_ns: Of it, from the first moment looked at until the first switch away.
+    """
+
+    thread: Thread
+    ns: int
+    kept_ns: int
+
+
+@frozen(kw_only=True)
+class Stretch:
+    """What a CPU did between two moments: what delayed whoever waited for it.
+
+    Attributes:
+        threads: Who had it, the longest first; empty: no event tells.
+        handlers: Interrupt and softirq handlers in words -> ns.
+        silent_ns: Longest time without an event.
+    """
+
+    threads: tuple[Held, ...]
+    handlers: Mapping[str, int]
+    silent_ns: int
+
+
+def stretch(events: Sequence[TraceEvent], cpu: int, begin_ns: int, end_ns: int) -> Stretch:
+    """Of ``events`` in order of time, best with the switch before ``begin_ns``.
+
+    Of kernels that do not report all switches the later event is believed.
+    """
+    here = [event for event in events if event.cpu == cpu]
+    early = [event for event in here if event.at_ns < end_ns]
+    lines = Timeline(own=lambda _pid, _name: False, since_ns=begin_ns, left_out_ns=0)
+    lines.known = known_threads(here)
+    for event in early or here[:1]:
+        lines.take(event)
+    lines.close(end_ns)
+    total: dict[int, int] = {}
+    kept: dict[int, int] = {}
+    who: dict[int, Thread] = {}
+    for turn, ns in lines.on(cpu, begin_ns, end_ns):
+        pid = turn.thread.pid
+        if not total or list(total) == [pid]:
+            kept[pid] = kept.get(pid, 0) + ns
+        total[pid] = total.get(pid, 0) + ns
+        if turn.thread.priority is not None or pid not in who:
+            who[pid] = turn.thread
+    held = [Held(thread=who[pid], ns=ns, kept_ns=kept.get(pid, 0)) for pid, ns in total.items()]
+    handlers: dict[str, int] = defaultdict(int)
+    for handler, ns in lines.handled(cpu, begin_ns, end_ns):
+        handlers[handler.text] += ns
+    return Stretch(
+        threads=tuple(sorted(held, key=lambda each: -each.ns)),
+        handlers={name: ns for name, ns in handlers.items() if ns},
+        silent_ns=silence(here, begin_ns, end_ns),
+    )
+
+
+def running_at(events: Iterable[TraceEvent], cpu: int, at_ns: int) -> Thread | None:
+    """Who has a CPU at a moment; None where no event tells.
+
+    The last event at or before it says so, or else the first one after.
+    """
+    here = [event for event in events if event.cpu == cpu]
+    known = known_threads(here)
+    first = bisect_right(here, at_ns, key=at)
+    if not here:
+        return None
+    event = here[max(first - 1, 0)]
+    if event.name == "sched_switch":
+        return switched(event, "next_" if first else "prev_")
+    return known.get(event.pid) or Thread(event.pid, event.thread)
+
+
+def known_threads(events: Iterable[TraceEvent]) -> dict[int, Thread]:
+    """Thread number -> what a switch says of it."""
+    switches = [event for event in events if event.name == "sched_switch"]
+    both = [switched(event, prefix) for event in switches for prefix in ("prev_", "next_")]
+    return {thread.pid: thread for thread in both}
+
+
+def silence(here: Iterable[TraceEvent], begin_ns: int, end_ns: int) -> int:
+    """Longest time between two moments without an event."""
+    inside = [event.at_ns for event in here if begin_ns <= event.at_ns <= end_ns]
+    return max(after - before for before, after in pairwise([begin_ns, *inside, end_ns]))
+
+
+# --- one job ----------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Span:
+    """The job, and the CPU it belongs on."""
+
+    cpu: int
+    release_ns: int
+    start_ns: int
+    finish_ns: int
+
+
+def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
+    """Sums over the job of the thread for which ``own`` holds; ``events`` in any order."""
+    first_ns, last_ns = span.release_ns, span.finish_ns
+    lines = timeline(events, own, until_ns=last_ns, cpu=span.cpu)
+    shares: dict[tuple[int, str], ThreadShare] = {}
+
+    def add(thread: Thread, **more: int) -> None:
+        if not any(more.values()):
+            return
+        key = (thread.pid, thread.name)
+        old = shares.get(key) or ThreadShare(pid=thread.pid, name=thread.name)
+        shares[key] = evolve(
+            old, **{name: getattr(old, name) + value for name, value in more.items()}
+        )
+
+    lengths: dict[str, int] = defaultdict(int)
+    roused_ns = 0
+    woken_ns = next((moment for moment in lines.wakings if moment >= first_ns), None)
+    before_ns = last_ns if woken_ns is None else min(woken_ns, last_ns)
+    for turn, shared in lines.on(span.cpu, first_ns, before_ns):
+        add(turn.thread, before_ns=shared)
+    for state in lines.states:
+        lasted = state.within(first_ns, last_ns)
+        if not lasted:
+            continue
+        lengths[state.name] += lasted
+        begin_ns, end_ns = max(state.begin_ns, first_ns), min(state.end_ns, last_ns)
+        if state.name == "ready":
+            roused = state.woken_ns is not None and state.woken_ns > span.start_ns
+            for turn, shared in lines.on(state.cpu, begin_ns, end_ns):
+                add(turn.thread, ready_ns=shared, instead_ns=shared * _throttles(turn, shared))
+                if roused and turn.thread.pid == IDLE and turn.took_over is None:
+                    roused_ns += shared
+        elif state.name == "asleep" and state.end_ns > span.start_ns:
+            add(state.waker, sleeps=1, slept_ns=lasted)
+            key = (state.waker.pid, state.waker.name)
+            if lasted > shares[key].longest_ns:
+                shares[key] = evolve(shares[key], longest_ns=lasted, longest_to_ns=end_ns)
+    interrupts: dict[str, int] = defaultdict(int)
+    for handler, shared in lines.interrupted(first_ns, last_ns):
+        interrupts[handler.kind] += shared
+    moves = [move for move in lines.moves if first_ns <= move.at_ns <= last_ns]
+    return JobTotals(
+        seen=lines.seen,
+        woken_ns=woken_ns,
+        ran_ns=lengths["running"],
+        ready_ns=lengths["ready"],
+        asleep_ns=lengths["asleep"],
+        unknown_ns=lengths["unknown"],
+        roused_ns=roused_ns,
+        moves=len(moves),
+        move=moves[0] if moves else None,
+        interrupts_ns={kind: ns for kind, ns in interrupts.items() if ns},
+        threads=tuple(shares.values()),
+    )
+
+
+def _throttles(turn: Slice, shared_ns: int) -> bool:
+    """A fair thread or nothing ran although a real-time thread was ready: taken over from one, or
+    for longer than any latency."""
+    if not turn.thread.is_fair:
+        return False
+    if turn.took_over is not None:
+        return True
+    # an idle CPU that nobody was taken from is on its way out of idle, or its host stood still
+    return turn.thread.pid != IDLE and shared_ns > THROTTLED_NS
+
+
+# --- whose thread it is -----------------------------------------------------------------------
+
+
+def task_matcher(threads: Mapping[int, int], task: int) -> Own:
+    """Whether a thread is task ``task``: by its name; by its number only where it has no name.
+
+    In a namespace of process numbers the numbers of the set's threads are not those of the
+    kernel's trace, where they may well belong to others.
+    """
+    numbers = {thread for thread, owner in threads.items() if owner == task}
+    name = f"{_OF_TASK}{task}"
+    return lambda pid, comm: comm == name or (pid in numbers and comm in _NAMELESS)
+
+
+def named(share: ThreadShare, threads: Mapping[int, int]) -> str:
+    """What to call a thread: a task of the set, an idle CPU, or its own name; "": not seen."""
+    if share.pid == IDLE:
+        return "idle"
+    if share.name.startswith(_OF_TASK) and share.name.removeprefix(_OF_TASK).isdecimal():
+        return f"{share.name.removeprefix('db-')} of the set"
+    if share.pid in threads and share.name in _NAMELESS:
+        return f"t{threads[share.pid]} of the set"
+    return share.name

@@ -1,0 +1,1 @@
+"""Publications repeated with deadbeat, on nothing but its public interface (`import deadbeat`)."""

@@ -1,0 +1,285 @@
+"""Observations 7 to 9: the identical programs on two kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat import CellComparison, Comparison, Evidence, UsageError, all_hold
+from deadbeat_papers.observations.base import (
+    Campaign,
+    Campaigns,
+    LackingError,
+    Observation,
+    Row,
+    needs_kernels,
+    number,
+    undecided,
+)
+
+
+def older_and_newer(results: Sequence[Campaign]) -> tuple[Campaign, Campaign] | None:
+    """Two releases without real-time preemption, the older first; None where there are none.
+
+    The same preemption model if two have it: otherwise the models would be compared, too.
+    """
+    plain = [one for one in results if not one.realtime and one.version is not None]
+    ordered = sorted(plain, key=lambda one: one.version or ())
+    pairs = [
+        (a, b)
+        for index, a in enumerate(ordered)
+        for b in ordered[index + 1 :]
+        if a.version != b.version
+    ]
+    same = [pair for pair in pairs if pair[0].preemption == pair[1].preemption]
+    return next(iter(same or pairs), None)
+
+
+def plain_and_realtime(results: Sequence[Campaign]) -> tuple[Campaign, Campaign] | None:
+    """Without and with real-time preemption, of the same release if there are such."""
+    pairs = [(a, b) for a in results for b in results if not a.realtime and b.realtime]
+    same = [pair for pair in pairs if pair[0].version == pair[1].version]
+    return next(iter(same or pairs), None)
+
+
+def cells_of(comparison: Comparison, metric: str) -> tuple[CellComparison, ...]:
+    """Cells with an effect."""
+    return tuple(
+        cell
+        for one in comparison.metrics
+        if one.metric.name == metric
+        for cell in one.cells
+        if cell.effect is not None
+    )
+
+
+def counts(cells: Sequence[CellComparison]) -> dict[str, int]:
+    """How many cells have which verdict."""
+    return {
+        verdict: sum(cell.verdict == verdict for cell in cells)
+        for verdict in ("better", "worse", "equal", "undecided")
+    }
+
+
+def counts_text(cells: Sequence[CellComparison]) -> str:
+    """``3 better, 1 worse, 0 equal, 5 undecided``."""
+    return ", ".join(f"{number} {verdict}" for verdict, number in counts(cells).items())
+
+
+def mean_effect(cells: Sequence[CellComparison]) -> float | None:
+    """Mean of the effects, each cell counted once; None without cells."""
+    effects = [cell.effect for cell in cells if cell.effect is not None]
+    return sum(effects) / len(effects) if effects else None
+
+
+def percent(share: float | None) -> str:
+    return "not measured" if share is None else f"{100 * share:+.1f} %"
+
+
+def pair_text(baseline: Campaign, other: Campaign) -> tuple[tuple[str, str], ...]:
+    """Which kernels are compared."""
+    return tuple(
+        (role, f"{one.name}: {one.kernel}, preemption {one.preemption}")
+        for role, one in (("baseline", baseline), ("against it", other))
+    )
+
+
+def doubts_of(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Why points are undecided although they have an effect; empty where nothing forbids it."""
+    lines = dict.fromkeys(line for metric in comparison.metrics for line in metric.capped)
+    return (("what is in doubt", "; ".join(lines)),) if lines else ()
+
+
+FEW, MANY, NEARLY = 4, 8, 0.05
+
+
+def _decide_7(given: Campaigns) -> list[Evidence]:
+    pair = older_and_newer(given.results)
+    if pair is None or given.compare is None:
+        because = "no two of the campaigns ran on different releases without real-time preemption"
+        raise LackingError(needs_kernels(2), because)
+    comparison = given.compare(*pair)
+    cells = cells_of(comparison, "delay_ratio")
+    few = [cell for cell in cells if cell.cores <= FEW]
+    many = [cell for cell in cells if cell.cores >= MANY]
+    small, large = mean_effect(few), mean_effect(many)
+    tally = counts(many)
+    near = None if small is None else abs(small) <= NEARLY
+    better: bool | None = None
+    if tally["better"] != tally["worse"] and large is not None:
+        better = tally["better"] > tally["worse"] and large < 0
+    elif many and tally["equal"] > len(many) / 2:
+        better = False
+    return [
+        Evidence(
+            holds=all_hold([near, better]),
+            figures=f"delay ratio of the newer kernel: {percent(small)} on up to {FEW} cores,"
+            f" {percent(large)} from {MANY} cores on",
+            details=(
+                *pair_text(*pair),
+                *doubts_of(comparison),
+                (f"points with M <= {FEW}", counts_text(few)),
+                (f"points with M >= {MANY}", counts_text(many)),
+            ),
+            runs=(pair[0].name, pair[1].name),
+        )
+    ]
+
+
+OBSERVATION_7 = Observation(
+    id="observation-7",
+    number=7,
+    title="A newer kernel is slightly better on many cores",
+    says="With few cores the two kernels exhibit nearly identical behavior, Linux 6.12 PREEMPT"
+    " performing slightly worse than 5.15; as the core count increases it shows a modest"
+    " advantage.",
+    cores=MANY,
+    kernels=2,
+    confirmed=f"identical programs on two releases; confirmed: the mean difference of the delay"
+    f" ratio is within {100 * NEARLY:.0f} % on up to {FEW} cores, and from {MANY} cores on it is"
+    " below 0 with more points better than worse; not confirmed: one of the two is refuted",
+    check=_decide_7,
+)
+
+
+def _decide_8(given: Campaigns) -> list[Evidence]:
+    pair = plain_and_realtime(given.results)
+    if pair is None or given.compare is None:
+        because = "no two of the campaigns ran with and without real-time preemption"
+        raise LackingError(needs_kernels(2), because)
+    comparison = given.compare(*pair)
+    cells = cells_of(comparison, "delay_ratio")
+    contended = [
+        cell for cell in cells if cell.cores > 1 and cell.sync_share and cell.contended_ratio
+    ]
+    tally, mean = counts(contended), mean_effect(contended)
+    better: bool | None = None
+    if tally["better"] != tally["worse"] and mean is not None:
+        better = tally["better"] > tally["worse"] and mean < 0
+    elif contended and tally["equal"] > len(contended) / 2:
+        better = False
+    largest = max((cell.cores for cell in cells), default=0)
+    last = [c for c in cells if (c.cores, c.sync_share, c.contended_ratio) == (largest, 1, 1)]
+    return [
+        Evidence(
+            holds=better,
+            figures=f"delay ratio with real-time preemption over contended points: {percent(mean)};"
+            f" {counts_text(contended)}",
+            details=(
+                *pair_text(*pair),
+                *doubts_of(comparison),
+                (
+                    f"at M = {largest}, rho = 1, alpha = 1 (slightly worse in the paper, M = 16)",
+                    f"{percent(last[0].effect)}, {last[0].verdict}" if last else "not measured",
+                ),
+            ),
+            runs=(pair[0].name, pair[1].name),
+        )
+    ]
+
+
+OBSERVATION_8 = Observation(
+    id="observation-8",
+    number=8,
+    title="PREEMPT_RT outperforms PREEMPT under contention",
+    says="Linux 6.12 PREEMPT_RT consistently beats Linux 6.12 PREEMPT across most contention"
+    " scenarios; in the extreme case of 16 cores at maximum contention it is slightly worse.",
+    cores=8,
+    kernels=2,
+    confirmed="identical programs with and without real-time preemption; confirmed: over points"
+    " with M > 1, rho > 0 and alpha > 0 the mean difference of the delay ratio is below 0 and more"
+    " points are better than worse; not confirmed: the opposite, or most are equal. The extreme"
+    " point is printed, not judged",
+    check=_decide_8,
+)
+
+
+BULK = 0.95
+RESAMPLES = 2000
+_SEED = 9
+
+Floats = NDArray[np.float64]
+
+
+def _decide_9(given: Campaigns) -> list[Evidence]:
+    pair = plain_and_realtime(given.results)
+    if pair is None:
+        because = "no two of the campaigns ran with and without real-time preemption"
+        raise LackingError(needs_kernels(2), because)
+    plain, realtime = miss_ratios(*pair)
+    bound = float(np.quantile([*plain, *realtime], BULK)) if len(plain) else 0.0
+    if bound == 0:
+        because = f"no deadline was missed in {100 * BULK:.0f} % of {len(plain)} task sets"
+        return undecided(because, details=pair_text(*pair))
+    capped = np.minimum(realtime, bound) - np.minimum(plain, bound)
+    beyond = (np.maximum(realtime, bound) - np.maximum(plain, bound)).mean()
+    low, high = interval(capped)
+    less = f"{100 * capped.mean():+.3f} % [{100 * low:+.3f} %, {100 * high:+.3f} %]"
+    lower = True if high < 0 else False if low >= 0 else None
+    return [
+        Evidence(
+            holds=lower,
+            figures=f"mean deadline miss ratio up to its {100 * BULK:.0f} % quantile"
+            f" ({100 * bound:.3f} %), with real-time preemption less without: {less}",
+            details=(
+                *pair_text(*pair),
+                ("task sets run on both", str(len(plain))),
+                (
+                    "difference of what lies beyond it (above 0 in the paper)",
+                    f"{100 * beyond:+.3f} %",
+                ),
+            ),
+            runs=(pair[0].name, pair[1].name),
+        )
+    ]
+
+
+def miss_ratios(a: Campaign, b: Campaign) -> tuple[Floats, Floats]:
+    """Deadline miss ratios of the task sets that both ran, in the same order.
+
+    Raises:
+        UsageError: A task set of the same name is another program.
+    """
+    rows = {row["key"]: row for row in a.sets}
+    pairs = [(rows[row["key"]], row) for row in b.sets if row["key"] in rows]
+    other = [mine["key"] for mine, theirs in pairs if mine["set_id"] != theirs["set_id"]]
+    if other:
+        raise UsageError(
+            f"{a.name} and {b.name} ran different programs: {len(other)} of {len(pairs)} task sets"
+            f" differ, {other[0]} for one",
+            "run the programs of one on the other kernel: --programs-from",
+        )
+    known = [values for mine, theirs in pairs if None not in (values := _values(mine, theirs))]
+    found = np.array(known, dtype=np.float64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _values(mine: Row, theirs: Row) -> tuple[float | None, float | None]:
+    return number(mine["deadline_miss_ratio"]), number(theirs["deadline_miss_ratio"])
+
+
+def interval(differences: Floats) -> tuple[float, float]:
+    """95 % interval of the mean difference: percentile bootstrap over task sets."""
+    stream = np.random.default_rng(_SEED)
+    chosen = stream.integers(0, len(differences), (RESAMPLES, len(differences)))
+    low, high = np.quantile(differences[chosen].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+OBSERVATION_9 = Observation(
+    id="observation-9",
+    number=9,
+    title="PREEMPT_RT misses fewer deadlines in most cases",
+    says="Across 5000 generated task sets, below the 95 % quantile of the deadline miss ratio"
+    " the chances of a miss are noticeably lower in PREEMPT_RT; in the extreme tail above it"
+    " PREEMPT_RT misses more.",
+    kernels=2,
+    mode="stress",
+    confirmed=f"identical random task sets with and without real-time preemption; miss ratios above"
+    f" the {100 * BULK:.0f} % quantile of both count as that quantile; confirmed: the interval of"
+    " the difference of their means lies below 0; not confirmed: at or above 0. What lies beyond"
+    " the quantile is printed, not judged",
+    check=_decide_9,
+)

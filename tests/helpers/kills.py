@@ -1,0 +1,139 @@
+"""Ends a command at a random moment and looks at what is left a second later."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from attrs import field, frozen
+
+TOKEN = "DEADBEAT_KILL_TEST"
+#: Within this everything must be gone and back as it was, s.
+GRACE_S = 1.0
+_SETTINGS = (
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_rt_period_us",
+    "/proc/sysvipc/msg",
+    "/proc/sysvipc/sem",
+    "/proc/mounts",
+)
+_FOLDERS = ("/sys/kernel/tracing/instances", "/dev/shm", "/dev/mqueue")
+
+
+@frozen(kw_only=True)
+class Ending:
+    """What one kill left.
+
+    Attributes:
+        status: As `subprocess.Popen.returncode`.
+        gone_s: Seconds until no process of the command was left; None: some were after GRACE_S.
+        left: Processes, files and settings that are still there, each in a few words.
+        lost: Files of runs that were there before and are not, or have changed.
+        errors: What it wrote to stderr.
+        finished: It ended by itself before the signal came.
+    """
+
+    status: int
+    gone_s: float | None
+    left: tuple[str, ...] = field(default=())
+    lost: tuple[str, ...] = field(default=())
+    errors: str = ""
+    finished: bool = False
+
+
+def children(token: str) -> list[int]:
+    """Processes whose environment holds ``token``."""
+    wanted = f"{TOKEN}={token}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "environ").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if wanted in words and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def machine() -> dict[str, str]:
+    """Settings and shared objects that a measurement may change."""
+    seen = {path: Path(path).read_text() for path in _SETTINGS if Path(path).exists()}
+    for folder in _FOLDERS:
+        if Path(folder).is_dir():
+            seen |= {f"{folder}/{entry.name}": "" for entry in Path(folder).iterdir()}
+    return seen
+
+
+def run_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Finished runs below ``folder``: name -> time of change and size."""
+    files = (path for path in folder.rglob("runs/*/runs/*") if path.suffix in (".json", ".jobs"))
+    files = (*files, *folder.rglob("chunks/*"))
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in files
+        if path.is_file() and not path.name.endswith(".part")
+    }
+
+
+def end_at(
+    arguments: Sequence[str], number: signal.Signals, after_s: float, *, folder: Path
+) -> Ending:
+    """Runs deadbeat in ``folder`` and sends it ``number`` after ``after_s``."""
+    token = f"{os.getpid()}-{random.getrandbits(48)}"
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    before, stored = machine(), run_files(folder)
+    environment = {**os.environ, TOKEN: token, "TMPDIR": str(work)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deadbeat", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        process.wait(after_s)
+        finished = True
+    except subprocess.TimeoutExpired:
+        finished = False
+        process.send_signal(number)
+    sent = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    gone = None
+    while gone is None and time.monotonic() - sent < max(GRACE_S, 2.0):
+        if not children(token):
+            gone = time.monotonic() - sent
+        else:
+            time.sleep(0.02)
+    time.sleep(max(0.0, GRACE_S - (time.monotonic() - sent)))
+    left = [f"process {pid}" for pid in children(token)]
+    for pid in children(token):  # ours, by the token: the next test must not find them
+        os.kill(pid, signal.SIGKILL)
+    left += [f"file {entry.name}" for entry in work.iterdir()]
+    now = machine()
+    left += [f"{path}: {text!r}" for path, text in now.items() if before.get(path) != text]
+    there = run_files(folder)
+    return Ending(
+        status=process.returncode,
+        gone_s=gone,
+        left=tuple(left),
+        lost=tuple(name for name, facts in stored.items() if there.get(name) != facts),
+        errors=errors,
+        finished=finished,
+    )
+
+
+def moments(seed: int, count: int, longest_s: float) -> Iterator[float]:
+    """Random moments to end a command at, s; until 0.4 s the interpreter may still be starting."""
+    draw = random.Random(seed)
+    return (draw.uniform(0.4, longest_s) for _ in range(count))

@@ -1,0 +1,98 @@
+"""Truth: nothing is lost and nothing is left. Every kind of run, ended by every signal.
+
+``DEADBEAT_KILLS=20`` ends each so often by each signal, as the closing figures of a release do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from helpers.campaigns import deadbeat
+from helpers.kills import end_at, moments
+
+KILLS = int(os.environ.get("DEADBEAT_KILLS", "1"))
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
+
+_COSTS = ("--no-figures", "--calibration", "costs.json")
+#: Kind -> command on this machine, and how long it takes at most, s.
+HARDWARE = {
+    "profile": (("profile", "--quick", "--seconds", "0.3", "--replicas", "2", *_COSTS), 8.0),
+    "stress": (
+        ("stress", "--quick", "--seconds", "0.3", "--sets", "8", "--causes", *_COSTS),
+        8.0,
+    ),
+    "breakdown": (("breakdown", "--quick", "--seconds", "0.3", "--sets", "2", *_COSTS), 8.0),
+    "latency": (
+        ("latency", "--quick", "--seconds", "1", "--repeats", "2", "--trace", "--no-figures"),
+        8.0,
+    ),
+    "load": (
+        *(("load", "--quick", "--seconds", "0.4", "--remedies", "pin,rt-bandwidth"),),
+        6.0,
+    ),
+    "study": (("sched", "study", "thesis-fig1", "--sets", "60", "--no-figures"), 4.0),
+}
+#: The same without a machine: ``make test`` has one of each.
+SIMULATED = {
+    "profile": ("profile", "--quick", "--simulated", "--replicas", "2", "--no-figures"),
+    "stress": ("stress", "--quick", "--simulated", "--sets", "4", "--no-figures"),
+    "breakdown": ("breakdown", "--quick", "--simulated", "--sets", "2", "--no-figures"),
+    "latency": ("latency", "--quick", "--simulated", "--no-figures"),
+    "load": ("load", "--quick", "--simulated", "--no-figures"),
+    "study": ("sched", "study", "thesis-fig1", "--sets", "60", "--no-figures"),
+}
+
+
+def check(arguments: tuple[str, ...], number: signal.Signals, after_s: float, folder: Path) -> None:
+    ended = end_at(arguments, number, after_s, folder=folder)
+    where = f"after {after_s:.2f} s: {ended}"
+    assert ended.left == (), where
+    assert ended.lost == (), where
+    assert ended.gone_s is not None, where
+    if ended.finished:
+        assert ended.status == 0, where
+        return
+    expected = -number if number == signal.SIGKILL else 128 + number
+    assert ended.status in (expected, 0), where
+    assert "Traceback" not in ended.errors, where
+    if number != signal.SIGKILL and ended.status != 0:
+        assert "interrupted" in ended.errors, where
+
+
+#: ``make test`` ends each kind by one signal.
+_PAIRS = [
+    pytest.param(
+        kind, number, id=f"{kind}-{number.name}", marks=[pytest.mark.slow] * (place != turn % 5)
+    )
+    for turn, kind in enumerate(SIMULATED)
+    for place, number in enumerate(SIGNALS)
+]
+
+
+@pytest.mark.parametrize(("kind", "number"), _PAIRS)
+def test_a_simulated_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path) -> None:
+    for after_s in moments(number, KILLS, 1.5):
+        check(SIMULATED[kind], number, after_s, tmp_path)
+    assert deadbeat(*SIMULATED[kind], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.hardware
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda each: each.name)
+@pytest.mark.parametrize("kind", HARDWARE)
+def test_a_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path, costs: Path) -> None:
+    arguments, longest_s = HARDWARE[kind]
+    (tmp_path / "costs.json").write_bytes(costs.read_bytes())
+    for after_s in moments(number, KILLS, longest_s):
+        check(arguments, number, after_s, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("costs")
+    words = ("calibrate", "--pool", "quick", "--seconds", "6", "--out", "costs.json")
+    assert deadbeat(*words, cwd=folder).returncode == 0
+    return folder / "costs.json"
