@@ -216,18 +216,21 @@ class _Part:
             return evolve(part, cells=(None,) * len(sample.cells))
         slack = np.maximum(sample.slack[:-1].max(axis=0), sample.slack[-1])
         cell = sample.cell[chosen]
-        whole = over_cells(difference[chosen], cell, sample.block[chosen])
-        weights = 1.0 / np.bincount(cell)[cell]
-        found: dict[int, MeanDifference] = {}
+        differences = difference[chosen]
+        whole = over_cells(differences, cell, sample.block[chosen])
+        whole = cut_off(whole, slack[chosen], 1.0 / np.bincount(cell)[cell])
         present = np.unique(cell)
-        values = [difference[chosen & (sample.cell == n)] for n in present]
-        for n, effect in zip(present, by_cell(values), strict=True):
-            own = slack[chosen & (sample.cell == n)]
-            found[int(n)] = if_rare(cut_off(effect, own, np.ones(len(own))), part.values(int(n)))
+        values = [differences[cell == n] for n in present]
+        effects = [
+            cut_off(effect, slack[chosen][cell == n], np.ones(len(own)))
+            for n, own, effect in zip(present, values, by_cell(values), strict=True)
+        ]
+        if sample.metric.rare:
+            whole = if_rare(whole, differences)
+            effects = [if_rare(each, own) for each, own in zip(effects, values, strict=True)]
+        found = dict(zip(map(int, present), effects, strict=True))
         return evolve(
-            part,
-            whole=if_rare(cut_off(whole, slack[chosen], weights), difference[chosen]),
-            cells=tuple(found.get(n) for n in range(len(sample.cells))),
+            part, whole=whole, cells=tuple(found.get(n) for n in range(len(sample.cells)))
         )
 
     def values(self, cell: int | None = None) -> Floats:
