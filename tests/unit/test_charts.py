@@ -9,16 +9,84 @@ import numpy as np
 import pytest
 
 from deadbeat.kinds.contention.samples import thinned
+from deadbeat.report.canvas import FORMATS, Words
 from deadbeat.report.charts import (
+    FAINT,
+    SHOWN,
+    UNDECIDED,
+    Cell,
     Chart,
     Curve,
+    Mark,
     Panel,
+    Point,
     chart_data,
     cumulative,
+    curve,
+    heat,
     histogram,
     log_edges,
     percentiles,
+    stacked,
 )
+from deadbeat.report.charts_paper import draw_charts
+
+
+def one_of_each() -> Chart:
+    """A chart with everything that can be drawn."""
+    labels = {"x_label": "x", "y_label": "y"}
+    points = [Point(1, 2, 1, 3), None, Point(2, 4, 3, 9), Point(3, 0, 0, 1, bounded=True, n=4)]
+    values = [2.0, 1.0, 4.0, 3.0]
+    kinds = ("line", "plain", "steps", "points", "errors")
+    cells = [
+        [Cell(1.0, SHOWN, "1"), Cell(2.0, SHOWN, "2"), Cell(3.0, SHOWN, "3", "three", "a")],
+        [Cell(1.5, FAINT, "="), Cell(None, UNDECIDED, "?"), Cell(2.5, SHOWN, "2.5")],
+        [Cell(0.5, SHOWN, "0.5"), Cell(1.0, SHOWN, "1"), Cell()],
+    ]
+    grid = heat(cells, x="abc", y="abc", ends=(0.0, 3.0), unit="u (%)", x_at=(0.0, 1.0, 4.0),
+                y_at=(0.0, 1.0, 2.0), levels=(1.0, 2.0))  # fmt: skip
+    panels = (
+        *(
+            Panel(title=kind, **labels, curves=(curve("c", points, look=k, kind=kind),))
+            for k, kind in enumerate(kinds)
+        ),
+        Panel(title="d", **labels, curves=(cumulative(values), percentiles(values)), x_log=True),
+        Panel(title="h", **labels, curves=(histogram(values, log_edges(values)),), y_log=True,
+              marks=(Mark(axis="y", at=1.0, label="m"), Mark(axis="x", at=1, to=2, label="n"))),
+        Panel(title="b", **labels, categories=("one", "two"),
+              bars=stacked({"p": [1, None], "q": [2, None]}, totals=("3", ""))),
+        Panel(title="s", **labels, heat=grid, surface=True),
+        Panel(title="g", **labels, heat=grid),
+        Panel(title="e", **labels, empty="nothing"),
+    )  # fmt: skip
+    return Chart(name="each", title="Each", caption="All.", panels=panels)
+
+
+def test_the_same_chart_gives_the_same_bytes_on_paper_and_the_same_page() -> None:
+    words = Words(labels="SIMULATED", caption="made up")
+    first, second = (dict(draw_charts([one_of_each()], words)) for _ in range(2))
+    assert set(first) == {f"each.{kind}" for kind in FORMATS}
+    assert first == second
+    drawn = first["each.svg"].decode()
+    for text in ("SIMULATED", "made up  All.", "95 % upper bound, none seen", "n.m.", "nothing"):
+        assert text in drawn
+    assert json.dumps(chart_data([one_of_each()])) == json.dumps(chart_data([one_of_each()]))
+
+
+def test_a_curve_of_points_leaves_out_what_is_not_known() -> None:
+    made = curve("a", [Point(1, 2, None, 3), None, Point(2, 0, 0, 1, bounded=True)], scale=10)
+    assert (made.x, made.y) == ((1.0, 2.0), (20, 0))
+    assert (made.low, made.high) == ((20, 0), (30, 10)), "an end that is not known is the value"
+    assert (made.bounded, made.limits, made.n) == ((False, True), (1,), ())
+    assert curve("a", [Point(1, 2)]).low == ()
+
+
+def test_a_surface_travels_with_its_heat_map() -> None:
+    panels = chart_data([one_of_each()])[0]["panels"]
+    surface, flat = panels[8:10]
+    assert (surface["surface"], surface["heat"]) == (True, None)
+    assert flat["heat"]["keys"][0] == ["", "", "a"]
+    assert flat["heat"]["x_edges"] == [-0.5, 0.5, 2.5, 5.5]
 
 
 def test_a_cumulative_curve_steps_at_every_value():

@@ -11,7 +11,6 @@ from attrs import asdict, frozen
 
 from deadbeat.compare.presets import Preset
 from deadbeat.kinds.latency.data import kernel_text
-from deadbeat.kinds.latency.document import TERMS as LATENCY_TERMS
 from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, question
 from deadbeat.kinds.latency.spec import read_spec
@@ -23,6 +22,7 @@ from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.embed import document
+from deadbeat.report.glossary import terms
 from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
@@ -172,7 +172,7 @@ def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
             "caveats": _caveats(drawn.caveats),
             "figures": figures(drawn.charts, Stamp(labels=labels, noise="")),
             "tables": "".join(_table(table, k) for k, table in enumerate(drawn.tables, start=1)),
-            "glossary": parts.definitions(LATENCY_TERMS, "terms"),
+            "glossary": parts.definitions(terms("latency"), "terms"),
             "runs": escape(", ".join(side.name for side in asked.sides)),
             "charts": data_of(drawn.charts),
         },

@@ -6,13 +6,21 @@ from html import escape
 from pathlib import Path
 
 from deadbeat.model.readiness import SEVERITIES, CheckResult
-from deadbeat.report import parts
-from deadbeat.report.embed import document
+from deadbeat.report.document import (
+    Document,
+    Facts,
+    Markup,
+    Note,
+    Section,
+    Sentence,
+    Table,
+    texts_table,
+)
+from deadbeat.report.embed import asset
+from deadbeat.report.html import page, text
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import Diagnosis
 from deadbeat.store.files import atomic_write, storing
-
-_LINKS = '<a href="#inventory">Inventory</a>\n<a href="#hardening">Hardening</a>'
 
 
 def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
@@ -30,44 +38,65 @@ def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
 
 def render_doctor(diagnosis: Diagnosis) -> str:
     """The page as text; the same diagnosis gives the same page."""
-    inventory = _inventory(diagnosis)
-    return document(
-        "doctor.html",
-        title=f"{diagnosis.patient.name} – deadbeat doctor",
-        styles=("page.css", "doctor.css"),
-        scripts=("doctor.js",),
-        plots=False,
-        fields={
-            "name": escape(diagnosis.patient.name),
-            "banner": parts.banner(words.labels(diagnosis)),
-            "head_facts": parts.definitions(words.facts(diagnosis)),
-            "sentence": parts.together(words.sentence(diagnosis)),
-            "overview": _overview(diagnosis) + _tuning(diagnosis),
-            "families": "".join(map(_family, words.groups(diagnosis.results))),
-            "inventory": inventory,
-            "inventory_link": _LINKS if inventory else "",
-        },
+    families = "".join(map(_family, words.groups(diagnosis.results)))
+    sections = (
+        Section(
+            "answer",
+            "Is it ready",
+            (
+                Sentence(words.sentence(diagnosis), answer=True),
+                _overview(diagnosis),
+                *_tuning(diagnosis),
+            ),
+            "Answer",
+        ),
+        Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
+        *_inventory(diagnosis),
+        Section("reading", "How to read this", (Facts(_TERMS, terms=True),)),
+    )
+    return page(
+        Document(
+            title=diagnosis.patient.name,
+            kind="doctor",
+            product="deadbeat doctor",
+            labels=words.labels(diagnosis),
+            head=words.facts(diagnosis),
+            sections=sections,
+            styles=("doctor.css",),
+            scripts=("doctor.js",),
+        )
     )
 
 
-def _overview(diagnosis: Diagnosis) -> str:
+_TERMS = (
+    ("fail", "What was found is not what the source wants. Severity is that of the source where it"
+     " gives one; the cure is a line to type, or what to change at boot or build time. Nothing was"
+     " changed."),
+    ("unknown", "It could not be read, and the reason says why: missing, denied, locked down."
+     " Unknown is never a pass."),
+    ("pass", "What was found is as wanted now. It says nothing of what a driver or service changes"
+     " later."),
+    ("ready", "No check of severity fatal or high fails. How late tasks are is measured by deadbeat"
+     " latency, not concluded from settings."),
+)  # fmt: skip
+
+
+def _overview(diagnosis: Diagnosis) -> Table:
     """A line per severity."""
     rows = []
     for severity in SEVERITIES:
         own = [result for result in diagnosis.results if result.severity == severity]
         counts = [sum(r.status == status for r in own) for status in ("fail", "unknown", "pass")]
         rows.append((severity, *map(str, counts)))
-    return parts.cell_table(
-        ("severity", "fail", "unknown", "pass"), rows, id="overview-table", kind="overview"
-    )
+    return texts_table("overview-table", ("severity", "fail", "unknown", "pass"), rows)
 
 
-def _tuning(diagnosis: Diagnosis) -> str:
+def _tuning(diagnosis: Diagnosis) -> tuple[Markup, ...]:
     tuning = words.tuning(diagnosis)
     if tuning is None:
-        return ""
+        return ()
     command, does = tuning
-    return f'<p class="tuning"><code>{escape(command)}</code> {escape(does)}.</p>'
+    return (Markup(f'<p class="tuning"><code>{escape(command)}</code> {escape(does)}.</p>'),)
 
 
 def _family(group: words.Group) -> str:
@@ -81,39 +110,40 @@ def _family(group: words.Group) -> str:
 
 
 def _item(result: CheckResult) -> str:
-    text = words.cure(result)
-    cure = f'<p class="cure">What to do: <code>{escape(text)}</code></p>' if text else ""
-    details = parts.definitions(
-        (("wanted", result.wanted), ("read", result.read), ("source", result.source))
-    )
+    line = words.cure(result)
+    cure = f'<p class="cure">What to do: <code>{escape(line)}</code></p>' if line else ""
+    details = "".join(
+        f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in (
+            ("wanted", result.wanted), ("read", result.read), ("source", result.source),
+        )
+    )  # fmt: skip
     return (
         f'<li class="{result.status} {result.severity}">'
         f'<span class="status">{result.status}, {result.severity}</span><div>'
         f"<p><strong>{escape(result.title)}</strong>"
         f' <span class="id">{escape(result.id)}</span></p>'
-        f"<p>{parts.prose(words.told(result))}</p>"
+        f"<p>{text(words.told(result))}</p>"
         f"{cure}"
         f"<details><summary>wanted, read, source</summary><dl>{details}</dl></details></div></li>"
     )
 
 
-def _inventory(diagnosis: Diagnosis) -> str:
+def _inventory(diagnosis: Diagnosis) -> tuple[Section, ...]:
     if not diagnosis.inventory:
-        return ""
-    counted = parts.cell_table(
-        words.INVENTORY_COLUMNS, words.inventory_rows(diagnosis), id="inventory-table"
+        return ()
+    counted = texts_table(
+        "inventory-table", words.INVENTORY_COLUMNS, words.inventory_rows(diagnosis)
     )
-    hardening = parts.cell_table(
-        words.HARDENING_COLUMNS, words.hardening_rows(diagnosis.hardening), id="hardening-table"
+    hardening = texts_table(
+        "hardening-table", words.HARDENING_COLUMNS, words.hardening_rows(diagnosis.hardening)
+    )
+    hint = Note(
+        "What is expected is expectation, from the sources. What hardening costs on this machine:"
+        " measure with deadbeat latency without it and with it, then deadbeat doctor"
+        " --hardening-cost WITHOUT WITH."
     )
     return (
-        '<section id="inventory" aria-labelledby="inventory-title">'
-        '<h2 id="inventory-title">Inventory</h2>'
-        f"{parts.scrolled(counted, 'Inventory')}</section>"
-        '<section id="hardening" aria-labelledby="hardening-title">'
-        '<h2 id="hardening-title">Hardening</h2>'
-        '<p class="hint">What is expected is expectation, from the sources. What hardening costs on'
-        " this machine: measure with deadbeat latency without it and with it, then deadbeat doctor"
-        " --hardening-cost WITHOUT WITH.</p>"
-        f"{parts.scrolled(hardening, 'Hardening')}</section>"
+        Section("inventory", "Inventory", (counted,)),
+        Section("hardening", "Hardening", (hint, hardening)),
     )

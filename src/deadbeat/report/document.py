@@ -9,6 +9,7 @@ how it reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -130,6 +131,14 @@ class Table:
         return [[column.text(row, terminal=terminal) for column in columns] for row in rows]
 
 
+def texts_table(
+    name: str, headings: Sequence[str], rows: Sequence[Sequence[str]], **more: Any
+) -> Table:
+    """A table of rows that are texts already."""
+    columns = [said(heading, itemgetter(place)) for place, heading in enumerate(headings)]
+    return Table(name=name, columns=columns, rows=rows, **more)
+
+
 @frozen
 class Sentence:
     """A paragraph.
@@ -168,12 +177,13 @@ class Facts:
 
     Attributes:
         empty: Said where there is none.
-        terms: The values are definitions in sentences.
+        terms: The values are definitions in sentences. ``grid``: all in sight, beside each other.
     """
 
     pairs: Sequence[tuple[str, str]]
     empty: str = field(default="Not recorded.", kw_only=True)
     terms: bool = field(default=False, kw_only=True)
+    grid: bool = field(default=False, kw_only=True)
 
 
 @frozen(kw_only=True)

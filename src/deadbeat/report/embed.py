@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import math
@@ -25,10 +26,12 @@ def asset(name: str) -> str:
 
 
 def content_policy(*scripts: str) -> str:
-    """Nothing from outside; of scripts only these. Plotly sets styles and draws to blobs."""
+    """Nothing from outside; of scripts only these, and the library that one of them unpacks.
+    Plotly sets styles and draws to blobs."""
+    unpacked = [_library() for text in scripts if text.startswith(_UNPACK)]
     hashes = " ".join(
         "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-        for text in scripts
+        for text in (*scripts, *unpacked)
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
@@ -37,12 +40,28 @@ def content_policy(*scripts: str) -> str:
 
 
 @cache
-def plotly() -> str:
+def _library() -> str:
     """The plotting library of the installed plotly package, in one line-ending convention."""
     text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text("utf-8")
-    if "</script" in text.lower():
-        raise ValueError("plotly.min.js holds an end tag and cannot be embedded as it is")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+#: How every page of figures begins to load the library; charts.js waits for the promise.
+_UNPACK = "const plotlyReady ="
+
+
+@cache
+def plotly() -> str:
+    """A script that unpacks the plotting library: compressed it is 2 MB instead of 5."""
+    # Level 6: the highest takes half as long again and saves 4 KB.
+    packed = base64.b64encode(gzip.compress(_library().encode(), 6, mtime=0)).decode()
+    return f"""{_UNPACK} (async () => {{
+  const packed = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+}})();"""
 
 
 def document(

@@ -193,9 +193,10 @@ def table(part: Table) -> str:
         for place, each in enumerate(columns)
     )
     lines = "".join(
-        f'<tr{_differs(part, row)}><th scope="row" class="text">{escape(texts[0])}</th>'
+        f'<tr{_differs(part, row)}><th scope="row" class="text">'
+        f"{escape(texts[0])}{_more(columns[0], row)}</th>"
         + "".join(
-            f"<td{_class(each)}>{escape(words)}{each.markup(row) if each.markup else ''}</td>"
+            f"<td{_class(each)}>{escape(words)}{_more(each, row)}</td>"
             for each, words in zip(columns[1:], texts[1:], strict=True)
         )
         + "</tr>"
@@ -217,6 +218,10 @@ def _class(column: Column, *, first: bool = False) -> str:
     return f' class="{kind}"' if kind else ""
 
 
+def _more(column: Column, row: object) -> str:
+    return column.markup(row) if column.markup is not None else ""
+
+
 def _help(column: Column) -> str:
     return f' title="{escape(column.help)}"' if column.help else ""
 
@@ -228,8 +233,9 @@ def _differs(part: Table, row: object) -> str:
 def _facts(part: Facts) -> str:
     if not part.pairs:
         return _said(part.empty)
-    if part.terms:
-        return f'<dl class="terms">{_definitions(part.pairs)}</dl>'
+    if part.terms or part.grid:
+        kind = "terms" if part.terms else "facts"
+        return f'<dl class="{kind}">{_definitions(part.pairs)}</dl>'
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in part.pairs

@@ -6,14 +6,28 @@ own script alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.report.embed import document
+from deadbeat.report.document import (
+    Column,
+    Document,
+    Facts,
+    Markup,
+    Note,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    said,
+    texts_table,
+)
+from deadbeat.report.embed import asset
+from deadbeat.report.html import page
 from deadbeat.report.sched_gantt import caption, colour, gantt_svg, shown_time
 from deadbeat.sched.picture import Picture
 
@@ -21,11 +35,6 @@ _BINS = 28
 #: Histograms on one page; a page with more is not read.
 _HISTOGRAMS = 60
 _PLOT_WIDTH, _PLOT_HEIGHT = 240, 78
-
-_COLUMNS = (
-    *("task", "C", "T", "D", "O", "jobs", "missed", "R min", "R mean", "R p50", "R p95", "R p99"),
-    *("R max", "tardiness max", "slack min", "preempted", "migrated", "placed"),
-)
 
 
 def render_schedule(
@@ -42,27 +51,52 @@ def render_schedule(
         responses: Response times of each task, ascending; None where they were not recorded.
     """
     unit = f" {answer['unit']}" if answer["unit"] else ""
-    return document(
-        "sched.html",
-        title=f"{title} – deadbeat schedule",
-        styles=("page.css", "sched.css"),
-        scripts=("sched.js",),
-        plots=False,
-        fields={
-            "name": escape(title),
-            "caption": escape(_capital(caption(picture.verdict).partition(": ")[2])) + ".",
-            "kind": answer["schedulable"],
-            "sentence": escape(_sentence(answer)),
-            "argument": escape(_capital(answer["because"])) + ".",
-            "ties": _ties(answer),
-            "facts": _facts(answer, unit),
-            "gantt": gantt_svg(picture, title=title, interactive=True),
-            "note": escape(f"{_capital(picture.note)}." if picture.note else ""),
-            "histograms": _histograms(picture, responses, jobs=answer["jobs"]),
-            "table": _table(picture, answer),
-            "until": shown_time(answer["until"]),
-            "unit": escape(unit),
-        },
+    verdict = (
+        f'<p class="sentence {answer["schedulable"]}" id="verdict-sentence">'
+        f"{escape(_sentence(answer))}</p>"
+    )
+    drawn = (
+        f'{asset("zoom.html")}<figure><div class="scroll sheet" id="gantt" tabindex="0"'
+        ' role="region" aria-label="Gantt chart">'
+        f"{gantt_svg(picture, title=title, interactive=True)}</div></figure>"
+    )
+    note = f"{_capital(picture.note)}. " if picture.note else ""
+    means = _capital(caption(picture.verdict).partition(": ")[2])
+    return page(
+        Document(
+            title=title,
+            kind="schedule",
+            product="deadbeat schedule",
+            labels=("Simulated, not measured",),
+            about=f"All follows from the parameters of the tasks alone. {means}.",
+            sections=(
+                Section(
+                    "verdict",
+                    "Verdict",
+                    (
+                        Markup(verdict),
+                        Sentence(f"{_capital(answer['because'])}."),
+                        *_ties(answer),
+                        Facts(_facts(answer, unit), grid=True),
+                    ),
+                ),
+                Section(
+                    "schedule",
+                    "Schedule",
+                    (
+                        Markup(drawn),
+                        Note(
+                            f"Simulated. {note}Wheel: zoom; drag: move; double click: the whole"
+                            " window. Point at a bar or an arrow for its instants."
+                        ),
+                    ),
+                ),
+                Section("responses", "Response times", (_histograms(picture, responses, answer),)),
+                Section("tasks", "Tasks", (_table(picture, answer, unit),)),
+            ),
+            styles=("sched.css",),
+            scripts=("sched.js",),
+        )
     )
 
 
@@ -80,13 +114,13 @@ def _sentence(answer: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def _facts(answer: Mapping[str, Any], unit: str) -> str:
+def _facts(answer: Mapping[str, Any], unit: str) -> list[tuple[str, str]]:
     length = answer["hyperperiod"].bit_length()
     hyperperiod = shown_time(answer["hyperperiod"]) + unit if length <= 80 else f"2^{length - 1}.."
     options = "; ".join(
         f"{name.replace('_', ' ')}: {value}" for name, value in answer["options"].items()
     )
-    pairs = [
+    return [
         ("Policy", f"{answer['policy_title']} ({answer['policy']})"),
         ("Defined in", answer["policy_reference"]),
         ("Options", options or "none that it looks at"),
@@ -109,40 +143,33 @@ def _facts(answer: Mapping[str, Any], unit: str) -> str:
         ),
         *(("Remark", remark) for remark in answer["remarks"]),
     ]
-    items = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in pairs)
-    return f'<dl class="facts">{items}</dl>'
 
 
-def _ties(answer: Mapping[str, Any]) -> str:
+def _ties(answer: Mapping[str, Any]) -> tuple[Part, ...]:
     if "by_ties" not in answer:
-        return ""
-    head = "".join(f'<th scope="col">{word}</th>' for word in ("ties by", "schedulable", "because"))
-    lines = "".join(
-        f'<tr><th scope="row">{escape(rule)}</th><td>{escape(entry["schedulable"])}</td>'
-        f"<td>{escape(entry['because'])}</td></tr>"
-        for rule, entry in answer["by_ties"].items()
-    )
-    shown = escape(answer["shown_ties"])
-    return (
-        f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
-        f'<p class="hint">The figures below are those of ties by {shown}.</p>'
-    )
+        return ()
+    rows = [
+        (rule, entry["schedulable"], entry["because"]) for rule, entry in answer["by_ties"].items()
+    ]
+    hint = f"The figures below are those of ties by {answer['shown_ties']}."
+    heads = ("ties by", "schedulable", "because")
+    return (texts_table("ties-table", heads, rows, hint=hint),)
 
 
 def _histograms(
-    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, *, jobs: int
-) -> str:
-    if not jobs:
-        return "<p>No job was simulated: the answer needed no schedule.</p>"
+    picture: Picture, responses: Sequence[NDArray[np.int64]] | None, answer: Mapping[str, Any]
+) -> Part:
+    if not answer["jobs"]:
+        return Sentence("No job was simulated: the answer needed no schedule.")
     if responses is None:
-        return "<p>There are too many jobs to keep the response time of each.</p>"
+        return Sentence("There are too many jobs to keep the response time of each.")
     shown = list(enumerate(responses))[:_HISTOGRAMS]
     rest = len(responses) - len(shown)
-    note = f'<p class="hint">The first {len(shown)} of {len(responses)} tasks.</p>' if rest else ""
+    note = f" The first {len(shown)} of {len(responses)} tasks." if rest else ""
     figures = "".join(_histogram(picture, task, values) for task, values in shown)
-    return (
+    return Markup(
         '<p class="hint">Simulated; jobs per bin, from 0 to the relative deadline D (dashed) or'
-        f' the longest response.</p>{note}<div class="histograms">{figures}</div>'
+        f' the longest response.{note}</p><div class="histograms">{figures}</div>'
     )
 
 
@@ -175,35 +202,47 @@ def _histogram(picture: Picture, index: int, values: NDArray[np.int64]) -> str:
     )
 
 
-def _table(picture: Picture, answer: Mapping[str, Any]) -> str:
+def _table(picture: Picture, answer: Mapping[str, Any], unit: str) -> Part:
     if not answer["jobs"]:
-        return "<p>Nothing was simulated.</p>"
-    head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
-    lines = "".join(_row(picture, row) for row in answer["tasks"])
-    return f'<table id="tasks-table"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+        return Sentence("Nothing was simulated.")
 
+    def of_task(heading: str, name: str) -> Column:
+        return said(heading, lambda row: getattr(picture.system.tasks[row["task"]], name), **shown)
 
-def _row(picture: Picture, row: Mapping[str, Any]) -> str:
-    task = picture.system.tasks[row["task"]]
-    ranks = row["response_percentiles"] or {}
-    swatch = f'<span class="swatch" style="background:{colour(row["task"])}"></span>'
-    cells: Iterable[Any] = (
-        *(task.wcet, task.period, task.deadline, task.offset, row["released"], row["missed"]),
-        *(row["response_min"], row["response_mean"], ranks.get("p50"), ranks.get("p95")),
-        *(ranks.get("p99"), row["response_max"], row["tardiness_max"], row["slack_min"]),
-        *(row["preemptions"], row["migrations"], row["placed"]),
+    def rank(heading: str, name: str) -> Column:
+        return said(heading, lambda row: (row["response_percentiles"] or {}).get(name), **shown)
+
+    def own(heading: str, key: str) -> Column:
+        return said(heading, lambda row: row[key], **shown)
+
+    def called(row: Mapping[str, Any]) -> str:
+        name = picture.system.tasks[row["task"]].name
+        return f"{row['task']} {name}" if name else row["label"]
+
+    shown: dict[str, Any] = {"format": _cell}
+    columns = (
+        said("task", called, markup=lambda row: f'<span class="swatch" style="background:'
+             f'{colour(row["task"])}"></span>'),
+        of_task("C", "wcet"), of_task("T", "period"), of_task("D", "deadline"),
+        of_task("O", "offset"), own("jobs", "released"), own("missed", "missed"),
+        own("R min", "response_min"), own("R mean", "response_mean"), rank("R p50", "p50"),
+        rank("R p95", "p95"), rank("R p99", "p99"), own("R max", "response_max"),
+        own("tardiness max", "tardiness_max"), own("slack min", "slack_min"),
+        own("preempted", "preemptions"), own("migrated", "migrations"), own("placed", "placed"),
+    )  # fmt: skip
+    return Table(
+        name="tasks-table",
+        title="Tasks",
+        columns=columns,
+        rows=answer["tasks"],
+        differs=lambda row: row["missed"],
+        dense=True,
+        hint=f"Simulated over [0, {shown_time(answer['until'])}){unit}. R: response time, from"
+        " release to completion; R p95: the least value that 95 % of the jobs do not exceed. Slack:"
+        " deadline minus completion. Preempted: a running job left its processor before it was"
+        " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",
     )
-    texts = [_cell(cell) for cell in cells]
-    missed = ' class="miss"' if row["missed"] else ""
-    tail = "".join(
-        f"<td{missed if column == 'missed' else ''}>{text}</td>"
-        for column, text in zip(_COLUMNS[1:], texts, strict=True)
-    )
-    name = escape(f"{row['task']} {task.name}" if task.name else row["label"])
-    return f"<tr><td>{swatch}{name}</td>{tail}</tr>"
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
     return f"{value:.6g}" if isinstance(value, float) else shown_time(value)

@@ -205,10 +205,14 @@ def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
         DataError: Not JSON.
     """
     try:
-        return json.loads(data.decode("utf-8"))
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{what} {path} is damaged: {line}", hint) from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def check_format(path: Path, value: dict[str, Any], *, what: str, hint: str) -> None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from deadbeat.model import histogram
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.validity import judged_latency
 from deadbeat.store.runfolder import DOCTOR_FILE, RunFolder, run_converter
+from deadbeat.store.serial import is_number
 
 __all__ = ["DOCTOR_FILE", "LATENCY_FILE", "LatencyStore"]
 
 LATENCY_FILE = "latency.json"
+#: What a run tells of its load and of the machine: name -> whether a value is one.
+_TOLD: dict[str, Callable[[Any], bool]] = {
+    "asked": is_number,
+    "load_share": is_number,
+    "judged": lambda value: isinstance(value, bool),
+    "died": lambda value: isinstance(value, str),
+    "commands": lambda value: isinstance(value, list),
+    **dict.fromkeys(
+        ("achieved", "throughput", "least", "busy_share", "steal_share", "pressure_us"),
+        lambda value: isinstance(value, dict) and all(map(is_number, value.values())),
+    ),
+}
 
 
 class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
@@ -24,6 +40,9 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
         return LatencyKey.parse(text)
 
     def judged(self, run: LatencyRun) -> LatencyRun:
+        for name, value in (*run.load.items(), *run.circumstances.items()):
+            if value is not None and name in _TOLD and not _TOLD[name](value):
+                raise ValueError(f"{name} is {value!r:.40}")
         return judged_latency(run)
 
 

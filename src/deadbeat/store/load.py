@@ -10,6 +10,8 @@ from deadbeat.model.validity import judged_load
 from deadbeat.store.runfolder import RunFolder, run_converter
 
 LOAD_FILE = "load.json"
+#: A thousand additions that take a second: no machine is so slow.
+UNIT_MAX_PS = 10**12
 
 
 class LoadStore(RunFolder[LoadKey, LoadRun]):
@@ -41,7 +43,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
     def has_facts(cls, plain: Mapping[str, Any]) -> bool:
         unit_ps = plain.get("unit_ps")
         told = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
-        return told and isinstance(unit_ps, int) and unit_ps >= 1
+        return told and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS
 
     def parse_key(self, text: str) -> LoadKey:
         return LoadKey.parse(text)

@@ -45,6 +45,11 @@ def converter() -> Converter:
     return made
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a number that a result can hold."""
+    return isinstance(value, int | float) and abs(value) <= NUMBER_MAX
+
+
 def exact_converter() -> Converter:
     """A converter that makes no number of a text and no text of a number."""
     made = Converter(forbid_extra_keys=True)

@@ -17,7 +17,7 @@ from deadbeat.model.jobs import COUNTER_COLUMNS
 from deadbeat.model.results import PART_COLUMNS, STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_json, write_json
-from deadbeat.store.serial import NUMBER_MAX, findings_from_plain, to_plain
+from deadbeat.store.serial import findings_from_plain, is_number, to_plain
 
 #: Columns of sets.csv, in order: one row per task set that was run. docs/reference/metrics.md.
 SET_COLUMNS: tuple[str, ...] = (
@@ -172,21 +172,17 @@ def _rows(rows: list[Any], columns: Sequence[str], path: Path) -> tuple[dict[str
         for name, value in row.items():
             kind = _NEEDED.get(name) if name in columns else None
             unknown = value is None and (kind is None or (kind is int and name == "cores"))
-            text = isinstance(value, str) if name in _TEXTS else _is_number(value)
+            text = isinstance(value, str) if name in _TEXTS else is_number(value)
             if not unknown and not (text and isinstance(value, kind or object)):
                 raise _damaged(path, f"row {number + 1}, {name}")
         found.append(row)
     return tuple(found)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) <= NUMBER_MAX
-
-
 def _distribution(plain: Any, path: Path) -> dict[str, Any]:
     match plain:
         case {"counts": [*counts], "edges": [*edges]} if len(edges) == len(counts) + 1:
-            if all(map(_is_number, counts + edges)):
+            if all(map(is_number, counts + edges)):
                 return dict(plain)
     raise _damaged(path, "a distribution")
 
@@ -198,7 +194,7 @@ def _check_meta(meta: dict[str, Any], floor: dict[str, Any], labels: list[Any], 
     if not all(isinstance(label, str) for label in labels):
         raise _damaged(path, "a label")
     for name in ("mean", "sd", "sets", "smallest_effect"):
-        if floor.get(name) is not None and not _is_number(floor[name]):
+        if floor.get(name) is not None and not is_number(floor[name]):
             raise _damaged(path, f"noise floor, {name}")
 
 

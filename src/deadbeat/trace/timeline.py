@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from deadbeat.model.traces import GAP, JobTotals, Move, ThreadShare, TraceEvent
 from deadbeat.trace.parse import at, number
@@ -102,8 +102,7 @@ class Handler(NamedTuple):
 _S = TypeVar("_S", Slice, Handler)
 
 
-@frozen(kw_only=True)
-class State:
+class State(NamedTuple):
     """What the thread did.
 
     Attributes:
@@ -122,6 +121,9 @@ class State:
 
     def within(self, begin_ns: int, end_ns: int) -> int:
         return overlap(self.begin_ns, self.end_ns, begin_ns, end_ns)
+
+
+_ASLEEP = State("asleep", -1, -(2**63), -(2**63))
 
 
 def overlap(begin_ns: int, end_ns: int, from_ns: int, to_ns: int) -> int:
@@ -146,7 +148,7 @@ class Timeline:
     """
 
     own: Own
-    state: State = State(name="asleep", cpu=-1, begin_ns=-(2**63), end_ns=-(2**63))
+    state: State = _ASLEEP
     since_ns: int | None = None
     left_out_ns: int = LEFT_OUT_NS
     known: dict[int, Thread] = field(factory=dict)
@@ -203,7 +205,7 @@ class Timeline:
         was left out (kernels were met that leave out those from idle). It was after the event
         before, and the wake-up; where in between nobody knows."""
         turn = self._turns.get(cpu)
-        if turn is not None and turn.thread.pid == pid:
+        if turn is not None and turn[0][0] == pid:
             return
         thread = self.known.get(pid) or Thread(pid, name)
         before_ns = at_ns if self.since_ns is None else min(self.since_ns, at_ns)
@@ -214,8 +216,7 @@ class Timeline:
         self._begin_turn(cpu, Slice(thread, first_ns + later_ns, 0))
 
     def _switch(self, event: TraceEvent) -> None:
-        before, after = switched(event, "prev_"), switched(event, "next_")
-        self.known[before.pid], self.known[after.pid] = before, after
+        before, after = self._known(event, "prev_"), self._known(event, "next_")
         cpu, at_ns = event.cpu, event.at_ns
         if cpu in self._turns or self.since_ns is not None:
             self._catch_up(cpu, before.pid, before.name, at_ns)
@@ -229,6 +230,14 @@ class Timeline:
             self._enter("ready" if ready else "asleep", at_ns, cpu=cpu)
         took_over = self._taken_from(cpu, before, after, ready=ready)
         self._begin_turn(cpu, Slice(after, at_ns, 0, took_over))
+
+    def _known(self, event: TraceEvent, prefix: str) -> Thread:
+        """A thread of a switch: one object for all of its slices."""
+        thread = switched(event, prefix)
+        known = self.known.setdefault(thread.pid, thread)
+        if known != thread:
+            self.known[thread.pid] = known = thread
+        return known
 
     def _taken_from(self, cpu: int, before: Thread, after: Thread, *, ready: bool) -> Thread | None:
         """The ready real-time thread that has lost a CPU: now, or to fair ones in a row."""
@@ -247,7 +256,8 @@ class Timeline:
 
     def _close_turn(self, cpu: int, at_ns: int) -> None:
         if cpu in self._turns:
-            self.slices[cpu].append(self._turns.pop(cpu)._replace(end_ns=at_ns))
+            turn = self._turns.pop(cpu)
+            self.slices[cpu].append(Slice(turn.thread, turn.begin_ns, at_ns, turn.took_over))
 
     def _waking(self, event: TraceEvent) -> None:
         thread = switched(event, "")
@@ -257,10 +267,9 @@ class Timeline:
         if self.state.name in ("asleep", "unknown"):
             waker = self.known.get(event.pid) or Thread(event.pid, event.thread)
             # idle itself wakes nobody: where the trace does not say so, a handler did
-            self.state = evolve(
-                self.state, waker=_HANDLER if event.interrupt or event.pid == IDLE else waker
-            )
-            self._enter("ready", event.at_ns, cpu=number(event, "target_cpu"))
+            by_handler = event.interrupt or event.pid == IDLE
+            target = number(event, "target_cpu")
+            self._enter("ready", event.at_ns, cpu=target, waker=_HANDLER if by_handler else waker)
 
     def _migrate(self, event: TraceEvent) -> None:
         thread = switched(event, "")
@@ -277,20 +286,22 @@ class Timeline:
         if self.state.name == "ready":
             self._enter("ready", event.at_ns, cpu=to_cpu)
         elif to_cpu is not None:
-            self.state = evolve(self.state, cpu=to_cpu)
+            self.state = self.state._replace(cpu=to_cpu)
 
-    def _enter(self, name: str, at_ns: int, *, cpu: int | None = None) -> None:
-        """The thread's state changes."""
+    def _enter(
+        self, name: str, at_ns: int, *, cpu: int | None = None, waker: Thread = _NOBODY
+    ) -> None:
+        """The thread's state changes; ``waker`` ended the one before."""
         before = self.state
-        self.states.append(evolve(before, end_ns=max(at_ns, before.begin_ns)))
-        woken_ns = at_ns if before.name == "asleep" else before.woken_ns
-        self.state = State(
-            name=name,
-            cpu=before.cpu if cpu is None or cpu < 0 else cpu,
-            begin_ns=max(at_ns, before.begin_ns),
-            end_ns=at_ns,
-            woken_ns=woken_ns if name == "ready" else None,
+        moment = at_ns if at_ns > before.begin_ns else before.begin_ns
+        self.states.append(
+            State(before.name, before.cpu, before.begin_ns, moment, before.woken_ns, waker)
         )
+        woken_ns = None
+        if name == "ready":
+            woken_ns = at_ns if before.name == "asleep" else before.woken_ns
+        where = before.cpu if cpu is None or cpu < 0 else cpu
+        self.state = State(name, where, moment, moment, woken_ns)
 
     def _handler_begins(self, event: TraceEvent) -> None:
         self._innermost_until(event.cpu, event.at_ns)
@@ -333,7 +344,8 @@ class Timeline:
 
 def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, int]]:
     first = bisect_right(found, begin_ns, key=lambda each: each.end_ns)
-    for each in islice(found, first, None):
+    for i in range(first, len(found)):
+        each = found[i]
         if each.begin_ns >= end_ns:
             return
         # one that came and went between two ticks of the trace's clock is there too
@@ -344,7 +356,7 @@ def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, 
 def timeline(events: Iterable[TraceEvent], own: Own, *, until_ns: int, cpu: int = -1) -> Timeline:
     """Of ``events`` in any order, where the thread at first sleeps and last ran on ``cpu``."""
     found = Timeline(own=own)
-    found.state = evolve(found.state, cpu=cpu)
+    found.state = found.state._replace(cpu=cpu)
     for event in sorted(events, key=at):
         found.take(event)
     return found.close(until_ns)
@@ -352,9 +364,13 @@ def timeline(events: Iterable[TraceEvent], own: Own, *, until_ns: int, cpu: int 
 
 def switched(event: TraceEvent, prefix: str) -> Thread:
     """A thread that an event is about."""
-    pid = number(event, f"{prefix}pid")
-    name = str(event.fields.get(f"{prefix}comm", "?"))
-    return Thread(-1 if pid is None else pid, name, number(event, f"{prefix}prio"))
+    fields = event.fields
+    pid, priority = fields.get(prefix + "pid"), fields.get(prefix + "prio")
+    return Thread(
+        pid if isinstance(pid, int) else -1,
+        str(fields.get(prefix + "comm", "?")),
+        priority if isinstance(priority, int) else None,
+    )
 
 
 # --- one stretch of a CPU ----------------------------------------------------------------------
@@ -468,23 +484,18 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
     """Sums over the job of the thread for which ``own`` holds; ``events`` in any order."""
     first_ns, last_ns = span.release_ns, span.finish_ns
     lines = timeline(events, own, until_ns=last_ns, cpu=span.cpu)
-    shares: dict[tuple[int, str], ThreadShare] = {}
+    shares: dict[tuple[int, str], dict[str, int]] = {}
 
-    def add(thread: Thread, **more: int) -> None:
-        if not any(more.values()):
-            return
-        key = (thread.pid, thread.name)
-        old = shares.get(key) or ThreadShare(pid=thread.pid, name=thread.name)
-        shares[key] = evolve(
-            old, **{name: getattr(old, name) + value for name, value in more.items()}
-        )
+    def share_of(thread: Thread) -> dict[str, int]:
+        return shares.setdefault(thread[:2], defaultdict(int))
 
     lengths: dict[str, int] = defaultdict(int)
     roused_ns = 0
     woken_ns = next((moment for moment in lines.wakings if moment >= first_ns), None)
     before_ns = last_ns if woken_ns is None else min(woken_ns, last_ns)
     for turn, shared in lines.on(span.cpu, first_ns, before_ns):
-        add(turn.thread, before_ns=shared)
+        if shared:
+            share_of(turn.thread)["before_ns"] += shared
     for state in lines.states:
         lasted = state.within(first_ns, last_ns)
         if not lasted:
@@ -494,14 +505,20 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
         if state.name == "ready":
             roused = state.woken_ns is not None and state.woken_ns > span.start_ns
             for turn, shared in lines.on(state.cpu, begin_ns, end_ns):
-                add(turn.thread, ready_ns=shared, instead_ns=shared * _throttles(turn, shared))
+                if not shared:
+                    continue
+                share = share_of(turn.thread)
+                share["ready_ns"] += shared
+                if _throttles(turn, shared):
+                    share["instead_ns"] += shared
                 if roused and turn.thread.pid == IDLE and turn.took_over is None:
                     roused_ns += shared
         elif state.name == "asleep" and state.end_ns > span.start_ns:
-            add(state.waker, sleeps=1, slept_ns=lasted)
-            key = (state.waker.pid, state.waker.name)
-            if lasted > shares[key].longest_ns:
-                shares[key] = evolve(shares[key], longest_ns=lasted, longest_to_ns=end_ns)
+            share = share_of(state.waker)
+            share["sleeps"] += 1
+            share["slept_ns"] += lasted
+            if lasted > share["longest_ns"]:
+                share |= {"longest_ns": lasted, "longest_to_ns": end_ns}
     interrupts: dict[str, int] = defaultdict(int)
     for handler, shared in lines.interrupted(first_ns, last_ns):
         interrupts[handler.kind] += shared
@@ -517,7 +534,9 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
         moves=len(moves),
         move=moves[0] if moves else None,
         interrupts_ns={kind: ns for kind, ns in interrupts.items() if ns},
-        threads=tuple(shares.values()),
+        threads=tuple(
+            ThreadShare(pid=pid, name=name, **share) for (pid, name), share in shares.items()
+        ),
     )
 
 

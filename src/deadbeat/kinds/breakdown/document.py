@@ -32,29 +32,12 @@ from deadbeat.report.document import (
     Table,
     said,
 )
+from deadbeat.report.glossary import terms
 from deadbeat.report.html import page
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
-
-TERMS = (
-    ("utilisation U", "Sum of C / T on the fullest core of a task set; C by calibration, T = D."
-     " All runs of a set are of one program: only its periods are scaled."),
-    ("breakdown U", "The highest U at which a run meets its deadlines: at most the share of its"
-     " jobs misses that the parameter miss_share says. Found by bisection for each set, then the"
-     " mean over sets. On a noisy host a run may fail by chance; the bisection then ends near"
-     " where passing and failing are equally likely."),
-    ("predicted", "By the schedulability lab: the releases of a run simulated under partitioned"
-     " SCHED_FIFO, every job taking exactly C, with the same criterion."),
-    ("predicted, C inflated", "The same with each task's C times what its jobs took in the run at"
-     " the breakdown: what then still parts is variation, wake-up latency and the kernel."),
-    ("proved", "In the data: U up to which exact response-time analysis proves that no job of a"
-     " set misses."),
-    ("C inflated by", "Mean time a job had its core at the breakdown, all tasks running, over C."),
-    ("misses alone", "Jobs missed by tasks that ran alone, at the periods of the breakdown: what"
-     " this host misses by itself, unless jobs from the slots together lasted that long."),
-)  # fmt: skip
 
 
 def percent(value: float | None) -> str:
@@ -265,7 +248,7 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
             Section("parameters", "Parameters", (Facts([*facts.flatten(found.spec)]),)),
-            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+            Section("glossary", "How to read this", (Facts(terms("breakdown"), terms=True),)),
         ),
     )
 

@@ -50,7 +50,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.embed import asset, encode
-from deadbeat.report.glossary import STRESS_TERMS, TERMS
+from deadbeat.report.glossary import terms
 from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import REPORT_FILE
@@ -63,7 +63,7 @@ def campaign_document(summary: Summary) -> Document:
     """What a campaign says: where it starts to miss, or how bad it gets."""
     stress = summary.mode == "stress"
     sections = _stress(summary) if stress else _profile(summary)
-    terms = (*STRESS_TERMS, *TERMS) if stress else TERMS
+    words = terms("stress", "profile") if stress else terms("profile")
     return Document(
         title=facts.campaign_name(summary),
         kind="stress" if stress else "profile",
@@ -75,7 +75,7 @@ def campaign_document(summary: Summary) -> Document:
         sections=(
             *sections,
             Section("circumstances", "Circumstances", _circumstances(summary)),
-            Section("glossary", "How to read this", (Facts(terms, terms=True),)),
+            Section("glossary", "How to read this", (Facts(words, terms=True),)),
         ),
         scripts=("words.js", "sets.js" if stress else "page.js"),
         data={"deadbeat-data": encode(sets_data(summary) if stress else page_data(summary))},

@@ -44,29 +44,12 @@ from deadbeat.report.document import (
     Sentence,
     Table,
 )
+from deadbeat.report.glossary import terms
 from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE
-
-TERMS = (
-    ("round", "One run of the same computation by the real-time thread; its release is when it was"
-     " due, back to back when the one before finished."),
-    ("failure", "A round whose response time (finish - release) is longer than the deadline, or a"
-     " release that passed while the round before still ran."),
-    ("ordinary thread", "A thread of SCHED_OTHER, nice 0, that computes without end."),
-    ("ready, and not running", "The kernel's run_delay: the thread could run, and another did."),
-    ("running, and nothing moved", "A stretch of about 20 us of work took over 100 us longer"
-     " although the thread kept its CPU: an interrupt, the firmware or the host."),
-    ("slower execution", "What is left of its CPU time beyond the median at the fewest ordinary"
-     " threads: a shared core, a frequency, shared memory, or the host."),
-    ("involuntary", "Context switches by which the kernel took the CPU from the thread."),
-    ("moves", "Times it found itself on another CPU."),
-    ("work lost", "Share of the ordinary threads' work that they do without the real-time thread"
-     " and not beside it."),
-    ("all remedies", "All that are possible on this machine, at once."),
-)  # fmt: skip
 
 
 def _plain(estimate: Estimate) -> str:
@@ -228,7 +211,7 @@ def load_document(summary: LoadSummary) -> Document:
                     Group("Parameters", (Facts(parameter_rows(summary)),)),
                 ),
             ),
-            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+            Section("glossary", "How to read this", (Facts(terms("load"), terms=True),)),
         ),
     )
 

@@ -50,6 +50,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.facts import percent
+from deadbeat.report.glossary import terms
 from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of
 from deadbeat.report.times import seconds_text, time_text, us_text
@@ -64,51 +65,6 @@ _TOLD = 5
 MARKS = (
     f"* fewer than {FEW} wake-ups are later: single ones move it, and it is not shown as corrected"
 )
-
-TERMS = (
-    (
-        "Wake-up latency",
-        "From the moment a timer was set to, to the first reading of the clock by the thread that "
-        "waited for it. It contains the timer's interrupt, the waking of the thread and the switch "
-        "to it; it contains no work.",
-    ),
-    (
-        "Load",
-        "What runs in the background while it is measured. 'Load reached' is the share of the "
-        "CPUs' time that it really took; a run whose load was not reached does not count.",
-    ),
-    (
-        "Missed periods, corrected",
-        "A wake-up that is late by several periods leaves those periods without a wake-up of their "
-        "own, and so without a value: the worst moments are counted once instead of many times "
-        "(coordinated omission). 'Corrected' puts a value in for each: what a task released then "
-        "would have seen.",
-    ),
-    (
-        "Percentile, maximum",
-        "'99.9 %' is the latency that 99.9 % of the wake-ups do not exceed, over all of them: "
-        "percentiles and maxima of CPUs or runs are never averaged. The maximum is one sample: it "
-        "grows with the time measured, is a lower bound of the worst case, and has no interval. "
-        "'Maximum of one run' is the geometric mean of the runs' maxima: that has one.",
-    ),
-    (
-        "Interval",
-        "95 %: on each side the wider of the exact one by order statistics of the wake-ups, and of "
-        "the one by resampling runs.",
-    ),
-    (
-        "Share at most",
-        "With 95 % confidence no greater share of wake-ups exceeds the latency, whatever the "
-        "distribution, if the machine stays as it was. Wake-ups depend on each other: the bound "
-        "counts only as many as are as good as independent.",
-    ),
-    (
-        "Path",
-        "Interrupt: from the timer's moment to the handler. Waking: to the thread being runnable. "
-        "Switch: to its first moment on the CPU. Exit: to its own reading of the clock.",
-    ),
-)
-
 
 # ---------- the matrix ----------
 
@@ -438,7 +394,7 @@ def latency_document(
                 "Circumstances",
                 (Figures(machine_charts(runs)), *circumstances(runs, machine, parameters or {})),
             ),
-            Section("glossary", "How to read this", (Facts(TERMS, terms=True),)),
+            Section("glossary", "How to read this", (Facts(terms("latency"), terms=True),)),
         ),
     )
 

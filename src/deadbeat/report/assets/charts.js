@@ -285,6 +285,7 @@ const deadbeatCharts = (function () {
   async function drawPanel(id, panel, legend, bound) {
     const node = byId(id), width = node.clientWidth;
     try {
+      await plotlyReady;
       if (panel.surface && !WEBGL) throw new Error("it needs WebGL. The heat map beside it shows the same numbers, the folder figures/ has it as a picture");
       const traces = panel.surface ? surfaceTraces(panel) : panel.heat ? heatTraces(panel, width) : panel.bars.length ? barTraces(panel) : panel.curves.flatMap(curveTraces).concat(boundEntry(panel, bound));
       const made = panel.surface ? surfaceLayout(panel) : layout(panel, width, legend);
