@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deadbeat.kinds.contention.view import open_campaign as open
+    from deadbeat.kinds.registry import open_folder as open
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask
     from deadbeat.kinds.study.results import Results as StudyResults
@@ -68,7 +68,7 @@ __all__ = [
 
 #: Module -> the names that it has; with a colon what a name is called there.
 _PUBLIC = {
-    "kinds.contention.view": ("open:open_campaign",),
+    "kinds.registry": ("open:open_folder",),
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults:Results"),
     "kinds.study.spec": ("Cell", "Source", "StudySpec"),

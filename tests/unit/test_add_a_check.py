@@ -1,41 +1,60 @@
-"""Truth: the page on adding a check; what it shows works as it says."""
+"""Truth: the page on adding a setting; the row it shows works as it says."""
 
 from __future__ import annotations
 
 import re
-import sys
 import textwrap
+import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from helpers.checks import case
 
-from deadbeat.settings.check import Check
+from deadbeat.settings.check import all_checks
 from deadbeat.settings.facts import gather
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.profile import turns
+from deadbeat.settings.rows import row_of, rows
+from deadbeat.settings.tuning_plan import plan
 from deadbeat.targets.fake import FakeTarget
 
 PAGE = Path(__file__).parents[2] / "docs/howto/add-a-check.md"
 
 
-def blocks() -> list[str]:
+def block(language: str) -> str:
     text = PAGE.read_text(encoding="utf-8")
-    return [textwrap.dedent(b) for b in re.findall(r"^ *```python\n(.*?)^ *```", text, re.M | re.S)]
+    (found,) = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, re.M | re.S)
+    return textwrap.dedent(found)
 
 
-def test_the_check_of_the_page_works_on_its_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, machines = blocks()
-    family = ModuleType("a_family")
-    # attrs and dataclasses of a module look it up by its name.
-    monkeypatch.setitem(sys.modules, "a_family", family)
-    exec(code, vars(family))
-    (made,) = [
-        value.deadbeat_checks
-        for value in vars(family).values()
-        if hasattr(value, "deadbeat_checks")
-    ]
-    assert isinstance(made, Check)
-    cases = eval(f"{{{machines}}}", {"case": case})[made.id]
+def test_the_row_of_the_page_is_a_check_and_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = row_of("memory.laptop-mode", tomllib.loads(block("toml"))["laptop-mode"])
+    assert row.source.startswith("Linux Documentation/admin-guide/sysctl/vm.rst")
+    monkeypatch.setattr("deadbeat.settings.check.rows", lambda: {**rows(), row.id: row})
+    monkeypatch.setattr("deadbeat.settings.knob.rows", lambda: {**rows(), row.id: row})
+    (made,) = [check for check in all_checks() if check.id == row.id]
+    cases = eval(f"{{{block('python')}}}", {"case": case})[row.id]
     assert list(cases) == ["pass", "fail", "unknown"]
     for status, given in cases.items():
         assert made.run(gather(FakeTarget(files=given.files), made.reads)).status == status
+    all_knobs.cache_clear()
+    try:
+        files = {row.path: "5\n", "/sys/devices/system/cpu/online": "0-1\n"}
+        turned = plan(FakeTarget(files=files), turns(["laptop-mode"]), rt_cpus=(1,))
+    finally:
+        all_knobs.cache_clear()
+    assert [(each.path, each.value) for each in turned.settings] == [(row.path, "0")]
+
+
+@pytest.mark.parametrize(
+    ("plain", "complaint"),
+    [
+        ({"titel": "x"}, "titel"),
+        ({"severity": "grave"}, "severity"),
+        ({"good": "about 3"}, "no condition on a number"),
+    ],
+)
+def test_a_wrong_row_is_named(plain: dict[str, str], complaint: str) -> None:
+    good = tomllib.loads(block("toml"))["laptop-mode"]
+    with pytest.raises(ValueError, match=complaint):
+        row_of("memory.laptop-mode", {**good, **plain})

@@ -169,7 +169,7 @@ CASES: list[Case] = [
         {f"{MODULE}/kfence/parameters/sample_interval": "100", "/proc/version": "Linux 5.15.0"},
         [],
     ),
-    ("ksm", {"/sys/kernel/mm/ksm/run": "1"}, [("", "0")]),
+    ("ksm", {"/sys/kernel/mm/ksm/run": "1"}, [("", "2")]),
     (
         "machine-checks",
         {f"{CHECK}/machinecheck0/check_interval": "300", f"{CHECK}/machinecheck0/ignore_ce": "0"},
@@ -436,7 +436,7 @@ def test_a_word_of_a_person_comes_after_the_profile(tmp_path) -> None:
     profile = find_profile(str(file))
     found = turns(profile.words, ["swappiness=5", "stat-interval"])
     assert [(t.knob.name, t.value, t.exact) for t in found] == [
-        ("ksm", "0", False),
+        ("ksm", "2", False),
         ("swappiness", "5", True),
         ("stat-interval", "10", False),
     ]

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from helpers.latencies import made_up_runs
 
-from deadbeat.cli._latency_results import status_of
+from deadbeat.cli._latency_import import status_of
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.document import matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.cli._load_results import status_of
+from deadbeat.cli.load import status_of
 from deadbeat.cli.main import main
 from deadbeat.kinds.interference.document import COLUMNS
 from deadbeat.kinds.interference.simulated import SimulatedLoad

@@ -14,7 +14,7 @@ from attrs import evolve
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.interference.engine import Ask, Seen
-from deadbeat.kinds.interference.place import choose, lacking, state_of
+from deadbeat.kinds.interference.kind import choose, lacking, state_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad

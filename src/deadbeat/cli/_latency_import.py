@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from deadbeat.cli._latency_results import answer_dict, finding_counts, status_of
-from deadbeat.cli._output import print_json, say
-from deadbeat.kinds.latency.document import latency_document, write_latency
+from deadbeat.cli._output import print_shown, say
+from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.kind import write
 from deadbeat.kinds.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import RefusedError
 from deadbeat.report.terminal import print_document
@@ -55,14 +54,18 @@ def import_files(
         store.commit(run)
     point_latest(path.parent, path.name)
     say(f"{len(runs)} results are in {path}")
-    report = write_latency(store, deadlines_ns=spec.deadlines, figures=options["figures"])
-    if options["as_json"]:
-        print_json(answer_dict(store, report.summary))
-        return status_of(report.summary)
-    print_document(latency_document(report.summary))
-    click.echo(f"findings: {finding_counts(report.summary)}")
-    click.echo(f"report: {report.page}")
+    report, shown = write(store, figures=options["figures"])
+    if not options["as_json"]:
+        print_document(latency_document(report.summary))
+    print_shown(shown, as_json=options["as_json"])
     return status_of(report.summary)
+
+
+def status_of(summary: LatencySummary, *, strict: bool = False) -> int:
+    """Exit status: 1 where nothing was measured that counts; if strict, also where any run does
+    not."""
+    valid = summary.runs - summary.invalid_runs
+    return 1 if not valid or (strict and summary.invalid_runs) else 0
 
 
 def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Any]) -> LatencySpec:

@@ -10,18 +10,19 @@ from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.simulated import parse_simulated
+from deadbeat.kinds.base import ExperimentKind
 from deadbeat.kinds.contention.place import LATEST, find_campaign, survey
 from deadbeat.kinds.contention.point_precision import gauge_of
 from deadbeat.kinds.contention.precision import Precision
 from deadbeat.kinds.contention.rounds import layout
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.kinds.contention.stopping import Stopping
+from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
 from deadbeat.model.words import nearest, shown
-from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import read_calibration
 
 #: What ``calibrate`` writes under the folder of campaigns unless told otherwise.
@@ -77,8 +78,17 @@ def make_stopping(
     return begin
 
 
-def open_campaign(runs: Path, text: str) -> CampaignStore:
-    return CampaignStore.open(find_campaign(runs, text))
+def find_any(runs: Path, text: str) -> tuple[ExperimentKind, Path]:
+    """The folder that ``text`` names, and its kind.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = find(runs, text)
+    if found is None:
+        find_campaign(runs, text)
+        raise AssertionError(text)
+    return found
 
 
 def given_calibration(file: Path) -> Calibration:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from deadbeat.kinds.base import Shown
 from deadbeat.report import terminal
 
 print_table = terminal.print_table
@@ -19,6 +20,26 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False))
+
+
+def print_shown(shown: Shown, *, as_json: bool) -> None:
+    """What a kind says of one of its folders.
+
+    Raises:
+        UsageError: There is nothing to read.
+    """
+    if as_json:
+        print_json(shown.plain)
+        return
+    if shown.unsaid is not None:
+        raise shown.unsaid
+    if shown.document is not None:
+        terminal.print_document(shown.document)
+    for table in shown.tables:
+        terminal.print_part(table)
+    terminal.print_findings(shown.findings)
+    for line in shown.lines:
+        click.echo(line)
 
 
 def duration(seconds: float) -> str:

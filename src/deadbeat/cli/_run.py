@@ -11,8 +11,15 @@ from attrs import define, field
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from deadbeat.cli._options import budget_seconds, to_repeat
-from deadbeat.cli._output import duration, say
+from deadbeat.cli._options import (
+    budget_seconds,
+    experiment_options,
+    file_option,
+    to_repeat,
+    typed,
+    value_options,
+)
+from deadbeat.cli._output import duration, print_shown, say
 from deadbeat.cli._signals import INTERRUPTED
 from deadbeat.experiment.base import (
     Event,
@@ -24,6 +31,12 @@ from deadbeat.experiment.base import (
     Started,
 )
 from deadbeat.experiment.run import run
+from deadbeat.kinds import KINDS
+from deadbeat.kinds.base import Begin
+from deadbeat.kinds.registry import kind_of
+from deadbeat.model.specification import options_of, read
+from deadbeat.store.latest import point_latest
+from deadbeat.store.tomlfile import read_toml
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -74,6 +87,38 @@ def interrupted(experiment: Experiment[Any, Any] | None, again: str) -> int:
         path = experiment.store.path
         say(f"interrupted: {experiment.kept()} are kept in {path}; continue with: {again}")
     return INTERRUPTED
+
+
+def command_of(name: str) -> click.Command:
+    """The command of a kind that has none of its own, made of the fields of its specification."""
+    kind = kind_of(name)
+    spec, begin = kind.spec, kind.begin
+    assert spec is not None
+    assert begin is not None
+    values = options_of(spec)
+
+    @click.command(name, help=KINDS[name][1])
+    @value_options(values)
+    @file_option
+    @experiment_options(budget=True)
+    @click.pass_context
+    def command(ctx: click.Context, /, **options: Any) -> int:
+        layer, names = typed(values, options)
+        file = options["campaign_file"]
+        asked = read(spec, *(() if file is None else (read_toml(file),)), layer, names=names)
+        begun = Begin(runs=options["runs"], fresh=options["fresh"])
+
+        def answer(path: Path, outcome: Outcome[Any]) -> int:
+            point_latest(path.parent, path.name)
+            print_shown(kind.report(path, options["figures"]), as_json=options["as_json"])
+            if not options["as_json"]:
+                tell_failed(outcome, to_repeat(ctx.find_root().obj or [name]))
+            return int(not outcome.done)
+
+        words = ctx.find_root().obj or [name]
+        return carry_out(lambda: begin(asked, begun), answer, options, words)
+
+    return command
 
 
 def tell_failed(

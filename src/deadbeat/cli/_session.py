@@ -30,15 +30,11 @@ from deadbeat.cli._programs import (
     choose_cpus,
     open_source,
 )
-from deadbeat.cli._results import (
-    answer_dict,
-    finding_counts,
-    write_results,
-)
 from deadbeat.cli._run import carry_out, interrupted, tell_failed, watched
 from deadbeat.executors.base import Executor
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.contention.document import campaign_document
+from deadbeat.kinds.contention.kind import plain, write
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
 from deadbeat.kinds.contention.runner import CampaignExperiment, check_calibration, standing
@@ -51,6 +47,7 @@ from deadbeat.kinds.contention.spec import (
 )
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.campaign import CampaignStore, free_bytes
@@ -116,7 +113,7 @@ def run_to_end(
         experiment = _begin(session)
         result = watched(experiment)
         say("summarise and draw")
-        write_results(experiment.store, figures=options["figures"])
+        write(experiment.store, figures=options["figures"])
     except KeyboardInterrupt:
         interrupted(experiment, again)
         raise Told from None
@@ -293,12 +290,12 @@ def _announce(session: _Session, *, done: int) -> None:
 def _answer(session: _Session, store: CampaignStore, result: Outcome[RunKey], again: str) -> int:
     """Report, figures and table; exit status 1 only when not one run has a result."""
     say("summarise and draw")
-    summary, report = write_results(
+    summary, report = write(
         store, figures=session.options["figures"], worst=session.options["worst"]
     )
     if session.options["as_json"]:
         missing = list(session.resolved.missing_cores)
-        print_json({**answer_dict(summary, store.path), "missing_cores": missing})
+        print_json({**plain(summary, store.path), "missing_cores": missing})
     else:
         print_document(campaign_document(summary))
         _tell(summary, result, report, again)
@@ -308,5 +305,5 @@ def _answer(session: _Session, store: CampaignStore, result: Outcome[RunKey], ag
 def _tell(summary: Summary, result: Outcome[RunKey], report: Path, again: str) -> None:
     tell_failed(result, f"{again} --retry-failed")
     print_findings(summary.findings, ("serious",))
-    click.echo(f"findings: {finding_counts(summary)} (deadbeat show {report.parent})")
+    click.echo(f"findings: {counts_text(summary.findings)} (deadbeat show {report.parent})")
     click.echo(f"report: {report}")

@@ -11,6 +11,8 @@ from importlib import import_module
 
 import click
 
+from deadbeat.kinds import KINDS
+
 COMMANDS = {
     "breakdown": "Find up to which utilisation task sets meet their deadlines.",
     "calibrate": "Measure what every fragment costs on this machine.",
@@ -52,21 +54,30 @@ TUNE = {
 
 
 def group_of(package: str, rows: Mapping[str, str]) -> type[click.Group]:
-    """The class of a group of commands, each a ``command`` in a module of ``package``."""
+    """The class of a group of commands, each a ``command`` in a module of ``package``; the first
+    group has those of kinds without a command of their own, too."""
+    kinds = KINDS if rows is COMMANDS else {}
 
     class Group(click.Group):
         def list_commands(self, ctx: click.Context) -> list[str]:
-            return list(rows)
+            return sorted(_known(rows, kinds))
 
         def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-            if cmd_name not in rows:
+            if cmd_name in rows:
+                command = import_module(f"{package}.{cmd_name}").command
+            elif cmd_name in _known(rows, kinds):
+                command = import_module("deadbeat.cli._run").command_of(cmd_name)
+            else:
                 return None
-            command = import_module(f"{package}.{cmd_name}").command
             assert isinstance(command, click.Command)
             return command
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             with formatter.section("Commands"):
-                formatter.write_dl(list(rows.items()))
+                formatter.write_dl(sorted(_known(rows, kinds).items()))
 
     return Group
+
+
+def _known(rows: Mapping[str, str], kinds: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    return {**rows, **{name: text for name, (_, text) in kinds.items() if text}}

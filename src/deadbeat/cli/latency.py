@@ -12,10 +12,8 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.cli._latency_import import import_files
-from deadbeat.cli._latency_results import answer_dict, finding_counts, status_of
+from deadbeat.cli._latency_import import import_files, status_of
 from deadbeat.cli._options import (
-    Values,
     choice,
     experiment_options,
     file_option,
@@ -24,23 +22,24 @@ from deadbeat.cli._options import (
     typed,
     value_options,
 )
-from deadbeat.cli._output import duration, print_json, say, size
+from deadbeat.cli._output import duration, print_shown, say, size
 from deadbeat.cli._run import carry_out, tell_failed
 from deadbeat.experiment.base import Outcome
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.kinds.latency.document import latency_document, write_latency
+from deadbeat.kinds.latency.document import latency_document
+from deadbeat.kinds.latency.kind import choose, write
 from deadbeat.kinds.latency.made_up import MadeUpLoads
-from deadbeat.kinds.latency.place import choose
 from deadbeat.kinds.latency.plan import estimate, keys
 from deadbeat.kinds.latency.registry import SIMULATED, engine_names, make_engine
 from deadbeat.kinds.latency.runner import Machine, MatrixExperiment, try_engines
-from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_dict, specify
+from deadbeat.kinds.latency.spec import LatencySpec, resolve, spec_dict, specify
 from deadbeat.kinds.latency.stress import StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import LatencyKey
 from deadbeat.model.latency_summary import LatencySummary
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import options_of
 from deadbeat.report.terminal import print_document
 from deadbeat.settings.doctor import examine
 from deadbeat.settings.doctor_words import as_json
@@ -54,44 +53,7 @@ from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 
-#: Option, key of the specification, metavar, help. The rules of the values are in latency.spec.
-_VALUES: Values = (
-    ("--name", "name", "NAME", "Name of the folder.  [latency, or with the preset's name]"),
-    (
-        "--loads",
-        "loads",
-        "LIST",
-        "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
-    ),
-    ("--engine", "engines", "LIST", "prober, cyclictest or both in turn.  [both where installed]"),
-    ("--cpus", "cpus", "LIST", "CPUs to measure, a thread on each: 0-3.  [all]"),
-    (
-        "--duration",
-        "duration",
-        "TIME",
-        "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
-        " pieces.  [2s]",
-    ),
-    ("--seconds", "duration", "TIME", "The same."),
-    ("--repeats", "repeats", "N", "Times each is measured, all in random order.  [5]"),
-    ("--interval", "interval", "TIME", "Period of the measuring threads: 1000us.  [1ms]"),
-    ("--priority", "priority", "N", "Their real-time priority, 1 to 99.  [90]"),
-    ("--policy", "policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
-    (
-        "--dma-latency",
-        "dma_latency",
-        "hold|system",
-        "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
-    ),
-    (
-        "--keep-above",
-        "keep_above",
-        "TIME",
-        "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
-    ),
-    ("--deadline", "deadlines", "LIST", "Say of these latencies how often they occur: 100us,1ms."),
-    ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
-)
+_VALUES = options_of(LatencySpec)
 
 
 @click.command()
@@ -307,15 +269,11 @@ def _answer(
     store: LatencyStore, result: Outcome[LatencyKey], options: Mapping[str, Any], again: str
 ) -> LatencySummary:
     say("summarise and draw")
-    deadlines = read_spec(store.spec).deadlines
-    report = write_latency(store, deadlines_ns=deadlines, figures=options["figures"])
-    if options["as_json"]:
-        print_json(answer_dict(store, report.summary))
-        return report.summary
-    print_document(latency_document(report.summary))
-    tell_failed(result, f"{again} --retry-failed")
-    if report.summary.invalid_runs:
-        click.echo(f"measure the invalid ones again: {again} --retry-invalid")
-    click.echo(f"findings: {finding_counts(report.summary)}")
-    click.echo(f"report: {report.page}")
+    report, shown = write(store, figures=options["figures"])
+    if not options["as_json"]:
+        print_document(latency_document(report.summary))
+        tell_failed(result, f"{again} --retry-failed")
+        if report.summary.invalid_runs:
+            click.echo(f"measure the invalid ones again: {again} --retry-invalid")
+    print_shown(shown, as_json=options["as_json"])
     return report.summary

@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._load_results import FAIL_ON, report_load, status_of
 from deadbeat.cli._options import (
-    Values,
     choice,
     experiment_options,
     simulated_option,
@@ -19,63 +17,28 @@ from deadbeat.cli._options import (
     typed,
     value_options,
 )
-from deadbeat.cli._output import duration, say
+from deadbeat.cli._output import duration, print_shown, say
 from deadbeat.cli._run import carry_out, tell_failed
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.interference.engine import LoadEngine
 from deadbeat.kinds.interference.hardware import HardwareLoad
-from deadbeat.kinds.interference.place import choose, lacking
+from deadbeat.kinds.interference.kind import choose, lacking, write
 from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.runner import LoadExperiment, Possible, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, preset, resolve, spec_dict, specify
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import LoadKey
+from deadbeat.model.load import PLAIN, LoadKey
 from deadbeat.model.load_summary import LoadSummary
+from deadbeat.model.specification import options_of
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import Place
 
-#: Option, key of the specification, metavar, help. The rules of the values are in loadtest.spec.
-_VALUES: Values = (
-    (
-        "--form",
-        "form",
-        "NAME",
-        "back-to-back (near 100 % of a CPU) or periodic (a budget every period).  [back-to-back]",
-    ),
-    (
-        "--normal",
-        "normal",
-        "LIST",
-        "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
-    ),
-    ("--cpus", "cpus", "LIST", "CPUs that all threads may use: 0-3.  [all]"),
-    ("--seconds", "seconds", "TIME", "Length of a run: 2, 500ms, 1min.  [2]"),
-    ("--duration", "seconds", "TIME", "The same."),
-    ("--round", "round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
-    ("--budget", "round", "TIME", "The same of the periodic form."),
-    ("--deadline", "deadline", "TIME", "Time a round may take.  [1.5 rounds, or the period]"),
-    ("--period", "period", "TIME", "Of the periodic form.  [twice the budget]"),
-    ("--priority", "priority", "N", "Of the real-time thread, 1 to 99.  [99]"),
-    ("--policy", "policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
-    (
-        "--remedies",
-        "remedies",
-        "LIST",
-        "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
-    ),
-    ("--repeats", "repeats", "N", "Runs of every cell, all in random order.  [5]"),
-    (
-        "--remedy-repeats",
-        "remedy_repeats",
-        "N",
-        "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
-    ),
-    ("--name", "name", "NAME", "Name of the folder.  [load]"),
-    ("--seed", "seed", "N", "The order of the runs derives from it.  [1]"),
-)
+#: What --fail-on may name.
+_FAIL_ON = ("misses", "invalid")
+_VALUES = options_of(LoadSpec)
 
 
 @click.command()
@@ -148,7 +111,7 @@ def _run(
     names: Mapping[str, str],
     words: Sequence[str],
 ) -> int:
-    fail_on = choice("--fail-on", options["fail_on"], FAIL_ON, "")
+    fail_on = choice("--fail-on", options["fail_on"], _FAIL_ON, "")
     asked = specify(layer, names)
     with closing(_engine(simulated=options["simulated"])) as engine:
         spec = resolve(asked, engine.cpus())
@@ -241,11 +204,25 @@ def _answer(
             raise DeadbeatError("the time was over before a run was finished", f"again: {again}")
         key, reason = min(texts.items())
         raise DeadbeatError(f"no run has a result, for example {key}: {reason}", "")
-    summary = report_load(
-        store.path, figures=options["figures"], as_json=options["as_json"], failed=texts
-    )
+    summary, shown = write(store, figures=options["figures"], failed=texts)
+    print_shown(shown, as_json=options["as_json"])
     if not options["as_json"]:
         tell_failed(outcome, again)
         if store.invalid():
             click.echo(f"measure the invalid ones again: {again} --retry-invalid")
     return summary
+
+
+def status_of(summary: LoadSummary, *, failed: int = 0, fail_on: str = "") -> int:
+    """Exit status: 1 where no run without a remedy counts, so that the question has no answer.
+
+    Args:
+        failed: Runs without a result.
+        fail_on: 1 also where a deadline was missed without a remedy (``misses``), or where a run is
+            invalid or has no result (``invalid``).
+    """
+    plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
+    missed = any(cell.failures for cell in plain)
+    lost = failed > 0 or any(cell.invalid for cell in summary.cells)
+    fails = {"misses": missed, "invalid": lost}.get(fail_on, False)
+    return int(not plain or fails)

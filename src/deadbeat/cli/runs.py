@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from deadbeat.cli import _breakdown as breakdown
 from deadbeat.cli._options import json_option, runs_option
 from deadbeat.cli._output import print_json, print_table, say
-from deadbeat.kinds.contention.place import LATEST, survey
-from deadbeat.kinds.interference import place as load
-from deadbeat.kinds.latency import place as latency
-from deadbeat.store.place import BREAKDOWN, LOAD_TEST, MATRIX, State, beheaded
+from deadbeat.kinds.contention.place import LATEST
+from deadbeat.kinds.registry import all_kinds
+from deadbeat.store.place import State, beheaded
 
 
 @click.command()
@@ -28,26 +26,13 @@ def command(runs: Path, as_json: bool) -> None:
     latest = (runs / LATEST).resolve().name
     rows: list[tuple[dict[str, Any], str, str]] = [
         (
-            {
-                **_plain("campaign", state, latest),
-                "programs_from": state.programs_from or None,
-            },
-            state.preset + (f", programs of {state.programs_from}" * bool(state.programs_from)),
-            "",
+            {**_plain(kind.name, state, latest), **state.facts()},
+            state.words(kind.name),
+            f"{state.invalid} invalid" if _tells_invalid(state) else "",
         )
-        for state in survey(runs)
-    ]
-    others = [("latency", state) for state in map(latency.state_of, MATRIX.folders(runs))]
-    others += [("load", state) for state in map(load.state_of, LOAD_TEST.folders(runs))]
-    searches = map(breakdown.state_of, BREAKDOWN.folders(runs))
-    others += [("breakdown", state) for state in searches]
-    rows += [
-        (
-            {**_plain(kind, state, latest), "invalid": state.invalid},
-            f"{kind} {state.preset}".rstrip(),
-            f"{state.invalid} invalid" if state.state != "damaged" else "",
-        )
-        for kind, state in others
+        for kind in all_kinds()
+        if kind.listed
+        for state in map(kind.state_of, kind.folder.folders(runs))
     ]
     rows += [({**_plain("unknown", state, latest)}, "", "") for state in beheaded(runs)]
     if as_json:
@@ -60,6 +45,10 @@ def command(runs: Path, as_json: bool) -> None:
             [_row(*row) for row in rows],
             numeric=["runs", "failed", "note"],
         )
+
+
+def _tells_invalid(state: State) -> bool:
+    return state.state != "damaged" and "invalid" in state.facts()
 
 
 def _plain(kind: str, state: State, latest: str) -> dict[str, Any]:

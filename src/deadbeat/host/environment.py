@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from deadbeat.host.kernel import (
@@ -68,30 +69,15 @@ _FIRST = (
         "thermal_throttle/*_throttle_count")),
     f"{CPU_FOLDER}/vulnerabilities/*",
     "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime",
-    "/sys/class/thermal/thermal_zone[0-9]*/*t[ye][pm]*",
+    *(f"/sys/class/thermal/thermal_zone[0-9]*/{name}" for name in ("type", "temp")),
 )  # fmt: skip
 #: Files of /sys/devices/system/cpu/vulnerabilities up to Linux 6.18.
 _VULNERABILITIES = (
-    "gather_data_sampling",
-    "ghostwrite",
-    "indirect_target_selection",
-    "itlb_multihit",
-    "l1tf",
-    "mds",
-    "meltdown",
-    "mmio_stale_data",
-    "old_microcode",
-    "reg_file_data_sampling",
-    "retbleed",
-    "spec_rstack_overflow",
-    "spec_store_bypass",
-    "spectre_v1",
-    "spectre_v2",
-    "srbds",
-    "tsa",
-    "tsx_async_abort",
-    "vmscape",
-)
+    "gather_data_sampling", "ghostwrite", "indirect_target_selection", "itlb_multihit", "l1tf",
+    "mds", "meltdown", "mmio_stale_data", "old_microcode", "reg_file_data_sampling", "retbleed",
+    "spec_rstack_overflow", "spec_store_bypass", "spectre_v1", "spectre_v2", "srbds", "tsa",
+    "tsx_async_abort", "vmscape",
+)  # fmt: skip
 
 
 def environment_of(
@@ -302,21 +288,21 @@ def _cpus_allowed(read: Read) -> list[int] | Unknown:
 
 def _topology(read: Read, cpu: int) -> dict[str, Any]:
     folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
-    topology: dict[str, Any] = {
+    # Arm: cores of one chip differ; where they do not, these files say so too.
+    kind = {"capacity": "cpu_capacity", "midr": "regs/identification/midr_el1"}
+    return {
         "core": integer(read, f"{folder}/core_id"),
         "package": integer(read, f"{folder}/physical_package_id"),
         "siblings": cpu_list(read, f"{folder}/thread_siblings_list"),
         "caches": _caches(read, cpu),
+        **_there(read, f"{CPU_FOLDER}/cpu{cpu}", kind),
     }
-    # Arm: cores of one chip differ; where they do not, these files say so too.
-    for key, path in (
-        ("capacity", f"{CPU_FOLDER}/cpu{cpu}/cpu_capacity"),
-        ("midr", f"{CPU_FOLDER}/cpu{cpu}/regs/identification/midr_el1"),
-    ):
-        text = stripped(read, path)
-        if text is not None:
-            topology[key] = text
-    return topology
+
+
+def _there(read: Read, folder: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Key -> text of its file below a folder, of those that there are."""
+    texts = {key: stripped(read, f"{folder}/{name}") for key, name in names.items()}
+    return {key: text for key, text in texts.items() if text is not None}
 
 
 def _caches(read: Read, cpu: int) -> list[dict[str, Any]] | Unknown:
@@ -359,19 +345,10 @@ def _governor(read: Read, cpus: Sequence[int]) -> dict[str, str] | str | Unknown
 def _frequency_policy(read: Read, cpus: Sequence[int]) -> dict[str, Any]:
     """What decides at which frequency a CPU runs; never a frequency of the moment."""
     files = ("scaling_driver", "scaling_governor", "scaling_min_freq", "scaling_max_freq")
-    policy: dict[str, Any] = {}
-    for cpu in cpus:
-        folder = f"{CPU_FOLDER}/cpu{cpu}/cpufreq"
-        texts = {name: stripped(read, f"{folder}/{name}") for name in files}
-        policy[str(cpu)] = {name: text for name, text in texts.items() if text is not None}
-    for key, path in (
-        ("boost", f"{CPU_FOLDER}/cpufreq/boost"),
-        ("no_turbo", f"{CPU_FOLDER}/intel_pstate/no_turbo"),
-    ):
-        text = stripped(read, path)
-        if text is not None:
-            policy[key] = text
-    return policy
+    names = {name: f"cpufreq/{name}" for name in files}
+    by_cpu = {str(cpu): _there(read, f"{CPU_FOLDER}/cpu{cpu}", names) for cpu in cpus}
+    whole = {"boost": "cpufreq/boost", "no_turbo": "intel_pstate/no_turbo"}
+    return {**by_cpu, **_there(read, CPU_FOLDER, whole)}
 
 
 def _frequency_khz(read: Read, cpu: int) -> int | Unknown:
@@ -400,40 +377,35 @@ def _throttle(read: Read, cpu: int) -> dict[str, int | Unknown]:
 
 
 def _thermal(read: Read) -> list[dict[str, Any]] | Unknown:
-    zones: list[dict[str, Any]] = []
-    for index in range(_THERMAL_ZONES_MAX):
-        folder = f"/sys/class/thermal/thermal_zone{index}"
-        if read(f"{folder}/type") is None:
-            break
-        zones.append(
-            {
-                "zone": value(read, f"{folder}/type"),
-                "millidegrees": integer(read, f"{folder}/temp"),
-            }
-        )
+    folders = (f"/sys/class/thermal/thermal_zone{index}" for index in range(_THERMAL_ZONES_MAX))
+    zones = [
+        {"zone": value(read, f"{each}/type"), "millidegrees": integer(read, f"{each}/temp")}
+        for each in takewhile(lambda folder: read(f"{folder}/type") is not None, folders)
+    ]
     return zones or Unknown("there is no /sys/class/thermal/thermal_zone0")
 
 
 def _mitigations(read: Read) -> dict[str, str] | str | Unknown:
     folder = f"{CPU_FOLDER}/vulnerabilities"
-    texts = {name: stripped(read, f"{folder}/{name}") for name in _VULNERABILITIES}
-    known = {name: text for name, text in texts.items() if text is not None}
-    return known or Unknown(f"{folder} cannot be read")
+    return _there(read, folder, {name: name for name in _VULNERABILITIES}) or Unknown(
+        f"{folder} cannot be read"
+    )
 
 
 def _memory(read: Read) -> dict[str, Any]:
     fields = colon_fields(read(MEMINFO) or "")
-    memory: dict[str, Any] = {}
-    for key, name in (
-        ("total_kb", "MemTotal"),
-        ("available_kb", "MemAvailable"),
-        ("swap_total_kb", "SwapTotal"),
-    ):
+
+    def kilobytes(name: str) -> int | Unknown:
         words = fields.get(name, "").split()
-        memory[key] = int(words[0]) if words else Unknown(f"{MEMINFO} has no {name}")
+        return int(words[0]) if words else Unknown(f"{MEMINFO} has no {name}")
+
     pages = value(read, _HUGE_PAGES)
-    memory["transparent_hugepage"] = pages if isinstance(pages, Unknown) else chosen(pages)
-    return memory
+    return {
+        "total_kb": kilobytes("MemTotal"),
+        "available_kb": kilobytes("MemAvailable"),
+        "swap_total_kb": kilobytes("SwapTotal"),
+        "transparent_hugepage": pages if isinstance(pages, Unknown) else chosen(pages),
+    }
 
 
 def _loadavg(read: Read) -> list[float] | Unknown:

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from deadbeat.host.kernel import is_virtual, preemption_model
 from deadbeat.host.proc import online_cpus
-from deadbeat.host.values import Unknown, cpu_list
+from deadbeat.host.values import Read, Unknown, cpu_list, gathered
 from deadbeat.targets.base import Target
 
 _TICKLESS = "/sys/devices/system/cpu/nohz_full"
@@ -66,13 +66,17 @@ class Machine:
 
 def read_machine(target: Target) -> Machine:
     """What ``target`` shows of itself."""
-    virtual, _ = is_virtual(target.read_text)
-    tickless = cpu_list(target.read_text, _TICKLESS)
-    model, _ = preemption_model(target.read_text)
+    return gathered(target, _machine_of)
+
+
+def _machine_of(read: Read) -> Machine:
+    virtual, _ = is_virtual(read)
+    tickless = cpu_list(read, _TICKLESS)
+    model, _ = preemption_model(read)
     return Machine(
         virtual=virtual if isinstance(virtual, bool) else None,
-        online=frozenset(online_cpus(target.read_text)),
+        online=frozenset(online_cpus(read)),
         tickless=frozenset(tickless if isinstance(tickless, list) else ()),
-        moves_timers=(target.read_text(_MIGRATION) or "1").strip() != "0",
+        moves_timers=(read(_MIGRATION) or "1").strip() != "0",
         preemption=None if isinstance(model, Unknown) else model,
     )

@@ -1,0 +1,13 @@
+"""The kinds of experiments: a package each, and a row here, in the order of lists."""
+
+from __future__ import annotations
+
+#: Name -> module that has its ``KIND``, and the line that lists show of its command; "": it has a
+#: command of its own. An example of a whole kind: docs/examples/naps.py.
+KINDS: dict[str, tuple[str, str]] = {
+    "campaign": ("deadbeat.kinds.contention.kind", ""),
+    "latency": ("deadbeat.kinds.latency.kind", ""),
+    "load": ("deadbeat.kinds.interference.kind", ""),
+    "breakdown": ("deadbeat.kinds.breakdown.kind", ""),
+    "study": ("deadbeat.kinds.study.kind", ""),
+}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import attrs
+from attrs import frozen
 from cattrs import Converter
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
@@ -23,6 +24,59 @@ T = TypeVar("T")
 #: Keys whose plain numbers are seconds; other lengths of time have their unit beside them.
 _SECONDS = ("seconds", "duration")
 _LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
+
+
+@frozen
+class Option:
+    """How a field of a specification is given on the command line; part of its ``Annotated``.
+
+    Attributes:
+        name: ``--repeats``.
+        metavar: What stands for the value: its form or unit.
+        help: What it is; in brackets what it is unless given.
+    """
+
+    name: str
+    metavar: str
+    help: str
+
+
+def options_of(kind: type, section: str = "") -> tuple[tuple[str, str, str, str], ...]:
+    """Name, path, metavar and help of every option of a specification, in the order of its fields.
+
+    Args:
+        section: Where the table lies in the whole: ``run`` for ``[run]``.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(
+        (
+            option.name,
+            f"{section}.{field.name}" if section else field.name,
+            *attrs.astuple(option)[1:],
+        )
+        for field in attrs.fields(kind)
+        for option in getattr(hints[field.name], "__metadata__", ())
+        if isinstance(option, Option)
+    )
+
+
+def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> T:
+    """The specification that ``layers`` describe over its defaults, the last of them first.
+
+    Args:
+        names: What a path is called where it was written (``duration`` -> ``--duration``).
+
+    Raises:
+        UsageError: Naming every problem.
+    """
+    asked: dict[str, Any] = {}
+    for layer in layers:
+        asked.update(layer)
+    try:
+        return Structure(kind).build(asked, kind)
+    except RefusedError as error:
+        problems = error.problems
+    raise usage([renamed(problem, names or {}) for problem in problems])
 
 
 class Structure:

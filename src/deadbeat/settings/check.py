@@ -1,13 +1,13 @@
-"""A check: what it reads, what it wants, how grave a failure is, and who says so.
+"""A check: a row of ``settings/checks/FAMILY.toml`` and, where it takes logic, its function.
 
-A family is a file of ``readiness/checks``; a check is a function in it under `check`. Nothing else
-has to be told of it.
+A function in ``FAMILY.py`` under `check` is that of the row it names. Nothing else has to be told
+of either.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType
 
@@ -17,6 +17,8 @@ from deadbeat.host.values import UnreadError
 from deadbeat.model.readiness import CheckResult, Severity, Status
 from deadbeat.settings import checks
 from deadbeat.settings.facts import Facts
+from deadbeat.settings.rows import Row, accepts, rows
+from deadbeat.targets.readings import MISSING
 
 
 @frozen
@@ -56,8 +58,9 @@ class Check:
     """One check; the attributes are those of `CheckResult`.
 
     Attributes:
-        reads: Paths, patterns, ``command:NAME`` (readiness/facts.py).
-        body: The function.
+        reads: Paths, patterns, ``command:NAME`` (settings/facts.py).
+        why: Why the setting matters.
+        body: What judges the machine.
     """
 
     id: str
@@ -67,6 +70,7 @@ class Check:
     wanted: str
     cure: str
     reads: tuple[str, ...]
+    why: str
     body: Body
 
     def run(self, facts: Facts) -> CheckResult:
@@ -103,48 +107,46 @@ def _line(text: str) -> str:
 _PENDING = "deadbeat_checks"
 
 
-def check_of(
-    body: Body,
-    *,
-    id: str,
-    title: str,
-    severity: Severity,
-    source: str,
-    wanted: str,
-    reads: Sequence[str],
-    cure: str = "",
-) -> Check:
-    """As `check`, for a family that makes its checks of a table and keeps them as ``CHECKS``."""
-    return Check(
-        id=id, title=title, severity=severity, source=source, wanted=wanted, cure=cure,
-        reads=tuple(reads), body=body,
-    )  # fmt: skip
-
-
-def check(
-    id: str,
-    title: str,
-    *,
-    severity: Severity,
-    source: str,
-    wanted: str,
-    reads: Sequence[str],
-    cure: str = "",
-) -> Callable[[Body], Body]:
-    """Makes a function of `Facts` a check; ``id`` is ``family.name``.
-
-    The function's own words are the reason for the check: why the setting matters.
-    """
+def check(id: str) -> Callable[[Body], Body]:
+    """Makes a function of `Facts` the logic of the row ``id``."""
 
     def keep(body: Body) -> Body:
-        made = check_of(
-            body, id=id, title=title, severity=severity, source=source, wanted=wanted, cure=cure,
-            reads=reads,
-        )  # fmt: skip
-        setattr(body, _PENDING, made)
+        setattr(body, _PENDING, id)
         return body
 
     return keep
+
+
+def check_of(row: Row, body: Body | None = None) -> Check:
+    """The check of ``row``; without a ``body`` its number is compared."""
+    return Check(
+        id=row.id,
+        title=row.title,
+        severity=row.severity,
+        source=row.source,
+        wanted=row.wanted,
+        cure=row.fix,
+        reads=row.files,
+        why=row.why,
+        body=body or (lambda facts: _compared(row, facts)),
+    )
+
+
+def _compared(row: Row, facts: Facts) -> Verdict:
+    reading = facts.reading(row.path)
+    if row.unset and reading.reason == MISSING and facts.option(row.unset) == "n":
+        return passed(f"CONFIG_{row.unset} is not set")
+    return judged(facts, row.path, accepts(row.good), why=row.bad, well=row.well)
+
+
+def judged(
+    facts: Facts, path: str, good: Callable[[int], bool], *, why: str, well: str = ""
+) -> Verdict:
+    """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
+    value = facts.integer(path)
+    name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")
+    found = f"{name} = {value}"
+    return passed(found, well) if good(value) else failed(found, why)
 
 
 def _families() -> Iterator[ModuleType]:
@@ -162,12 +164,17 @@ def all_commands() -> dict[str, str]:
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Every check of every family, in the order of the files and of their lines."""
-    found = []
+    """Every check, by family in alphabetical order, in the order of its rows."""
+    found: dict[str, list[Check]] = {}
+    bodies: dict[str, Body] = {}
     for family in _families():
+        name = family.__name__.rpartition(".")[2]
+        found[name] = list(getattr(family, "CHECKS", ()))
         for value in vars(family).values():
-            made = getattr(value, _PENDING, None)
-            if isinstance(made, Check) and value.__module__ == family.__name__:
-                found.append(made)
-        found += getattr(family, "CHECKS", ())
-    return tuple(found)
+            if (id := getattr(value, _PENDING, None)) and value.__module__ == family.__name__:
+                bodies[id] = value
+    for row in rows().values():
+        family_name = row.id.partition(".")[0]
+        found.setdefault(family_name, []).append(check_of(row, bodies.pop(row.id, None)))
+    assert not bodies, f"no row for {', '.join(bodies)}"
+    return tuple(each for name in sorted(found) for each in found[name])

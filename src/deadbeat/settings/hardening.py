@@ -12,7 +12,7 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
-from deadbeat.host.kernel import kernel_config
+from deadbeat.host.kernel import arguments, kernel_config
 from deadbeat.host.values import Read, Unknown, gathered, stripped
 from deadbeat.model.readiness import Severity
 from deadbeat.settings import sources
@@ -48,12 +48,7 @@ class Sight:
 
     def argument(self, name: str) -> str | None:
         """The last value of a word of the command line; None: not there."""
-        found = None
-        for word in (self.cmdline or "").split():
-            key, _, value = word.partition("=")
-            if key.replace("-", "_") == name.replace("-", "_"):
-                found = value
-        return found
+        return next(reversed(arguments(self.cmdline or "", name)), None)
 
 
 @frozen

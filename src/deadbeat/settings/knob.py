@@ -1,9 +1,9 @@
 """A knob: a setting of the machine that matters to real-time work, and how it is made.
 
-A knob is a row of a table ``settings/knobs_*.py``; nothing else has to be told of it. It says what
-it reads, and from that which files shall hold what, or why there is nothing to turn here. What
-is set at boot only gives words for the kernel's command line instead; those are printed, never
-applied.
+A knob is the ``set`` table of a row (settings/rows.py) or, where it takes logic, an entry of a
+table ``settings/knobs_*.py``; nothing else has to be told of it. It says what it reads, and from
+that which files shall hold what, or why there is nothing to turn here. What is set at boot only
+gives words for the kernel's command line instead; those are printed, never applied.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from attrs import field, frozen
 
@@ -19,6 +20,7 @@ from deadbeat.host.values import cpu_mask, cpus_text
 from deadbeat.model.tuning import Form, Setting
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_values import ONLINE, housekeeping
+from deadbeat.settings.rows import Row, accepts, rows
 from deadbeat.targets.readings import is_pattern
 
 
@@ -81,7 +83,7 @@ class Knob:
         why: What it does to latency, a sentence.
         source: Who advises it.
         cures: Checks of `deadbeat doctor` that pass with it.
-        reads: Files and patterns that ``settings`` and ``boot`` look at (readiness/facts.py).
+        reads: Files and patterns that ``settings`` and ``boot`` look at (settings/facts.py).
         values: What may be given; ``default``: what is taken without.
         settings: Files and what they shall hold, in the order of writing. NotHereError or
             UnreadError where there is nothing to turn.
@@ -171,13 +173,36 @@ def housekeeping_list(facts: Facts) -> str:
 
 
 _TABLES = ("knobs_boot", "knobs_cpus", "knobs_files", "knobs_kernel")
+_ENOUGH = {"less": at_most, "more": at_least}
+
+
+def knob_of(row: Row) -> Knob:
+    """The knob of a row that has a ``set`` table."""
+    how = row.set
+    assert how is not None
+    about: dict[str, Any] = {
+        "title": how.title,
+        "why": row.why,
+        "source": row.source,
+        "cures": (row.id,),
+        "note": how.note,
+    }
+    if how.boot:
+        return Knob(name=how.name, boot=lambda _facts, _value: how.boot, **about)
+    if how.enough:
+        good = how.enough
+        about["enough"] = _ENOUGH.get(good) or (lambda now, _wanted: accepts(good)(now))
+    values = one_of(*how.values) if how.values else whole(*how.range, unit=how.unit)
+    path = how.path or row.path
+    return file_knob(how.name, path, form=how.form, values=values, default=how.value, **about)
 
 
 @cache
 def all_knobs() -> Mapping[str, Knob]:
-    """Name -> knob of every table, in alphabetical order."""
+    """Name -> knob of every row and table, in alphabetical order."""
     tables = (import_module(f"deadbeat.settings.{name}") for name in _TABLES)
     found = [knob for table in tables for knob in table.KNOBS]
+    found += [knob_of(row) for row in rows().values() if row.set is not None]
     return {knob.name: knob for knob in sorted(found, key=lambda knob: knob.name)}
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from deadbeat.host.kernel import VERSION, release_of
 from deadbeat.host.values import UnreadError, chosen, cpus_text
-from deadbeat.settings.check import Verdict, failed, passed, unknown
+from deadbeat.settings.check import Verdict, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.targets.readings import MISSING, is_pattern
 
@@ -41,17 +41,6 @@ def few(names: Sequence[str], *, most: int = 4) -> str:
     """``a, b, c and 12 more``."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def judged(
-    facts: Facts, path: str, good: Callable[[int], bool], *, why: str, well: str = ""
-) -> Verdict:
-    """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
-    value = facts.integer(path)
-    found = f"{path.removeprefix('/proc/sys/').replace('/', '.')} = {value}"
-    if path.startswith("/sys"):
-        found = f"{path} = {value}"
-    return passed(found, well) if good(value) else failed(found, why)
 
 
 def release(facts: Facts) -> tuple[int, int]:

@@ -17,8 +17,10 @@ from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import differences
 from deadbeat.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.store.family import entries, family, numbered
+from deadbeat.store.files import read_json
 from deadbeat.store.latency import LATENCY_FILE
 from deadbeat.store.load import LOAD_FILE
+from deadbeat.store.runfolder import EXPERIMENT_FILE
 from deadbeat.store.study import STUDY_FILE
 
 #: Written last: what has it is finished.
@@ -34,14 +36,19 @@ class Kind:
     Attributes:
         file: A folder that holds it is one of them.
         noun: What it is called in a sentence.
+        name: Of the kind, where other kinds call the file the same.
     """
 
     file: str
     noun: str
+    name: str = ""
 
     def holds(self, path: Path) -> bool:
         """Whether ``path`` is a folder of this kind."""
-        return (path / self.file).is_file()
+        file = path / self.file
+        if not file.is_file():
+            return False
+        return not self.name or _kind_in(file) == self.name
 
     def folders(self, runs: Path) -> list[Path]:
         """All under ``runs``, the one begun first first."""
@@ -61,7 +68,21 @@ MATRIX = Kind(LATENCY_FILE, "latency matrix")
 LOAD_TEST = Kind(LOAD_FILE, "load test")
 STUDY = Kind(STUDY_FILE, "study")
 BREAKDOWN = Kind(BreakdownStore.HEAD, "breakdown search")
-_KINDS = (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN)
+_HEADS = (
+    *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN)),
+    EXPERIMENT_FILE,
+)
+
+
+def _has_head(path: Path) -> bool:
+    return any((path / file).is_file() for file in _HEADS)
+
+
+def _kind_in(file: Path) -> object:
+    try:
+        return read_json(file, what="experiment", hint=LIST_HINT).get("kind")
+    except DataError:
+        return None
 
 
 @frozen(kw_only=True)
@@ -88,6 +109,14 @@ class State:
     problem: str = ""
     cure: str = ""
 
+    def facts(self) -> dict[str, Any]:
+        """What ``deadbeat runs --json`` tells of this kind alone."""
+        return {"invalid": self.invalid}
+
+    def words(self, kind: str) -> str:
+        """What it was asked for, and by which kind."""
+        return f"{kind} {self.preset}".rstrip()
+
 
 def beheaded(runs: Path) -> list[State]:
     """Folders under ``runs`` that hold runs, but not the file that says whose."""
@@ -101,9 +130,7 @@ def beheaded(runs: Path) -> list[State]:
             cure="put a good copy of it back",
         )
         for path in sorted(entries(runs))
-        if not any(kind.holds(path) for kind in _KINDS)
-        and (path / "runs").is_dir()
-        and any((path / "runs").iterdir())
+        if not _has_head(path) and (path / "runs").is_dir() and any((path / "runs").iterdir())
     ]
 
 
@@ -150,7 +177,7 @@ def choose_place(
     known = family(runs, name)
     begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
     own = [known[number] for number in sorted(known, reverse=True)]
-    own = [path for path in own if not any(each.holds(path) for each in _KINDS if each != kind)]
+    own = [path for path in own if kind.holds(path) or not _has_head(path)]
     if retry and not own:
         raise UsageError(f"there is no {kind.noun} {name} in {runs} to retry", LIST_HINT)
     if not own or (fresh and not retry):

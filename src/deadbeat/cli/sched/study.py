@@ -9,19 +9,18 @@ from typing import Any
 import click
 
 from deadbeat.cli._options import Values, dest, experiment_options, value_options
-from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._output import print_json, print_shown, print_table, say
 from deadbeat.cli._run import carry_out
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.cluster import Cluster
-from deadbeat.kinds.study.document import LABEL, StudyReport, write_study
+from deadbeat.kinds.study.document import write_study
+from deadbeat.kinds.study.kind import shown
 from deadbeat.kinds.study.place import choose, open_store
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.runner import Computer, StudyExperiment, Threads
 from deadbeat.kinds.study.sweep import read_study_file, specify
 from deadbeat.model.errors import UsageError
-from deadbeat.report.terminal import print_document
-from deadbeat.store.study import StudyStore
 
 #: Option, key of the specification, metavar, help.
 _VALUES: Values = (
@@ -151,24 +150,8 @@ def _run(
                 print_json({"name": path.name, "path": str(path), **progress})
             return 0
         say("judge and draw")
-        _answer(store, write_study(store, figures=options["figures"]), as_json=options["as_json"])
+        report = write_study(store, figures=options["figures"])
+        print_shown(shown(store, report), as_json=options["as_json"])
         return 0
 
     return carry_out(begin, answer, options, words)
-
-
-def _answer(store: StudyStore, report: StudyReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "name": store.path.name,
-                "path": str(store.path),
-                "digest": store.digest,
-                "label": LABEL,
-                **report.summary,
-                "report": str(report.page),
-            }
-        )
-        return
-    print_document(report.document)
-    click.echo(f"report: {report.page}")

@@ -47,67 +47,38 @@ class Metric:
     column: str
     low: str
     high: str
-    scale: float
-    neutral: float
     least_span: float
-    of_noise: bool
+    scale: float = 1.0
+    neutral: float = 1.0
+    of_noise: bool = False
     alone: str = ""
     from_below: bool = False
 
 
 METRICS: tuple[Metric, ...] = (
     Metric(
-        id="slowdown",
-        name="Slowdown",
-        axis="slowdown (span together / span alone)",
-        column="slowdown_mean",
-        low="slowdown_ci_low",
-        high="slowdown_ci_high",
-        scale=1.0,
-        neutral=1.0,
-        least_span=0.05,
-        of_noise=True,
+        id="slowdown", name="Slowdown", axis="slowdown (span together / span alone)",
+        column="slowdown_mean", low="slowdown_ci_low", high="slowdown_ci_high",
+        least_span=0.05, of_noise=True,
     ),
     Metric(
-        id="deadline_needed",
-        name="Deadline needed",
-        axis="deadline needed, all but 1 in 1000 (C)",
-        column="deadline_needed_p999",
-        low="deadline_needed_p999_low",
-        high="deadline_needed_p999_high",
-        scale=1.0,
-        neutral=1.0,
+        id="deadline_needed", name="Deadline needed", axis="deadline needed, all but 1 in 1000 (C)",
+        column="deadline_needed_p999", low="deadline_needed_p999_low",
+        high="deadline_needed_p999_high", alone="alone_deadline_needed_p999", from_below=True,
         least_span=0.5,
-        of_noise=False,
-        alone="alone_deadline_needed_p999",
-        from_below=True,
     ),
     Metric(
-        id="deadline_miss_ratio",
-        name="Deadline miss ratio",
-        axis="deadline miss ratio (% of jobs)",
-        column="deadline_miss_ratio",
-        low="deadline_miss_ci_low",
-        high="deadline_miss_ci_high",
-        scale=100.0,
-        neutral=0.0,
-        least_span=1.0,
-        of_noise=False,
-        alone="alone_miss_ratio",
+        id="deadline_miss_ratio", name="Deadline miss ratio",
+        axis="deadline miss ratio (% of jobs)", column="deadline_miss_ratio",
+        low="deadline_miss_ci_low", high="deadline_miss_ci_high",
+        alone="alone_miss_ratio", scale=100.0, neutral=0.0, least_span=1.0,
     ),
     Metric(
-        id="delay_ratio",
-        name="Delay ratio",
-        axis="delay ratio (span / C)",
-        column="delay_ratio_mean",
-        low="delay_ratio_ci_low",
-        high="delay_ratio_ci_high",
-        scale=1.0,
-        neutral=1.0,
-        least_span=0.05,
-        of_noise=True,
+        id="delay_ratio", name="Delay ratio", axis="delay ratio (span / C)",
+        column="delay_ratio_mean", low="delay_ratio_ci_low", high="delay_ratio_ci_high",
+        least_span=0.05, of_noise=True,
     ),
-)
+)  # fmt: skip
 
 
 @frozen(kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -42,6 +43,12 @@ class CampaignState(State):
     """
 
     programs_from: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        return {"programs_from": self.programs_from or None}
+
+    def words(self, kind: str) -> str:
+        return self.preset + (f", programs of {self.programs_from}" * bool(self.programs_from))
 
 
 def state_of(path: Path) -> CampaignState:

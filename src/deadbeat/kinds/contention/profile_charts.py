@@ -18,6 +18,7 @@ from deadbeat.kinds.contention.grids import (
     milli,
     scale,
 )
+from deadbeat.kinds.contention.samples import thinned
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import OPTION, Chart, Curve, Mark, Panel, Point, aside, curve, spread
@@ -27,6 +28,8 @@ from deadbeat.report.facts import factor_of, factors, labels, noise_floor
 _CURVES = 6
 _ALPHAS = 5
 _RHO, _ALPHA = "synchronisation share ρ", "contended ratio α"
+#: Marks of one panel.
+_MARKS = 1500
 #: Predicted ratios that differ by less are one.
 _SAME = 1e-3
 
@@ -194,8 +197,12 @@ def predicted_charts(summary: Summary) -> list[Chart]:
     same = max(every) - min(every) < _SAME
 
     def points(place: int, pairs: Sequence[tuple[float, float]]) -> Iterable[Point]:
-        for k, (x, ratio) in enumerate(pairs):
-            yield Point(place + aside(k, len(pairs)) if same else x, ratio)
+        marks = [
+            {"x": place + aside(k, len(pairs)) if same else x, "ratio": ratio}
+            for k, (x, ratio) in enumerate(pairs)
+        ]
+        for mark in thinned(marks, "ratio", max(20, _MARKS * len(pairs) // len(every))):
+            yield Point(mark["x"], mark["ratio"])
 
     axis = "predicted (simulated) response / C of a task set"
     if same:
@@ -216,7 +223,7 @@ def predicted_charts(summary: Summary) -> list[Chart]:
         Chart(
             name="predicted",
             title=predicted.title(summary),
-            caption="A mark is a task set.",
+            caption="A mark is a task set (of very many only some are drawn, the worst all).",
             panels=(panel,),
         )
     ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
+from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.predict import TaskPrediction, predict_tasks, why_not
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
@@ -40,34 +39,6 @@ _SPLIT_COLUMNS = (
     "voluntary_switches",
     "involuntary_switches",
 )
-
-
-class Columns(Mapping[str, NDArray[Any]]):
-    """Equally long numpy columns by name."""
-
-    def __init__(self, columns: dict[str, NDArray[Any]]) -> None:
-        self._columns = columns
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __repr__(self) -> str:
-        rows = len(next(iter(self._columns.values()), ()))
-        return f"Columns({rows} rows: {', '.join(self._columns)})"
-
-    def to_pandas(self) -> Any:
-        """The columns as a pandas DataFrame.
-
-        Raises:
-            DeadbeatError: pandas is not installed.
-        """
-        return _pandas().DataFrame(self._columns)
 
 
 class CampaignView:
@@ -116,7 +87,7 @@ class CampaignView:
         Raises:
             DeadbeatError: pandas is not installed.
         """
-        return _pandas().DataFrame(list(self.summary.rows))
+        return pandas().DataFrame(list(self.summary.rows))
 
     def sets_to_pandas(self) -> Any:
         """A pandas DataFrame with a row per task set and the columns of sets.csv.
@@ -124,7 +95,7 @@ class CampaignView:
         Raises:
             DeadbeatError: pandas is not installed.
         """
-        return _pandas().DataFrame(list(self.summary.sets))
+        return pandas().DataFrame(list(self.summary.sets))
 
     def task_set(self, key: RunKey | str) -> TaskSet:
         """The task set of a run.
@@ -225,12 +196,3 @@ def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:
         running = found["cpu_ns"] + found["run_delay_within_ns"]
         found["blocked_ns"] = np.where(split, columns.span_ns - running, np.nan)
     return found
-
-
-def _pandas() -> Any:
-    try:
-        return import_module("pandas")
-    except ImportError as error:
-        raise DeadbeatError(
-            "pandas is not installed", "pip install pandas, or use the numpy columns"
-        ) from error

@@ -15,10 +15,10 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
-from deadbeat.kinds.interference.place import planned_keys
+from deadbeat.kinds.interference.kind import planned_keys
 from deadbeat.kinds.interference.plan import block_of
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec
-from deadbeat.kinds.interference.summarise import Figures, figures_of
+from deadbeat.kinds.interference.summarise import LoadFigures, figures_of
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.model.comparison import (
     Aligned,
@@ -209,7 +209,7 @@ def observe(test: LoadTest) -> Observations:
     return Observations.of(test.name, METRICS, rows, planned=map(_cell, spec.normal or ()))
 
 
-def _rows(figures: Figures, test: LoadTest, without: float | None) -> Iterator[Observation]:
+def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterator[Observation]:
     """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
     run, released, work = figures.run, figures.released, figures.work_per_s
     ordered = np.sort(figures.response_ns)

@@ -25,7 +25,7 @@ from deadbeat.model.rules import (
     items,
     refuse,
 )
-from deadbeat.model.specification import Structure, renamed, usage
+from deadbeat.model.specification import Option, Structure, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 _MS = 1_000_000
@@ -117,44 +117,101 @@ class Remedies:
 class LoadSpec:
     """A load test, whole; None: resolved on the machine (`resolve`).
 
+    Lengths are in ns, ``seconds`` in s.
+
     Attributes:
-        name: Of its folder.
-        seed: The order of the runs derives from it.
-        form: ``back-to-back``: a round begins when the one before ends, near 100 % of a CPU;
-            ``periodic``: a round is due every period.
-        normal: Numbers of ordinary threads, 0 to twice the CPUs; empty: a few of them.
-        cpus: CPUs that all threads may use.
-        seconds: Length of a run's window.
-        round: Work of a round, as the time it takes undisturbed; of the periodic form its budget.
+        normal: Empty: a few numbers of ordinary threads.
         additions: Work of a round as it is, instead; its time is measured, and reckoned at 1 ns
             each before.
-        deadline: Response time that a round may take: 1.5 rounds back to back, else the period.
-        period: Of the periodic form: twice the budget.
-        priority, policy: Of the real-time thread.
-        remedies: Names; each alone at the highest number of ordinary threads, and all at every.
-        repeats: Runs of every cell.
-        remedy_repeats: Runs of those at the highest number of ordinary threads, where remedies are
-            told apart: at least as many; twice the repeats, where a remedy is asked for.
         trace: One more run, counted nowhere, in which the kernel's events say who had the CPU.
     """
 
-    name: Annotated[str, Name()] = "load"
-    seed: Annotated[int, Whole(0, 2**63 - 1)] = 1
-    form: Annotated[str, Choice(FORMS)] = "back-to-back"
-    normal: Annotated[tuple[int, ...] | None, Counts()] = None
-    cpus: Annotated[tuple[int, ...] | None, Cpus()] = None
-    seconds: Annotated[float, Seconds("0.1", "600")] = 2.0
-    round: Annotated[int | None, AutoDuration(_MS // 10, 60_000 * _MS)] = None
+    name: Annotated[str, Name(), Option("--name", "NAME", "Name of the folder.  [load]")] = "load"
+    seed: Annotated[
+        int,
+        Whole(0, 2**63 - 1),
+        Option("--seed", "N", "The order of the runs derives from it.  [1]"),
+    ] = 1
+    form: Annotated[
+        str,
+        Choice(FORMS),
+        Option(
+            "--form",
+            "NAME",
+            "back-to-back (near 100 % of a CPU) or periodic (a budget every period)."
+            "  [back-to-back]",
+        ),
+    ] = "back-to-back"
+    normal: Annotated[
+        tuple[int, ...] | None,
+        Counts(),
+        Option(
+            "--normal",
+            "LIST",
+            "Numbers of ordinary threads: 0..4, few, or all: 0 to twice the CPUs.  [all]",
+        ),
+    ] = None
+    cpus: Annotated[
+        tuple[int, ...] | None,
+        Cpus(),
+        Option("--cpus", "LIST", "CPUs that all threads may use: 0-3.  [all]"),
+    ] = None
+    seconds: Annotated[
+        float,
+        Seconds("0.1", "600"),
+        Option("--seconds", "TIME", "Length of a run: 2, 500ms, 1min.  [2]"),
+        Option("--duration", "TIME", "The same."),
+    ] = 2.0
+    round: Annotated[
+        int | None,
+        AutoDuration(_MS // 10, 60_000 * _MS),
+        Option("--round", "TIME", "Work of a round, as the time it takes undisturbed.  [10ms]"),
+        Option("--budget", "TIME", "The same of the periodic form."),
+    ] = None
     additions: Annotated[int | None, MaybeWhole(100_000, 10**11)] = None
-    deadline: Annotated[int | None, AutoDuration(_MS // 10, 600_000 * _MS)] = None
-    period: Annotated[int | None, AutoDuration(_MS // 5, 600_000 * _MS)] = None
-    priority: Annotated[int, Whole(1, PRIORITY_MAX)] = 99
-    policy: Annotated[str, Choice(("fifo", "other"))] = "fifo"
-    remedies: Annotated[tuple[str, ...], Remedies()] = attrs.field(
-        factory=lambda: tuple(known_remedies())
-    )
-    repeats: Annotated[int, Whole(1, REPEATS_MAX)] = 5
-    remedy_repeats: Annotated[int | None, MaybeWhole(1, 2 * REPEATS_MAX)] = None
+    deadline: Annotated[
+        int | None,
+        AutoDuration(_MS // 10, 600_000 * _MS),
+        Option("--deadline", "TIME", "Time a round may take.  [1.5 rounds, or the period]"),
+    ] = None
+    period: Annotated[
+        int | None,
+        AutoDuration(_MS // 5, 600_000 * _MS),
+        Option("--period", "TIME", "Of the periodic form.  [twice the budget]"),
+    ] = None
+    priority: Annotated[
+        int,
+        Whole(1, PRIORITY_MAX),
+        Option("--priority", "N", "Of the real-time thread, 1 to 99.  [99]"),
+    ] = 99
+    policy: Annotated[
+        str,
+        Choice(("fifo", "other")),
+        Option("--policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
+    ] = "fifo"
+    remedies: Annotated[
+        tuple[str, ...],
+        Remedies(),
+        Option(
+            "--remedies",
+            "LIST",
+            "pin, smt, governor, preemption, rt-bandwidth; all or none.  [all]",
+        ),
+    ] = attrs.field(factory=lambda: tuple(known_remedies()))
+    repeats: Annotated[
+        int,
+        Whole(1, REPEATS_MAX),
+        Option("--repeats", "N", "Runs of every cell, all in random order.  [5]"),
+    ] = 5
+    remedy_repeats: Annotated[
+        int | None,
+        MaybeWhole(1, 2 * REPEATS_MAX),
+        Option(
+            "--remedy-repeats",
+            "N",
+            "Of the cells with the most ordinary threads, where remedies are told apart.  [twice]",
+        ),
+    ] = None
     trace: Annotated[bool, Flag()] = True
 
     def problems(self) -> list[Problem]:

@@ -22,7 +22,7 @@ from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.rules import Problem, RefusedError, duration_text, refuse
-from deadbeat.model.specification import Structure, renamed, usage
+from deadbeat.model.specification import Option, Structure, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 #: A run is no longer than this; more is measured as several, kept one by one.
@@ -149,43 +149,101 @@ PRESETS: dict[str, dict[str, Any]] = {
 class LatencySpec:
     """A latency matrix: loads x engines x repeats.
 
+    ``engines`` and ``cpus`` are None until they are chosen on the machine (``resolve``). Lengths
+    are in ns, ``duration`` in s.
+
     Attributes:
-        name: Base name of its folder.
         preset: What its defaults came from.
-        seed: The order of the runs derives from it, and what is made up.
-        loads: What runs in the background.
-        engines: What measures; None: chosen on the machine (``resolve``).
-        cpus: Measured CPUs, one thread on each; None: all that may be used.
-        duration: Measuring time of each load by each engine in each repeat, s.
-        repeats: How often every cell is measured; every repeat visits all in random order.
-        interval: Period of every measuring thread, ns.
-        priority: Real-time priority; says nothing under policy ``other``.
-        policy: ``fifo`` or ``other``.
-        dma_latency: ``hold``: /dev/cpu_dma_latency is kept at 0 while measuring, as cyclictest does
-            unasked; ``system``: left as an application would find it.
         trace: Whether the path of wake-ups is split by the kernel's events.
-        keep_above: The kernel's events are recorded all the time, and kept around the worst
-            wake-up of a run later than this, ns, which tells its cause (prober). 0: they are not.
-        deadlines: Latencies, ns, of which the report shall say how often they are exceeded.
         imported: Names of the runs that were read from files of other tools; nothing is measured.
     """
 
-    name: Annotated[str, rules.Name()]
+    name: Annotated[
+        str,
+        rules.Name(),
+        Option("--name", "NAME", "Name of the folder.  [latency, or with the preset's name]"),
+    ]
     mode: Annotated[str, rules.Choice(("latency",))] = "latency"
     preset: Annotated[str, rules.Choice(tuple(PRESETS))]
-    seed: Annotated[int, rules.Whole(0, 2**63 - 1)]
-    loads: Annotated[tuple[LoadPoint, ...], Loads()]
-    engines: Annotated[tuple[str, ...] | None, Engines()]
-    cpus: Annotated[tuple[int, ...] | None, rules.Cpus()]
-    duration: Annotated[float, Span(Fraction(1, 10), Fraction(30 * 86400))]
-    repeats: Annotated[int, rules.Whole(1, 9999)]
-    interval: Annotated[int, rules.DurationNs(50_000, 1_000_000_000)]
-    priority: Annotated[int, rules.Whole(1, 99)]
-    policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
-    dma_latency: Annotated[Literal["hold", "system"], rules.Choice(("hold", "system"))]
+    seed: Annotated[
+        int,
+        rules.Whole(0, 2**63 - 1),
+        Option("--seed", "N", "The order of the runs derives from it.  [1]"),
+    ]
+    loads: Annotated[
+        tuple[LoadPoint, ...],
+        Loads(),
+        Option(
+            "--loads",
+            "LIST",
+            "What runs beside it: idle,50,cpu:75,memory,io,timer,scheduler,mixed or all.  [all]",
+        ),
+    ]
+    engines: Annotated[
+        tuple[str, ...] | None,
+        Engines(),
+        Option("--engine", "LIST", "prober, cyclictest or both in turn.  [both where installed]"),
+    ]
+    cpus: Annotated[
+        tuple[int, ...] | None,
+        rules.Cpus(),
+        Option("--cpus", "LIST", "CPUs to measure, a thread on each: 0-3.  [all]"),
+    ]
+    duration: Annotated[
+        float,
+        Span(Fraction(1, 10), Fraction(30 * 86400)),
+        Option(
+            "--duration",
+            "TIME",
+            "Of each load, engine and repeat: 10s, 5min, 6h, 3d; a number is seconds; long ones in"
+            " pieces.  [2s]",
+        ),
+        Option("--seconds", "TIME", "The same."),
+    ]
+    repeats: Annotated[
+        int,
+        rules.Whole(1, 9999),
+        Option("--repeats", "N", "Times each is measured, all in random order.  [5]"),
+    ]
+    interval: Annotated[
+        int,
+        rules.DurationNs(50_000, 1_000_000_000),
+        Option("--interval", "TIME", "Period of the measuring threads: 1000us.  [1ms]"),
+    ]
+    priority: Annotated[
+        int,
+        rules.Whole(1, 99),
+        Option("--priority", "N", "Their real-time priority, 1 to 99.  [90]"),
+    ]
+    policy: Annotated[
+        Literal["fifo", "other"],
+        rules.Choice(("fifo", "other")),
+        Option("--policy", "fifo|other", "other needs no permission, marks every result.  [fifo]"),
+    ]
+    dma_latency: Annotated[
+        Literal["hold", "system"],
+        rules.Choice(("hold", "system")),
+        Option(
+            "--dma-latency",
+            "hold|system",
+            "Keep deep idle states off while measuring, as cyclictest does, or leave them.  [hold]",
+        ),
+    ]
     trace: Annotated[bool, rules.Flag()]
-    keep_above: Annotated[int, rules.DurationNs(0, 1_000_000_000)] = 0
-    deadlines: Annotated[tuple[int, ...], Deadlines()] = ()
+    keep_above: Annotated[
+        int,
+        rules.DurationNs(0, 1_000_000_000),
+        Option(
+            "--keep-above",
+            "TIME",
+            "Trace all the time; tell the cause of a run's worst wake-up later than this.  [no]",
+        ),
+    ] = 0
+    deadlines: Annotated[
+        tuple[int, ...],
+        Deadlines(),
+        Option("--deadline", "LIST", "Say of these latencies how often they occur: 100us,1ms."),
+    ] = ()
     imported: Annotated[tuple[str, ...], rules.Names()] = ()
 
     @property

@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 from attrs import evolve
+from numpy.typing import NDArray
 
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Mask, Results
@@ -42,57 +43,99 @@ def _axis(values: Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def _proportions(label: str, xs: Sequence[float], counts: Sequence[Count], look: int) -> Curve:
-    points = (
-        Point(x, count.share, *count.interval, n=count.total) if count.total else None
-        for x, count in zip(xs, counts, strict=True)
-    )
-    return curve(label, points, look=look, scale=100.0)
+#: Value, ends of its interval, and how many sets it rests on, of the sets in a mask.
+_Known = tuple[float, float | None, float | None, int]
+_Measure = Callable[[Mask], _Known | None]
+#: Name of a curve, its sets, and what is drawn of them.
+_Line = tuple[str, Mask, _Measure]
 
 
-def _means(label: str, xs: Sequence[float], means: Sequence[Mean], look: int) -> Curve:
-    """Means of fewer than two sets have no interval and are left out."""
-    points = (
-        Point(x, mean.value, mean.value - mean.half, mean.value + mean.half, n=mean.sets)
-        if mean.sets > 1
-        else None
-        for x, mean in zip(xs, means, strict=True)
-    )
-    return curve(label, points, look=look)
+def _share(results: Results, label: str) -> _Measure:
+    """Schedulable sets in percent of the decided."""
+
+    def of(mask: Mask) -> _Known | None:
+        count = results.count(label, mask)
+        if not count.total:
+            return None
+        low, high = (100 * end for end in count.interval)
+        return 100 * count.share, low, high, count.total
+
+    return of
 
 
-def _framed(panel: Panel) -> Panel:
-    """With the axis made from the values: the interval of a mean over two sets would squeeze all
-    else flat."""
-    values = [value for each in panel.curves for value in each.y]
-    if not values:
-        return panel
-    low, high = min(0.0, *values), max(0.0, *values)
-    margin = 0.3 * (high - low) or 1.0
-    limits = (low - margin if low < 0 else -margin / 12), high + margin
-    return evolve(panel, y_limits=limits)
+def _mean(mean_of: Callable[[Mask], Mean]) -> _Measure:
+    """A mean of fewer than two sets has no interval and is left out."""
+
+    def of(mask: Mask) -> _Known | None:
+        mean = mean_of(mask)
+        ends = mean.value - mean.half, mean.value + mean.half
+        return (mean.value, *ends, mean.sets) if mean.sets > 1 else None
+
+    return of
 
 
-def _curve(results: Results, label: str, mask: Mask, look: int, *, name: str = "") -> Curve:
-    """Schedulable share over U of the sets in ``mask``."""
-    loads = _axis(results.load[mask])
-    counts = [results.count(label, mask & (results.load == load)) for load in loads]
-    return _proportions(name or label, [load / 1000 for load in loads], counts, look)
+def _weight(results: Results, label: str) -> _Measure:
+    """Weighted schedulability over the decided sets."""
+
+    def of(mask: Mask) -> _Known | None:
+        mask = mask & results.decided(label)
+        if not mask.any():
+            return None
+        yes = results.yes(label)[mask]
+        weighted = weighted_schedulability(results.rows["utilisation"][mask], yes)
+        return weighted, None, None, int(mask.sum())
+
+    return of
 
 
-def _curves_of(results: Results, labels: Iterable[str], mask: Mask) -> Iterator[Curve]:
-    for look, label in enumerate(labels):
-        yield _curve(results, label, mask, look)
+def _panel(
+    title: str,
+    y_label: str,
+    lines: Iterable[_Line],
+    column: NDArray[np.int64],
+    x_label: str,
+    *,
+    per: int = 1,
+) -> Panel:
+    """Lines over the values of ``column``, by ``per``.
 
-
-def _share_panel(title: str, curves: Iterable[Curve]) -> Panel:
+    Their axis is made from the values: the interval of a mean over two sets would squeeze all else
+    flat.
+    """
+    curves = []
+    for look, (name, mask, of) in enumerate(lines):
+        known = ((x, of(mask & (column == x))) for x in _axis(column[mask]))
+        points = (Point(x / per, *each[:3], n=each[3]) for x, each in known if each)
+        curves.append(curve(name, points, look=look))
     return Panel(
         title=title,
-        x_label=_U_AXIS,
-        y_label="schedulable sets (% of the decided)",
+        x_label=x_label,
+        y_label=y_label,
         curves=tuple(curves),
-        y_limits=(-2.0, 102.0),
+        y_limits=framed([value for each in curves for value in each.y]),
     )
+
+
+def framed(values: Sequence[float]) -> tuple[float, float] | None:
+    """Ends of an axis around the values and 0; None: the drawing's own."""
+    if not values:
+        return None
+    low, high = min(0.0, *values), max(0.0, *values)
+    margin = 0.3 * (high - low) or 1.0
+    return (low - margin if low < 0 else -margin / 12), high + margin
+
+
+def _over_load(results: Results, title: str, y_label: str, lines: Iterable[_Line]) -> Panel:
+    return _panel(title, y_label, lines, results.load, _U_AXIS, per=1000)
+
+
+def _shares(results: Results, title: str, labels: Iterable[str], mask: Mask) -> Panel:
+    return _share_panel(results, title, ((name, mask, _share(results, name)) for name in labels))
+
+
+def _share_panel(results: Results, title: str, lines: Iterable[_Line]) -> Panel:
+    panel = _over_load(results, title, "schedulable sets (% of the decided)", lines)
+    return evolve(panel, y_limits=(-2.0, 102.0))
 
 
 def _sets(counts: Iterable[int]) -> str:
@@ -124,7 +167,7 @@ def _curves(results: Results) -> Iterator[Chart]:
         if not mask.any() or len(_axis(results.load[mask])) < 1:
             continue
         title = f"m = {m}" + (f", {source}" if len(results.spec.sources) > 1 else "")
-        panels.append(_share_panel(title, _curves_of(results, results.labels(), mask)))
+        panels.append(_shares(results, title, results.labels(), mask))
     counts = _axis(results.tasks)
     tasks = f"n = {counts[0]}" if len(counts) == 1 else f"all n from {counts[0]} to {counts[-1]}"
     caption = (
@@ -155,19 +198,17 @@ def _critical(results: Results) -> Iterator[Chart]:
 def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Panel:
     loads, counts = _axis(results.load[mask]), _axis(results.tasks[mask])
     sets = results.spec.sets
-    grid = [
-        [
-            results.count(label, mask & (results.tasks == n) & (results.load == load))
-            for load in loads
-        ]
-        for n in counts
-    ]
+
+    def cell(n: int, load: int) -> Cell:
+        own = mask & (results.tasks == n) & (results.load == load)
+        return _critical_cell(results.count(label, own), sets)
+
     return Panel(
         title=title,
         x_label=_U_AXIS,
         y_label="tasks n",
         heat=heat(
-            [[_critical_cell(count, sets) for count in line] for line in grid],
+            [[cell(n, load) for load in loads] for n in counts],
             x=[f"{load / 1000:g}" for load in loads],
             y=counts,
             ends=(0.0, float(sets)),
@@ -177,20 +218,12 @@ def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Pan
 
 
 def _critical_cell(count: Count, sets: int) -> Cell:
-    """A cell in which some sets are not decided is coloured by its share."""
+    """``7``, or ``7/28`` where fewer than all sets are decided: coloured by the share of those."""
     if not count.total:
         return Cell(state=ABSENT, text="–", hover="no set is decided")
-    text = _failed(count, sets)
-    hover = (
-        f"{text} of {count.total} not schedulable" if "/" not in text else f"{text} not schedulable"
-    )
-    return Cell(sets * (1 - count.share), SHOWN, text, hover)
-
-
-def _failed(count: Count, sets: int) -> str:
-    """``7``, or ``7/28`` where fewer than all sets of the cell were decided."""
-    failed = f"{count.total - count.yes}"
-    return failed if count.total == sets else f"{failed}/{count.total}"
+    failed = count.total - count.yes
+    text = f"{failed}" if count.total == sets else f"{failed}/{count.total}"
+    return Cell(sets * (1 - count.share), SHOWN, text, f"{failed} of {count.total} not schedulable")
 
 
 def _utilisations(results: Results) -> Iterator[Chart]:
@@ -214,11 +247,9 @@ def _utilisations(results: Results) -> Iterator[Chart]:
     )
     curves = [
         _share_panel(
+            results,
             rule,
-            (
-                _curve(results, label, mask, look, name=source)
-                for look, (source, mask) in enumerate(masks.items())
-            ),
+            ((source, mask, _share(results, label)) for source, mask in masks.items()),
         )
         for rule, masks in cases
     ]
@@ -242,10 +273,7 @@ def _approaches(results: Results) -> Iterator[Chart]:
         ("balances", "Loose clustered by its way to balance, and tie rule", ("clustered", *loose)),
     ):
         panels = [
-            _share_panel(
-                f"utilisations {source}",
-                _curves_of(results, labels, results.source == source),
-            )
+            _shares(results, f"utilisations {source}", labels, results.source == source)
             for source in results.spec.sources
         ]
         yield Chart(
@@ -257,63 +285,39 @@ def _approaches(results: Results) -> Iterator[Chart]:
         )
 
 
-def _by_load(
-    results: Results, source: str, labels: Iterable[str], of: Callable[[str, Mask], Mean]
-) -> tuple[Curve, ...]:
-    here = results.source == source
-    loads = _axis(results.load[here])
-    return tuple(
-        _means(
-            label,
-            [load / 1000 for load in loads],
-            [of(label, here & (results.load == load)) for load in loads],
-            look,
-        )
-        for look, label in enumerate(labels)
-    )
-
-
 def _migrations(results: Results) -> Iterator[Chart]:
     """As Figure 5, and by job, which does not depend on how long the hyper-period is."""
-    yield from _migration_charts(results, _APPROACHES, "migrations")
+    yield from _migration_charts(results, _APPROACHES)
 
 
 def _sweep_migrations(results: Results) -> Iterator[Chart]:
     labels = [label for label in results.labels() if not results.is_test(label)]
-    yield from _migration_charts(results, labels, "migrations")
+    yield from _migration_charts(results, labels)
 
 
-def _migration_charts(results: Results, labels: Sequence[str], name: str) -> Iterator[Chart]:
+def _migration_charts(results: Results, labels: Sequence[str]) -> Iterator[Chart]:
     for source in results.spec.sources:
+        here = results.source == source
         panels = tuple(
-            _framed(
-                Panel(
-                    title=title,
-                    x_label=_U_AXIS,
-                    y_label=unit,
-                    curves=_by_load(results, source, labels, of),
-                )
+            _over_load(
+                results,
+                title,
+                unit,
+                ((name, here, _mean(partial(of, name, metric))) for name in labels),
             )
-            for title, unit, of in (
-                (
-                    "By schedulable set",
-                    "migrations by schedulable set",
-                    lambda label, mask: results.mean(label, "migrations", mask),
-                ),
-                (
-                    "By job",
-                    "migrations by 1000 jobs",
-                    lambda label, mask: results.per_job(label, "migrations", mask),
-                ),
+            for title, unit, of, metric in (
+                ("By schedulable set", "migrations by schedulable set", results.mean, "migrations"),
+                ("By job", "migrations by 1000 jobs", results.per_job, "migrations"),
                 (
                     "Tasks: next job starts elsewhere",
                     "task migrations by 1000 jobs",
-                    lambda label, mask: results.per_job(label, "task_migrations", mask),
+                    results.per_job,
+                    "task_migrations",
                 ),
             )
         )
         yield Chart(
-            name=f"{name}-{_word(source)}",
+            name=f"migrations-{_word(source)}",
             title=f"Migrations, utilisations {source}",
             caption=f"Means over the sets that the line's scheduler schedules: {_resting(panels)}"
             " sets a point. Bands: 95 % of the mean, cut at the axes.",
@@ -327,16 +331,16 @@ def _slack(results: Results) -> Iterator[Chart]:
     for label in _APPROACHES:
         common = common & results.yes(label)
     for source in results.spec.sources:
+        here = results.source == source
         panels = tuple(
-            _framed(
-                Panel(
-                    title=title,
-                    x_label=_U_AXIS,
-                    y_label="slack by period, mean over jobs",
-                    curves=_by_load(
-                        results, source, _APPROACHES, partial(_slack_of, results, only)
-                    ),
-                )
+            _over_load(
+                results,
+                title,
+                "slack by period, mean over jobs",
+                (
+                    (name, here & only, _mean(partial(results.mean, name, "slack_share_mean")))
+                    for name in _APPROACHES
+                ),
             )
             for title, only in (
                 ("Sets that the approach schedules", results.everything),
@@ -351,10 +355,6 @@ def _slack(results: Results) -> Iterator[Chart]:
         )
 
 
-def _slack_of(results: Results, only: Mask, label: str, mask: Mask) -> Mean:
-    return results.mean(label, "slack_share_mean", mask & only)
-
-
 def _weighted(results: Results) -> Iterator[Chart]:
     """Weighted schedulability over n, or over m where n does not vary."""
     by_tasks = len(_axis(results.tasks)) > 1
@@ -363,52 +363,15 @@ def _weighted(results: Results) -> Iterator[Chart]:
     panels = []
     for m, source in product(outer, results.spec.sources):
         mask = (results.source == source) & ((results.processors == m) | (not by_tasks))
-        values = _axis(column[mask])
-        curves = [
-            _weighted_curve(
-                results,
-                label,
-                values,
-                [mask & (column == value) & results.decided(label) for value in values],
-                look,
-            )
-            for look, label in enumerate(results.labels())
-        ]
-        title = ", ".join(
-            [
-                *([f"m = {m}"] if by_tasks else []),
-                *([source] if len(results.spec.sources) > 1 else []),
-            ]
-        )
-        panels.append(
-            _framed(
-                Panel(
-                    title=title,
-                    x_label=name,
-                    y_label="weighted schedulability",
-                    curves=tuple(curves),
-                )
-            )
-        )
+        several = len(results.spec.sources) > 1
+        title = ", ".join([*([f"m = {m}"] if by_tasks else []), *([source] if several else [])])
+        lines = ((label, mask, _weight(results, label)) for label in results.labels())
+        panels.append(_panel(title, "weighted schedulability", lines, column, name))
     caption = (
         "Sum of U over the schedulable sets by sum of U over all of them (Bastoni, Brandenburg and"
         f" Anderson, 2010), all U; {_resting(panels)} sets a point. No interval is claimed."
     )
     yield from _split("weighted", "Weighted schedulability", caption, panels)
-
-
-def _weighted_curve(
-    results: Results, label: str, values: Sequence[int], inside: Sequence[Mask], look: int
-) -> Curve:
-    """Points without a decided set are left out."""
-    utilisation, yes = results.rows["utilisation"], results.yes(label)
-    points = (
-        Point(x, weighted_schedulability(utilisation[mask], yes[mask]), n=int(mask.sum()))
-        if mask.any()
-        else None
-        for x, mask in zip(values, inside, strict=True)
-    )
-    return curve(label, points, look=look)
 
 
 def _word(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -20,12 +19,10 @@ from deadbeat.kinds.study.spec import StudySpec, read_spec
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.report.canvas import Words, printable
 from deadbeat.report.charts import Chart
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
-    Group,
     Lines,
     Note,
     Part,
@@ -33,13 +30,13 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
-from deadbeat.report.html import page
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.sched import policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.study import StudyStore
 
 LABEL = "SIMULATED"
@@ -101,7 +98,7 @@ def study_document(
                         "The results are a function of these parameters and the version of"
                         " deadbeat, whatever computed them."
                     ),
-                    Facts(_parameters(spec)),
+                    FactList(_parameters(spec)),
                 ),
             ),
         ),
@@ -136,7 +133,7 @@ def _conclusion(judgement: Judgement) -> tuple[Part, ...]:
         rows=judgement.evidence,
         dense=True,
     )
-    return Remarks([said_of]), Group("Figures", (figures,), folded=len(judgement.evidence) > 3)
+    return Remarks([said_of]), Subsection("Figures", (figures,), folded=len(judgement.evidence) > 3)
 
 
 def told(judgement: Judgement) -> list[str]:
@@ -328,11 +325,32 @@ def _answer(results: Results, label: str) -> dict[str, Any]:
 
 @frozen(kw_only=True)
 class StudyReport:
-    """What was written, and what it says."""
+    """What a study says."""
 
-    page: Path
     document: Document
     summary: dict[str, Any]
+    results: Results
+    charts: Sequence[Chart]
+
+
+def study_report(store: StudyStore) -> StudyReport:
+    """What the stored chunks say.
+
+    Raises:
+        DataError: A chunk is missing or damaged.
+    """
+    spec = read_spec(store.spec)
+    results = Results(spec, load(spec, store))
+    preset = presets().get(spec.preset)
+    asked = preset.conclusions if preset else ()
+    judgements = tuple(found for each in asked if (found := judge(each, results)))
+    drawn = charts(results)
+    return StudyReport(
+        document=study_document(results, judgements, drawn, name=store.path.name),
+        summary=summary_dict(results, judgements),
+        results=results,
+        charts=drawn,
+    )
 
 
 def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
@@ -342,25 +360,14 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
         DataError: A chunk is missing or damaged.
         DeadbeatError: Something cannot be written.
     """
-    spec = read_spec(store.spec)
-    results = Results(spec, load(spec, store))
-    preset = presets().get(spec.preset)
-    asked = preset.conclusions if preset else ()
-    judgements = tuple(found for each in asked if (found := judge(each, results)))
-    drawn = charts(results)
-    document = study_document(results, judgements, drawn, name=store.path.name)
-    summary = summary_dict(results, judgements)
-    store.write_cells(*table(results))
-    store.write_summary(summary)
-    path = store.path / "report.html"
+    report = study_report(store)
+    store.write_cells(*table(report.results))
+    store.write_summary(report.summary)
     with store.lock():
         if figures:
-            folder = store.path / "figures"
-            with storing(folder):
-                folder.mkdir(exist_ok=True)
-            origin = f"{store.path.name} · seed {spec.seed} · study {store.digest[:12]}"
+            seed = report.results.spec.seed
+            origin = f"{store.path.name} · seed {seed} · study {store.digest[:12]}"
             stamp = Words(labels=LABEL, caption=printable(origin))
-            for name, content in draw_charts(drawn, stamp):
-                atomic_write(folder / name, content)
-        atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
-    return StudyReport(page=path, document=document, summary=summary)
+            write_charts(store.path / "figures", report.charts, stamp)
+        write_page(store.path / "report.html", report.document)
+    return report

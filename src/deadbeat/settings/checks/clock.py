@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 
 from deadbeat.host.judgements import slow_clock
-from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError
-from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_cpus import cpu_flags
 from deadbeat.settings.reading_values import few
-from deadbeat.settings.reading_window import WINDOW, tasks
+from deadbeat.settings.reading_window import tasks
 
 _SOURCES = "/sys/devices/system/clocksource/clocksource0"
 _CURRENT = f"{_SOURCES}/current_clocksource"
@@ -34,17 +32,8 @@ _VIRTUAL = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "tsc-early", "i8253")
 
 
-@check(
-    "clock.source",
-    "clock that time is read from",
-    severity="high",
-    source=f"{sources.RHEL_REALTIME} (hardware clocks)",
-    wanted="a counter of the CPU: tsc, arch_sys_counter",
-    reads=(_CURRENT, _AVAILABLE),
-    cure=f"echo tsc > {_CURRENT}",
-)
+@check("clock.source")
 def source(facts: Facts) -> Verdict:
-    """HPET and ACPI timers are read over a bus, in microseconds and one CPU at a time."""
     current = facts.text(_CURRENT)
     if current in _FAST:
         return passed(current)
@@ -63,17 +52,8 @@ def source(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "clock.stable",
-    "the CPUs' counters agree",
-    severity="high",
-    source="Linux kernel/time/clocksource.c; Linux arch/x86/kernel/tsc.c",
-    wanted="no counter was given up as unstable",
-    reads=(DMESG, _CURRENT, _AVAILABLE, CPUINFO),
-    cure="update the firmware; boot with tsc=nowatchdog only if the counters are known to agree",
-)
+@check("clock.stable")
 def stable(facts: Facts) -> Verdict:
-    """Counters that drift apart make latencies negative or milliseconds long."""
     log = facts.get(DMESG)
     bad = re.search(
         r"^.*(?:Marking clocksource .* as unstable|Marking TSC unstable|TSC found unstable).*$",
@@ -94,17 +74,8 @@ def stable(facts: Facts) -> Verdict:
     return passed(current, "the log tells of no doubt")
 
 
-@check(
-    "clock.user-space",
-    "time is read without a system call",
-    severity="medium",
-    source="vdso(7); Linux lib/vdso/gettimeofday.c",
-    wanted="a clock that the vDSO can read; its cost is measured by deadbeat latency",
-    reads=(_CURRENT, _CMDLINE),
-    cure=f"echo tsc > {_CURRENT}; take vdso=0 from the command line",
-)
+@check("clock.user-space")
 def user_space(facts: Facts) -> Verdict:
-    """Each time stamp of a loop costs 20 to 50 ns, or a system call of ten times that."""
     if facts.argument("vdso") == "0":
         return failed("vdso=0", "each time stamp is a system call")
     current = facts.text(_CURRENT)
@@ -113,17 +84,8 @@ def user_space(facts: Facts) -> Verdict:
     return failed(current, "each time stamp is a system call")
 
 
-@check(
-    "clock.event-device",
-    "each CPU has a timer of its own",
-    severity="medium",
-    source="Linux Documentation/timers/highres.rst",
-    wanted="a timer in the CPU: lapic-deadline, lapic, arch_sys_timer",
-    reads=(_EVENTS,),
-    cure="take nolapic_timer, noapic and lapic=... from the command line; update the firmware",
-)
+@check("clock.event-device")
 def event_device(facts: Facts) -> Verdict:
-    """A timer that CPUs share wakes one, and that one wakes the others."""
     found = sorted(set(facts.texts(_EVENTS).values()))
     bad = [name for name in found if re.fullmatch(r"hpet\d*|pit|dummy_timer|bc_hrtimer|", name)]
     if bad:
@@ -134,17 +96,8 @@ def event_device(facts: Facts) -> Verdict:
     return passed(few(found))
 
 
-@check(
-    "clock.constant-rate",
-    "the counter's rate is constant",
-    severity="medium",
-    source=f"{sources.RHEL_REALTIME} (hardware clocks)",
-    wanted="constant_tsc and nonstop_tsc (x86)",
-    reads=(CPUINFO,),
-    cure="keep idle states at C1 and the frequency fixed, or use another clock",
-)
+@check("clock.constant-rate")
 def constant_rate(facts: Facts) -> Verdict:
-    """A counter that follows the frequency, or stops in deep idle, is no clock."""
     flags = cpu_flags(facts)
     if not flags:
         return passed("no time stamp counter", "it concerns x86 alone")
@@ -168,17 +121,8 @@ def _chrony(facts: Facts) -> str:
     raise UnreadError(f"{_CHRONY[0]}: {facts.reading(_CHRONY[0]).reason}, and chronyd runs")
 
 
-@check(
-    "clock.time-stamping",
-    "network time stamps are not switched",
-    severity="low",
-    source=f"tuned plugin rtentsk; {sources.REALTIME_SETUP}; RHEL 7.6 release notes",
-    wanted="no hwtimestamp in chrony's configuration, or rtentsk beside it",
-    reads=(WINDOW, *_CHRONY),
-    cure="systemctl enable --now realtime-entsk (package realtime-setup), or take hwtimestamp out",
-)
+@check("clock.time-stamping")
 def time_stamping(facts: Facts) -> Verdict:
-    """Each switch of that static key interrupts every CPU three times."""
     daemons = _daemons(facts)
     if "chronyd" not in daemons:
         return passed("chronyd does not run")
@@ -189,17 +133,8 @@ def time_stamping(facts: Facts) -> Verdict:
     return failed("hwtimestamp", "chronyd switches time stamps on and off")
 
 
-@check(
-    "clock.steps",
-    "the time of day is not set in steps",
-    severity="info",
-    source="chrony.conf(5) (makestep); ntpd(8); systemd-timesyncd(8)",
-    wanted="no daemon that steps the clock whenever it is off",
-    reads=(WINDOW, *_CHRONY),
-    cure="chrony: makestep 1 3; use CLOCK_MONOTONIC for periods and time-outs",
-)
+@check("clock.steps")
 def steps(facts: Facts) -> Verdict:
-    """A step moves every timer of CLOCK_REALTIME; CLOCK_MONOTONIC does not see it."""
     daemons = _daemons(facts)
     free = sorted(daemons & {"ntpd", "systemd-timesyn", "systemd-timesyncd", "sntp"})
     if free:
@@ -212,17 +147,8 @@ def steps(facts: Facts) -> Verdict:
     return passed(found[0].strip() if found else "chronyd without makestep")
 
 
-@check(
-    "clock.timer-slack",
-    "slack of timers",
-    severity="info",
-    source="prctl(2) (PR_SET_TIMERSLACK)",
-    wanted=f"recorded; at most {_SLACK_DEFAULT_NS} ns, the kernel's default",
-    reads=(_SLACK,),
-    cure="start the program from a shell with the default slack; use SCHED_FIFO, which has none",
-)
+@check("clock.timer-slack")
 def timer_slack(facts: Facts) -> Verdict:
-    """Timers of ordinary tasks fire that much late; those of real-time tasks have no slack."""
     value = facts.integer(_SLACK)
     if value <= _SLACK_DEFAULT_NS:
         return passed(f"{value} ns", "recorded; it concerns ordinary tasks alone")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_cpus import (
-    ISOLATED,
-    OFFLOADED,
-    TICKLESS,
     argument_cpus,
     cpu_flags,
     isolated,
@@ -22,8 +17,8 @@ from deadbeat.settings.reading_cpus import (
     online,
     tickless,
 )
-from deadbeat.settings.reading_options import REALTIME, lacking, realtime
-from deadbeat.settings.reading_values import ONLINE, few, housekeeping, release
+from deadbeat.settings.reading_options import lacking, realtime
+from deadbeat.settings.reading_values import few, housekeeping, release
 
 _CMDLINE = "/proc/cmdline"
 _IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
@@ -54,18 +49,8 @@ def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
     return set(facts.rt_cpus) - cpus
 
 
-@check(
-    "cmdline.isolation",
-    "real-time CPUs are isolated",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.TUNED_REALTIME} (isolcpus=)",
-    wanted="every real-time CPU isolated: an isolated partition, or isolcpus=domain,LIST",
-    reads=(*ISOLATED, ONLINE),
-    cure="echo isolated > .../cpuset.cpus.partition of the tasks' control group, or boot with"
-    " isolcpus=managed_irq,domain,LIST",
-)
+@check("cmdline.isolation")
 def isolation(facts: Facts) -> Verdict:
-    """The scheduler's balancing places other tasks on a CPU that is not isolated."""
     found = isolated(facts)
     housekeeping(facts)
     bare = _uncovered(facts, found)
@@ -79,17 +64,8 @@ def isolation(facts: Facts) -> Verdict:
     return passed(cpus_text(found))
 
 
-@check(
-    "cmdline.managed-irq",
-    "managed interrupts are kept away",
-    severity="low",
-    source=sources.CPU_ISOLATION,
-    wanted="isolcpus=managed_irq,LIST with every real-time CPU",
-    reads=(_CMDLINE, ONLINE),
-    cure="boot with isolcpus=managed_irq,domain,LIST",
-)
+@check("cmdline.managed-irq")
 def managed_irq(facts: Facts) -> Verdict:
-    """Interrupts that the kernel itself places (NVMe, virtio) cannot be moved later."""
     flagged = "managed_irq" in (facts.argument("isolcpus") or "").split(",")
     if flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")):
         return passed(_said(facts, "isolcpus"))
@@ -101,17 +77,8 @@ def managed_irq(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "cmdline.nohz-full",
-    "CPUs without a tick",
-    severity="low",
-    source=f"{sources.CPU_ISOLATION}; {sources.KERNEL_CONFIGURATION}",
-    wanted="compute: nohz_full= with every real-time CPU; periodic: none; mixed: all or none",
-    reads=TICKLESS,
-    cure="compute: boot with nohz_full=LIST; periodic: take nohz_full= from the command line",
-)
+@check("cmdline.nohz-full")
 def nohz_full(facts: Facts) -> Verdict:
-    """It spares a lone computation its ticks, and makes every system call and interrupt dearer."""
     found = tickless(facts)
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
     if facts.workload == "periodic":
@@ -131,17 +98,8 @@ def nohz_full(facts: Facts) -> Verdict:
     return passed(cpus_text(found), "computing tasks would want it, periodic ones do not")
 
 
-@check(
-    "cmdline.rcu-nocbs",
-    "RCU callbacks are moved away",
-    severity="medium",
-    source=f"{sources.PER_CPU_KTHREADS}; {sources.INTEL_ECI}",
-    wanted="rcu_nocbs= (or nohz_full=) with every real-time CPU",
-    reads=OFFLOADED,
-    cure="boot with rcu_nocbs=LIST",
-)
+@check("cmdline.rcu-nocbs")
 def rcu_nocbs(facts: Facts) -> Verdict:
-    """Callbacks that were queued on a CPU run there, in bursts, unless they are offloaded."""
     found = offloaded(facts)
     bare = _uncovered(facts, found)
     if bare:
@@ -153,17 +111,8 @@ def rcu_nocbs(facts: Facts) -> Verdict:
     return passed(cpus_text(found))
 
 
-@check(
-    "cmdline.rcu-nocb-poll",
-    "offloaded CPUs need not wake RCU",
-    severity="info",
-    source=f"{sources.KERNEL_PARAMETERS} (rcu_nocb_poll); {sources.INTEL_ECI}",
-    wanted="rcu_nocb_poll where CPUs are offloaded and housekeeping has power to spare",
-    reads=OFFLOADED,
-    cure="boot with rcu_nocb_poll (it wakes housekeeping CPUs all the time)",
-)
+@check("cmdline.rcu-nocb-poll")
 def rcu_nocb_poll(facts: Facts) -> Verdict:
-    """An offloaded CPU otherwise wakes the thread that runs its callbacks."""
     if not offloaded(facts):
         return passed("nothing is offloaded", "there is nothing to poll for")
     if facts.argument("rcu_nocb_poll") is not None:
@@ -171,17 +120,8 @@ def rcu_nocb_poll(facts: Facts) -> Verdict:
     return failed("not polled", "real-time CPUs wake the threads that run their callbacks")
 
 
-@check(
-    "cmdline.irqaffinity",
-    "where new interrupts go",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.INTEL_ECI}",
-    wanted="irqaffinity= without real-time CPUs",
-    reads=(_CMDLINE, ONLINE),
-    cure="boot with irqaffinity=LIST of the other CPUs",
-)
+@check("cmdline.irqaffinity")
 def irqaffinity(facts: Facts) -> Verdict:
-    """Interrupts that are requested at boot are placed before anything can move them."""
     found = argument_cpus(facts, "irqaffinity")
     on = found & set(facts.rt_cpus)
     if found and not on:
@@ -193,17 +133,8 @@ def irqaffinity(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "cmdline.skew-tick",
-    "ticks of CPUs at different times",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (skew_tick=1)",
-    wanted="skew_tick=1 with more than one CPU",
-    reads=(_CMDLINE, ONLINE),
-    cure="boot with skew_tick=1",
-)
+@check("cmdline.skew-tick")
 def skew_tick(facts: Facts) -> Verdict:
-    """Ticks at the same instant make all CPUs want the same locks at once."""
     if len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
     if facts.argument("skew_tick") == "1":
@@ -211,17 +142,8 @@ def skew_tick(facts: Facts) -> Verdict:
     return failed(_said(facts, "skew_tick") or "no skew_tick=", "all CPUs tick at the same instant")
 
 
-@check(
-    "cmdline.tsc",
-    "the time stamp counter is trusted",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (tsc=reliable); commits b50db7095fe0, 233756a640be",
-    wanted="tsc=reliable or nowatchdog, or a processor that needs no check",
-    reads=(_CMDLINE, CPUINFO, VERSION),
-    cure="boot with tsc=nowatchdog, if this machine's counters are known to agree",
-)
+@check("cmdline.tsc")
 def tsc(facts: Facts) -> Verdict:
-    """Else a timer compares it with another clock twice a second, and may give it up."""
     flags = cpu_flags(facts)
     if "tsc" not in flags:
         return passed("no time stamp counter", "it concerns x86 alone")
@@ -243,17 +165,8 @@ def _trusted_sockets(kernel: tuple[int, int]) -> int:
     return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
-@check(
-    "cmdline.watchdogs",
-    "watchdogs stay off after a boot",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (nosoftlockup); {sources.INTEL_ECI} (nmi_watchdog=0)",
-    wanted="nowatchdog, or nosoftlockup and nmi_watchdog=0",
-    reads=(_CMDLINE, "/proc/sys/kernel/watchdog"),
-    cure="boot with nowatchdog",
-)
+@check("cmdline.watchdogs")
 def watchdogs(facts: Facts) -> Verdict:
-    """What sysctl switches off is on again between the boot and that command."""
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
     if lacking(facts, "/proc/sys/kernel/watchdog"):
@@ -268,18 +181,8 @@ def watchdogs(facts: Facts) -> Verdict:
     return failed(f"lacks {', '.join(missing)}", "the watchdogs run from the boot on")
 
 
-@check(
-    "cmdline.max-cstate",
-    "idle states are capped at boot",
-    severity="medium",
-    source=f"{sources.KERNEL_CONFIGURATION}; {sources.CPU_ISOLATION}",
-    wanted="processor.max_cstate=1 (intel_idle: intel_idle.max_cstate=1 or 0 as well)",
-    reads=(_CMDLINE, _IDLE_DRIVER),
-    cure="boot with processor.max_cstate=1 intel_idle.max_cstate=0, or measure with"
-    " /dev/cpu_dma_latency held",
-)
+@check("cmdline.max-cstate")
 def max_cstate(facts: Facts) -> Verdict:
-    """A CPU wakes from a deep state tens to hundreds of microseconds late."""
     driver = facts.text(_IDLE_DRIVER)
     if not re.fullmatch(r"[\w-]+", driver):
         raise UnreadError(f"{_IDLE_DRIVER} holds {driver[:20]!r}")
@@ -297,17 +200,8 @@ def max_cstate(facts: Facts) -> Verdict:
     return failed(f"{driver}: {found}", "deep idle states make wake-ups late")
 
 
-@check(
-    "cmdline.idle-poll",
-    "idle CPUs do not spin",
-    severity="low",
-    source=f"{sources.HARDWARE} (Virtualization); {sources.KERNEL_PARAMETERS} (idle=)",
-    wanted="no idle=poll",
-    reads=(_CMDLINE, CPUINFO),
-    cure="take idle=poll from the command line; cap idle states at C1 instead",
-)
+@check("cmdline.idle-poll")
 def idle_poll(facts: Facts) -> Verdict:
-    """Spinning heats the package, slows the sibling, and takes a guest's host its CPU for good."""
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle") or "no idle=")
     if "hypervisor" in cpu_flags(facts):
@@ -318,17 +212,8 @@ def idle_poll(facts: Facts) -> Verdict:
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
 
-@check(
-    "cmdline.pstate",
-    "the firmware does not choose the frequency",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (intel_pstate=disable, amd_pstate=disable)",
-    wanted="intel_pstate= or amd_pstate= disable or passive, or another driver",
-    reads=(_CMDLINE, _DRIVERS, *_PSTATES),
-    cure="boot with intel_pstate=disable (AMD: amd_pstate=disable)",
-)
+@check("cmdline.pstate")
 def pstate(facts: Facts) -> Verdict:
-    """In active mode the processor's own algorithm moves the clock."""
     for path in _PSTATES:
         status = facts.get(path)
         if status in ("active", "guided"):
@@ -343,17 +228,8 @@ def pstate(facts: Facts) -> Verdict:
     return passed(f"driver {', '.join(found)}")
 
 
-@check(
-    "cmdline.threadirqs",
-    "interrupt handlers are threads",
-    severity="medium",
-    source=f"{sources.RTCQS}; {sources.KERNEL_PARAMETERS} (threadirqs)",
-    wanted="a PREEMPT_RT kernel, or threadirqs",
-    reads=(_CMDLINE, *REALTIME),
-    cure="boot with threadirqs",
-)
+@check("cmdline.threadirqs")
 def threadirqs(facts: Facts) -> Verdict:
-    """As threads they have priorities, and a real-time task may go before them."""
     if realtime(facts):
         return passed("PREEMPT_RT", "all handlers are threads")
     if facts.argument("threadirqs") is not None:
@@ -361,18 +237,8 @@ def threadirqs(facts: Facts) -> Verdict:
     return failed("no threadirqs", "handlers run before every task, whatever its priority")
 
 
-@check(
-    "cmdline.kthread-cpus",
-    "where the kernel's threads may go",
-    severity="low",
-    source=f"{sources.UBUNTU_REALTIME}, kernel boot parameters; {sources.CPU_ISOLATION}",
-    wanted="kthread_cpus= without real-time CPUs, or those isolated or without a tick",
-    reads=(*ISOLATED, *TICKLESS, DMESG),
-    cure="isolate the real-time CPUs (isolcpus=domain,LIST); Ubuntu: kthread_cpus=LIST of the"
-    " others",
-)
+@check("cmdline.kthread-cpus")
 def kthread_cpus(facts: Facts) -> Verdict:
-    """Threads of the kernel that are bound to no CPU run wherever there is room."""
     known = "kthread_cpus" not in _not_known(facts)
     found = argument_cpus(facts, "kthread_cpus") if known else set()
     if found and not found & set(facts.rt_cpus):
@@ -390,17 +256,8 @@ def kthread_cpus(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "cmdline.rcu-expedited",
-    "no expedited grace periods",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (rcupdate.rcu_normal_after_boot=1)",
-    wanted="rcu_normal_after_boot=1 or rcu_normal=1 (PREEMPT_RT: always)",
-    reads=(*_RCU_NORMAL, *REALTIME),
-    cure="boot with rcupdate.rcu_normal_after_boot=1, or: echo 1 > /sys/kernel/rcu_normal",
-)
+@check("cmdline.rcu-expedited")
 def rcu_expedited(facts: Facts) -> Verdict:
-    """An expedited grace period interrupts every CPU at once."""
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
     values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
@@ -413,17 +270,8 @@ def rcu_expedited(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "cmdline.rcu-patience",
-    "RCU waits before it disturbs a CPU without a tick",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (rcutree.nohz_full_patience_delay=1000)",
-    wanted="rcutree.nohz_full_patience_delay of 1000 ms or more where nohz_full= is used",
-    reads=(_RCU_PATIENCE, *TICKLESS),
-    cure="boot with rcutree.nohz_full_patience_delay=1000 (Linux 6.11 and later)",
-)
+@check("cmdline.rcu-patience")
 def rcu_patience(facts: Facts) -> Verdict:
-    """A CPU without a tick is asked for a quiet moment by an interrupt if RCU is impatient."""
     if not tickless(facts):
         return passed("no CPU without a tick", "it concerns nohz_full= alone")
     value = facts.integer(_RCU_PATIENCE)
@@ -432,34 +280,16 @@ def rcu_patience(facts: Facts) -> Verdict:
     return failed(f"{value} ms", "RCU interrupts computing on CPUs without a tick")
 
 
-@check(
-    "cmdline.rcu-priority",
-    "priority of RCU's threads",
-    severity="medium",
-    source=f"{sources.RHEL_REALTIME}; {sources.KERNEL_PARAMETERS} (rcutree.kthread_prio)",
-    wanted=f"{_RCU_PRIORITY_MOST} or less: below interrupt threads and real-time tasks",
-    reads=(_RCU_PRIORITY,),
-    cure="boot with rcutree.kthread_prio=1 (below every real-time task that must not wait for RCU)",
-)
+@check("cmdline.rcu-priority")
 def rcu_priority(facts: Facts) -> Verdict:
-    """Callbacks at a higher priority than a task go before it."""
     value = facts.integer(_RCU_PRIORITY)
     if value <= _RCU_PRIORITY_MOST:
         return passed(value)
     return failed(value, "RCU callbacks preempt real-time tasks below that priority")
 
 
-@check(
-    "cmdline.serial-console",
-    "console on a serial line",
-    severity="low",
-    source=sources.RHEL_REALTIME,
-    wanted="no serial line, or quiet / loglevel= of 4 or less",
-    reads=(_CMDLINE, _CONSOLE),
-    cure="take console=ttyS... from the command line, or boot with loglevel=3",
-)
+@check("cmdline.serial-console")
 def serial_console(facts: Facts) -> Verdict:
-    """A kernel message waits for the line: 87 us a character at 115200 baud."""
     active = facts.get(_CONSOLE)
     names = facts.arguments("console") if active is None else active.split()
     serial = [name for name in names if _SERIAL.match(name)]
@@ -478,17 +308,8 @@ def _quiet(facts: Facts) -> str:
     return "quiet" if facts.argument("quiet") is not None else ""
 
 
-@check(
-    "cmdline.quiet",
-    "few messages on the console",
-    severity="info",
-    source=sources.RHEL_REALTIME,
-    wanted="quiet, or loglevel= of 4 or less",
-    reads=(_CMDLINE,),
-    cure="boot with quiet",
-)
+@check("cmdline.quiet")
 def quiet(facts: Facts) -> Verdict:
-    """Every message is written to every console, some with interrupts off."""
     word = _quiet(facts)
     if word:
         return passed(word)
@@ -496,18 +317,8 @@ def quiet(facts: Facts) -> Verdict:
     return failed(found, "all messages of the kernel go to the console")
 
 
-@check(
-    "cmdline.mitigations",
-    "mitigations of processor defects",
-    severity="info",
-    source=f"recorded; {sources.KERNEL_PARAMETERS} (mitigations=)",
-    wanted="recorded; never off without a reason",
-    reads=(_CMDLINE, _VULNERABILITIES),
-    cure="take mitigations=off from the command line unless nobody else's code runs here; compare"
-    " latency with and without",
-)
+@check("cmdline.mitigations")
 def mitigations(facts: Facts) -> Verdict:
-    """They cost at each entry of the kernel and switch of tasks; what they cost can be measured."""
     asked = _said(facts, "mitigations") or "default"
     states = {path.rpartition("/")[2]: t for path, t in facts.texts(_VULNERABILITIES).items()}
     open_ = [name for name, text in states.items() if text.startswith("Vulnerable")]
@@ -524,17 +335,8 @@ def _not_known(facts: Facts) -> str:
     return found[1] if found else ""
 
 
-@check(
-    "cmdline.unknown",
-    "words that the kernel did not know",
-    severity="low",
-    source=f"{sources.KERNEL_PARAMETERS}; Linux 5.14, init/main.c",
-    wanted="none",
-    reads=(DMESG, VERSION),
-    cure="correct or remove the words found",
-)
+@check("cmdline.unknown")
 def unknown_words(facts: Facts) -> Verdict:
-    """A word with a typing error does nothing, and nobody says so but the log."""
     log, words = facts.text(DMESG), _not_known(facts)
     if words:
         return failed(
@@ -547,17 +349,8 @@ def unknown_words(facts: Facts) -> Verdict:
     return passed("none")
 
 
-@check(
-    "cmdline.lists-agree",
-    "isolated, tickless and offloaded CPUs are the same",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.NO_HZ}",
-    wanted="isolcpus=, nohz_full= and rcu_nocbs= name the same CPUs, where they are used",
-    reads=(_CMDLINE, ONLINE),
-    cure="give isolcpus=, nohz_full= and rcu_nocbs= the same list",
-)
+@check("cmdline.lists-agree")
 def lists_agree(facts: Facts) -> Verdict:
-    """A list that names the wrong side isolates the housekeeping CPUs and not the others."""
     names = ("isolcpus", "nohz_full", "rcu_nocbs")
     lists = {name: argument_cpus(facts, name) for name in names if facts.argument(name)}
     found = ", ".join(f"{name}: {cpus_text(cpus)}" for name, cpus in lists.items())
@@ -567,17 +360,8 @@ def lists_agree(facts: Facts) -> Verdict:
     return passed(found or "none is used")
 
 
-@check(
-    "cmdline.housekeeping",
-    "somebody keeps house",
-    severity="high",
-    source=f"{sources.CPU_ISOLATION}; {sources.NO_HZ}",
-    wanted="CPU 0 is neither isolated nor without a tick, and takes interrupts",
-    reads=(*ISOLATED, *TICKLESS),
-    cure="leave CPU 0 out of isolcpus= and nohz_full=, and put it into irqaffinity=",
-)
+@check("cmdline.housekeeping")
 def keeps_house(facts: Facts) -> Verdict:
-    """The boot CPU does what nobody else does: it cannot be kept quiet."""
     away = isolated(facts) | tickless(facts)
     left = online(facts) - away
     if not left:

@@ -6,7 +6,7 @@ None of them advises to switch security off: what an option costs is to be measu
 from __future__ import annotations
 
 from deadbeat.host.values import is_unknown
-from deadbeat.settings.check import Check, Verdict, check_of, failed, passed, unknown
+from deadbeat.settings.check import Check, Verdict, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.hardening import OPTIONS, Hardening, sight_of_facts
 
@@ -17,7 +17,6 @@ def _made(option: Hardening) -> Check:
     assert option.severity is not None
 
     def body(facts: Facts) -> Verdict:
-        """Hardening costs time somewhere; whether a real-time task pays it is to be measured."""
         state = option.state(sight_of_facts(facts))
         if is_unknown(state.words):
             return unknown(state.words.removeprefix("unknown: "))
@@ -28,8 +27,7 @@ def _made(option: Hardening) -> Check:
             )
         return passed(state.words)
 
-    return check_of(
-        body,
+    return Check(
         id=f"hardening.{option.name}",
         title=option.title,
         severity=option.severity,
@@ -37,6 +35,8 @@ def _made(option: Hardening) -> Check:
         wanted="off, or its cost measured and accepted",
         reads=(CONFIG, "/proc/cmdline", *option.reads),
         cure=f"{_MEASURE}; off: {option.how}",
+        why="Hardening costs time somewhere; whether a real-time task pays it is to be measured.",
+        body=body,
     )
 
 

@@ -7,15 +7,12 @@ from collections.abc import Iterable
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
-from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_interrupts import COMMANDS as IRQ_COMMANDS
-from deadbeat.settings.reading_interrupts import MODES, managed_by_name, read_only
-from deadbeat.settings.reading_values import ONLINE, few, housekeeping, shared
+from deadbeat.settings.reading_interrupts import managed_by_name, read_only
+from deadbeat.settings.reading_values import few, housekeeping, shared
 from deadbeat.settings.reading_window import (
-    AFFINITIES,
-    WINDOW,
     places,
     realtime_tasks,
     tasks,
@@ -49,17 +46,8 @@ _IPIS_PER_S, _TICKS_PER_S = 10, 10
 _IRQ_THREAD_PRIORITY = 50
 
 
-@check(
-    "interrupts.on-rt-cpus",
-    "device interrupts that reach the real-time CPUs",
-    severity="high",
-    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}",
-    wanted="none within half a second",
-    reads=(WINDOW,),
-    cure="echo LIST > /proc/irq/N/smp_affinity_list, with the other CPUs",
-)
+@check("interrupts.on-rt-cpus")
 def on_rt_cpus(facts: Facts) -> Verdict:
-    """Every interrupt stops what its CPU does, of whatever priority."""
     seen = window(facts)
     counted = [
         f"{_device(label, seen.after.interrupts[label])}: {count} on CPU {cpu}"
@@ -72,17 +60,8 @@ def on_rt_cpus(facts: Facts) -> Verdict:
     return passed(f"none on CPU {cpus_text(facts.rt_cpus)} in {seen.seconds:.1f} s")
 
 
-@check(
-    "interrupts.placement",
-    "interrupts that are directed to the real-time CPUs",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.INTEL_ECI}",
-    wanted="the effective affinity of no interrupt has a real-time CPU",
-    reads=(EFFECTIVE, ASKED, WINDOW, ONLINE),
-    cure="echo LIST > /proc/irq/N/smp_affinity_list, with the other CPUs",
-)
+@check("interrupts.placement")
 def placement(facts: Facts) -> Verdict:
-    """An interrupt that is silent now still comes where it is directed."""
     housekeeping(facts)
     here = _directed_here(facts)
     if here:
@@ -90,17 +69,8 @@ def placement(facts: Facts) -> Verdict:
     return passed(f"none to CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check(
-    "interrupts.managed",
-    "interrupts that cannot be moved",
-    severity="medium",
-    source=f"{sources.KERNEL_PARAMETERS} (isolcpus=managed_irq); kernel/irq/manage.c",
-    wanted="no managed interrupt is directed to a real-time CPU",
-    reads=(MODES, EFFECTIVE, ASKED, WINDOW),
-    cure="boot with isolcpus=managed_irq,domain,LIST",
-)
+@check("interrupts.managed")
 def managed(facts: Facts) -> Verdict:
-    """The kernel places the interrupts of a device's queues itself, and refuses any other place."""
     closed = read_only(facts)
     if closed is None:
         return unknown("ls shows no /proc/irq/N/smp_affinity")
@@ -111,17 +81,8 @@ def managed(facts: Facts) -> Verdict:
     return passed(f"{len(fixed)} managed, none on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check(
-    "interrupts.balancing",
-    "irqbalance moves interrupts",
-    severity="high",
-    source=f"irqbalance(1); {sources.RHEL_REALTIME}",
-    wanted="irqbalance does not run, or is kept from the real-time CPUs",
-    reads=(WINDOW, *BALANCER, ISOLATED),
-    cure="systemctl disable --now irqbalance, or IRQBALANCE_BANNED_CPULIST=LIST in its file",
-)
+@check("interrupts.balancing")
 def balancing(facts: Facts) -> Verdict:
-    """It undoes a placement by hand within seconds."""
     if not any(task.name == "irqbalance" for task in tasks(facts)):
         return passed("it does not run")
     banned: set[int] = set()
@@ -140,32 +101,14 @@ def balancing(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "interrupts.default-placement",
-    "where new interrupts go",
-    severity="medium",
-    source=f"Linux Documentation/core-api/irq/irq-affinity.rst; {sources.KERNEL_PARAMETERS}",
-    wanted="default_smp_affinity without the real-time CPUs",
-    reads=("/proc/irq/default_smp_affinity", ONLINE),
-    cure="echo MASK > /proc/irq/default_smp_affinity, or boot with irqaffinity=LIST",
-)
+@check("interrupts.default-placement")
 def default_placement(facts: Facts) -> Verdict:
-    """A driver that is loaded later, or a device that comes back, gets this placement."""
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text("/proc/irq/default_smp_affinity")))
 
 
-@check(
-    "interrupts.thread-priority",
-    "interrupt threads against real-time tasks",
-    severity="medium",
-    source="rtirq; Linux Documentation/core-api/real-time/differences.rst",
-    wanted="no interrupt thread above 50, no real-time task at or below one unless meant",
-    reads=(WINDOW,),
-    cure="chrt -f -p PRIORITY TID: tasks that need a device below its thread, others above",
-)
+@check("interrupts.thread-priority")
 def thread_priority(facts: Facts) -> Verdict:
-    """Threaded handlers run at SCHED_FIFO 50: a task at 50 or below waits for all of them."""
     threads = [task for task in tasks(facts) if task.kernel and task.name.startswith("irq/")]
     raised = [task.words for task in threads if task.priority > _IRQ_THREAD_PRIORITY]
     if raised:
@@ -179,47 +122,20 @@ def thread_priority(facts: Facts) -> Verdict:
     return passed(f"{len(threads)} interrupt threads at most at {top}")
 
 
-@check(
-    "interrupts.workqueues",
-    "unbound kernel work",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME}; Linux Documentation/core-api/workqueue.rst",
-    wanted="workqueue/cpumask without the real-time CPUs",
-    reads=(WORKQUEUES, ONLINE),
-    cure=f"echo MASK > {WORKQUEUES}",
-)
+@check("interrupts.workqueues")
 def workqueues(facts: Facts) -> Verdict:
-    """Work that may run anywhere otherwise also runs on the real-time CPUs."""
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text(WORKQUEUES)))
 
 
-@check(
-    "interrupts.writeback",
-    "writing of dirty pages",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME}; {sources.PER_CPU_KTHREADS}",
-    wanted="workqueue/writeback/cpumask without the real-time CPUs",
-    reads=(WRITEBACK, ONLINE),
-    cure=f"echo MASK > {WRITEBACK}",
-)
+@check("interrupts.writeback")
 def writeback(facts: Facts) -> Verdict:
-    """Writing back is long kernel work, and has a mask of its own."""
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text(WRITEBACK)))
 
 
-@check(
-    "interrupts.kernel-threads",
-    "kernel threads that may run anywhere",
-    severity="low",
-    source=f"{sources.PER_CPU_KTHREADS}; {sources.TUNED_PARTITIONING}; tuna(8)",
-    wanted="threads of the kernel that are not of one CPU are kept from the real-time CPUs",
-    reads=(WINDOW, AFFINITIES, ONLINE),
-    cure="taskset -p -c LIST TID for each, or boot with kthread_cpus=LIST",
-)
+@check("interrupts.kernel-threads")
 def kernel_threads(facts: Facts) -> Verdict:
-    """khugepaged, kcompactd, rcu threads and the like run where there is room."""
     other = {*housekeeping(facts)}
     where = places(facts)
     loose = [
@@ -233,17 +149,8 @@ def kernel_threads(facts: Facts) -> Verdict:
     return passed("every one is placed")
 
 
-@check(
-    "interrupts.softirqs",
-    "deferred work of devices on the real-time CPUs",
-    severity="medium",
-    source=sources.PER_CPU_KTHREADS,
-    wanted="none within half a second (HI, NET_TX, NET_RX, BLOCK, IRQ_POLL, TASKLET)",
-    reads=(WINDOW,),
-    cure="move the interrupt that causes it: it is deferred on the CPU that took that",
-)
+@check("interrupts.softirqs")
 def softirqs(facts: Facts) -> Verdict:
-    """Softirqs run before any task; on PREEMPT_RT in the context of who raised them."""
     seen = window(facts)
     counted = [
         f"{name}: {count} on CPU {cpu}"
@@ -256,17 +163,8 @@ def softirqs(facts: Facts) -> Verdict:
     return passed(f"none on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check(
-    "interrupts.softirq-threads",
-    "ksoftirqd runs on the real-time CPUs",
-    severity="medium",
-    source=sources.PER_CPU_KTHREADS,
-    wanted="no CPU time within half a second",
-    reads=(WINDOW,),
-    cure="move the interrupts that keep it busy to the other CPUs",
-)
+@check("interrupts.softirq-threads")
 def softirq_threads(facts: Facts) -> Verdict:
-    """It takes over where softirqs come faster than they are done: a sign of overload."""
     seen = window(facts)
     tasks(facts)
     names = {f"ksoftirqd/{cpu}" for cpu in facts.rt_cpus}
@@ -281,17 +179,8 @@ def softirq_threads(facts: Facts) -> Verdict:
     return passed("no tick of CPU time")
 
 
-@check(
-    "interrupts.receive-steering",
-    "received packets handed to real-time CPUs",
-    severity="medium",
-    source=sources.NET_SCALING,
-    wanted="rps_cpus of no queue has a real-time CPU",
-    reads=(RECEIVE, ONLINE),
-    cure="echo MASK > /sys/class/net/DEVICE/queues/rx-N/rps_cpus",
-)
+@check("interrupts.receive-steering")
 def receive_steering(facts: Facts) -> Verdict:
-    """RPS spreads the work of packets over the CPUs of the mask, by an interrupt each."""
     housekeeping(facts)
     queues = facts.texts(RECEIVE)
     here = [_queue(path) for path, text in queues.items() if shared(facts, mask_cpus(text))]
@@ -300,17 +189,8 @@ def receive_steering(facts: Facts) -> Verdict:
     return passed(f"{len(queues)} queues, none to CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check(
-    "interrupts.send-steering",
-    "send queues shared by real-time and other CPUs",
-    severity="low",
-    source=sources.NET_SCALING,
-    wanted="no queue has both kinds of CPUs in xps_cpus",
-    reads=(SEND, ONLINE),
-    cure="echo MASK > /sys/class/net/DEVICE/queues/tx-N/xps_cpus",
-)
+@check("interrupts.send-steering")
 def send_steering(facts: Facts) -> Verdict:
-    """CPUs of one queue wait for its lock; and its completions come to one of them."""
     other = {*housekeeping(facts)}
     found = facts.matches(SEND)
     refused = [f"{p}: {r.reason}" for p, r in found.items() if "denied" in r.reason]
@@ -324,17 +204,8 @@ def send_steering(facts: Facts) -> Verdict:
     return passed(f"{len(masks)} queues with a mask, none of both kinds")
 
 
-@check(
-    "interrupts.packet-threads",
-    "packets handled by threads",
-    severity="info",
-    source="Linux Documentation/networking/napi.rst (threaded)",
-    wanted="threaded = 1 where network traffic has to leave real-time CPUs alone",
-    reads=(THREADED,),
-    cure="echo 1 > /sys/class/net/DEVICE/threaded; then place and rank napi/DEVICE-N",
-)
+@check("interrupts.packet-threads")
 def packet_threads(facts: Facts) -> Verdict:
-    """A thread for each queue can be placed and given a priority; a softirq cannot."""
     found = {path.split("/")[4]: text for path, text in facts.texts(THREADED).items()}
     devices = [name for name in found if name != "lo"]
     plain = [name for name in devices if found[name] == "0"]
@@ -345,17 +216,8 @@ def packet_threads(facts: Facts) -> Verdict:
     return passed(few([f"{name} = {found[name]}" for name in devices]) or "no device but lo")
 
 
-@check(
-    "interrupts.network-queues",
-    "queues of network devices",
-    severity="low",
-    source="tuned, plugin net (channels); Linux Documentation/networking/scaling.rst",
-    wanted="no device has more queues than there are CPUs for the rest",
-    reads=(RECEIVE, ONLINE),
-    cure="ethtool -L DEVICE combined N",
-)
+@check("interrupts.network-queues")
 def network_queues(facts: Facts) -> Verdict:
-    """Each queue has an interrupt; more queues than other CPUs put some on the real-time ones."""
     room = len(housekeeping(facts))
     counts: dict[str, int] = {}
     for path in facts.texts(RECEIVE):
@@ -367,17 +229,8 @@ def network_queues(facts: Facts) -> Verdict:
     return passed(few([f"{device}: {count}" for device, count in counts.items()]))
 
 
-@check(
-    "interrupts.disk-completion",
-    "where requests of disks are completed",
-    severity="low",
-    source="Linux Documentation/ABI/stable/sysfs-block (rq_affinity)",
-    wanted="rq_affinity = 2: on the CPU that asked",
-    reads=(COMPLETION,),
-    cure="echo 2 > /sys/block/DEVICE/queue/rq_affinity",
-)
+@check("interrupts.disk-completion")
 def disk_completion(facts: Facts) -> Verdict:
-    """With 1 a CPU that shares the cache completes it, with 0 whoever takes the interrupt."""
     real = {
         path.split("/")[3]: text
         for path, text in facts.texts(COMPLETION).items()
@@ -391,17 +244,8 @@ def disk_completion(facts: Facts) -> Verdict:
     return passed(shown)
 
 
-@check(
-    "interrupts.between-cpus",
-    "interrupts from other CPUs",
-    severity="medium",
-    source=f"{sources.HARDWARE}; {sources.CPU_ISOLATION}",
-    wanted=f"at most {_IPIS_PER_S} a second on each real-time CPU",
-    reads=(WINDOW,),
-    cure="keep tasks that share memory or a queue with the real-time ones off, or on, their CPUs",
-)
+@check("interrupts.between-cpus")
 def between_cpus(facts: Facts) -> Verdict:
-    """Munmap and mprotect of a shared address space, static keys, wake-ups from afar."""
     seen = window(facts)
     counted = []
     for cpu in facts.rt_cpus:
@@ -414,17 +258,8 @@ def between_cpus(facts: Facts) -> Verdict:
     return passed(f"fewer on CPU {cpus_text(facts.rt_cpus)}")
 
 
-@check(
-    "interrupts.timer-tick",
-    "the timer's interrupts on the real-time CPUs",
-    severity="medium",
-    source=f"{sources.NO_HZ}; {sources.CPU_ISOLATION}",
-    wanted=f"with --workload compute at most {_TICKS_PER_S} a second, else recorded",
-    reads=(WINDOW,),
-    cure="boot with nohz_full=LIST, and run one task a CPU",
-)
+@check("interrupts.timer-tick")
 def timer_tick(facts: Facts) -> Verdict:
-    """A task that computes is stopped at each tick; one that waits for a timer needs them."""
     seen = window(facts)
     rates = {
         cpu: sum(
@@ -441,19 +276,8 @@ def timer_tick(facts: Facts) -> Verdict:
     return passed(found, "" if facts.workload == "compute" else "recorded; it depends on the tasks")
 
 
-@check(
-    "interrupts.unhandled",
-    "interrupts that nobody handled",
-    severity="info",
-    source="Linux Documentation/PCI/boot-interrupts.rst; kernel/irq/spurious.c;"
-    f" {sources.KERNEL_PARAMETERS} (noirqdebug)",
-    wanted="no line was switched off since the boot; noirqdebug is recorded",
-    reads=(UNHANDLED, DMESG),
-    cure="mend the driver of the line or what the firmware routes to it (lines before it in dmesg)",
-)
+@check("interrupts.unhandled")
 def unhandled(facts: Facts) -> Verdict:
-    """The kernel switches a line off after a hundred thousand interrupts that nobody handles, and
-    polls it; with noirqdebug it does not, and a line that is stuck takes its CPU for good."""
     found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
     off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
     if off:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from deadbeat.host.kernel import VIRTUAL_FILES, is_virtual
+from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
-from deadbeat.settings import sources
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
-from deadbeat.settings.reading_cooling import COOLING, cooling_of_cpus
-from deadbeat.settings.reading_cpus import ISOLATED, is_x86, isolated, meant, online
+from deadbeat.settings.reading_cooling import cooling_of_cpus
+from deadbeat.settings.reading_cpus import is_x86, isolated, meant, online
 from deadbeat.settings.reading_options import numbers
 from deadbeat.settings.reading_values import ONLINE, few
 
@@ -91,17 +90,8 @@ def _guest(facts: Facts) -> bool:
     return is_virtual(facts.get)[0] is True
 
 
-@check(
-    "power.governor",
-    "frequency governor",
-    severity="high",
-    source=f"{sources.KERNEL_CONFIGURATION}; {sources.TUNED_REALTIME}",
-    wanted="performance on every CPU",
-    reads=(_GOVERNORS,),
-    cure=f"for f in {_CPU}/cpu*/cpufreq/scaling_governor; do echo performance > $f; done",
-)
+@check("power.governor")
 def governor(facts: Facts) -> Verdict:
-    """A clock that follows the load is low at the moment a task wakes up."""
     if not facts.matches(_GOVERNORS):
         return unknown(_NO_DRIVER)
     found = _by_cpu(facts, _GOVERNORS)
@@ -110,18 +100,8 @@ def governor(facts: Facts) -> Verdict:
     return failed(_grouped(found), "the clock follows the load")
 
 
-@check(
-    "power.fixed-frequency",
-    "frequency cannot move",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME} (min_perf_pct=100); {sources.KERNEL_CONFIGURATION}",
-    wanted="scaling_min_freq = scaling_max_freq on every CPU",
-    reads=(_LOWEST, _HIGHEST),
-    cure="for d in /sys/devices/system/cpu/cpu*/cpufreq; do cat $d/scaling_max_freq >"
-    " $d/scaling_min_freq; done",
-)
+@check("power.fixed-frequency")
 def fixed_frequency(facts: Facts) -> Verdict:
-    """What matters is one frequency, more than which."""
     if not facts.matches(_LOWEST):
         return unknown(_NO_DRIVER)
     lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
@@ -135,17 +115,8 @@ def fixed_frequency(facts: Facts) -> Verdict:
     return passed(f"{min(highest.values()) // 1000} MHz")
 
 
-@check(
-    "power.turbo",
-    "turbo",
-    severity="low",
-    source=sources.CONGATEC,
-    wanted="off, where the same time for the same work counts more than speed",
-    reads=_TURBO,
-    cure=f"echo 1 > {_TURBO[0]} (others: echo 0 > {_TURBO[1]})",
-)
+@check("power.turbo")
 def turbo(facts: Facts) -> Verdict:
-    """How long it lasts depends on temperature, and on what the other CPUs do."""
     switched = facts.get(_TURBO[0])
     off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
     if off:
@@ -153,18 +124,8 @@ def turbo(facts: Facts) -> Verdict:
     return failed("on", "the frequency depends on heat and on the other CPUs")
 
 
-@check(
-    "power.energy-preference",
-    "preference of the processor's own algorithm",
-    severity="low",
-    source=sources.TUNED_REALTIME,
-    wanted="performance (energy_perf_bias: 0)",
-    reads=(_PREFERENCES, _BIASES),
-    cure=f"for f in {_CPU}/cpu*/cpufreq/energy_performance_preference; do echo performance > $f;"
-    " done",
-)
+@check("power.energy-preference")
 def energy_preference(facts: Facts) -> Verdict:
-    """It says how soon the processor raises its clock, and how deep it sleeps."""
     pattern = _PREFERENCES if facts.matches(_PREFERENCES) else _BIASES
     if not facts.matches(pattern):
         return unknown("neither energy_performance_preference nor energy_perf_bias is there")
@@ -174,18 +135,8 @@ def energy_preference(facts: Facts) -> Verdict:
     return failed(_grouped(found), "the processor weighs power against speed")
 
 
-@check(
-    "power.idle-states",
-    "deep idle states",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.KERNEL_CONFIGURATION}",
-    wanted=f"no state of real-time CPUs that takes more than {BUDGET_US} us to leave",
-    reads=(_EXITS, _DISABLED, _RESUME, _DMA_LATENCY, _IDLE_DRIVER, *VIRTUAL_FILES),
-    cure="hold /dev/cpu_dma_latency at 0 while the task runs, or: echo 1 >"
-    f" {_CPU}/cpuN/cpuidle/stateK/disable",
-)
+@check("power.idle-states")
 def idle_states(facts: Facts) -> Verdict:
-    """A CPU wakes from a deep state tens to hundreds of microseconds late."""
     if not facts.matches(_EXITS):
         driver = facts.text(_IDLE_DRIVER)
         if _guest(facts):
@@ -228,17 +179,8 @@ def _limit_us(facts: Facts, cpu: int) -> int:
     return min(limits)
 
 
-@check(
-    "power.dma-latency",
-    "somebody holds the latency limit",
-    severity="info",
-    source="Linux Documentation/power/pm_qos_interface.rst; rt-tests(7), cyclictest",
-    wanted=f"held at {BUDGET_US} us or less while real-time tasks run",
-    reads=(_DMA_LATENCY,),
-    cure="let the application open /dev/cpu_dma_latency, write a 32-bit 0, and keep it open",
-)
+@check("power.dma-latency")
 def dma_latency(facts: Facts) -> Verdict:
-    """cyclictest holds it at 0: its results do not hold for an application that does not."""
     held = _held_us(facts)
     if held is None:
         facts.text(_DMA_LATENCY)
@@ -257,18 +199,8 @@ def _held_us(facts: Facts) -> int | None:
     return int(words[0]) if words and words[0].isdigit() else None
 
 
-@check(
-    "power.resume-latency",
-    "latency limit of each CPU",
-    severity="info",
-    source="Linux Documentation/admin-guide/pm/cpuidle.rst (PM QoS)",
-    wanted=f"n/a (only the shallowest state) or at most {BUDGET_US} us on real-time CPUs,"
-    " where there are deeper states",
-    reads=(_RESUME, _EXITS),
-    cure=f"echo n/a > {_CPU}/cpuN/power/pm_qos_resume_latency_us",
-)
+@check("power.resume-latency")
 def resume_latency(facts: Facts) -> Verdict:
-    """It keeps one CPU out of deep states and lets the others sleep."""
     values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
         raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
@@ -288,17 +220,8 @@ def resume_latency(facts: Facts) -> Verdict:
     return passed(_grouped(values))
 
 
-@check(
-    "power.smt",
-    "hardware threads",
-    severity="low",
-    source=f"{sources.CPU_ISOLATION} (nosmt)",
-    wanted="off, or a processor without",
-    reads=(*_SMT, _SIBLINGS, *VIRTUAL_FILES),
-    cure="boot with nosmt, or keep the siblings of real-time CPUs idle",
-)
+@check("power.smt")
 def smt(facts: Facts) -> Verdict:
-    """Two hardware threads share one core's units and first caches."""
     if facts.get(_SMT[0]) is None:
         active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
     else:
@@ -310,18 +233,8 @@ def smt(facts: Facts) -> Verdict:
     return failed("active", "what runs on a sibling slows a real-time task down")
 
 
-@check(
-    "power.smt-siblings",
-    "siblings of real-time CPUs",
-    severity="medium",
-    source=sources.CPU_ISOLATION,
-    wanted="offline, or isolated and idle",
-    reads=(_SIBLINGS, ONLINE, *ISOLATED, *VIRTUAL_FILES),
-    cure=f"boot with nosmt, or: echo 0 > {_CPU}/cpuN/online for each sibling (its interrupts do not"
-    " all come back)",
-)
+@check("power.smt-siblings")
 def smt_siblings(facts: Facts) -> Verdict:
-    """A sibling takes execution units and cache from a task that believes to be alone."""
     there, away = online(facts), isolated(facts)
     cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
     rt = set(facts.rt_cpus)
@@ -346,17 +259,8 @@ def smt_siblings(facts: Facts) -> Verdict:
     return passed("none online")
 
 
-@check(
-    "power.shared-cache",
-    "caches shared with other tasks",
-    severity="low",
-    source=f"{sources.HARDWARE} (System memory and cache)",
-    wanted="no cache of real-time CPUs shared with the rest",
-    reads=(_LEVELS, _SHARING, ONLINE),
-    cure="place other tasks on CPUs with caches of their own, or divide the cache (resctrl)",
-)
+@check("power.shared-cache")
 def shared_cache(facts: Facts) -> Verdict:
-    """What other CPUs read and write displaces a real-time task's data."""
     levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
     others = online(facts) - set(facts.rt_cpus)
     shared: dict[str, set[int]] = {}
@@ -376,17 +280,8 @@ def shared_cache(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "power.numa",
-    "memory nodes",
-    severity="low",
-    source=f"{sources.HARDWARE} (System memory and cache)",
-    wanted="all real-time CPUs on one node",
-    reads=(_NODES,),
-    cure="choose real-time CPUs of one node (--rt-cpus, isolcpus=), and bind their memory to it",
-)
+@check("power.numa")
 def numa(facts: Facts) -> Verdict:
-    """Memory of another node is slower, and its lock words cross the interconnect."""
     nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
@@ -395,17 +290,8 @@ def numa(facts: Facts) -> Verdict:
     return passed(found) if len(used) == 1 else failed(found, "they share memory across nodes")
 
 
-@check(
-    "power.cache-allocation",
-    "cache partitions",
-    severity="info",
-    source=f"{sources.HARDWARE}; Linux Documentation/filesystems/resctrl.rst",
-    wanted="used, where the processor has them (Intel CAT, AMD PQoS, Arm MPAM)",
-    reads=(_FILESYSTEMS, _CACHE_GROUPS),
-    cure="mount -t resctrl resctrl /sys/fs/resctrl, and give real-time CPUs a part of the cache",
-)
+@check("power.cache-allocation")
 def cache_allocation(facts: Facts) -> Verdict:
-    """They keep others' data out of the part of a cache that real-time tasks use."""
     known = facts.text(_FILESYSTEMS).split()
     if "proc" not in known:
         raise UnreadError(f"{_FILESYSTEMS} names no file systems")
@@ -417,19 +303,8 @@ def cache_allocation(facts: Facts) -> Verdict:
     return failed("available, not used", "the shared cache could be divided")
 
 
-@check(
-    "power.throttling",
-    "throttled by heat",
-    severity="medium",
-    source=f"{sources.HARDWARE} (Firmware); Linux arch/x86/kernel/cpu/mce/therm_throt.c",
-    wanted="every counter 0, and no CPU is slowed down now",
-    reads=(_THROTTLED, *COOLING, CPUINFO),
-    cure="cool the machine better, or lower its frequency until it is never throttled",
-)
+@check("power.throttling")
 def throttling(facts: Facts) -> Verdict:
-    """The firmware, or on a board the kernel, slows an overheated CPU down without asking.
-
-    Only x86 counts how often; elsewhere the state of the cooling devices is all there is."""
     cooling = cooling_of_cpus(facts)
     slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
     if slowed:
@@ -449,17 +324,8 @@ def throttling(facts: Facts) -> Verdict:
     return passed(f"0 in {len(counts)} counters")
 
 
-@check(
-    "power.temperature",
-    "temperature",
-    severity="low",
-    source=f"{sources.HARDWARE} (Firmware)",
-    wanted=f"{_MARGIN_MC // 1000} degrees below where it is slowed down, or cooler",
-    reads=(_ZONES, _TRIPS, _TRIP_TYPES),
-    cure="cool the machine better before anything is measured",
-)
+@check("power.temperature")
 def temperature(facts: Facts) -> Verdict:
-    """A machine that is hot before the load begins will be throttled under it."""
     zones = {p: int(t) for p, r in facts.matches(_ZONES).items() if _whole(t := r.text or "")}
     if not zones:
         return unknown("no thermal zone can be read")
@@ -493,17 +359,8 @@ def _trips(facts: Facts, zone: str) -> list[int]:
     ]
 
 
-@check(
-    "power.all-online",
-    "every CPU is online",
-    severity="info",
-    source="recorded; Linux Documentation/core-api/cpu_hotplug.rst",
-    wanted="online = present (siblings that SMT off took away do not count)",
-    reads=(ONLINE, f"{_CPU}/present", _SMT[1]),
-    cure=f"echo 1 > {_CPU}/cpuN/online",
-)
+@check("power.all-online")
 def all_online(facts: Facts) -> Verdict:
-    """A CPU that was offline and came back serves other interrupts than before."""
     away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
     if not away:
         return passed(facts.text(ONLINE))
@@ -512,17 +369,8 @@ def all_online(facts: Facts) -> Verdict:
     return failed(f"offline: {cpus_text(away)}", "interrupts were moved when they left")
 
 
-@check(
-    "power.capacity",
-    "CPUs of equal capacity",
-    severity="low",
-    source="Linux Documentation/scheduler/sched-capacity.rst",
-    wanted="the real-time CPUs all have the same",
-    reads=(_CAPACITIES,),
-    cure="choose real-time CPUs of one kind (--rt-cpus)",
-)
+@check("power.capacity")
 def capacity(facts: Facts) -> Verdict:
-    """On a machine with big and little cores the same task takes longer on some CPUs."""
     every = {_cpu(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
@@ -534,17 +382,8 @@ def capacity(facts: Facts) -> Verdict:
     return passed(words, f"recorded{rest}")
 
 
-@check(
-    "power.processor",
-    "processor and microcode",
-    severity="info",
-    source="recorded; Linux Documentation/arch/x86/microcode.rst",
-    wanted="recorded; the same on every CPU",
-    reads=(CPUINFO,),
-    cure="install one microcode for all CPUs (Debian: intel-microcode or amd64-microcode)",
-)
+@check("power.processor")
 def processor(facts: Facts) -> Verdict:
-    """Results of two machines are only compared with this in view."""
     text = facts.text(CPUINFO)
     fields = ("model name", "microcode", "CPU part", "uarch")
     rows = {
@@ -559,17 +398,8 @@ def processor(facts: Facts) -> Verdict:
     return passed(found, "recorded")
 
 
-@check(
-    "power.pcie-aspm",
-    "PCIe links stay awake",
-    severity="low",
-    source=f"{sources.HARDWARE} (Hardware buses); {sources.CONGATEC}",
-    wanted="pcie_aspm=off, or the policy performance",
-    reads=("/proc/cmdline", _ASPM, _LINKS),
-    cure="echo performance > /sys/module/pcie_aspm/parameters/policy, or boot with pcie_aspm=off",
-)
+@check("power.pcie-aspm")
 def pcie_aspm(facts: Facts) -> Verdict:
-    """A link that sleeps delays the first access of a device."""
     if facts.argument("pcie_aspm") == "off":
         return passed("pcie_aspm=off")
     policy = chosen(facts.text(_ASPM))

@@ -9,24 +9,20 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings import sources
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
-from deadbeat.settings.facts import CONFIG, DMESG, Facts
+from deadbeat.settings.check import Verdict, check, failed, judged, passed, unknown
+from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_domains import COMMANDS as DOMAINS_COMMANDS
-from deadbeat.settings.reading_domains import DOMAINS, root_domains
+from deadbeat.settings.reading_domains import root_domains
 from deadbeat.settings.reading_values import (
-    LOCKDOWN,
     ONLINE,
-    absent,
     few,
     housekeeping,
-    judged,
     release,
     shared,
     shut,
 )
-from deadbeat.settings.reading_window import AFFINITIES, WINDOW, places, realtime_tasks, tasks
 from deadbeat.settings.reading_window import COMMANDS as WINDOW_COMMANDS
+from deadbeat.settings.reading_window import places, realtime_tasks, tasks
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
@@ -76,17 +72,8 @@ done; :""",
 _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
 
 
-@check(
-    "scheduler.rt-bandwidth",
-    "time that real-time tasks may use",
-    severity="high",
-    source=f"{sources.SYSCTL_KERNEL}; {sources.TUNED_REALTIME} (-1); commit 5f6bd380c7bd",
-    wanted="runtime = -1 for computing without a pause, else a limit above the tasks' use, not 0",
-    reads=(RUNTIME, PERIOD, VERSION, CONFIG),
-    cure="sysctl -w kernel.sched_rt_runtime_us=-1",
-)
+@check("scheduler.rt-bandwidth")
 def rt_bandwidth(facts: Facts) -> Verdict:
-    """A real-time task that uses more of a period than the limit is stopped until the next."""
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     found = f"{runtime} of {period} us"
     if runtime < 0 or runtime >= period:
@@ -124,18 +111,8 @@ def _limit_holds(facts: Facts) -> bool:
     )
 
 
-@check(
-    "scheduler.throttled",
-    "real-time tasks were stopped by the limit",
-    severity="high",
-    source=f"{sources.SYSCTL_KERNEL}; kernel/sched/rt.c",
-    wanted="no 'RT throttling activated' since the boot",
-    reads=(DMESG,),
-    cure="find the task that used up the limit; then raise kernel.sched_rt_runtime_us",
-)
+@check("scheduler.throttled")
 def throttled(facts: Facts) -> Verdict:
-    """The kernel says it at most once a boot (printk_deferred_once): the line is of the first time,
-    and a log that has lost its beginning may have lost it."""
     log = facts.text(DMESG)
     lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
     if lines:
@@ -150,18 +127,8 @@ def throttled(facts: Facts) -> Verdict:
     return passed("not in the log since the boot")
 
 
-@check(
-    "scheduler.fair-server",
-    "time that ordinary tasks may take from real-time ones",
-    severity="high",
-    source="commits d741f297bcea and 557a6bfc662c (Linux 6.12)",
-    wanted="0 on the real-time CPUs where tasks compute without a pause",
-    reads=(FAIR_SERVER, VERSION, LOCKDOWN, DMESG),
-    cure="for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
-)
+@check("scheduler.fair-server")
 def fair_server(facts: Facts) -> Verdict:
-    """A deadline server above every FIFO task serves starving ordinary ones, also where
-    sched_rt_runtime_us is -1."""
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
     found = facts.matches(FAIR_SERVER)
@@ -182,17 +149,8 @@ def fair_server(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "scheduler.group-rt-runtime",
-    "real-time time of this control group",
-    severity="fatal",
-    source="Documentation/scheduler/sched-rt-group.rst; kubernetes 62434, moby 38271",
-    wanted="cpu.rt_runtime_us of the own group is not 0, or the kernel has no RT_GROUP_SCHED",
-    reads=(GROUP, CONFIG, "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/cmdline"),
-    cure="echo 100000 > FILE (its parents first), or start from the root group",
-)
+@check("scheduler.group-rt-runtime")
 def group_rt_runtime(facts: Facts) -> Verdict:
-    """With RT_GROUP_SCHED a new control group may use no real-time time: SCHED_FIFO is refused."""
     told = facts.text(GROUP)
     if not told.startswith(("none", "absent")):
         file, _, runtime = told.rpartition(" ")
@@ -227,18 +185,8 @@ def _of_version_2(facts: Facts, told: str) -> Verdict:
     )  # fmt: skip
 
 
-@check(
-    "scheduler.timer-migration",
-    "timers that move to other CPUs",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME}; {sources.UBUNTU_REALTIME}; commit b2cf7507e186 (Linux 6.9)",
-    wanted="kernel.timer_migration = 0",
-    reads=("/proc/sys/kernel/timer_migration", VERSION),
-    cure="sysctl -w kernel.timer_migration=0",
-)
+@check("scheduler.timer-migration")
 def timer_migration(facts: Facts) -> Verdict:
-    """Timers of an idle CPU otherwise expire on a busy one, which may be the real-time one. From
-    Linux 6.9 on it holds for high-resolution timers alone."""
     why = "timers of other CPUs may expire on the real-time CPUs"
     well = ""
     if facts.get(VERSION) is None:
@@ -253,73 +201,8 @@ def timer_migration(facts: Facts) -> Verdict:
     return judged(facts, path, lambda value: value == 0, why=why, well=well)
 
 
-@check(
-    "scheduler.numa-balancing",
-    "automatic NUMA balancing",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME}; {sources.SYSCTL_KERNEL}",
-    wanted="kernel.numa_balancing = 0",
-    reads=("/proc/sys/kernel/numa_balancing", CONFIG),
-    cure="sysctl -w kernel.numa_balancing=0",
-)
-def numa_balancing(facts: Facts) -> Verdict:
-    """It unmaps pages on purpose, to see who uses them: page faults also for real-time tasks."""
-    path = "/proc/sys/kernel/numa_balancing"
-    if absent(facts, path) and facts.option("NUMA_BALANCING") == "n":
-        return passed("CONFIG_NUMA_BALANCING is not set")
-    return judged(
-        facts, path, lambda value: value == 0, why="pages are unmapped to see who uses them"
-    )
-
-
-@check(
-    "scheduler.autogroup",
-    "ordinary tasks grouped by session",
-    severity="low",
-    source="sched(7), the autogroup feature",
-    wanted="kernel.sched_autogroup_enabled = 0",
-    reads=("/proc/sys/kernel/sched_autogroup_enabled", CONFIG),
-    cure="sysctl -w kernel.sched_autogroup_enabled=0",
-)
-def autogroup(facts: Facts) -> Verdict:
-    """Grouping by session makes nice values of helpers count for nothing between sessions."""
-    path = "/proc/sys/kernel/sched_autogroup_enabled"
-    if absent(facts, path) and facts.option("SCHED_AUTOGROUP") == "n":
-        return passed("CONFIG_SCHED_AUTOGROUP is not set")
-    return judged(
-        facts, path, lambda value: value == 0,
-        why="nice values count only within a session, so helpers of a real-time task may starve",
-    )  # fmt: skip
-
-
-@check(
-    "scheduler.rr-timeslice",
-    "time slice of SCHED_RR",
-    severity="info",
-    source="sched(7)",
-    wanted="recorded; above 0",
-    reads=("/proc/sys/kernel/sched_rr_timeslice_ms",),
-    cure="sysctl -w kernel.sched_rr_timeslice_ms=100",
-)
-def rr_timeslice(facts: Facts) -> Verdict:
-    """How long one of several SCHED_RR tasks of one priority runs before the next."""
-    return judged(
-        facts, "/proc/sys/kernel/sched_rr_timeslice_ms", lambda value: value > 0,
-        why="this is no time slice", well="recorded",
-    )  # fmt: skip
-
-
-@check(
-    "scheduler.deadline-admission",
-    "room that is left for SCHED_DEADLINE",
-    severity="low",
-    source="Documentation/scheduler/sched-deadline.rst",
-    wanted="half of the CPUs' time is not reserved, whether or not the kernel counts",
-    reads=(RUNTIME, PERIOD, WINDOW, RESERVED, ONLINE),
-    cure="give back reservations: chrt -o -p 0 PID",
-)
+@check("scheduler.deadline-admission")
 def deadline_admission(facts: Facts) -> Verdict:
-    """The kernel admits deadline tasks up to the share that sched_rt_runtime_us allows."""
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     if runtime == 0:
         return failed(
@@ -343,20 +226,8 @@ def deadline_admission(facts: Facts) -> Verdict:
     return failed(found, f"held by {few([task.name for task in held])}")
 
 
-@check(
-    "scheduler.deadline-partition",
-    "CPUs that SCHED_DEADLINE can be confined to",
-    severity="info",
-    source=f"Documentation/scheduler/sched-deadline.rst (5.1); {sources.CPU_ISOLATION};"
-    " kernel/sched/syscalls.c (__sched_setscheduler); Documentation/admin-guide/cgroup-v2.rst",
-    wanted="the real-time CPUs are root domains of their own, or admission is off",
-    reads=(RUNTIME, *DOMAINS),
-    cure="make a cpuset partition: cd /sys/fs/cgroup && echo +cpuset > cgroup.subtree_control &&"
-    " mkdir rt && echo LIST > rt/cpuset.cpus && echo root > rt/cpuset.cpus.partition; one for each"
-    " CPU that tasks are pinned to alone",
-)
+@check("scheduler.deadline-partition")
 def deadline_partition(facts: Facts) -> Verdict:
-    """A deadline task may not be pinned to fewer CPUs than its root domain has (EPERM)."""
     if facts.integer(RUNTIME) < 0:
         return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
     housekeeping(facts)
@@ -372,17 +243,8 @@ def deadline_partition(facts: Facts) -> Verdict:
     )
 
 
-@check(
-    "scheduler.rt-affinity",
-    "real-time tasks of others on the real-time CPUs",
-    severity="medium",
-    source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}",
-    wanted="every real-time task of a user is pinned, and to one side",
-    reads=(WINDOW, AFFINITIES, ONLINE),
-    cure="taskset -p -c LIST TID, or CPUAffinity= of its service",
-)
+@check("scheduler.rt-affinity")
 def rt_affinity(facts: Facts) -> Verdict:
-    """A real-time task that may run anywhere migrates, and may land on the real-time CPUs."""
     other = housekeeping(facts)
     where = places(facts)
     # The kernel refuses to pin a deadline task within its scheduling domain: another check.
@@ -400,17 +262,8 @@ def rt_affinity(facts: Facts) -> Verdict:
     return passed(names or "no real-time task of a user runs now")
 
 
-@check(
-    "scheduler.rt-runtime-share",
-    "real-time time borrowed from other CPUs",
-    severity="low",
-    source="commit 2586af1ac187 (off from Linux 5.10 on)",
-    wanted="NO_RT_RUNTIME_SHARE",
-    reads=(FEATURES, LOCKDOWN, DMESG),
-    cure="echo NO_RT_RUNTIME_SHARE > /sys/kernel/debug/sched/features",
-)
+@check("scheduler.rt-runtime-share")
 def rt_runtime_share(facts: Facts) -> Verdict:
-    """Borrowed time lets a runaway task use 100 % of one CPU and starve kernel threads there."""
     words = _features(facts)
     if words is None:
         return shut(facts, FEATURES)
@@ -421,17 +274,8 @@ def rt_runtime_share(facts: Facts) -> Verdict:
     return passed("NO_RT_RUNTIME_SHARE" if "NO_RT_RUNTIME_SHARE" in words else "not in this kernel")
 
 
-@check(
-    "scheduler.hrtick-deadline",
-    "SCHED_DEADLINE ends its budget on time",
-    severity="info",
-    source="kernel/sched/features.h; commit e0ee463c93c4 (Linux 5.12)",
-    wanted="HRTICK_DL (before Linux 5.12: HRTICK)",
-    reads=(FEATURES, LOCKDOWN, DMESG),
-    cure="echo HRTICK_DL > /sys/kernel/debug/sched/features",
-)
+@check("scheduler.hrtick-deadline")
 def hrtick_deadline(facts: Facts) -> Verdict:
-    """Without it a deadline task is stopped only at a tick: up to 1/HZ late."""
     words = _features(facts)
     if words is None:
         return shut(facts, FEATURES)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings import sources
-from deadbeat.settings.check import Verdict, check, failed, passed
-from deadbeat.settings.facts import CONFIG, Facts
+from deadbeat.settings.check import Verdict, check, failed, judged, passed
+from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_cpus import is_x86, meant
 from deadbeat.settings.reading_options import lacking, numbers, without
-from deadbeat.settings.reading_values import absent, few, judged
-from deadbeat.settings.reading_window import WINDOW, tasks
+from deadbeat.settings.reading_values import absent, few
+from deadbeat.settings.reading_window import tasks
 
 _KERNEL = "/proc/sys/kernel"
 _CMDLINE = "/proc/cmdline"
@@ -54,17 +52,8 @@ _TRACING = ("kprobe", "tracepoint", "raw_tracepoint", "raw_tracepoint_writable",
             "tracing", "lsm")  # fmt: skip
 
 
-@check(
-    "watchdogs.soft-lockup",
-    "soft lockup detector",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME} (nosoftlockup); {sources.SYSCTL_KERNEL}",
-    wanted="kernel.soft_watchdog = 0, or kernel.watchdog_cpumask without real-time CPUs",
-    reads=_SOFT,
-    cure="sysctl -w kernel.soft_watchdog=0",
-)
+@check("watchdogs.soft-lockup")
 def soft_lockup(facts: Facts) -> Verdict:
-    """A task above all others runs on every CPU every few seconds to show that it can."""
     if lacking(facts, _SOFT[0]):
         return passed("not built")
     if facts.integer(_SOFT[0]) == 0:
@@ -78,17 +67,8 @@ def soft_lockup(facts: Facts) -> Verdict:
     return passed(f"on, CPUs {cpus_text(on)}")
 
 
-@check(
-    "watchdogs.nmi",
-    "hard lockup detector",
-    severity="medium",
-    source=f"{sources.TUNED_REALTIME} (kernel.nmi_watchdog = 0); {sources.INTEL_ECI}",
-    wanted="kernel.nmi_watchdog = 0",
-    reads=(_NMI,),
-    cure="sysctl -w kernel.nmi_watchdog=0",
-)
+@check("watchdogs.nmi")
 def nmi(facts: Facts) -> Verdict:
-    """It takes a performance counter, and interrupts what nothing else can interrupt."""
     if lacking(facts, _NMI):
         return passed("not built")
     if facts.integer(_NMI) == 0:
@@ -96,17 +76,8 @@ def nmi(facts: Facts) -> Verdict:
     return failed(facts.text(_NMI), "non-maskable interrupts on every CPU")
 
 
-@check(
-    "watchdogs.hung-task",
-    "detector of hung tasks",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (kernel.hung_task_timeout_secs = 600)",
-    wanted="0 (off), or 600 s or more",
-    reads=(_HUNG,),
-    cure="sysctl -w kernel.hung_task_timeout_secs=600",
-)
+@check("watchdogs.hung-task")
 def hung_task(facts: Facts) -> Verdict:
-    """It walks the list of all tasks each time."""
     if lacking(facts, _HUNG):
         return passed("not built")
     value = facts.integer(_HUNG)
@@ -115,34 +86,16 @@ def hung_task(facts: Facts) -> Verdict:
     return failed(f"{value} s", "it walks the list of all tasks that often")
 
 
-@check(
-    "watchdogs.stat-interval",
-    "interval of memory statistics",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (vm.stat_interval = 10); {sources.PER_CPU_KTHREADS}",
-    wanted="10 s or more",
-    reads=(_STAT,),
-    cure="sysctl -w vm.stat_interval=10",
-)
+@check("watchdogs.stat-interval")
 def stat_interval(facts: Facts) -> Verdict:
-    """A worker on each CPU folds its counters into the common ones."""
     value = facts.integer(_STAT)
     if value >= 10:
         return passed(f"{value} s")
     return failed(f"{value} s", "a worker runs that often on every CPU that counted something")
 
 
-@check(
-    "watchdogs.rcu-stall",
-    "warnings of RCU stalls",
-    severity="low",
-    source="Linux Documentation/RCU/stallwarn.rst",
-    wanted="no panic at a stall, expedited time-out of 1 s or more",
-    reads=(*_STALLS, _EXPEDITED),
-    cure=f"echo 0 > {_EXPEDITED}",
-)
+@check("watchdogs.rcu-stall")
 def rcu_stall(facts: Facts) -> Verdict:
-    """A real-time task that keeps its CPU stalls RCU; the report of it is long and loud."""
     panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
     found = f"time-out {timeout} s, panic {panic}"
     if suppressed:
@@ -161,19 +114,8 @@ def rcu_stall(facts: Facts) -> Verdict:
     return passed(found)
 
 
-@check(
-    "watchdogs.tracing",
-    "no tracing",
-    severity="medium",
-    source=f"{sources.KERNEL_CONFIGURATION} (tracing)",
-    wanted="tracer nop and no event switched on, in every instance",
-    reads=(*_TRACERS, *_EVENTS, *_INSTANCES),
-    cure="for d in /sys/kernel/tracing /sys/kernel/tracing/instances/*/; do echo > $d/set_event;"
-    " echo nop > $d/current_tracer; done (not mounted: mount -t tracefs tracefs"
-    " /sys/kernel/tracing)",
-)
+@check("watchdogs.tracing")
 def tracing(facts: Facts) -> Verdict:
-    """Tracers and events that are on add to every path that they watch."""
     tracer = facts.get(_TRACERS[0]) or facts.get(_TRACERS[1])
     if not tracer:
         raise UnreadError(f"{_TRACERS[0]}: {facts.reading(_TRACERS[0]).reason}")
@@ -198,17 +140,8 @@ def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
             yield path, reading.text
 
 
-@check(
-    "watchdogs.bpf",
-    "no BPF programs at events of the kernel",
-    severity="low",
-    source=f"{sources.KERNEL_CONFIGURATION} (tracing); bpftool-prog(8)",
-    wanted=f"none of the kinds {', '.join(_TRACING)}",
-    reads=(_PROGRAMS,),
-    cure="stop the agents that loaded them (bpftool prog show names them; Debian package bpftool)",
-)
+@check("watchdogs.bpf")
 def bpf(facts: Facts) -> Verdict:
-    """An agent's program runs at every event that it is attached to, in the task it meets there."""
     kinds = re.findall(r"^\d+: (\w+)", facts.text(_PROGRAMS), re.M)
     found = [kind for kind in kinds if kind in _TRACING]
     if not found:
@@ -218,48 +151,21 @@ def bpf(facts: Facts) -> Verdict:
     return failed(words, "they run at events of the kernel, in whichever task")
 
 
-@check(
-    "watchdogs.bpf-statistics",
-    "BPF programs are not timed",
-    severity="low",
-    source=f"{sources.SYSCTL_KERNEL} (bpf_stats_enabled)",
-    wanted="kernel.bpf_stats_enabled = 0",
-    reads=(_BPF_STATS,),
-    cure="sysctl -w kernel.bpf_stats_enabled=0",
-)
+@check("watchdogs.bpf-statistics")
 def bpf_statistics(facts: Facts) -> Verdict:
-    """Two time stamps around each run of each program."""
     if lacking(facts, _BPF_STATS):
         return passed("not built")
     return passed("0") if facts.integer(_BPF_STATS) == 0 else failed("1", "each run is timed")
 
 
-@check(
-    "watchdogs.profilers",
-    "nobody samples or traces",
-    severity="medium",
-    source=f"{sources.KERNEL_CONFIGURATION} (tracing)",
-    wanted="no profiler, tracer or debugger is running",
-    reads=(WINDOW,),
-    cure="end them before real-time work begins",
-)
+@check("watchdogs.profilers")
 def profilers(facts: Facts) -> Verdict:
-    """Sampling is an interrupt at each sample, on every CPU that is sampled."""
     found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
     return failed(few(found), "they interrupt what they watch") if found else passed("none")
 
 
-@check(
-    "watchdogs.machine-check",
-    "polling for corrected errors",
-    severity="low",
-    source=f"{sources.TUNED_REALTIME} (ignore_ce = 1); {sources.TUNED_PARTITIONING}",
-    wanted="check_interval 0 or ignore_ce 1 on real-time CPUs",
-    reads=(_INTERVALS, _IGNORED, CPUINFO),
-    cure="for d in /sys/devices/system/machinecheck/machinecheck*; do echo 1 > $d/ignore_ce; done",
-)
+@check("watchdogs.machine-check")
 def machine_check(facts: Facts) -> Verdict:
-    """A timer reads every bank of registers on every CPU; a corrected error interrupts it."""
     if not facts.matches(_INTERVALS) and not is_x86(facts):
         return passed("not applicable", "only x86 polls for machine checks", severity="info")
     intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
@@ -282,17 +188,8 @@ def _number(path: str) -> int:
     return int(found[1]) if found else -1
 
 
-@check(
-    "watchdogs.edac",
-    "polling of memory controllers",
-    severity="low",
-    source=f"{sources.HARDWARE} (Firmware); Linux Documentation/driver-api/edac.rst",
-    wanted="no EDAC driver, or edac_mc_poll_msec 0",
-    reads=(_EDAC_POLL,),
-    cure="rmmod the EDAC driver, or boot with edac_core.edac_mc_poll_msec=0",
-)
+@check("watchdogs.edac")
 def edac(facts: Facts) -> Verdict:
-    """It reads slow registers of the chip set, a thousand milliseconds apart by default."""
     if lacking(facts, _EDAC_POLL):
         return passed("no EDAC driver")
     value = facts.integer(_EDAC_POLL)
@@ -301,34 +198,16 @@ def edac(facts: Facts) -> Verdict:
     return failed(f"every {value} ms", "slow registers are read that often")
 
 
-@check(
-    "watchdogs.scrubbing",
-    "scrubbing of memory",
-    severity="info",
-    source=f"{sources.HARDWARE} (Firmware); Linux Documentation/edac/scrub.rst",
-    wanted="recorded; no scrubbing while latency matters",
-    reads=(_SCRUBBING,),
-    cure="echo 0 > /sys/devices/system/edac/mc/mc0/sdram_scrub_rate, or in the firmware's set-up",
-)
+@check("watchdogs.scrubbing")
 def scrubbing(facts: Facts) -> Verdict:
-    """Memory that is read through for errors is not there for tasks meanwhile."""
     fastest = max(numbers(facts, _SCRUBBING).values())
     if fastest:
         return failed(f"{fastest} bytes/s", "bandwidth goes to scrubbing")
     return passed("0")
 
 
-@check(
-    "watchdogs.console-level",
-    "messages to the console",
-    severity="low",
-    source=f"{sources.RHEL_REALTIME} (console messages)",
-    wanted="console level 4 or less",
-    reads=(_PRINTK,),
-    cure="sysctl -w kernel.printk=3",
-)
+@check("watchdogs.console-level")
 def console_level(facts: Facts) -> Verdict:
-    """Whoever prints may have to push all waiting messages out to a slow console."""
     first = (facts.text(_PRINTK).split() or [""])[0]
     if not first.isdigit():
         raise UnreadError(f"{_PRINTK} holds {first[:20]!r}")
@@ -337,17 +216,8 @@ def console_level(facts: Facts) -> Verdict:
     return failed(first, "also notices and debug messages go to the console")
 
 
-@check(
-    "watchdogs.audit",
-    "no auditing",
-    severity="low",
-    source="auditctl(8); Red Hat, RHEL security hardening (auditing)",
-    wanted="no auditd, or audit=0",
-    reads=(WINDOW, _CMDLINE),
-    cure="systemctl disable --now auditd, or boot with audit=0",
-)
+@check("watchdogs.audit")
 def audit(facts: Facts) -> Verdict:
-    """Each system call is held against the rules, and waits if the queue is full."""
     if facts.argument("audit") in ("0", "off"):
         return passed("audit=0")
     if any(task.name == "auditd" for task in tasks(facts)):
@@ -357,18 +227,8 @@ def audit(facts: Facts) -> Verdict:
     return passed("auditd does not run")
 
 
-@check(
-    "watchdogs.journal",
-    "the journal is bounded",
-    severity="info",
-    source="journald.conf(5)",
-    wanted="rate limits on, and nothing forwarded to a console",
-    reads=(WINDOW, *_JOURNAL),
-    cure="take RateLimitBurst=0, RateLimitIntervalSec=0 and ForwardToConsole=yes out of"
-    " journald.conf",
-)
+@check("watchdogs.journal")
 def journal(facts: Facts) -> Verdict:
-    """A flood of messages becomes disk writes, and with them interrupts and dirty pages."""
     if not any(task.name.startswith("systemd-journal") for task in tasks(facts)):
         return passed("systemd-journald does not run")
     texts = ["" if lacking(facts, _JOURNAL[0]) else facts.text(_JOURNAL[0])]
@@ -381,17 +241,8 @@ def journal(facts: Facts) -> Verdict:
     return failed(", ".join(bad), "messages are not held back") if bad else passed("bounded")
 
 
-@check(
-    "watchdogs.psi",
-    "pressure stall information",
-    severity="low",
-    source=f"{sources.UBUNTU_REALTIME}, reduce latency",
-    wanted="psi=0",
-    reads=(CONFIG, "/proc/cmdline", _PRESSURE),
-    cure="boot with psi=0",
-)
+@check("watchdogs.psi")
 def psi(facts: Facts) -> Verdict:
-    """It accounts for every sleep and wake-up, and its worker runs every two seconds."""
     if not lacking(facts, _PRESSURE):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
@@ -405,17 +256,8 @@ def psi(facts: Facts) -> Verdict:
     raise UnreadError(f"{_PRESSURE} is not there, though PSI is built in")
 
 
-@check(
-    "watchdogs.schedstats",
-    "scheduler statistics",
-    severity="low",
-    source=f"{sources.RHEL_REALTIME}; sysctl/kernel.rst",
-    wanted="kernel.sched_schedstats is 0",
-    reads=(CONFIG, _SCHEDSTATS),
-    cure="sysctl -w kernel.sched_schedstats=0",
-)
+@check("watchdogs.schedstats")
 def schedstats(facts: Facts) -> Verdict:
-    """Counted at every wake-up and switch while it is on."""
     if lacking(facts, _SCHEDSTATS) and facts.option("SCHEDSTATS") == "n":
         return passed("CONFIG_SCHEDSTATS is not set")
     if facts.integer(_SCHEDSTATS) == 0:
@@ -423,17 +265,8 @@ def schedstats(facts: Facts) -> Verdict:
     return failed(facts.text(_SCHEDSTATS), "every wake-up and switch is counted")
 
 
-@check(
-    "watchdogs.latencytop",
-    "latencytop",
-    severity="low",
-    source=sources.RHEL_REALTIME,
-    wanted="CONFIG_LATENCYTOP is not set, or kernel.latencytop is 0",
-    reads=(CONFIG, "/proc/sys/kernel/latencytop"),
-    cure="sysctl -w kernel.latencytop=0",
-)
+@check("watchdogs.latencytop")
 def latencytop(facts: Facts) -> Verdict:
-    """It takes a stack trace whenever a task waited."""
     path = "/proc/sys/kernel/latencytop"
     if facts.get(path) is not None:
         return judged(facts, path, lambda on: on == 0, why="each wait costs a stack trace")

@@ -1,0 +1,235 @@
+"""A kind of experiment as small as one can be: how much longer than asked does a sleep take?
+
+It needs this module and a row in `deadbeat.kinds.KINDS`; everything else is common to all kinds:
+``deadbeat naps --naps 1ms,10ms``, resume, budget, retry, ``runs``, ``show``, ``report``, `open`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import attrs
+from attrs import frozen
+
+from deadbeat.experiment.base import FolderExperiment, Watcher
+from deadbeat.experiment.folders import choose_folder, state_of_folder
+from deadbeat.kinds.base import Begin, ExperimentKind, Shown, Stored
+from deadbeat.model import rules
+from deadbeat.model.errors import UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import Replaced
+from deadbeat.model.rules import duration_text
+from deadbeat.model.specification import Option, read
+from deadbeat.report.document import Column, Document, Section, Sentence, Table
+from deadbeat.report.html import page
+from deadbeat.store.files import atomic_write
+from deadbeat.store.place import REPORT_FILE, Kind, State
+from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+
+
+@frozen
+class Naps:
+    """Lengths of sleeps: ``1ms,10ms``."""
+
+    def parse(self, value: Any) -> tuple[int, ...]:
+        listed = rules.items(value, "a list of times", "1ms,10ms")
+        return tuple(rules.each(listed, rules.DurationNs(1_000, 10**9).parse))
+
+
+@frozen(kw_only=True)
+class NapSpec:
+    """How long to sleep, and how often."""
+
+    name: Annotated[str, rules.Name(), Option("--name", "NAME", "Name of the folder.")] = "naps"
+    seed: Annotated[
+        int, rules.Whole(0, 2**63 - 1), Option("--seed", "N", "The order of the runs.")
+    ] = 1
+    naps: Annotated[
+        tuple[int, ...], Naps(), Option("--naps", "LIST", "Lengths of sleeps: 1ms,10ms.")
+    ] = (1_000_000,)
+    repeats: Annotated[
+        int, rules.Whole(1, 9999), Option("--repeats", "N", "Runs of each length.")
+    ] = 5
+
+
+@frozen(order=True)
+class NapKey:
+    """One run: a length, and which repeat of it."""
+
+    nap_ns: int
+    repeat: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.nap_ns}.{self.repeat:04d}"
+
+    @classmethod
+    def parse(cls, text: str) -> NapKey:
+        length, _, repeat = text.partition(".")
+        if not (length.isdigit() and repeat.isdigit()):
+            raise UsageError(f"{text} names no run", "a run is called 1000000.0001")
+        return cls(int(length), int(repeat))
+
+
+@frozen(kw_only=True)
+class NapRun:
+    """What one run showed."""
+
+    key: NapKey
+    started: str
+    late_ns: int
+    problems: tuple[Finding, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+
+class NapStore(RunFolder[NapKey, NapRun]):
+    """The folder of an experiment."""
+
+    KIND, NOUN = "naps", "nap experiment"
+    RUN = NapRun
+    CONVERTER = run_converter(NapKey, NapKey.parse)
+
+    def parse_key(self, text: str) -> NapKey:
+        return NapKey.parse(text)
+
+
+class NapExperiment(FolderExperiment[NapKey, NapRun]):
+    """What a folder lacks."""
+
+    def seconds(self, runs: int) -> float:
+        naps = [key.nap_ns for key in self.planned]
+        return runs * sum(naps) / len(naps) / 1e9
+
+    def measure(self, tell: Watcher) -> Generator[NapRun]:
+        for key in self.lacking:
+            started, began = datetime.now(UTC).isoformat(), time.monotonic_ns()
+            time.sleep(key.nap_ns / 1e9)
+            late_ns = time.monotonic_ns() - began - key.nap_ns
+            yield NapRun(key=key, started=started, late_ns=late_ns)
+
+
+def plan(spec: NapSpec) -> list[NapKey]:
+    """Every length once in each block, in an order of its own."""
+    keys = []
+    for repeat in range(spec.repeats):
+        block = [NapKey(nap, repeat) for nap in spec.naps]
+        random.Random(f"{spec.seed} {repeat}").shuffle(block)
+        keys += block
+    return keys
+
+
+def plain(spec: NapSpec) -> dict[str, Any]:
+    """JSON values that read as the specification again."""
+    return {**attrs.asdict(spec), "naps": [duration_text(nap) for nap in spec.naps]}
+
+
+def spec_in(store: NapStore) -> NapSpec:
+    return read(NapSpec, store.spec)
+
+
+FOLDER = Kind(EXPERIMENT_FILE, "nap experiment", "naps")
+
+
+def state_of(path: Path) -> State:
+    def planned(store: NapStore) -> tuple[Sequence[NapKey], str]:
+        return plan(spec_in(store)), ""
+
+    return state_of_folder(path, NapStore.open, planned)
+
+
+def begin(spec: NapSpec, asked: Begin) -> NapExperiment:
+    """Makes the folder, or finds the one to continue."""
+    platform = example_platform()
+    place = choose_folder(
+        asked.runs,
+        spec.name,
+        FOLDER,
+        open_store=NapStore.open,
+        state_of=state_of,
+        asked=plain(spec),
+        spec_of=lambda store: plain(spec_in(store)),
+        platform=platform,
+        fresh=asked.fresh,
+    )
+    if not place.resumed:
+        NapStore.create(place.path, plain(spec), platform)
+    return NapExperiment(NapStore.open(place.path), plan(spec))
+
+
+@frozen(kw_only=True)
+class Cell:
+    """All runs of one length."""
+
+    nap_ns: int
+    runs: int
+    worst_ns: int
+
+
+def cells(store: NapStore) -> list[Cell]:
+    late: dict[int, list[int]] = {}
+    for run in store.runs():
+        late.setdefault(run.key.nap_ns, []).append(run.late_ns)
+    return [Cell(nap_ns=n, runs=len(each), worst_ns=max(each)) for n, each in sorted(late.items())]
+
+
+COLUMNS = (
+    Column(key="nap_ns", heading="sleep", format=duration_text),
+    Column(key="runs", heading="runs"),
+    Column(key="worst_ns", heading="latest", format=duration_text),
+)
+
+
+def document(name: str, found: list[Cell]) -> Document:
+    worst = max((cell.worst_ns for cell in found), default=0)
+    said = f"The latest of all sleeps ended {duration_text(worst)} after its time."
+    table = Table(name="naps", columns=COLUMNS, rows=found, terminal=True)
+    parts = (Sentence(said, answer=True, terminal=True), table)
+    return Document(
+        title=name,
+        kind="naps",
+        source="the stored runs",
+        labels=(),
+        sections=(Section("answer", "How late a sleep ends", parts, "Answer"),),
+    )
+
+
+def show(path: Path) -> Shown:
+    found = cells(NapStore.open(path))
+    rows = [attrs.asdict(cell) for cell in found]
+    return Shown(plain={"name": path.name, "rows": rows}, document=document(path.name, found))
+
+
+def report(path: Path, figures: bool) -> Shown:
+    shown = show(path)
+    assert shown.document is not None
+    file = path / REPORT_FILE
+    atomic_write(file, page(shown.document))
+    return attrs.evolve(shown, lines=(f"report: {file}",))
+
+
+def stored(path: Path) -> Stored[NapStore, list[Cell]]:
+    store = NapStore.open(path)
+    found = cells(store)
+    return Stored(store=store, summary=found, rows=[attrs.asdict(cell) for cell in found])
+
+
+KIND = ExperimentKind(
+    name="naps",
+    folder=FOLDER,
+    state_of=state_of,
+    show=show,
+    report=report,
+    open=stored,
+    spec=NapSpec,
+    begin=begin,
+)

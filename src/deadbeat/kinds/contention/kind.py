@@ -1,0 +1,132 @@
+"""What commands do with the folder of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
+from deadbeat.kinds.contention.headline import headline
+from deadbeat.kinds.contention.late import WORST, late_of
+from deadbeat.kinds.contention.place import state_of
+from deadbeat.kinds.contention.summarise import summarise
+from deadbeat.kinds.contention.view import open_campaign
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import counts_text
+from deadbeat.model.results import Summary
+from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.report.document import Table, said
+from deadbeat.report.facts import labels
+from deadbeat.report.times import time_text
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.place import CAMPAIGN, REPORT_FILE
+from deadbeat.store.summary import write_summary
+
+
+def write(store: CampaignStore, *, figures: bool, worst: int = WORST) -> tuple[Summary, Path]:
+    """Everything that derives from the runs; the page last, because it marks the campaign done."""
+    summary = summarise(store, worst=worst)
+    write_summary(store, summary)
+    if figures:
+        write_figures(summary, store.path)
+    return summary, write_report(summary, store.path)
+
+
+def plain(summary: Summary, path: Path) -> dict[str, Any]:
+    """What ``--json`` prints of a campaign."""
+    state = state_of(path)
+    failed = summary.meta.get("failed") or {}
+    report = path / REPORT_FILE
+    return {
+        "name": path.name,
+        "path": str(path),
+        "state": state.state,
+        "planned": state.planned,
+        "done": state.done,
+        "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
+        "labels": list(labels(summary)),
+        "mode": summary.mode,
+        "headline": headline(summary).sentence,
+        "origin": summary.meta.get("origin"),
+        "noise_floor": summary.noise_floor,
+        "precision": summary.meta.get("precision"),
+        "rows": list(summary.rows),
+        "findings": [attrs.asdict(finding) for finding in summary.findings],
+        "report": str(report) if report.is_file() else None,
+    }
+
+
+def _show(path: Path) -> Shown:
+    summary, state = open_campaign(path).summary, state_of(path)
+    stand = (
+        f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed;"
+        f" findings: {counts_text(summary.findings)}"
+    )
+    return Shown(
+        plain=plain(summary, path),
+        document=campaign_document(summary),
+        findings=summary.findings,
+        lines=(stand,),
+    )
+
+
+def _report(path: Path, figures: bool) -> Shown:
+    summary, page = write(CampaignStore.open(path), figures=figures)
+    lines = (f"findings: {counts_text(summary.findings)}", f"report: {page}")
+    return Shown(plain=plain(summary, path), lines=lines)
+
+
+def _why(path: Path, count: int) -> Shown:
+    late = late_of(CampaignStore.open(path), count=count)
+    answer = {
+        "causes": [attrs.asdict(job) for job in late.jobs],
+        "unavailable": late.unavailable,
+        "notes": list(late.notes),
+    }
+    if not late.jobs:
+        message = f"{path.name} does not say where the time of its jobs went"
+        return Shown(plain=answer, unsaid=UsageError(message, "run it with --causes (or --split)"))
+    evidence = [
+        f"{job.run} job {job.job}: {job.cause}: {job.evidence}" for job in late.jobs if job.evidence
+    ]
+    missing = [f"no scheduling events: {late.unavailable}"] if late.unavailable else []
+    table = Table(
+        name="late",
+        title="the worst jobs; late by: response beyond the deadline",
+        columns=_LATE,
+        rows=late.jobs,
+    )
+    return Shown(plain=answer, tables=(table,), lines=(*evidence, *late.notes, *missing))
+
+
+def _parts(job: LateJob) -> str:
+    known = ((part.replace("_", " "), job.parts_ns.get(part)) for part in PARTS)
+    return ", ".join(f"{name} {_time(job, ns)}" for name, ns in known if ns) or "not known"
+
+
+def _time(job: LateJob, ns: int) -> str:
+    """Of a job that never finished: at least."""
+    return ("" if job.finished else "≥ ") + time_text(ns)
+
+
+_LATE = (
+    said("run", lambda job: job.run),
+    said("job", lambda job: f"t{job.task} {job.job}", words=True),
+    said("response", lambda job: _time(job, job.response_ns)),
+    said("late by", lambda j: _time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
+    said("parts of the response", _parts, long=True),
+    said("cause", lambda job: job.cause + (f": {job.holder}" if job.holder else ""), long=True),
+)
+
+KIND = ExperimentKind(
+    name="campaign",
+    folder=CAMPAIGN,
+    state_of=state_of,
+    show=_show,
+    report=_report,
+    why=_why,
+    open=open_campaign,
+)

@@ -1,0 +1,190 @@
+"""What commands do with the folder of a latency matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import evolve
+
+from deadbeat.experiment.folders import choose_folder, state_of_folder
+from deadbeat.kinds.base import ExperimentKind, Shown, Stored
+from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.document import (
+    LatencyReport,
+    latency_document,
+    problems_of,
+    write_latency,
+)
+from deadbeat.kinds.latency.plan import keys
+from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict
+from deadbeat.kinds.latency.split import (
+    cause_line,
+    causes_table,
+    means_table,
+    traced,
+    unavailable,
+)
+from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
+from deadbeat.kinds.latency.words import labels_of
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import counts_text
+from deadbeat.model.latency import PATH_PARTS
+from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.model.platform import Platform
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import MATRIX, REPORT_FILE, Place, State
+
+#: Runs without a result that are named; the folder has all of them.
+_TOLD = 5
+
+
+def state_of(path: Path) -> State:
+    """State of the matrix in ``path``; damage is a state, not an error."""
+
+    def plan(store: LatencyStore) -> tuple[Sequence[Any], str]:
+        spec = read_spec(store.spec)
+        return keys(spec), spec.preset
+
+    return state_of_folder(path, LatencyStore.open, plan)
+
+
+def choose(
+    runs: Path, spec: LatencySpec, platform: Platform, *, fresh: bool = False, retry: bool = False
+) -> Place:
+    """Where ``spec`` (resolved) is to be measured on ``platform``; as `choose_place`."""
+    return choose_folder(
+        runs,
+        spec.name,
+        MATRIX,
+        open_store=LatencyStore.open,
+        state_of=state_of,
+        asked=spec_dict(spec),
+        spec_of=lambda store: spec_dict(read_spec(store.spec)),
+        platform=platform,
+        fresh=fresh,
+        retry=retry,
+    )
+
+
+def read(path: Path) -> LatencySummary:
+    """The summary of the matrix in ``path``."""
+    store = LatencyStore.open(path)
+    deadlines = read_spec(store.spec).deadlines
+    return summarise_latency(store.runs(), name=path.name, deadlines_ns=deadlines)
+
+
+def plain(store: LatencyStore, summary: LatencySummary) -> dict[str, Any]:
+    """What ``--json`` prints of a matrix."""
+    state = state_of(store.path)
+    report = store.path / REPORT_FILE
+    return {
+        "kind": "latency",
+        "name": store.path.name,
+        "path": str(store.path),
+        "state": state.state,
+        "planned": state.planned,
+        "done": state.done,
+        "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],
+        "invalid": [
+            {"run": key.text, "problem": problem.id, "text": problem.message}
+            for key, problem in problems_of(summary)
+        ],
+        "beside": summary.beside,
+        "labels": list(labels_of(summary)),
+        "headline": words.sentence(summary),
+        "tail": list(words.tail_sentences(summary)),
+        "rows": list(latency_rows(summary)),
+        "tails": tail_rows(summary),
+        "causes": causes_of(summary.cells),
+        "findings": [attrs.asdict(finding) for finding in summary.findings],
+        "report": str(report) if report.is_file() else None,
+    }
+
+
+def _show(path: Path) -> Shown:
+    store, summary, state = LatencyStore.open(path), read(path), state_of(path)
+    failed = [f"no result: {key.text}: {why}" for key, why in store.failed().items()]
+    stand = (
+        f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
+        f" {summary.invalid_runs} invalid   findings: {counts_text(summary.findings)}"
+    )
+    return Shown(
+        plain=plain(store, summary),
+        document=latency_document(summary),
+        findings=summary.findings,
+        lines=(*failed[:_TOLD], stand),
+    )
+
+
+def write(store: LatencyStore, *, figures: bool) -> tuple[LatencyReport, Shown]:
+    """Everything derived, and where it is."""
+    deadlines = read_spec(store.spec).deadlines
+    report = write_latency(store, deadlines_ns=deadlines, figures=figures)
+    counts = counts_text(report.summary.findings)
+    lines = (f"findings: {counts}", f"report: {report.page}")
+    return report, Shown(plain=plain(store, report.summary), lines=lines)
+
+
+def _report(path: Path, figures: bool) -> Shown:
+    return write(LatencyStore.open(path), figures=figures)[1]
+
+
+def _why(path: Path, count: int) -> Shown:
+    """The split of its path, and its worst wake-ups."""
+    store = LatencyStore.open(path)
+    summary = summarise_latency(store.runs(), name=path.name)
+    causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
+    answer = {"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []}
+    if not causes:
+        spec = read_spec(store.spec)
+        hint = "measure it with --trace, or with --keep-above TIME"
+        if (spec.trace or spec.keep_above) and summary.invalid_runs == summary.runs:
+            hint = f"its traced runs are invalid: deadbeat show {path.name} tells why"
+        message = f"{path.name} does not say where the time of its wake-ups went"
+        return Shown(plain=answer, unsaid=UsageError(message, "; ".join(reasons) or hint))
+    table = causes_table(summary.cells)
+    worst = table.rows[:count]
+    return Shown(
+        plain=answer,
+        tables=(evolve(table, rows=worst), means_table(summary.cells)),
+        lines=(
+            *(f"beside {cause_line(item)}" for item in worst),
+            *(f"not split: {reason}" for reason in reasons),
+        ),
+    )
+
+
+def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
+    """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
+    times in ns; a part that is not known is None."""
+    return [
+        {
+            "load": item.cell.load.text,
+            "engine": item.cell.engine,
+            "cpu": item.split.cpu,
+            "latency_ns": item.worst_ns,
+            "parts_ns": {part: item.worst_parts.get(part) for part in PATH_PARTS},
+            "cause": str(item.split.worst.get("cause") or "") or None,
+        }
+        for item in sorted(traced(cells), key=lambda item: -item.worst_ns)
+        if item.worst_ns
+    ]
+
+
+def _open(path: Path) -> Stored[LatencyStore, LatencySummary]:
+    summary = read(path)
+    return Stored(store=LatencyStore.open(path), summary=summary, rows=latency_rows(summary))
+
+
+KIND = ExperimentKind(
+    name="latency",
+    folder=MATRIX,
+    state_of=state_of,
+    show=_show,
+    report=_report,
+    why=_why,
+    open=_open,
+)

@@ -1,0 +1,150 @@
+"""Settings as rows: what is wanted of each, why, who says so, and how it is set.
+
+``settings/checks/FAMILY.toml`` holds the rows of a family, a table each; the check of
+``deadbeat doctor`` and the knob of ``deadbeat tune`` are made of the same row. A row that compares
+one number needs nothing else; where the logic is conditional a function in ``FAMILY.py`` has it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from attrs import evolve, frozen
+from cattrs import Converter, transform_error
+
+from deadbeat.model.readiness import Severity
+from deadbeat.model.tuning import Form
+from deadbeat.settings import sources
+from deadbeat.settings.facts import CONFIG
+
+_FOLDER = "deadbeat.settings.checks"
+_TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")
+_COMPARE: Mapping[str | None, Callable[[int, int], bool]] = {
+    None: lambda now, limit: now == limit,
+    "<=": lambda now, limit: now <= limit,
+    ">=": lambda now, limit: now >= limit,
+    "<": lambda now, limit: now < limit,
+    ">": lambda now, limit: now > limit,
+}
+
+
+def accepts(text: str) -> Callable[[int], bool]:
+    """The condition that ``0``, ``0 or 2``, ``<= 10`` or ``0 or >= 600`` puts on a number.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    terms = []
+    for word in text.split(" or "):
+        term = _TERM.fullmatch(word)
+        if term is None:
+            raise ValueError(f"{text!r} is no condition on a number")
+        terms.append((_COMPARE[term[1]], int(term[2])))
+    return lambda now: any(compare(now, limit) for compare, limit in terms)
+
+
+@frozen(kw_only=True)
+class SetRow:
+    """How a setting is made: the ``set`` table of a row.
+
+    Attributes:
+        name: As ``deadbeat tune --knob`` has it.
+        title: What it turns, a few words.
+        path: The file, or a pattern of files; "": the row's own.
+        boot: Words of the kernel's command line, in place of a file.
+        value: What is written unless another value is given.
+        values: The values there are; empty: a whole number in ``range``, in ``unit``.
+        form: How the file tells its value (`deadbeat.model.tuning.Form`).
+        enough: What a profile leaves alone: ``less`` or ``more`` than the value, or a condition
+            (`accepts`).
+        note: What else it does, or who disagrees.
+    """
+
+    name: str
+    title: str
+    path: str = ""
+    boot: tuple[str, ...] = ()
+    value: str = ""
+    values: tuple[str, ...] = ()
+    range: tuple[int, int] = (0, 0)
+    unit: str = ""
+    form: Form = "plain"
+    enough: str = ""
+    note: str = ""
+
+
+@frozen(kw_only=True)
+class Row:
+    """One setting.
+
+    Attributes:
+        id: ``family.name``.
+        title: What is looked at, a few words.
+        severity: Of a failure, unless the function says another.
+        why: What it does to latency.
+        wanted: What passes, in words.
+        source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
+        reads: Files, patterns and ``command:NAME`` of its function (settings/facts.py).
+        fix: What mends it, to be typed; "": nothing that can be typed.
+        path, good, bad, well: Of a row without a function: the file, the condition on its number
+            (`accepts`), and what is said where it fails and where it passes.
+        unset: It also passes where this kernel option is not set and the file not there.
+        set: How it is made; None: not by deadbeat.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    why: str
+    wanted: str
+    source: str
+    reads: tuple[str, ...] = ()
+    fix: str = ""
+    path: str = ""
+    good: str = ""
+    bad: str = ""
+    well: str = ""
+    unset: str = ""
+    set: SetRow | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Whatever its check reads."""
+        return self.reads or ((self.path, CONFIG) if self.unset else (self.path,))
+
+
+_converter = Converter(forbid_extra_keys=True)
+
+
+@cache
+def rows() -> Mapping[str, Row]:
+    """Every row by its id, in the order of the families and of their files.
+
+    Raises:
+        ValueError: A row is wrong; says which and how.
+    """
+    return {row.id: row for row in _read()}
+
+
+def _read() -> Iterator[Row]:
+    tables = (each for each in files(_FOLDER).iterdir() if each.name.endswith(".toml"))
+    for file in sorted(tables, key=lambda each: each.name):
+        family = file.name.removesuffix(".toml")
+        for name, plain in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            yield row_of(f"{family}.{name}", plain)
+
+
+def row_of(id: str, plain: Mapping[str, Any]) -> Row:
+    """The row ``id`` from its table. Raises ValueError where it is wrong."""
+    try:
+        row = _converter.structure({"id": id, **plain}, Row)
+    except Exception as error:  # cattrs groups whatever is wrong
+        raise ValueError(f"{id}: {'; '.join(transform_error(error))}") from error
+    if row.good:
+        accepts(row.good)
+    return evolve(row, source=row.source.format_map(vars(sources)))

@@ -1,0 +1,73 @@
+"""Truth: docs/examples/naps.py says what a new kind takes: one module, and one row."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+import deadbeat
+from deadbeat.cli.main import main
+from deadbeat.kinds import KINDS
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+WORDS = ["naps", "--naps", "100us,200us", "--repeats", "3"]
+
+
+@pytest.fixture(autouse=True)
+def _kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setitem(KINDS, "naps", ("naps", "Measure how late a sleep ends."))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(words) == 0
+    return capsys.readouterr().out
+
+
+def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Lengths of sleeps" in answer(capsys, "naps", "--help")
+    assert "Measure how late a sleep ends." in answer(capsys, "--help")
+    assert "The latest of all sleeps" in answer(capsys, *WORDS)
+    (row,) = json.loads(answer(capsys, "runs", "--json"))
+    assert (row["kind"], row["state"], row["done"], row["planned"]) == ("naps", "finished", 6, 6)
+    assert [row["runs"] for row in json.loads(answer(capsys, "show", "--json"))["rows"]] == [3, 3]
+    assert "report: " in answer(capsys, "report", "naps")
+    found = deadbeat.open("runs/naps")
+    assert found.columns["nap_ns"].tolist() == [100_000, 200_000]
+    assert len(list(found.store.runs())) == 6
+
+
+def test_it_resumes_as_every_kind_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import naps  # type: ignore[import-not-found]  # noqa: PLC0415  of the examples
+
+    real, left = naps.time.sleep, [2]
+
+    def sleep(seconds: float) -> None:
+        if not left[0]:
+            signal.raise_signal(signal.SIGTERM)
+        left[0] -= 1
+        real(seconds)
+
+    monkeypatch.setattr(naps.time, "sleep", sleep)
+    assert main(WORDS) == 128 + signal.SIGTERM
+    assert "interrupted: 2 of 6 runs are kept in runs/naps; continue with: deadbeat naps" in (
+        capsys.readouterr().err
+    )
+    kept = {path: path.read_bytes() for path in Path("runs/naps/runs").iterdir()}
+    left[0] = 99
+    assert main([*WORDS, "--time-budget", "10m"]) == 0
+    assert all(path.read_bytes() == data for path, data in kept.items())
+    assert not Path("runs/naps-2").exists()
+
+
+def test_wrong_values_are_told_by_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["naps", "--naps", "1 parsec", "--repeats", "0"]) == 2
+    told = capsys.readouterr().err
+    assert "--naps" in told and "--repeats" in told
