@@ -105,7 +105,7 @@ def render_comparison(
         "compare.html",
         title=f"{name} – deadbeat comparison",
         styles=("page.css", "charts.css"),
-        scripts=("plots.js", "charts.js"),
+        scripts=("charts.js",),
         fields={
             "name": escape(name),
             "banner": parts.banner(_labels(result)),
