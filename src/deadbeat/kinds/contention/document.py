@@ -50,8 +50,8 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.embed import asset, encode
+from deadbeat.report.files import write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import REPORT_FILE
 
@@ -268,13 +268,7 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     Raises:
         DeadbeatError: The folder or file cannot be written.
     """
-    path = Path(out_dir) / REPORT_FILE
-    with storing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    text = page(campaign_document(summary))
-    atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
-    return path
+    return write_page(Path(out_dir) / REPORT_FILE, campaign_document(summary))
 
 
 def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:

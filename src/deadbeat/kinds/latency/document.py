@@ -31,9 +31,8 @@ from deadbeat.model.latency_summary import (
     TailGate,
     TailStatement,
 )
-from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.canvas import Words, printable
 from deadbeat.report.charts import Chart
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Column,
     Document,
@@ -50,11 +49,11 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.facts import percent
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of
 from deadbeat.report.times import seconds_text, time_text, us_text
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import REPORT_FILE
 
@@ -438,23 +437,13 @@ def write_latency(
     with store.lock():
         atomic_write(store.path / CSV_FILE, csv_of(LATENCY_COLUMNS, lines_of(summary)))
         if figures:
-            _write_figures(summary, runs, store.path / "figures", kernel=store.platform.kernel)
-        text = page(
-            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec)
+            captions = paper_words(summary, kernel=store.platform.kernel)
+            write_charts(store.path / "figures", latency_charts(summary, runs), captions)
+        write_page(
+            path,
+            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
         )
-        atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
     return LatencyReport(page=path, summary=summary)
-
-
-def _write_figures(
-    summary: LatencySummary, runs: Sequence[LatencyRun], folder: Path, *, kernel: str
-) -> None:
-    """Every figure in every format."""
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    captions = paper_words(summary, kernel=kernel)
-    for name, content in draw_charts(latency_charts(summary, runs), captions, FORMATS):
-        atomic_write(folder / name, content)
 
 
 def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:
