@@ -211,7 +211,8 @@ def main() -> int:
     parser.add_argument("patterns", nargs="+", metavar="PATTERN")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--bound", type=float, default=90.0, help="seconds a fault may take")
+    parser.add_argument("--worth", type=float, default=10.0, help="seconds of tests per fault")
+    parser.add_argument("--bound", type=float, default=120.0, help="seconds a fault may take")
     parser.add_argument("--tests", nargs="*", default=["tests/unit", "tests/property"])
     parser.add_argument("--again", action="store_true", help="find anew which tests cover what")
     asked = parser.parse_args()
@@ -223,7 +224,7 @@ def main() -> int:
         every = [(path, *place) for path in files for place in places(ast.parse(files[path]))]
         counts = dict.fromkeys(totals, 0)
         for path, number, line, kind in draw.sample(every, min(share, len(every))):
-            tests = chosen(lines.get(str(path), {}), line, taken, asked.bound / 6)
+            tests = chosen(lines.get(str(path), {}), line, taken, asked.worth)
             ended, seconds = meet(path, faulty(files[path], number, kind), tests, asked.bound) if (
                 tests) else ("missed", 0.0)  # fmt: skip
             counts[ended] += 1

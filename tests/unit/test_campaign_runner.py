@@ -20,8 +20,11 @@ from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSet
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
 from deadbeat.model.results import RunKey
+from deadbeat.store import jobfile
+from deadbeat.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
 KEYS = [key.text for key in plan(SPEC)]
@@ -226,8 +229,24 @@ def test_two_processes_do_not_write_one_campaign(tmp_path: Path) -> None:
 
 
 def test_simulated_is_on_every_summary(tmp_path: Path) -> None:
-    from deadbeat.kinds.contention.summarise import summarise  # noqa: PLC0415
-
     store = begin(tmp_path, SPEC)
     run(SPEC, store)
     assert "simulated" in summarise(store).labels
+
+
+def test_each_job_file_is_read_once_from_begin_to_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, read = jobfile.read_bytes, []
+
+    def counted(path: Path, **words: str) -> bytes:
+        read.append(path.name)
+        return real(path, **words)
+
+    monkeypatch.setattr(jobfile, "read_bytes", counted)
+    (tmp_path / "files").mkdir()
+    store = begin(tmp_path, SPEC)
+    run(SPEC, store, executor=FakeExecutor(files=tmp_path / "files"))
+    assert len(summarise(store).sets) == len(KEYS) == len(read)
+    summarise(CampaignStore.open(store.path))
+    assert len(read) == 2 * len(KEYS)

@@ -16,7 +16,8 @@ from helpers.checks import Thread, config, window
 
 from deadbeat.cli.main import main
 from deadbeat.model.readiness import SEVERITIES
-from deadbeat.report.doctor_page import render_doctor, write_doctor
+from deadbeat.report import html
+from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.check import all_checks
 from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
@@ -103,17 +104,17 @@ def test_the_page_leads_to_the_profile_in_the_words_of_the_text() -> None:
     found = diagnose()
     tuning = words.tuning(found)
     assert tuning is not None
-    (hint,) = re.findall(r'<p class="tuning">(.*?)</p>', render_doctor(found))
+    (hint,) = re.findall(r'<p class="tuning">(.*?)</p>', html.page(doctor_document(found)))
     assert unescape(re.sub(r"<[^>]*>", "", hint)) == f"{' '.join(tuning)}."
     assert f"<code>{tuning[0]}</code>" in hint
-    assert 'class="tuning"' not in render_doctor(examine(FakeTarget()))
+    assert 'class="tuning"' not in html.page(doctor_document(examine(FakeTarget())))
 
 
 def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> None:
     found = diagnose()
     path = write_doctor(found, tmp_path / "deep" / "page.html")
     page = path.read_text(encoding="utf-8")
-    assert page == render_doctor(found)
+    assert page == html.page(doctor_document(found))
     assert "&lt;b&gt;board&lt;/b&gt;" in page and "<b>board" not in page
     assert "<script>x" not in page and "&lt;script&gt;x&lt;/script&gt;" in page
     assert "SIMULATED" in page

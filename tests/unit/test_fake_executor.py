@@ -146,9 +146,9 @@ def test_without_real_time_priority_protocols_are_refused_by_name() -> None:
 
 def test_an_outcome_is_exactly_one_thing() -> None:
     key = RunKey(Point(1, 0, 0), 0)
-    with pytest.raises(ValueError, match="0 given"):
+    with pytest.raises(ValueError, match="either jobs or an error"):
         RunOutcome(key=key)
-    with pytest.raises(ValueError, match="2 given"):
+    with pytest.raises(ValueError, match="either jobs or an error"):
         RunOutcome(key=key, file=Path("x"), error=RunError("x"))
 
 

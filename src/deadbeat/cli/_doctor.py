@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from deadbeat.cli._hardening import print_cost
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.cli._rt_cpus import rt_cpus
@@ -18,6 +19,7 @@ from deadbeat.host.values import cpus_text
 from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
 from deadbeat.model.words import nearest, shown
+from deadbeat.report.doctor_page import write_doctor
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
 from deadbeat.settings.facts import gather
@@ -33,8 +35,6 @@ _ENDLESS = 10_000
 def doctor(options: Mapping[str, Any]) -> int:
     """Examines this machine; returns the exit status."""
     if options["hardening_cost"]:
-        from deadbeat.cli._hardening import print_cost  # noqa: PLC0415  only where asked for
-
         return print_cost(options)
     workload = choice("--workload", options["workload"], WORKLOADS, "mixed")
     least = _severity(options["fail_on"])
@@ -96,7 +96,6 @@ def _require_online(target: Target, asked: Sequence[int] | None) -> None:
 def _write(diagnosis: Diagnosis, options: Mapping[str, Any]) -> Path | None:
     if not options["html"] and options["out"] is None:
         return None
-    from deadbeat.report.doctor_page import write_doctor  # noqa: PLC0415  only where asked for
 
     return write_doctor(diagnosis, options["out"] or Path("doctor.html"))
 

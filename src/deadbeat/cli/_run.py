@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import click
@@ -40,11 +39,12 @@ from deadbeat.store.tomlfile import read_toml
 
 K = TypeVar("K")
 R = TypeVar("R")
+E = TypeVar("E", bound=Experiment[Any, Any])
 
 
 def carry_out(
-    begin: Callable[[], Experiment[K, R]],
-    answer: Callable[[Path, Outcome[K]], int],
+    begin: Callable[[], E],
+    answer: Callable[[E, Outcome[Any]], int],
     options: Mapping[str, Any],
     words: Sequence[str],
 ) -> int:
@@ -52,7 +52,7 @@ def carry_out(
 
     Args:
         begin: Says what will happen, and makes the folder unless it is there.
-        answer: Summarises what is in the folder, prints, and tells the exit status.
+        answer: Summarises what the experiment has stored, prints, and tells the exit status.
         options: Those of `experiment_options`.
         words: The command as typed, to be named where it can be repeated.
     """
@@ -62,7 +62,7 @@ def carry_out(
     try:
         experiment = begin()
         outcome = watched(experiment, budget_s=budget_s)
-        status = answer(experiment.store.path, outcome)
+        status = answer(experiment, outcome)
     except KeyboardInterrupt:
         return interrupted(experiment, to_repeat(words, retrying=True))
     if not outcome.complete and budget_s is not None and not options["as_json"]:
@@ -108,7 +108,8 @@ def command_of(name: str) -> click.Command:
         asked = read(spec, *(() if file is None else (read_toml(file),)), layer, names=names)
         begun = Begin(runs=options["runs"], fresh=options["fresh"])
 
-        def answer(path: Path, outcome: Outcome[Any]) -> int:
+        def answer(experiment: Experiment[Any, Any], outcome: Outcome[Any]) -> int:
+            path = experiment.store.path
             point_latest(path.parent, path.name)
             print_shown(kind.report(path, options["figures"]), as_json=options["as_json"])
             if not options["as_json"]:

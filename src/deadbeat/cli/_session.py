@@ -79,8 +79,8 @@ def run_session(
     with closing(make(cpus=asked.cpus)) as executor:
         session = _prepare(options, asked, executor)
 
-        def answer(path: Path, outcome: Outcome[RunKey]) -> int:
-            return _answer(session, CampaignStore.open(path), outcome, to_repeat(words))
+        def answer(experiment: CampaignExperiment, outcome: Outcome[RunKey]) -> int:
+            return _answer(session, experiment.store, outcome, to_repeat(words))
 
         return carry_out(lambda: _begin(session), answer, options, words)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import click
@@ -136,8 +135,8 @@ def run_breakdown(
             store = _begin(place, spec)
             return BreakdownExperiment(spec, executor, store, catalog, calibration=given)
 
-        def answer(path: Path, outcome: Outcome[RunKey]) -> int:
-            return _answer(path, outcome, to_repeat(words), options)
+        def answer(experiment: BreakdownExperiment, outcome: Outcome[RunKey]) -> int:
+            return _answer(experiment.store, outcome, to_repeat(words), options)
 
         return carry_out(begin, answer, options, words)
 
@@ -157,8 +156,10 @@ def _begin(place: Place, spec: BreakdownSpec) -> BreakdownStore:
     return store
 
 
-def _answer(path: Path, outcome: Outcome[RunKey], again: str, options: Mapping[str, Any]) -> int:
-    found, shown = write(BreakdownStore.open(path), figures=options["figures"])
+def _answer(
+    store: BreakdownStore, outcome: Outcome[RunKey], again: str, options: Mapping[str, Any]
+) -> int:
+    found, shown = write(store, figures=options["figures"])
     print_shown(shown, as_json=options["as_json"])
     tell_failed(outcome, again, say if options["as_json"] else click.echo)
     return int(not found.cells)

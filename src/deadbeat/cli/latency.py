@@ -119,8 +119,9 @@ def _run(
             retry = options["retry_invalid"]
             return MatrixExperiment(spec, store, machine, retry_invalid=retry)
 
-        def answer(path: Path, outcome: Outcome[LatencyKey]) -> int:
-            summary = _answer(LatencyStore.open(path), outcome, options, to_repeat(words))
+        def answer(experiment: MatrixExperiment, outcome: Outcome[LatencyKey]) -> int:
+            store = LatencyStore.open(experiment.store.path)
+            summary = _answer(store, outcome, options, to_repeat(words))
             return status_of(summary, strict=strict)
 
         return carry_out(begin, answer, options, words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import click
@@ -123,8 +122,9 @@ def _run(
             retry = options["retry_invalid"]
             return LoadExperiment(spec, engine, store, possible.changes, retry_invalid=retry)
 
-        def answer(path: Path, outcome: Outcome[LoadKey]) -> int:
-            summary = _answer(LoadStore.open(path), outcome, to_repeat(words), options)
+        def answer(experiment: LoadExperiment, outcome: Outcome[LoadKey]) -> int:
+            store = LoadStore.open(experiment.store.path)
+            summary = _answer(store, outcome, to_repeat(words), options)
             return status_of(summary, failed=len(outcome.failed), fail_on=fail_on)
 
         return carry_out(begin, answer, options, words)

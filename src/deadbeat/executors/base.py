@@ -112,7 +112,7 @@ class RunRequest:
 
 @frozen(kw_only=True)
 class RunOutcome:
-    """What came of one run: exactly one of a table, a result file (records.h), or an error.
+    """What came of one run: its jobs, as a table, a result file (records.h) or both, or an error.
 
     Attributes:
         trace: What happened around its worst jobs; None where nothing was asked for.
@@ -125,11 +125,9 @@ class RunOutcome:
     trace: RunTrace | None = field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        given = [part for part in (self.table, self.file, self.error) if part is not None]
-        if len(given) != 1:
-            raise ValueError(
-                f"outcome of {self.key.text}: one of table, file, error; {len(given)} given"
-            )
+        jobs = self.table is not None or self.file is not None
+        if jobs == (self.error is not None):
+            raise ValueError(f"outcome of {self.key.text}: either jobs or an error")
 
 
 class Session(Protocol):

@@ -16,6 +16,7 @@ from deadbeat.executors.base import (
     RunSettings,
 )
 from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
+from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.jobfile import read_job_table
@@ -130,7 +131,8 @@ class HardwareSession:
         words = (line or "").split(" ", 2)
         if words[0] == "done":
             file = self._executor.fetch(path)
-            return RunOutcome(key=key, file=file, trace=self._trace_ends(file))
+            trace, table = self._trace_ends(file)
+            return RunOutcome(key=key, file=file, table=table, trace=trace)
         if words[0] == "fail":
             reason = words[2] if len(words) > 2 else "no reason"
             if _NO_SPACE in reason:
@@ -152,21 +154,23 @@ class HardwareSession:
                 self._tracer = self._executor.tracer()
             self._tracer.start()
 
-    def _trace_ends(self, file: Path) -> RunTrace | None:
-        """What happened around the worst jobs in ``file``; None where nobody asked."""
+    def _trace_ends(self, file: Path) -> tuple[RunTrace | None, JobTable | None]:
+        """What happened around the worst jobs in ``file``, None where nobody asked; and its jobs,
+        where they were read for that."""
         tracer = self._tracer
         if tracer is None:
-            return None
+            return None, None
         tracer.stop()
         text = tracer.text()
         if tracer.unavailable:
-            return RunTrace(unavailable=tracer.unavailable)
+            return RunTrace(unavailable=tracer.unavailable), None
         try:
             table = read_job_table(file)
         except DataError as error:
-            return RunTrace(unavailable=str(error))
+            return RunTrace(unavailable=str(error)), None
         lost, cpus = tracer.lost, tracer.lost_cpus
-        return extract(table, text, self.threads, lost=lost, lost_cpus=cpus)
+        trace = extract(table, text, self.threads, lost=lost, lost_cpus=cpus)
+        return trace, table
 
     def _answer(self, process: Process) -> str | None:
         """The line that ends a run. Before it come its bound, which the guardian keeps and which

@@ -8,7 +8,7 @@ from pathlib import Path
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Markup,
     Note,
     Section,
@@ -17,10 +17,11 @@ from deadbeat.report.document import (
     texts_table,
 )
 from deadbeat.report.embed import asset
-from deadbeat.report.html import page, text
+from deadbeat.report.files import write_page
+from deadbeat.report.html import text
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import Diagnosis
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import storing
 
 
 def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
@@ -32,12 +33,11 @@ def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
     """
     with storing(path.parent):
         path.parent.mkdir(exist_ok=True)
-    atomic_write(path, render_doctor(diagnosis).encode("utf-8", "xmlcharrefreplace"))
-    return path
+    return write_page(path, doctor_document(diagnosis))
 
 
-def render_doctor(diagnosis: Diagnosis) -> str:
-    """The page as text; the same diagnosis gives the same page."""
+def doctor_document(diagnosis: Diagnosis) -> Document:
+    """What the doctor found; the same diagnosis gives the same page."""
     families = "".join(map(_family, words.groups(diagnosis.results)))
     sections = (
         Section(
@@ -52,19 +52,17 @@ def render_doctor(diagnosis: Diagnosis) -> str:
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
         *_inventory(diagnosis),
-        Section("reading", "How to read this", (Facts(_TERMS, terms=True),)),
+        Section("reading", "How to read this", (FactList(_TERMS, terms=True),)),
     )
-    return page(
-        Document(
-            title=diagnosis.patient.name,
-            kind="doctor",
-            product="deadbeat doctor",
-            labels=words.labels(diagnosis),
-            head=words.facts(diagnosis),
-            sections=sections,
-            styles=("doctor.css",),
-            scripts=("doctor.js",),
-        )
+    return Document(
+        title=diagnosis.patient.name,
+        kind="doctor",
+        product="deadbeat doctor",
+        labels=words.labels(diagnosis),
+        head=words.facts(diagnosis),
+        sections=sections,
+        styles=("doctor.css",),
+        scripts=("doctor.js",),
     )
 
 

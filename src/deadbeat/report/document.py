@@ -172,7 +172,7 @@ class Lines:
 
 
 @frozen
-class Facts:
+class FactList:
     """Names and values.
 
     Attributes:
@@ -235,7 +235,7 @@ class Markup:
 
 
 @frozen
-class Group:
+class Subsection:
     """Parts under a heading of their own; ``folded``: behind it."""
 
     title: str
@@ -244,7 +244,7 @@ class Group:
 
 
 Part: TypeAlias = (
-    Sentence | Note | Lines | Table | Facts | Remarks | Findings | Figures | Markup | Group
+    Sentence | Note | Lines | Table | FactList | Remarks | Findings | Figures | Markup | Subsection
 )
 
 
@@ -306,5 +306,5 @@ class Document:
 def _inside(parts: Sequence[Part]) -> Iterator[Part]:
     for part in parts:
         yield part
-        if isinstance(part, Group):
+        if isinstance(part, Subsection):
             yield from _inside(part.parts)

@@ -14,10 +14,9 @@ from deadbeat.report.charts_html import Stamp, data_of, figures
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Figures,
     Findings,
-    Group,
     Lines,
     Markup,
     Note,
@@ -26,13 +25,14 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
 )
 
 #: ``--retry-failed``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-_DRAWING = ("plots.js", "charts.js")
-#: Facts up to this many are shown unfolded.
+_DRAWING = "charts.js"
+#: FactList up to this many are shown unfolded.
 _SHORT = 8
 
 
@@ -40,7 +40,8 @@ def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
     draws = document.draws or bool(charts)
-    script = "".join(map(embed.asset, (*_DRAWING[: 2 * draws], *document.scripts)))
+    scripts = (*([_DRAWING] if draws else []), *document.scripts)
+    script = "".join(map(embed.asset, scripts))
     library = embed.plotly() if draws else ""
     stamp = Stamp(labels=document.labels, noise=document.noise)
     sections = "\n".join(_sections(document, stamp, warn=draws))
@@ -115,7 +116,7 @@ def _sections(document: Document, stamp: Stamp, *, warn: bool) -> Iterable[str]:
 
 def _flat(parts: Sequence[Part]) -> Iterable[Part]:
     for part in parts:
-        yield from _flat(part.parts) if isinstance(part, Group) else (part,)
+        yield from _flat(part.parts) if isinstance(part, Subsection) else (part,)
 
 
 def _section(section: Section, stamp: Stamp) -> str:
@@ -142,7 +143,7 @@ def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind 
             return _lines(part)
         case Table():
             return table(part)
-        case Facts():
+        case FactList():
             return _facts(part)
         case Remarks():
             return _remarks(part.remarks) if part.remarks else _said(part.empty)
@@ -152,7 +153,7 @@ def _part(part: Part, stamp: Stamp) -> str:  # noqa: PLR0911  one line per kind 
             return figures(part.charts, stamp) or _said(part.empty)
         case Markup():
             return part.html
-        case Group():
+        case Subsection():
             return _group(part, stamp)
 
 
@@ -160,7 +161,7 @@ def _said(words: str) -> str:
     return f"<p>{text(words)}</p>" if words else ""
 
 
-def _group(group: Group, stamp: Stamp) -> str:
+def _group(group: Subsection, stamp: Stamp) -> str:
     inner = _parts(group.parts, stamp)
     if group.folded:
         return f"<details><summary>{escape(group.title)}</summary>{inner}</details>"
@@ -230,7 +231,7 @@ def _differs(part: Table, row: object) -> str:
     return ' class="differs"' if part.differs is not None and part.differs(row) else ""
 
 
-def _facts(part: Facts) -> str:
+def _facts(part: FactList) -> str:
     if not part.pairs:
         return _said(part.empty)
     if part.terms or part.grid:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Markup,
     Note,
     Part,
@@ -77,7 +77,7 @@ def render_schedule(
                         Markup(verdict),
                         Sentence(f"{_capital(answer['because'])}."),
                         *_ties(answer),
-                        Facts(_facts(answer, unit), grid=True),
+                        FactList(_facts(answer, unit), grid=True),
                     ),
                 ),
                 Section(

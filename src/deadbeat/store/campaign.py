@@ -75,6 +75,8 @@ class CampaignStore(OwnedFolder):
         super().__init__(path, FOLDERS)
         self.spec = spec
         self.seed = seed
+        self._tables: dict[RunKey, JobTable] = {}
+        self._room = 0
         self._programs = ProgramFolder(path / "programs")
         self.traces = TraceFolder(path / "traces")
 
@@ -340,22 +342,41 @@ class CampaignStore(OwnedFolder):
             UsageError: It is not committed.
             DataError: Its file is damaged.
         """
+        if key in self._tables:
+            return self._tables[key]
         path = self.jobs_path(key)
         if not path.exists():
             raise UsageError(f"{self.path} has no run {key.text}", "list the runs, or resume")
-        return read_job_table(path)
+        table = read_job_table(path)
+        self._remember(key, table)
+        return table
 
-    def commit_file(self, key: RunKey, path: Path) -> Path:
+    def remember(self, limit: int) -> None:
+        """Keeps tables of up to ``limit`` bytes in all: what measures a campaign summarises it,
+        too, and reads no file twice."""
+        self._room = limit
+
+    def _remember(self, key: RunKey, table: JobTable) -> None:
+        size = sum(section.nbytes for section in (table.jobs, table.slots, table.tasks))
+        if size <= self._room:
+            self._tables[key] = table
+            self._room -= size
+
+    def commit_file(self, key: RunKey, path: Path, table: JobTable | None = None) -> Path:
         """Commit the job file at ``path``, which must be sound; it is moved, not copied.
+
+        Args:
+            table: What was read of it already.
 
         Raises:
             DataError: Not a sound job file.
             DeadbeatError: ``key`` is committed already, or the file cannot be written.
         """
-        read_job_table(path)
+        table = table or read_job_table(path)
         with self.lock():
             target = self._free_target(key)
             move_file(path, target)
+            self._remember(key, table)
             self.clear_failed(key)
         return target
 
@@ -370,6 +391,7 @@ class CampaignStore(OwnedFolder):
         with self.lock():
             target = self._free_target(key)
             write_job_table(target, table)
+            self._remember(key, table)
             self.clear_failed(key)
         return target
 

@@ -10,7 +10,7 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.validity import judged_latency
 from deadbeat.store.runfolder import DOCTOR_FILE, RunFolder, run_converter
-from deadbeat.store.serial import is_number
+from deadbeat.store.serial import are_numbers, is_number, require
 
 __all__ = ["DOCTOR_FILE", "LATENCY_FILE", "LatencyStore"]
 
@@ -24,7 +24,7 @@ _TOLD: dict[str, Callable[[Any], bool]] = {
     "commands": lambda value: isinstance(value, list),
     **dict.fromkeys(
         ("achieved", "throughput", "least", "busy_share", "steal_share", "pressure_us"),
-        lambda value: isinstance(value, dict) and all(map(is_number, value.values())),
+        are_numbers,
     ),
 }
 
@@ -40,9 +40,10 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
         return LatencyKey.parse(text)
 
     def judged(self, run: LatencyRun) -> LatencyRun:
-        for name, value in (*run.load.items(), *run.circumstances.items()):
-            if value is not None and name in _TOLD and not _TOLD[name](value):
-                raise ValueError(f"{name} is {value!r:.40}")
+        if run.interval_ns < 1 or run.seconds <= 0:
+            raise ValueError("no time was measured")
+        require(run.load, _TOLD)
+        require(run.circumstances, _TOLD)
         return judged_latency(run)
 
 

@@ -8,10 +8,20 @@ from typing import Any
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.validity import judged_load
 from deadbeat.store.runfolder import RunFolder, run_converter
+from deadbeat.store.serial import are_numbers, is_number, require
 
 LOAD_FILE = "load.json"
 #: A thousand additions that take a second: no machine is so slow.
 UNIT_MAX_PS = 10**12
+#: What a run tells of the machine beside it: name -> whether a value is one.
+_MACHINE = {
+    **dict.fromkeys(
+        ("foreign_cpus", "others_ready", "rt_period_us", "rt_runtime_us", "steal_share"), is_number
+    ),
+    "steal_ticks": is_number,
+    "steal_ticks_by_cpu": are_numbers,
+    "frequency_khz": lambda value: isinstance(value, dict),
+}
 
 
 class LoadStore(RunFolder[LoadKey, LoadRun]):
@@ -49,6 +59,7 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
         return LoadKey.parse(text)
 
     def judged(self, run: LoadRun) -> LoadRun:
+        require(run.machine, _MACHINE)
         return judged_load(run)
 
 

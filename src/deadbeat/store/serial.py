@@ -7,6 +7,7 @@ resource]``: a batch holds thousands of them and stays readable this way.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,18 @@ def converter() -> Converter:
 def is_number(value: Any) -> bool:
     """Whether a value of JSON is a number that a result can hold."""
     return isinstance(value, int | float) and abs(value) <= NUMBER_MAX
+
+
+def are_numbers(value: Any) -> bool:
+    """Whether it is an object of numbers; one that could not be read is null."""
+    return isinstance(value, dict) and all(n is None or is_number(n) for n in value.values())
+
+
+def require(values: Mapping[str, Any], kinds: Mapping[str, Callable[[Any], bool]]) -> None:
+    """Refuses (ValueError) a value of ``values`` that is not of its kind; null is unknown."""
+    for name, fits in kinds.items():
+        if (value := values.get(name)) is not None and not fits(value):
+            raise ValueError(f"{name} is {value!r:.40}")
 
 
 def exact_converter() -> Converter:

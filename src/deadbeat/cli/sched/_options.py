@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from deadbeat.sched.files import TaskSystemFile
-    from deadbeat.sched.simulator import Scheduler
+from deadbeat.cli._options import choice
+from deadbeat.cli._output import say
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import shown
+from deadbeat.sched.files import BYTES_MAX, TaskSystemFile, load_task_system, parse_task_system
+from deadbeat.sched.simulator import Costs, Scheduler, option_words, policies, tie_rules
+from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,13 +87,6 @@ def scheduler_options(function: F) -> F:
 
 def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> TaskSystemFile:
     """The task system in FILE, or on standard input; remarks are said."""
-    from deadbeat.cli._output import say  # noqa: PLC0415  heavy
-    from deadbeat.sched.files import (  # noqa: PLC0415  heavy
-        BYTES_MAX,
-        load_task_system,
-        parse_task_system,
-    )
-
     if str(file) == STANDARD_INPUT:
         # Closed (<&-) it is nothing at all.
         data = sys.stdin.buffer.read(BYTES_MAX) if sys.stdin else b""
@@ -108,15 +106,6 @@ def scheduler_of(options: dict[str, Any]) -> Scheduler:
     Raises:
         UsageError: An unknown word, with the nearest right one.
     """
-    from deadbeat.cli._options import choice  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import (  # noqa: PLC0415  heavy
-        Costs,
-        Scheduler,
-        option_words,
-        policies,
-        tie_rules,
-    )
-
     defaults = Scheduler()
     words = {
         name: choice(option, options[name], option_words(name), getattr(defaults, name))
@@ -141,10 +130,6 @@ def say_unused(scheduler: Scheduler, options: dict[str, Any]) -> None:
 
     No error: a script that asks several policies may give all of them the same options.
     """
-    from deadbeat.cli._output import say  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import policies  # noqa: PLC0415  heavy
-    from deadbeat.sched.statistics import POLICY_OPTIONS, looked_at  # noqa: PLC0415  heavy
-
     used = looked_at(policies()[scheduler.policy])
     unused = [name for name in POLICY_OPTIONS if options[name] is not None and name not in used]
     if unused:
@@ -156,10 +141,6 @@ def threshold_of(text: str | None) -> tuple[int, int] | None:
     """Numerator and denominator of ``1/2`` or ``0.5``, in (0, 1]."""
     if text is None:
         return None
-    from fractions import Fraction  # noqa: PLC0415  heavy
-
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.model.words import shown  # noqa: PLC0415  heavy
 
     try:
         value = Fraction(text) if len(text) <= 20 and "e" not in text.lower() else None

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from attrs import asdict
 
 from deadbeat.cli._options import choice, json_option
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.cli.sched._background import patiently
 from deadbeat.cli.sched._options import file_argument, load
-
-if TYPE_CHECKING:
-    from deadbeat.model.systems import TaskSystem
-    from deadbeat.sched.analysis import Analysis, TestResult
-    from deadbeat.sched.simulator import Model, Verdict
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.analysis import (
+    ANY_SCHEDULER,
+    Analysis,
+    TestResult,
+    analyze,
+    require_agreement,
+    tests,
+)
+from deadbeat.sched.simulator import (
+    MODELS,
+    Model,
+    Scheduler,
+    Verdict,
+    option_words,
+    policies,
+    require_model,
+    simulate,
+    tie_rules,
+)
 
 _WORDS = ("priorities", "partition", "order", "admission")
 
@@ -61,11 +80,6 @@ def command(
     accepted and refuted are proofs; not accepted says nothing. A test that holds for sporadic
     releases holds for periodic ones at any offsets.
     """
-    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
-    from deadbeat.cli.sched._background import patiently  # noqa: PLC0415  heavy
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import MODELS  # noqa: PLC0415  heavy
-
     system = load(file, processors).system
     model: Any = choice("--model", options["model"], MODELS, "") or None
     if model is not None and not simulate:
@@ -83,8 +97,6 @@ def command(
 
 
 def _analyze(system: TaskSystem, options: dict[str, Any]) -> Analysis:
-    from deadbeat.sched.analysis import ANY_SCHEDULER, analyze, tests  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import Scheduler, option_words, tie_rules  # noqa: PLC0415  heavy
 
     defaults = Scheduler()
     about = {facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER}
@@ -105,15 +117,6 @@ def _analyze(system: TaskSystem, options: dict[str, Any]) -> Analysis:
 
 def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:
     """The verdict of each scheduler that is also a policy and can schedule such systems."""
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.sched.analysis import require_agreement  # noqa: PLC0415  heavy
-    from deadbeat.sched.simulator import (  # noqa: PLC0415  heavy
-        Scheduler,
-        policies,
-        require_model,
-        simulate,
-    )
-
     require_model(system, model)
     words = {name: getattr(analysis, name) for name in ("ties", *_WORDS)}
     found = {}
@@ -151,7 +154,6 @@ def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Any]:
 
 
 def _plain_result(result: TestResult) -> dict[str, Any]:
-    from attrs import asdict  # noqa: PLC0415  heavy
 
     facts = asdict(result.facts)
     return {
@@ -178,7 +180,6 @@ def _plain_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _print(analysis: Analysis, verdicts: dict[str, Verdict]) -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
 
     system = analysis.system
     for name, found in analysis.schedulers.items():

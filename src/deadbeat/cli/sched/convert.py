@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from deadbeat.cli.sched._options import STANDARD_INPUT, file_argument, load
+from deadbeat.model.errors import UsageError
+from deadbeat.store.tasksystems import task_system_text, write_task_system
 
 
 @click.command()
@@ -26,9 +28,6 @@ def command(
     OUT ends in .json or .csv, or is - for JSON on standard output. Nothing is rounded: times of a
     SimSo file become integers of the coarsest unit in which all of them are whole.
     """
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import it
-    from deadbeat.store.tasksystems import task_system_text, write_task_system  # noqa: PLC0415
-
     to_stdout = str(out) == STANDARD_INPUT
     if not to_stdout and out.suffix.lower() not in (".json", ".csv"):
         raise UsageError(f"{out}: not a format to write", "end OUT in .json or .csv")

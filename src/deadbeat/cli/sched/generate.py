@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
+from attrs import evolve
 
-if TYPE_CHECKING:
-    from deadbeat.model.systems import TaskSystem
-    from deadbeat.sched.generators import Recipe
+from deadbeat.cli._output import print_table
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.generators import Recipe, generate, period_samplers, utilisation_samplers
+from deadbeat.store.files import storing
+from deadbeat.store.tasksystems import task_system_text, write_task_system
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,8 +77,6 @@ def command(
 
     Start with: deadbeat sched generate --utilisation 3.2 --count 5 --out systems
     """
-    from deadbeat.sched.generators import Recipe, generate  # noqa: PLC0415  --help must not import
-
     if listing:
         _list()
         return
@@ -87,16 +90,12 @@ def command(
 
 
 def _named(system: TaskSystem, recipe: Recipe, seed: int, number: int) -> TaskSystem:
-    from attrs import evolve  # noqa: PLC0415  heavy
 
     words = f"{recipe.utilisations}, {recipe.periods}, U {recipe.utilisation:g}"
     return evolve(system, name=f"{words}, seed {seed}, system {number}")
 
 
 def _print(systems: list[TaskSystem]) -> None:
-    import json  # noqa: PLC0415  heavy
-
-    from deadbeat.store.tasksystems import task_system_text  # noqa: PLC0415  heavy
 
     texts = [task_system_text(system) for system in systems]
     if len(systems) > 1:
@@ -106,9 +105,6 @@ def _print(systems: list[TaskSystem]) -> None:
 
 
 def _write(systems: list[TaskSystem], out: Path, first: int, *, force: bool) -> None:
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-    from deadbeat.store.files import storing  # noqa: PLC0415  heavy
-    from deadbeat.store.tasksystems import write_task_system  # noqa: PLC0415  heavy
 
     paths = [out / f"system-{first + i:05d}.json" for i in range(len(systems))]
     there = [path for path in paths if path.exists()]
@@ -126,11 +122,6 @@ def _write(systems: list[TaskSystem], out: Path, first: int, *, force: bool) -> 
 
 
 def _list() -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415  heavy
-    from deadbeat.sched.generators import (  # noqa: PLC0415  heavy
-        period_samplers,
-        utilisation_samplers,
-    )
 
     for title, known in (("utilisations", utilisation_samplers()), ("periods", period_samplers())):
         rows = [[facts.name, facts.title, facts.reference] for facts in known.values()]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import click
+from attrs import asdict
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.sched.simulator import option_words, policies, tie_rules
 
 
 @click.command()
 @json_option
 def command(*, as_json: bool) -> None:
     """List the policies: reference, what they look at, what a simulation of them proves."""
-    from attrs import asdict  # noqa: PLC0415  --help must not import it
-
-    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415
-    from deadbeat.sched.simulator import option_words, policies, tie_rules  # noqa: PLC0415
-
     options = ("priorities", "partition", "order", "admission", "unplaced", "balance")
     words = {name: list(option_words(name)) for name in options}
     if as_json:

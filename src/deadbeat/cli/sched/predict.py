@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import attrs
 import click
 
 from deadbeat.cli._options import json_option, runs_option
-
-if TYPE_CHECKING:
-    from deadbeat.kinds.contention.predict import TaskPrediction
-    from deadbeat.kinds.contention.view import CampaignView
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.predict import TaskPrediction
+from deadbeat.kinds.contention.view import CampaignView, open_campaign
 
 #: What stands on the other side, in the words for a campaign on hardware.
 _MEASURED = "measured"
@@ -54,10 +55,6 @@ def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
     of sets.csv) every task of that set is shown; else a line per set. Predicted figures are
     simulated: partitioned SCHED_FIFO, every job taking exactly its C.
     """
-    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.place import find_campaign  # noqa: PLC0415  heavy
-    from deadbeat.kinds.contention.view import open_campaign  # noqa: PLC0415  heavy
-
     view = open_campaign(find_campaign(runs, run))
     if key:
         tasks = view.predict(key)
@@ -73,7 +70,6 @@ def command(run: str, key: str, *, runs: Path, as_json: bool) -> None:
 
 
 def _overview(view: CampaignView, *, as_json: bool) -> None:
-    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415  heavy
 
     columns = (
         "key",
@@ -134,6 +130,5 @@ def _row(task: TaskPrediction) -> list[str]:
 
 
 def _plain(task: TaskPrediction) -> dict[str, Any]:
-    import attrs  # noqa: PLC0415  heavy
 
     return attrs.asdict(task)

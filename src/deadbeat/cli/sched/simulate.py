@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from deadbeat.cli._options import choice, json_option
+from deadbeat.cli._output import print_json, say
+from deadbeat.cli.sched._background import patiently
 from deadbeat.cli.sched._options import (
     ALL_TIES,
     STANDARD_INPUT,
@@ -17,10 +20,13 @@ from deadbeat.cli.sched._options import (
     scheduler_of,
     scheduler_options,
 )
-
-if TYPE_CHECKING:
-    from deadbeat.model.systems import TaskSystem
-    from deadbeat.sched.simulator import TiesVerdict, Verdict
+from deadbeat.cli.sched._print import print_answer
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.report.sched_write import write_gantt, write_schedule, write_trace
+from deadbeat.sched.answer import answer_of, responses_of, ties_answer
+from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, picture, window
+from deadbeat.sched.simulator import MODELS, TiesVerdict, Verdict, simulate, simulate_ties
 
 FAILED = 3
 _FAIL_ON = ("miss", "undecided", "not-proved")
@@ -101,8 +107,6 @@ def command(file: Path, *, processors: int | None, as_json: bool, **options: Any
 
     Exit status 0 whatever the answer, 3 with --fail-on.
     """
-    from deadbeat.cli.sched._background import patiently  # noqa: PLC0415  heavy
-
     wanted = choice("--fail-on", options["fail_on"], _FAIL_ON, "nothing")
     loaded = load(file, processors)
     system = loaded.system
@@ -120,16 +124,12 @@ def command(file: Path, *, processors: int | None, as_json: bool, **options: Any
     if as_json:
         _print_json(answer, written)
     else:
-        from deadbeat.cli.sched._print import print_answer  # noqa: PLC0415
-
         print_answer(system, answer, written)
     return FAILED if _fails(answer, wanted) else 0
 
 
 def _check_outputs(file: Path, options: dict[str, Any]) -> None:
     """Raises UsageError where a file to write is the one that is read, or written twice."""
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-
     taken = {} if str(file) == STANDARD_INPUT else {file.resolve(): "the file to simulate"}
     for kind in _WRITTEN:
         if options[kind] is None:
@@ -152,8 +152,6 @@ def _simulate(system: TaskSystem, options: dict[str, Any]) -> tuple[Verdict, Tie
 
     Of several the first that denies is told, else the first.
     """
-    from deadbeat.sched.simulator import MODELS, simulate, simulate_ties  # noqa: PLC0415  heavy
-
     scheduler = scheduler_of(options)
     say_unused(scheduler, options)
     arguments: dict[str, Any] = {
@@ -172,7 +170,6 @@ def _simulate(system: TaskSystem, options: dict[str, Any]) -> tuple[Verdict, Tie
 def _answer(
     system: TaskSystem, verdict: Verdict, ties: TiesVerdict | None, options: dict[str, Any]
 ) -> dict[str, Any]:
-    from deadbeat.sched.answer import answer_of, ties_answer  # noqa: PLC0415  heavy
 
     answer = answer_of(system, verdict, run_on=options["run_on"], budget=options["budget"])
     return answer if ties is None else answer | ties_answer(system, ties)
@@ -186,8 +183,6 @@ def _write(
     options: dict[str, Any],
 ) -> dict[str, str]:
     """Writes the files asked for: kind -> path."""
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  heavy
-
     # The page comes last: it is what takes longest.
     kinds = [kind for kind in _WRITTEN if options[kind] is not None]
     low, high = options["window_from"], options["window_to"]
@@ -197,19 +192,6 @@ def _write(
         if low is not None or high is not None:
             raise UsageError("--from and --to need something to draw", "add --gantt FILE.svg")
         return {}
-    from deadbeat.cli._output import say  # noqa: PLC0415  heavy
-    from deadbeat.report.sched_write import (  # noqa: PLC0415  heavy
-        write_gantt,
-        write_schedule,
-        write_trace,
-    )
-    from deadbeat.sched.answer import responses_of  # noqa: PLC0415  heavy
-    from deadbeat.sched.picture import (  # noqa: PLC0415  heavy
-        JOBS_READABLE,
-        JOBS_TRACED,
-        picture,
-        window,
-    )
 
     running = {name: options[name] for name in ("run_on", "budget")}
     for kind in kinds:
@@ -239,9 +221,6 @@ def _write(
 
 
 def _print_json(answer: dict[str, Any], written: dict[str, str]) -> None:
-    import sys  # noqa: PLC0415
-
-    from deadbeat.cli._output import print_json  # noqa: PLC0415  heavy
 
     # A hyper-period is told exactly, also where it has more digits than Python shows by itself.
     sys.set_int_max_str_digits(0)

@@ -143,7 +143,8 @@ def _run(
         say(f"{verb}: {spec.total} task sets in {cells} of {spec.sets}")
         return StudyExperiment(spec, store, computer)
 
-    def answer(path: Path, outcome: Outcome[int]) -> int:
+    def answer(experiment: StudyExperiment, outcome: Outcome[int]) -> int:
+        path = experiment.store.path
         if not outcome.complete:
             if options["as_json"]:
                 progress = {"planned": outcome.planned, "done": outcome.done}

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import click
+from attrs import asdict
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json, print_table
+from deadbeat.sched.analysis import tests
 
 
 @click.command()
 @json_option
 def command(*, as_json: bool) -> None:
     """List the schedulability tests, cheapest first: scheduler, deadlines, kind, reference."""
-    from attrs import asdict  # noqa: PLC0415  --help must not import it
-
-    from deadbeat.cli._output import print_json, print_table  # noqa: PLC0415
-    from deadbeat.sched.analysis import tests  # noqa: PLC0415
-
     if as_json:
         print_json({"tests": [asdict(facts) for facts in tests().values()]})
         return

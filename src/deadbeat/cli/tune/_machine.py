@@ -6,13 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from deadbeat.settings.journal import Journal
-    from deadbeat.targets.base import Target
+from deadbeat.model.errors import UsageError
+from deadbeat.settings.journal import STATE_FOLDER, Journal
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.readings import is_pattern
+from deadbeat.targets.rooted import RootedTarget
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,12 +37,6 @@ def opened(root: Path | None) -> Iterator[tuple[Target, Journal]]:
     Raises:
         UsageError: ``root`` is no folder, or its name would be taken for a pattern.
     """
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415  --help must not import these
-    from deadbeat.settings.journal import STATE_FOLDER, Journal  # noqa: PLC0415
-    from deadbeat.targets.local import LocalTarget  # noqa: PLC0415
-    from deadbeat.targets.readings import is_pattern  # noqa: PLC0415
-    from deadbeat.targets.rooted import RootedTarget  # noqa: PLC0415
-
     if root is None:
         with LocalTarget() as target:
             yield target, Journal(target)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import attrs
 import click
+from attrs import evolve
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._rt_cpus import rt_cpus as numbers
 from deadbeat.cli.tune._machine import boot_lines, opened, root_option
-
-if TYPE_CHECKING:
-    from deadbeat.model.tuning import Applied
-    from deadbeat.settings.profile import Turn
-    from deadbeat.settings.tuning_plan import Plan
-    from deadbeat.targets.base import Target
+from deadbeat.model.errors import UsageError
+from deadbeat.model.tuning import Applied
+from deadbeat.settings.profile import Turn, all_profiles, find_profile, turns
+from deadbeat.settings.tuning_plan import Plan, plan, preview
+from deadbeat.targets.base import Target
 
 _COLUMNS = ("knob", "file", "before", "wanted", "outcome")
 
@@ -59,10 +62,6 @@ def command(
 
     Exit status 1: something was refused, or a knob asked for by name is not possible here.
     """
-    from deadbeat.cli._output import print_json, say  # noqa: PLC0415  --help must not import it
-    from deadbeat.cli._rt_cpus import rt_cpus as numbers  # noqa: PLC0415
-    from deadbeat.settings.tuning_plan import plan  # noqa: PLC0415
-
     turned, cpus = _turned(profile, knobs), numbers(rt_cpus)
     with opened(root) as (target, journal):
         planned = plan(target, turned, rt_cpus=cpus)
@@ -104,8 +103,6 @@ def _summary(done: Applied) -> str:
 
 
 def _turned(profile: str | None, knobs: tuple[str, ...]) -> list[Turn]:
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415
-    from deadbeat.settings.profile import all_profiles, find_profile, turns  # noqa: PLC0415
 
     if profile is None and not knobs:
         raise UsageError(
@@ -120,7 +117,6 @@ def _reason(profile: str | None, knobs: tuple[str, ...]) -> str:
 
 
 def _refuse(planned: Plan, *, accepted: bool) -> None:
-    from deadbeat.model.errors import UsageError  # noqa: PLC0415
 
     if planned.refused and not accepted:
         raise UsageError(
@@ -131,20 +127,16 @@ def _refuse(planned: Plan, *, accepted: bool) -> None:
 
 
 def _with_left(done: Applied, planned: Plan) -> Applied:
-    from attrs import evolve  # noqa: PLC0415
 
     return evolve(done, changes=(*done.changes, *planned.left))
 
 
 def _preview(target: Target, planned: Plan) -> Applied:
     """As if it had been applied, with what the files hold now."""
-    from deadbeat.settings.tuning_plan import preview  # noqa: PLC0415
-
     return preview(target, planned)
 
 
 def _answer(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Any]:
-    import attrs  # noqa: PLC0415
 
     rows = [{"knob": planned.knob_of(each.path), **attrs.asdict(each)} for each in done.changes]
     return {
@@ -164,7 +156,6 @@ def _answer(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _print(planned: Plan, done: Applied) -> None:
-    from deadbeat.cli._output import print_table  # noqa: PLC0415
 
     if done.changes:
         rows = [

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import attrs
 import click
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json
+from deadbeat.settings.knob import all_knobs
+from deadbeat.settings.profile import all_profiles
 
 
 @click.command()
 @json_option
 def command(*, as_json: bool) -> int:
     """List the profiles and the knobs: what each does, who advises it, and what it costs."""
-    import attrs  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._output import print_json  # noqa: PLC0415
-    from deadbeat.settings.knob import all_knobs  # noqa: PLC0415
-    from deadbeat.settings.profile import all_profiles  # noqa: PLC0415
-
     profiles, knobs = all_profiles().values(), all_knobs().values()
     if as_json:
         rows = [

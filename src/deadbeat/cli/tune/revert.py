@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import click
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.cli.tune._machine import opened, root_option
+from deadbeat.settings.owner import refuse_held
 
 _COLUMNS = ("file", "before", "now", "result")
 
@@ -29,11 +32,6 @@ def command(*, force: bool, root: Path | None, as_json: bool) -> int:
 
     Exit status 1: something is not back.
     """
-    import attrs  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
-    from deadbeat.settings.owner import refuse_held  # noqa: PLC0415
-
     with opened(root) as (_, journal):
         if not force:
             refuse_held(journal.status())

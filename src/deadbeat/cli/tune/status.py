@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import click
 
 from deadbeat.cli._options import json_option
+from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.cli.tune._machine import opened, root_option
+from deadbeat.settings.owner import owner_of
 
 _COLUMNS = ("file", "before", "now", "state", "since", "by")
 
@@ -18,11 +21,6 @@ _COLUMNS = ("file", "before", "now", "state", "since", "by")
 def command(*, root: Path | None, as_json: bool) -> int:
     """Show what is changed and not yet put back, for whom, and whether somebody else changed it
     since."""
-    import attrs  # noqa: PLC0415  --help must not import any of these
-
-    from deadbeat.cli._output import print_json, print_table, say  # noqa: PLC0415
-    from deadbeat.settings.owner import owner_of  # noqa: PLC0415
-
     with opened(root) as (_, journal):
         standing = journal.status()
     if as_json:

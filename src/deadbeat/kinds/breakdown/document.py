@@ -19,12 +19,11 @@ from deadbeat.kinds.breakdown.results import (
 )
 from deadbeat.kinds.breakdown.spec import Cell
 from deadbeat.report import facts
-from deadbeat.report.canvas import FORMATS, Words
+from deadbeat.report.canvas import Words
 from deadbeat.report.charts import Chart, Curve, Panel, Point, curve
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
     Lines,
     Section,
@@ -32,10 +31,10 @@ from deadbeat.report.document import (
     Table,
     said,
 )
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.store.campaign import BreakdownStore
-from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
 
@@ -247,8 +246,8 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
-            Section("parameters", "Parameters", (Facts([*facts.flatten(found.spec)]),)),
-            Section("glossary", "How to read this", (Facts(terms("breakdown"), terms=True),)),
+            Section("parameters", "Parameters", (FactList([*facts.flatten(found.spec)]),)),
+            Section("glossary", "How to read this", (FactList(terms("breakdown"), terms=True),)),
         ),
     )
 
@@ -275,15 +274,8 @@ def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakd
         atomic_write(store.path / "sets.csv", csv_text(columns(SetResult), map(row, found.sets)))
         write_json(store.path / "summary.json", summary_dict(found))
         if draw and found.cells:
-            _write_figures(found, store.path / "figures")
-        atomic_write(path, page(breakdown_document(found)))
+            machine = f"{found.platform['soc']} · {found.platform['kernel']}"
+            words = Words(labels=" · ".join(found.labels), caption=machine)
+            write_charts(store.path / "figures", charts(found), words)
+        write_page(path, breakdown_document(found))
     return found, path
-
-
-def _write_figures(found: Breakdown, folder: Path) -> None:
-    with storing(folder):
-        folder.mkdir(exist_ok=True)
-    machine = f"{found.platform['soc']} · {found.platform['kernel']}"
-    words = Words(labels=" · ".join(found.labels), caption=machine)
-    for name, content in draw_charts(charts(found), words, FORMATS):
-        atomic_write(folder / name, content)

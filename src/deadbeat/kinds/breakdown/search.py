@@ -271,7 +271,7 @@ class BreakdownExperiment(Experiment[RunKey, Measured]):
         try:
             table = table_of(found, task_set_id(request.task_set))
             _check(table, request, ppm)
-            commit(self._store, run, found)
+            commit(self._store, run, found, table)
         except (RunError, DataError) as error:
             self._given_up.add(request.key)
             return Lost(run, error)

@@ -12,7 +12,7 @@ from deadbeat.kinds.contention.samples import Row
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import PARTS
 from deadbeat.report.charts import COLOURS, Chart, Panel, spread, stacked
-from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
+from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
 from deadbeat.report.facts import factor_of, factors, number
 from deadbeat.report.times import time_text
 
@@ -156,7 +156,7 @@ def worst_jobs(summary: Summary) -> tuple[Part, ...]:
     return (
         *(() if recorded(summary) else (Sentence(_ABSENT),)),
         *((Sentence(f"Not traced: {refused}."),) if refused else ()),
-        *((Group("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
+        *((Subsection("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
         *((Lines([str(note) for note in notes]),) if _listed(notes) else ()),
     )
 

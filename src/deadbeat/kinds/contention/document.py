@@ -36,22 +36,22 @@ from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
     Findings,
-    Group,
     Lines,
     Markup,
     Note,
     Part,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
 from deadbeat.report.embed import asset, encode
+from deadbeat.report.files import write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import REPORT_FILE
 
@@ -75,7 +75,7 @@ def campaign_document(summary: Summary) -> Document:
         sections=(
             *sections,
             Section("circumstances", "Circumstances", _circumstances(summary)),
-            Section("glossary", "How to read this", (Facts(words, terms=True),)),
+            Section("glossary", "How to read this", (FactList(words, terms=True),)),
         ),
         scripts=("words.js", "sets.js" if stress else "page.js"),
         data={"deadbeat-data": encode(sets_data(summary) if stress else page_data(summary))},
@@ -105,7 +105,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
     )
     tables = point_tables(summary)
     loaded = [table for table in tables if table.page]
-    further = Group(
+    further = Subsection(
         "Compute ratio, calm and rough half, misses alone, needed deadlines",
         (further_table(summary),),
         folded=True,
@@ -117,7 +117,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             (
                 *(Sentence(line, answer=True, terminal=True) for line in answer.lines),
                 _noise(summary),
-                *((Group("For each M", (each,), folded=True),) if answer.per_cores else ()),
+                *((Subsection("For each M", (each,), folded=True),) if answer.per_cores else ()),
                 *_told(summary),
                 *(table for table in tables if not table.page),
             ),
@@ -142,7 +142,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
                         "Points with more tasks a core and shorter deadlines. They are no part of"
                         " the figures above."
                     ),
-                    *(Group(table.title, (table,)) for table in loaded),
+                    *(Subsection(table.title, (table,)) for table in loaded),
                 ),
                 "",
             )
@@ -205,13 +205,13 @@ def _why(summary: Summary, drawn: Summary) -> Section:
 def _circumstances(summary: Summary) -> tuple[Part, ...]:
     """Calibration, environment, failed runs, platform and parameters."""
     sessions = tuple(part for each in facts.sessions(summary) for part in _session(each))
-    failed = Facts(facts.failed_runs(summary), empty="None.")
+    failed = FactList(facts.failed_runs(summary), empty="None.")
     return (
-        Group("Calibration", (Facts(facts.calibration(summary)),)),
-        Group("Environment before and after", sessions or (Facts(()),)),
-        Group("Failed runs", (failed,)),
-        Group("Platform", (Facts([*facts.flatten(facts.platform(summary))]),)),
-        Group("Parameters", (Facts(facts.parameters(summary)),)),
+        Subsection("Calibration", (FactList(facts.calibration(summary)),)),
+        Subsection("Environment before and after", sessions or (FactList(()),)),
+        Subsection("Failed runs", (failed,)),
+        Subsection("Platform", (FactList([*facts.flatten(facts.platform(summary))]),)),
+        Subsection("Parameters", (FactList(facts.parameters(summary)),)),
     )
 
 
@@ -226,8 +226,8 @@ def _session(record: facts.Session) -> tuple[Part, ...]:
     else:
         told = _before_after(changed, record)
     head = f"{len(same)} values {'that did not change' if record.after else 'before'}"
-    rest = Group(head, (_before_after(same, record),), folded=True)
-    return (Group(record.title, (told, *((rest,) if same else ()))),)
+    rest = Subsection(head, (_before_after(same, record),), folded=True)
+    return (Subsection(record.title, (told, *((rest,) if same else ()))),)
 
 
 def _before_after(keys: Iterable[str], record: facts.Session) -> Table:
@@ -268,13 +268,7 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     Raises:
         DeadbeatError: The folder or file cannot be written.
     """
-    path = Path(out_dir) / REPORT_FILE
-    with storing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    text = page(campaign_document(summary))
-    atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
-    return path
+    return write_page(Path(out_dir) / REPORT_FILE, campaign_document(summary))
 
 
 def write_figures(summary: Summary, out_dir: Path, formats: Sequence[str] = FORMATS) -> list[Path]:

@@ -25,6 +25,8 @@ from deadbeat.trace.jobs import worst_jobs
 
 #: What a run gave, and the identifier of the task set it was to run.
 Measured = tuple[RunOutcome, str]
+#: Of the jobs of a campaign so much is kept in memory until it is summarised.
+_TABLES_BYTES = 64_000_000
 
 
 class CampaignExperiment(Experiment[RunKey, Measured]):
@@ -80,6 +82,7 @@ class CampaignExperiment(Experiment[RunKey, Measured]):
             check_place(origin, executor.describe())
             copy_programs(self._source, store, origin)
             known = store.load_calibration()
+        store.remember(_TABLES_BYTES)
         with recorded(store, executor):
             if known is not None:
                 costs = known
@@ -159,7 +162,7 @@ class CampaignExperiment(Experiment[RunKey, Measured]):
         found, set_id = result
         try:
             table = table_of(found, set_id)
-            commit(self._store, found.key, found)
+            commit(self._store, found.key, found, table)
             self._stopping.learn(found.key, table)
             self._keep_trace(found, table)
         except (RunError, DataError) as error:
@@ -305,12 +308,12 @@ def standing(spec: CampaignSpec, store: CampaignStore) -> Outcome[RunKey]:
     )
 
 
-def commit(store: CampaignStore, key: RunKey, outcome: RunOutcome) -> None:
-    """Stores the jobs of an outcome as run ``key``."""
+def commit(store: CampaignStore, key: RunKey, outcome: RunOutcome, table: JobTable) -> None:
+    """Stores ``table``, the jobs of an outcome, as run ``key``."""
     if outcome.file is not None:
-        store.commit_file(key, outcome.file)
-    elif outcome.table is not None:
-        store.commit_table(key, outcome.table)
+        store.commit_file(key, outcome.file, table)
+    else:
+        store.commit_table(key, table)
 
 
 def table_of(outcome: RunOutcome, set_id: str) -> JobTable:

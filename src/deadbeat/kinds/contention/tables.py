@@ -161,7 +161,13 @@ def _count(heading: str, column: str, *, terminal: bool = False) -> Column:
     )
 
 
+def _slowdown(row: Row) -> str:
+    return interval_text(row, "slowdown_mean", "slowdown_ci")
+
+
 def _mean(row: Row) -> str:
+    if number(row.get("slowdown_mean")) is None:
+        return "undecided"
     low, high = (number(row.get(f"slowdown_ci_{end}")) for end in ("low", "high"))
     text = ratio(row["slowdown_mean"])
     return text if low is None or high is None else f"{text} [{ratio(low)}, {ratio(high)}]"
@@ -178,7 +184,7 @@ def group_table(summary: Summary) -> Table:
         _count("jobs", "jobs"),
         _count("miss episodes", "miss_episodes"),
         _count("overruns", "overruns"),
-        _figure("slowdown\nmean [95 %]", "slowdown_mean", "slowdown_ci", short=_mean),
+        said("slowdown\nmean [95 %]", lambda row: row, format=_slowdown, terminal=_mean),
         _figure("p5", "slowdown_p5"),
         _figure("p50", "slowdown_p50", short=lambda row: ratio(row["slowdown_p50"])),
         _figure("p95", "slowdown_p95", short=lambda row: ratio(row["slowdown_p95"])),

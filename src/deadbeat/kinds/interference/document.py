@@ -28,13 +28,11 @@ from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.load import REFERENCE
 from deadbeat.model.load_summary import Cause, Effect, Estimate, LoadSummary
 from deadbeat.report.canvas import FORMATS, Words
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Figures,
-    Group,
     Lines,
     Note,
     Part,
@@ -42,12 +40,13 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
 )
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of
-from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import REPORT_FILE
 
@@ -207,11 +206,11 @@ def load_document(summary: LoadSummary) -> Document:
                 "circumstances",
                 "Circumstances",
                 (
-                    Group("Platform", (Facts([*machine.items()]),)),
-                    Group("Parameters", (Facts(parameter_rows(summary)),)),
+                    Subsection("Platform", (FactList([*machine.items()]),)),
+                    Subsection("Parameters", (FactList(parameter_rows(summary)),)),
                 ),
             ),
-            Section("glossary", "How to read this", (Facts(terms("load"), terms=True),)),
+            Section("glossary", "How to read this", (FactList(terms("load"), terms=True),)),
         ),
     )
 
@@ -273,10 +272,10 @@ def _remedies(summary: LoadSummary) -> tuple[Part, ...]:
         tried = (
             effects_table(summary),
             Lines(power_lines(summary), terminal=True, page=False),
-            Group("What each did", (Facts(sorted(summary.changes.items())),)),
+            Subsection("What each did", (FactList(sorted(summary.changes.items())),)),
         )
-    impossible = Facts([*summary.impossible.items()], empty="Every remedy was tried.")
-    return (Note(_EFFECTS_HOW), *tried, Group("Not tried here", (impossible,)))
+    impossible = FactList([*summary.impossible.items()], empty="Every remedy was tried.")
+    return (Note(_EFFECTS_HOW), *tried, Subsection("Not tried here", (impossible,)))
 
 
 def effects_table(summary: LoadSummary) -> Table:
@@ -335,16 +334,13 @@ def write_load(
         atomic_write(store.path / "summary.csv", csv_of(COLUMNS, summary.cells))
         if figures:
             write_figures(summary, store.path / "figures")
-        atomic_write(path, page(load_document(summary)))
+        write_page(path, load_document(summary))
     return summary, path
 
 
 def write_figures(summary: LoadSummary, folder: Path, formats: Sequence[str] = FORMATS) -> None:
     """Every figure in every format."""
-    with storing(folder):
-        folder.mkdir(exist_ok=True)
     form = label_of(summary).split("   ", maxsplit=1)[0]
     caption = f"{form} · {summary.platform['processor']} · {summary.platform['kernel']}"
     words = Words(labels=" · ".join(labels(summary)), caption=caption)
-    for name, content in draw_charts(load_charts(summary), words, formats):
-        atomic_write(folder / name, content)
+    write_charts(folder, load_charts(summary), words, formats)

@@ -41,7 +41,7 @@ from deadbeat.model.load_summary import (
     Lost,
 )
 from deadbeat.stats.bootstrap import seed_of
-from deadbeat.stats.permutation import holm
+from deadbeat.stats.multiple import holm
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05
@@ -51,7 +51,7 @@ _FEWER, _MORE, _NOTHING = "fewer failures", "more failures", "no difference show
 
 
 @frozen(kw_only=True)
-class Figures:
+class LoadFigures:
     """One run's own figures.
 
     Attributes:
@@ -84,10 +84,10 @@ class Figures:
 
 
 #: Runs of one repeat without a remedy and with it.
-_Pairs = Sequence[tuple[Figures, Figures]]
+_Pairs = Sequence[tuple[LoadFigures, LoadFigures]]
 
 
-def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Figures:
+def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> LoadFigures:
     """What a run shows.
 
     A round counts when it was released inside the window; of the periodic form its deadline must
@@ -100,7 +100,7 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Figu
     skipped = _skipped(rounds, period_ns, low, last)
     late = counted & (rounds.response_ns > deadline_ns)
     seconds = (run.sampled_ns[1] - run.sampled_ns[0]) / 1e9
-    return Figures(
+    return LoadFigures(
         run=run,
         counted=counted,
         counted_failures=Counted(
@@ -147,7 +147,7 @@ def summarise_load(
         for run in everything
         if run.key.condition != TRACED
     ]
-    groups: dict[tuple[str, int], list[Figures]] = {}
+    groups: dict[tuple[str, int], list[LoadFigures]] = {}
     for each in figures:
         groups.setdefault((each.run.key.condition, each.run.key.normal), []).append(each)
     alone_ns = _alone(groups)
@@ -183,15 +183,15 @@ def _place(key: tuple[str, int]) -> tuple[int, str, int]:
     return order.get(condition, 1), condition, normal
 
 
-def _valid(figures: Sequence[Figures]) -> list[Figures]:
+def _valid(figures: Sequence[LoadFigures]) -> list[LoadFigures]:
     return [each for each in figures if each.run.valid]
 
 
-def _valid_runs(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> list[LoadRun]:
+def _valid_runs(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> list[LoadRun]:
     return [each.run for group in groups.values() for each in _valid(group)]
 
 
-def _alone(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> int | None:
+def _alone(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> int | None:
     """Median CPU time of a round at the fewest ordinary threads, without a remedy."""
     fewest = min((normal for condition, normal in groups if condition == PLAIN), default=None)
     if fewest is None:
@@ -202,7 +202,7 @@ def _alone(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> int | None:
 
 
 def _cell(
-    groups: Mapping[tuple[str, int], Sequence[Figures]],
+    groups: Mapping[tuple[str, int], Sequence[LoadFigures]],
     key: tuple[str, int],
     alone_ns: int | None,
 ) -> LoadCell:
@@ -225,7 +225,7 @@ def _cell(
     return evolve(bare, **given)
 
 
-def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
+def _realtime(valid: Sequence[LoadFigures], alone_ns: int | None) -> dict[str, Any]:
     seconds = sum(each.run.window_s for each in valid)
     responses = np.concatenate([each.response_ns for each in valid])
     return {
@@ -243,7 +243,7 @@ def _realtime(valid: Sequence[Figures], alone_ns: int | None) -> dict[str, Any]:
     }
 
 
-def _lost(valid: Sequence[Figures], alone_ns: int, seconds: float) -> Lost:
+def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> Lost:
     """Of all runs together."""
     each = [lost_of(one.run, alone_ns, counted=one.counted) for one in valid]
     weights = [one.run.window_s / seconds for one in valid]
@@ -256,7 +256,7 @@ def _lost(valid: Sequence[Figures], alone_ns: int, seconds: float) -> Lost:
     )
 
 
-def _work_lost(valid: Sequence[Figures], references: Sequence[Figures]) -> Estimate | None:
+def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) -> Estimate | None:
     """Share of the ordinary threads' work that the real-time thread takes from them."""
     known = {each.run.key.repeat: each.work_per_s for each in _valid(references)}
     shares = [
@@ -270,7 +270,7 @@ def _work_lost(valid: Sequence[Figures], references: Sequence[Figures]) -> Estim
 # --- effects ------------------------------------------------------------------------------------
 
 
-def _effects(groups: Mapping[tuple[str, int], Sequence[Figures]]) -> tuple[Effect, ...]:
+def _effects(groups: Mapping[tuple[str, int], Sequence[LoadFigures]]) -> tuple[Effect, ...]:
     """Of every remedy one that is judged: at the one number of ordinary threads it was tried at, or
     at all of them together; then it at each."""
     judged: list[tuple[Effect, float, Mapping[int, _Pairs]]] = []
@@ -314,7 +314,7 @@ def _with_power(effect: Effect, pairs: Mapping[int, _Pairs], level: float) -> Ef
 
 
 def _pairs(
-    groups: Mapping[tuple[str, int], Sequence[Figures]], condition: str, normal: int
+    groups: Mapping[tuple[str, int], Sequence[LoadFigures]], condition: str, normal: int
 ) -> _Pairs:
     """Runs of one repeat without the remedy and with it, both valid."""
     before, after = (
@@ -388,4 +388,4 @@ def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
     )
 
 
-__all__ = ["Figures", "figures_of", "summarise_load"]
+__all__ = ["LoadFigures", "figures_of", "summarise_load"]

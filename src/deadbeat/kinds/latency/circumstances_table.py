@@ -8,7 +8,7 @@ from typing import Any
 from deadbeat.kinds.latency.data import load_order, load_words
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.report import facts
-from deadbeat.report.document import Facts, Group, Part, Table, said
+from deadbeat.report.document import FactList, Part, Subsection, Table, said
 from deadbeat.report.facts import percent
 
 #: Texts of one kind that are shown; there may be a line of the kernel's log for every run.
@@ -79,12 +79,12 @@ def circumstances(
     """All of it; long lists fold away."""
     missing, interrupts = missing_pairs(runs), interrupt_pairs(runs)
     return (
-        *((Group("Loads", (loads_table(runs),)),) if runs else ()),
-        Group("Beside the runs", (Facts(machine_pairs(runs)),)),
-        *((Group("What could not be read", (Facts(missing),)),) if missing else ()),
-        *((Group("Interrupts in a run", (Facts(interrupts),)),) if interrupts else ()),
-        Group("Platform", (Facts([*facts.flatten(platform)]),)),
-        Group("Parameters", (Facts([*facts.flatten(parameters)]),)),
+        *((Subsection("Loads", (loads_table(runs),)),) if runs else ()),
+        Subsection("Beside the runs", (FactList(machine_pairs(runs)),)),
+        *((Subsection("What could not be read", (FactList(missing),)),) if missing else ()),
+        *((Subsection("Interrupts in a run", (FactList(interrupts),)),) if interrupts else ()),
+        Subsection("Platform", (FactList([*facts.flatten(platform)]),)),
+        Subsection("Parameters", (FactList([*facts.flatten(parameters)]),)),
     )
 
 

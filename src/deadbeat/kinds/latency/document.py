@@ -31,30 +31,29 @@ from deadbeat.model.latency_summary import (
     TailGate,
     TailStatement,
 )
-from deadbeat.report.canvas import FORMATS, Words, printable
+from deadbeat.report.canvas import Words, printable
 from deadbeat.report.charts import Chart
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Column,
     Document,
-    Facts,
+    FactList,
     Figures,
     Findings,
-    Group,
     Lines,
     Note,
     Part,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
 from deadbeat.report.facts import percent
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.report.html import page
 from deadbeat.report.plain import csv_of
 from deadbeat.report.times import seconds_text, time_text, us_text
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import REPORT_FILE
 
@@ -239,9 +238,9 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
     gates: list[tuple[str, Extrapolation, TailGate]] = [
         (where, item, gate) for where, item in every for gate in item.gates
     ]
-    beyond = Facts([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
+    beyond = FactList([(f"{where} · {item.method}", extrapolated(item)) for where, item in every])
     looked = Table(name="gates-table", columns=GATE_COLUMNS, rows=gates, dense=True)
-    folded = Group(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
+    folded = Subsection(f"{len(gates)} conditions that were looked at", (looked,), folded=True)
     return (
         Note(
             "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
@@ -249,7 +248,7 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
             " nothing about wake-ups within a run."
         ),
         table,
-        *((Group("Beyond what was seen", (beyond,)),) if every else ()),
+        *((Subsection("Beyond what was seen", (beyond,)),) if every else ()),
         *((folded,) if gates else ()),
     )
 
@@ -300,8 +299,8 @@ def _validity(summary: LatencySummary, runs: Sequence[LatencyRun]) -> tuple[Part
     counted = f"{summary.runs - summary.invalid_runs} of {summary.runs} runs count."
     return (
         Sentence(counted),
-        *((Group("Runs that do not count", (invalid,)),) if invalid.rows else ()),
-        *((Group("What happened beside runs that count", (beside,)),) if beside.rows else ()),
+        *((Subsection("Runs that do not count", (invalid,)),) if invalid.rows else ()),
+        *((Subsection("What happened beside runs that count", (beside,)),) if beside.rows else ()),
     )
 
 
@@ -378,7 +377,7 @@ def latency_document(
                         " periods were missed. The same with intervals: latency.csv."
                     ),
                     matrix_table(summary, cpus=False),
-                    Group("By CPU", (matrix_table(summary, cpus=True),), folded=True),
+                    Subsection("By CPU", (matrix_table(summary, cpus=True),), folded=True),
                 ),
             ),
             Section("tail", "Have we measured long enough?", _tail(summary), "Long enough?"),
@@ -394,7 +393,7 @@ def latency_document(
                 "Circumstances",
                 (Figures(machine_charts(runs)), *circumstances(runs, machine, parameters or {})),
             ),
-            Section("glossary", "How to read this", (Facts(terms("latency"), terms=True),)),
+            Section("glossary", "How to read this", (FactList(terms("latency"), terms=True),)),
         ),
     )
 
@@ -438,23 +437,13 @@ def write_latency(
     with store.lock():
         atomic_write(store.path / CSV_FILE, csv_of(LATENCY_COLUMNS, lines_of(summary)))
         if figures:
-            _write_figures(summary, runs, store.path / "figures", kernel=store.platform.kernel)
-        text = page(
-            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec)
+            captions = paper_words(summary, kernel=store.platform.kernel)
+            write_charts(store.path / "figures", latency_charts(summary, runs), captions)
+        write_page(
+            path,
+            latency_document(summary, runs, platform=asdict(store.platform), parameters=store.spec),
         )
-        atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
     return LatencyReport(page=path, summary=summary)
-
-
-def _write_figures(
-    summary: LatencySummary, runs: Sequence[LatencyRun], folder: Path, *, kernel: str
-) -> None:
-    """Every figure in every format."""
-    with storing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    captions = paper_words(summary, kernel=kernel)
-    for name, content in draw_charts(latency_charts(summary, runs), captions, FORMATS):
-        atomic_write(folder / name, content)
 
 
 def paper_words(summary: LatencySummary, *, kernel: str = "") -> Words:

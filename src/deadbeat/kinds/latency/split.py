@@ -14,7 +14,7 @@ from deadbeat.kinds.latency.summarise import split_total
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart, Panel, stacked
-from deadbeat.report.document import Group, Lines, Part, Sentence, Table, said
+from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
 from deadbeat.report.times import time_text
 
 PART_WORDS: Mapping[str, str] = {
@@ -227,8 +227,8 @@ def paths(cells: Sequence[CellSummary]) -> tuple[Part, ...]:
     causes, costs, reasons = causes_table(cells), costs_table(cells), unavailable(cells)
     found = (
         *((causes,) if causes.rows else ()),
-        *((Group("What tracing costs", (costs,)),) if costs.rows else ()),
-        *((Group("Not split everywhere", (Lines(reasons),)),) if reasons else ()),
+        *((Subsection("What tracing costs", (costs,)),) if costs.rows else ()),
+        *((Subsection("Not split everywhere", (Lines(reasons),)),) if reasons else ()),
     )
     nothing = "No run was traced: where the latency went is not known."
     return found or (Sentence(f"{nothing} deadbeat latency --trace splits it."),)

@@ -19,12 +19,10 @@ from deadbeat.kinds.study.spec import StudySpec, read_spec
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.report.canvas import Words, printable
 from deadbeat.report.charts import Chart
-from deadbeat.report.charts_paper import draw_charts
 from deadbeat.report.document import (
     Document,
-    Facts,
+    FactList,
     Figures,
-    Group,
     Lines,
     Note,
     Part,
@@ -32,13 +30,13 @@ from deadbeat.report.document import (
     Remarks,
     Section,
     Sentence,
+    Subsection,
     Table,
     said,
 )
-from deadbeat.report.html import page
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.sched import policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.study import StudyStore
 
 LABEL = "SIMULATED"
@@ -100,7 +98,7 @@ def study_document(
                         "The results are a function of these parameters and the version of"
                         " deadbeat, whatever computed them."
                     ),
-                    Facts(_parameters(spec)),
+                    FactList(_parameters(spec)),
                 ),
             ),
         ),
@@ -135,7 +133,7 @@ def _conclusion(judgement: Judgement) -> tuple[Part, ...]:
         rows=judgement.evidence,
         dense=True,
     )
-    return Remarks([said_of]), Group("Figures", (figures,), folded=len(judgement.evidence) > 3)
+    return Remarks([said_of]), Subsection("Figures", (figures,), folded=len(judgement.evidence) > 3)
 
 
 def told(judgement: Judgement) -> list[str]:
@@ -367,14 +365,9 @@ def write_study(store: StudyStore, *, figures: bool = True) -> StudyReport:
     store.write_summary(report.summary)
     with store.lock():
         if figures:
-            folder = store.path / "figures"
-            with storing(folder):
-                folder.mkdir(exist_ok=True)
             seed = report.results.spec.seed
             origin = f"{store.path.name} · seed {seed} · study {store.digest[:12]}"
             stamp = Words(labels=LABEL, caption=printable(origin))
-            for name, content in draw_charts(report.charts, stamp):
-                atomic_write(folder / name, content)
-        text = page(report.document).encode("utf-8", "xmlcharrefreplace")
-        atomic_write(store.path / "report.html", text)
+            write_charts(store.path / "figures", report.charts, stamp)
+        write_page(store.path / "report.html", report.document)
     return report
