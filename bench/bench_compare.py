@@ -1,132 +1,178 @@
-"""Comparing campaigns: false alarms where nothing differs, power where something does, seconds.
+"""False alarms and power of comparisons, in every world of `worlds`.
 
-Everything is drawn run by run from a recorded pool of repeats of identical programs. Record one:
+    bench/bench_compare.py [--comparisons 400] [--only TEXT]
+    bench/bench_compare.py --without RULE          the same with one rule of the decision off
+    bench/bench_compare.py --record FILE RUN...    write a pool of repeats of one command, and stop
 
-    deadbeat profile --quick --name aa
-    deadbeat profile --programs-from aa --name aa-again      (as often as there is time)
-    bench/bench_compare.py --record tests/pools/aa/NAME.json runs/aa*
+Record on a quiet machine: the same campaign (--programs-from), matrix or load test as often as can
+be, whole sessions apart. `made_up_pools.py` makes those of the simulated engines.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import worlds
+from aa import Pool, RunFigure, Side, pool_to_plain
+from attrs import evolve
 from common import report
-from pools import POOLS, compact, share
+from judges import compare_sides, options_of
 
-from deadbeat.compare.aa import (
-    LATENCY_POOL,
-    LOAD_POOL,
-    Pool,
-    draw_sessions,
-    pool_to_plain,
-    read_pool,
-    verdicts,
-)
-from deadbeat.compare.campaigns import side_of
-from deadbeat.compare.decide import Options
-from deadbeat.compare.identity import platform_of, require_identical
-from deadbeat.compare.sides import Cell
-from deadbeat.kinds.contention.view import open_campaign
-from deadbeat.model.comparison import METRICS
+from deadbeat.compare import engine, gate, pairs, words
+from deadbeat.compare.engine import CompareOptions
+from deadbeat.compare.kinds import all_found
+from deadbeat.kinds.study.statistics import wilson
+from deadbeat.model.comparison import Lineup
+from deadbeat.model.observations import Observations
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
 
-EFFECTS = (0.05, 0.1, 0.2)
+Change = Callable[[], None]
 
 
-def hot(cell: Cell) -> bool:
-    """Where a kernel's locks differ: several cores, half or more SY, everything shared."""
-    return cell.cores > 1 and cell.sync_share >= 0.5 and cell.contended_ratio == 1
+def _set(module: Any, name: str, value: Any) -> Change:
+    return lambda: setattr(module, name, value)
 
 
-def record(file: Path, paths: Sequence[Path], note: str) -> None:
-    """Write the pool of the campaigns in ``paths``; refuses campaigns of other programs."""
-    views = [open_campaign(path) for path in paths]
-    for view in views[1:]:
-        require_identical(views[0], view)
-    platform = platform_of(views[0])
+def _bonferroni(parts: Any, p_holm: Any, options: Any) -> Any:
+    """Every metric at the level divided by their number."""
+    many = max(1, sum(part.is_told() for part in parts))
+    return tuple(engine._metric(q, p, options, many) for q, p in zip(parts, p_holm, strict=True))
+
+
+def _each_alone(parts: Any, p_holm: Any, options: Any) -> Any:
+    """Every metric at the whole level."""
+    return tuple(engine._metric(q, p, options, 1) for q, p in zip(parts, p_holm, strict=True))
+
+
+#: Rule -> what leaves it out; `_options` does what has to do with options.
+RULES: Mapping[str, Change] = {
+    "gate": _set(gate.Drift, "at", lambda self, level: 0.0),
+    "minimum": lambda: None,
+    "own-gates": lambda: None,
+    "variances-that-lean": _set(pairs, "common_spread", lambda samples: None),
+    "correction": _set(engine, "holm", list),
+    "step-up": _set(engine, "_metrics", _bonferroni),
+    "gates-for-all-metrics": _set(engine, "_metrics", _each_alone),
+    "six-that-differ": _set(engine, "DIFFERING_MIN", 0),
+    "cut-off": _set(engine, "cut_off", lambda effect, slack, weights: effect),
+    "lost": _set(engine, "_hidden", lambda *_: engine._Hidden()),
+    "leaning": _set(words, "_leans_worse", lambda metric: False),
+    "guess": _set(gate, "_guess", lambda sample, results, *, ungated: gate.Gate(
+        basis="", whole=gate.STILL, cells=(gate.STILL,) * len(sample.cells))),
+}  # fmt: skip
+
+
+def _options(world: worlds.World, without: str) -> CompareOptions:
+    minimum = 1e-9 if without == "minimum" else None
+    found = options_of(
+        world.kind,
+        world.metrics,
+        minimum=minimum,
+        simulated=world.simulated,
+        ungated=world.ungated,
+    )
+    return evolve(found, cells_alike=True) if without == "own-gates" else found
+
+
+def measure(comparisons: int, *, only: str, without: str) -> None:
+    """Report how many comparisons of each world give the verdicts that it counts."""
+    RULES.get(without, lambda: None)()
+    label = f", without {without}" if without else ""
+    for world in worlds.worlds():
+        if only not in f"{world.asks}: {world.name}":
+            continue
+        options, counted = _options(world, without), 0
+        random = np.random.default_rng(zlib.crc32(world.name.encode()))
+        began = time.perf_counter()
+        for _ in range(comparisons):
+            baseline, other, repeats = world.draw(random)
+            every = (baseline, other, *repeats)
+            planned = {run.cell for side in every for run in side.runs.values()}
+            found = compare_sides(baseline, other, repeats, options=options, planned=planned)
+            counted += found.verdict in world.counts
+        low, high = wilson(counted, comparisons)
+        report(
+            f"{world.asks}: {world.name}{label}",
+            {"false alarms": "<= 0.05", "power": "reported"}.get(world.asks, "reported"),
+            round(counted / comparisons, 4),
+            "share",
+            {
+                "interval": [round(low, 4), round(high, 4)],
+                "n": comparisons,
+                "seconds": round((time.perf_counter() - began) / comparisons, 4),
+            },
+        )
+
+
+def record(file: Path, paths: list[Path], note: str) -> None:
+    """Write the pool of the results in ``paths``, of any kind; refuses what cannot be compared."""
+    kind, folders = all_found(Path("runs"), [str(path) for path in paths])
+    first, *rest = map(kind.read, folders)
+    tables = kind.align(Lineup(subjects=(first,), repeats=tuple(rest))).tables
     known = ("soc", "kernel", "preemption", "governor", "toolchain")
-    circumstances = {key: platform.get(key) for key in known}
-    circumstances |= {
-        "cpus": len(platform.get("cpus") or ()),
-        "created_at": [view.summary.meta.get("created_at") for view in views],
+    circumstances = {key: first.platform.get(key) for key in known} | {
+        "settings": dict(first.settings),
+        "created_at": [subject.created_at for subject in (first, *rest)],
+        "left_out": [subject.stored - subject.counted for subject in (first, *rest)],
         "note": note,
     }
-    pool = Pool(sides=tuple(side_of(view) for view in views), circumstances=circumstances)
+    write(file, [side_of(table) for table in tables], circumstances, tables[0])
+
+
+def side_of(table: Observations) -> Side:
+    """A table as plain figures."""
+    runs: dict[str, RunFigure] = {}
+    for metric in table.metrics:
+        for row in table.of_metric(metric.name):
+            key, value = table.runs[row["run"]], float(row["value"])
+            at = None if math.isnan(row["at"]) else int(row["at"] * 1e9)
+            cell, block = table.cells[row["cell"]], table.blocks[row["block"]]
+            known = runs.get(key) or RunFigure(cell=cell, block=block, values={}, at_ns=at)
+            runs[key] = evolve(
+                known,
+                values={**known.values, metric.name: None if math.isnan(value) else value},
+                hidden={**known.hidden, metric.name: float(row["slack"])},
+                lost=float(row["censored"]),
+            )
+    return Side(name=table.name, runs=runs)
+
+
+def write(
+    file: Path, sides: list[Side], circumstances: dict[str, Any], table: Observations
+) -> None:
+    """A pool as JSON with a line for each session: it has thousands of numbers."""
+    metrics = tuple(metric.name for metric in table.metrics)
+    plain = pool_to_plain(Pool(sides=tuple(sides), circumstances=circumstances, metrics=metrics))
+    plain |= {"format": FORMAT, "tool": tool_version()}
+    own = plain.pop("sides")
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in sorted(plain.items())]
+    rows = [f"  {json.dumps(name)}: {json.dumps(runs)}" for name, runs in own.items()]
     file.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(file, compact({**pool_to_plain(pool), "format": FORMAT, "tool": tool_version()}))
-
-
-def measure(path: Path, comparisons: int) -> None:
-    # Ungated: without --aa a measured comparison decides nothing, and so raises no alarm either.
-    pool, options, label = read_pool(path), Options(ungated=True), path.stem
-    about = {"sessions": len(pool.sides), "note": pool.circumstances["note"]}
-    began = time.perf_counter()
-    found = verdicts(pool, comparisons=comparisons, seed=1, options=options)
-    seconds = (time.perf_counter() - began) / comparisons
-    report(f"{label}: one comparison", "<= 1 s", round(seconds, 4), "s", about)
-    share(f"{label}: false alarms, by run", "<= 0.05", found.different, comparisons,
-          verdicts=dict(found.verdicts))  # fmt: skip
-    for metric in METRICS:
-        alone = Options(metrics=(metric,), ungated=True)
-        found = verdicts(pool, comparisons=comparisons, seed=2, options=alone)
-        share(f"{label}: false alarms, {metric} alone", "<= 0.05", found.different, comparisons)
-    bare = Options(gate_off=True, minimum_effect=1e-9, minimum_miss=1e-9)
-    found = verdicts(pool, comparisons=comparisons, seed=6, options=bare)
-    share(f"{label}: false alarms, by run, gate and minimum off", "<= 0.05", found.different,
-          comparisons)  # fmt: skip
-    repeated = verdicts(pool, comparisons=comparisons, seed=3, options=options, repeats=1)
-    share(f"{label}: false alarms, with --aa", "<= 0.05", repeated.different, comparisons)
-    for repeats in range(min(4, len(pool.sides) - 1)):
-        whole = verdicts(
-            pool,
-            comparisons=comparisons // 2,
-            seed=5,
-            options=options,
-            repeats=repeats,
-            drawing=draw_sessions,
-        )
-        many = f"{repeats} --aa" if repeats else "no --aa"
-        share(
-            f"{label}: false alarms, whole sessions, {many}",
-            "<= 0.05",
-            whole.different,
-            comparisons // 2,
-            ordered_pairs=len(pool.sides) * (len(pool.sides) - 1),  # no more can be told apart
-        )
-    for where, everywhere in (("everywhere", True), ("in the contended cells", False)):
-        for effect in EFFECTS:
-            worse = verdicts(
-                pool,
-                comparisons=comparisons // 4,
-                seed=4,
-                options=options,
-                effect=lambda cell, e=effect, all_=everywhere: e if all_ or hot(cell) else 0.0,
-            )
-            share(
-                f"{label}: power, {effect:.0%} {where}",
-                "reported",
-                worse.verdicts.get("worse", 0),
-                comparisons // 4,
-            )
+    text = "{\n" + "\n".join(lines) + '\n"sides": {\n' + ",\n".join(rows) + "\n}\n}\n"
+    atomic_write(file, text.encode())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--comparisons", type=int, default=400)
+    parser.add_argument("--only", default="", metavar="TEXT", help="worlds with this in their name")
+    parser.add_argument("--without", default="", choices=["", *RULES], help="leave out a rule")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a pool and stop")
     parser.add_argument("--note", default="", help="what else was going on while it was recorded")
-    parser.add_argument("runs", type=Path, nargs="*", help="campaigns of a pool (--record)")
+    parser.add_argument("runs", type=Path, nargs="*", help="results of a pool (--record)")
     options = parser.parse_args()
     if options.record:
         record(options.record, options.runs, options.note)
-        return
-    for path in sorted(POOLS.glob("*.json")):
-        if not path.stem.startswith((LATENCY_POOL, LOAD_POOL)):
-            measure(path, options.comparisons)
+    else:
+        measure(options.comparisons, only=options.only, without=options.without)
 
 
 if __name__ == "__main__":

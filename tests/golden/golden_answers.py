@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "bench")]
 
+from aa import cells_of, draw_sessions, read_pool, verdicts
 from helpers.goldens import (
     ANSWERS,
     HERE,
@@ -33,11 +34,7 @@ from helpers.goldens import (
     skeleton,
     unpack,
 )
-
-from deadbeat.compare.aa import draw_sessions, read_pool, verdicts
-from deadbeat.compare.decide import Options
-from deadbeat.compare.latency import latency_options
-from deadbeat.compare.load import load_options
+from judges import judge_of, options_of
 
 QUIET = ("--no-figures", "--json")
 SAME = ("--runs", "runs", "--json")
@@ -130,10 +127,11 @@ POOLS = ("vm", "loaded-vm", "latency-vm", "latency-vm-busy", "latency-made-up-st
 
 def pool_verdicts(name: str) -> Any:
     """Verdicts of a few comparisons drawn from a recorded pool, without and with an effect."""
-    make = {"latency": latency_options, "load": load_options}.get(name.partition("-")[0], Options)
-    options = make(ungated=True, resamples=999)
+    kinds = {"latency": "latency", "load": "interference"}
+    kind = kinds.get(name.partition("-")[0], "contention")
     pool = read_pool(HERE.parent / "pools" / "aa" / f"{name}.json")
-    asked = {"comparisons": 10, "seed": 11, "options": options}
+    judge = judge_of(options_of(kind, ungated=True), cells_of(pool))
+    asked = {"comparisons": 10, "seed": 11, "judge": judge}
     found = {
         "nothing": verdicts(pool, **asked),
         "half again": verdicts(pool, **asked, effect=lambda cell: 0.5),

@@ -7,18 +7,18 @@ from typing import Any
 
 from attrs import evolve
 
+from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.model.comparison import (
-    METRICS,
     CellComparison,
     Comparison,
     ComparisonResult,
     MetricComparison,
 )
+from deadbeat.model.observations import Metric
 from deadbeat.model.results import Summary
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary, wobble
 
-_MINIMUM = {"slowdown": 0.02, "delay_ratio": 0.02, "deadline_miss_ratio": 0.005}
 _COLUMN = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 
 
@@ -93,8 +93,8 @@ def _comparison(base: Summary, other: Summary, name: str, against: str) -> Compa
     )
 
 
-def _metric(metric: str, base: Summary, other: Summary) -> MetricComparison:
-    column = _COLUMN.get(metric, metric)
+def _metric(metric: Metric, base: Summary, other: Summary) -> MetricComparison:
+    column = _COLUMN.get(metric.name, metric.name)
     cells = tuple(
         _cell(metric, a, b, a[column], b[column])
         for a, b in zip(base.rows, other.rows, strict=True)
@@ -108,25 +108,25 @@ def _metric(metric: str, base: Summary, other: Summary) -> MetricComparison:
         high=mean + 0.012,
         p=0.0004,
         p_holm=0.0012,
-        verdict="worse" if mean > 2 * _MINIMUM[metric] else "undecided",
-        minimum=_MINIMUM[metric],
-        gate=None if metric == "delay_ratio" else _MINIMUM[metric] / 2,
-        gate_basis="" if metric == "delay_ratio" else "3 repeats of the baseline",
+        verdict="worse" if mean > 2 * metric.minimum else "undecided",
+        minimum=metric.minimum,
+        gate=None if metric.name == "delay_ratio" else metric.minimum / 2,
+        gate_basis="" if metric.name == "delay_ratio" else "3 repeats of the baseline",
         cells=cells,
-        smallest_effect=_MINIMUM[metric] * 0.8,
+        smallest_effect=metric.minimum * 0.8,
     )
 
 
 def _cell(
-    metric: str, a: dict[str, Any], b: dict[str, Any], baseline: float, other: float
+    metric: Metric, a: dict[str, Any], b: dict[str, Any], baseline: float, other: float
 ) -> CellComparison:
     stressed = "group" in a
     rho, alpha = (None, None) if stressed else (a["sync_share"], a["contended_ratio"])
-    effect = other - baseline if metric == "deadline_miss_ratio" else other / baseline - 1
+    effect = other - baseline if not metric.log else other / baseline - 1
     if (rho, alpha) == (0.25, 0.25):
         effect = -0.06
     arm = 0.004 + 0.01 * abs(wobble(effect, a["cores"] or 3))
-    minimum = _MINIMUM[metric]
+    minimum = metric.minimum
     verdict = "undecided"
     if effect - arm > minimum / 2 and effect > minimum:
         verdict = "worse"

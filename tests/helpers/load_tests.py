@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from attrs import evolve
 
-from deadbeat.compare.load import LoadTest, blocks_of, settings_of
+from deadbeat.kinds.interference.observe import LoadTest, load_test_of
 from deadbeat.kinds.interference.plan import ask_for, plan
 from deadbeat.kinds.interference.scene import Machine
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
@@ -79,19 +79,16 @@ def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
     assert spec.deadline is not None
     assert spec.round is not None
     planned = plan(spec, {})
-    return LoadTest(
+    left = len(set(planned) - {run.key for run in runs})
+    return load_test_of(
+        spec,
+        runs,
+        planned=planned,
+        unit_ps=UNIT_PS,
         name=name,
         path=f"made-up/{name}",
-        every=tuple(runs),
-        settings=settings_of(spec),
         platform=PLATFORM,
-        planned=planned,
-        blocks=blocks_of(spec, planned),
-        normal=spec.normal or (),
-        deadline_ns=spec.deadline,
-        period_ns=spec.period,
-        additions=40_000_000,
-        cpus=spec.cpus or (),
+        left=f"{left} of {len(planned)} runs are missing" if left else "",
         summary=summarise_load(
             runs,
             name=name,

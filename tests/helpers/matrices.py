@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.compare.latency import Matrix
+from deadbeat.kinds.latency.observe import Matrix, matrix_of
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from helpers.latencies import made_up_runs
 
@@ -31,11 +31,4 @@ def matrix(
 
 def of_runs(name: str, runs: Sequence[LatencyRun]) -> Matrix:
     """A finished matrix of these runs."""
-    return Matrix(
-        name=name,
-        path=f"made-up/{name}",
-        runs=tuple(runs),
-        settings=SETTINGS,
-        platform=PLATFORM,
-        planned=tuple(run.key for run in runs),
-    )
+    return matrix_of(runs, name=name, path=f"made-up/{name}", settings=SETTINGS, platform=PLATFORM)

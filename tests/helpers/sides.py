@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from aa import RunFigure, Side
 
-from deadbeat.compare.sides import Cell, RunFigure, Side
+from deadbeat.model.observations import Cell
 
 SHARES = (0.0, 0.5, 1.0)
 

@@ -10,7 +10,7 @@ from deadbeat.kinds.interference.estimates import Counted, difference_of
 from deadbeat.kinds.interference.scene import Machine, Scene
 from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import Lost
-from deadbeat.stats.permutation import holm
+from deadbeat.stats.multiple import holm
 
 WINDOW_S = 2.0
 

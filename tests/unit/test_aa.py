@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from attrs import evolve
-from helpers.sides import made_up
-
-from deadbeat.compare.aa import (
-    LATENCY_POOL,
-    LOAD_POOL,
+from aa import (
+    METRICS,
+    POOLS,
     Pool,
+    Rates,
+    cells_of,
     draw,
     draw_sessions,
     injected,
@@ -21,18 +21,29 @@ from deadbeat.compare.aa import (
     read_pool,
     verdicts,
 )
-from deadbeat.compare.decide import Options, compare_sides
-from deadbeat.model.comparison import METRICS
+from attrs import evolve
+from helpers.sides import made_up
+from judges import KINDS, compare_sides, judge_of, options_of
+
+from deadbeat.compare.engine import CompareOptions
 from deadbeat.model.errors import DataError
+from deadbeat.model.observations import Cell
 from deadbeat.store.files import write_json
 
-#: Recorded on machines: see `circumstances` in each.
-POOLS = [
-    path
-    for path in sorted((Path(__file__).parents[1] / "pools/aa").glob("*.json"))
-    if not path.stem.startswith((LATENCY_POOL, LOAD_POOL))
-]
-OPTIONS = Options(resamples=1999, ungated=True)
+#: Pools, made up or recorded on machines (see `circumstances` in each) -> what they are of, and an
+#: effect that is found in nearly all comparisons drawn run by run.
+RECORDED = {
+    "loaded-vm": ("contention", 0.2),
+    "vm": ("contention", 0.2),
+    "latency-made-up": ("latency", 1.0),
+    "latency-made-up-stalls": ("latency", 1.0),
+    "latency-vm": ("latency", 1.0),
+    "latency-vm-busy": ("latency", 1.0),
+    "load-made-up": ("interference", 0.5),
+    "load-made-up-rare": ("interference", 0.5),
+}
+each_pool = pytest.mark.parametrize("name", RECORDED)
+CAMPAIGNS = options_of("contention", ungated=True)
 
 
 @pytest.fixture(scope="module")
@@ -68,37 +79,26 @@ def test_an_injected_effect_moves_ratios_only(made: Pool) -> None:
     other = injected(side, lambda cell: 0.1 if cell.cores == 2 else 0.0)
     for key, run in side.runs.items():
         factor = 1.1 if run.cell.cores == 2 else 1.0
-        expected = [run.values["slowdown"], run.values["delay_ratio"]]
-        assert [other.runs[key].values[m] for m in METRICS[:2]] == pytest.approx(
-            [(value or 0) * factor for value in expected]
-        )
+        expected = [(run.values[name] or 0) * factor for name in METRICS[:2]]
+        assert [other.runs[key].values[name] for name in METRICS[:2]] == pytest.approx(expected)
         assert other.runs[key].values[METRICS[2]] == run.values[METRICS[2]]
 
 
 def test_a_pool_survives_being_written(made: Pool, tmp_path: Path) -> None:
-    write_json(tmp_path / "pool.json", pool_to_plain(made))
+    """What values hide too: else false alarms and power are of another test."""
+    key = next(iter(made.sides[0].runs))
+    run = evolve(made.sides[0].runs[key], hidden={"slowdown": 0.0123456789})
+    first = evolve(made.sides[0], runs={**made.sides[0].runs, key: run})
+    write_json(tmp_path / "pool.json", pool_to_plain(evolve(made, sides=(first, *made.sides[1:]))))
     read = read_pool(tmp_path / "pool.json")
     assert read.circumstances == made.circumstances
+    assert read.sides[0].runs[key].hidden["slowdown"] == pytest.approx(0.01234568, rel=1e-3)
     for before, after in zip(made.sides, read.sides, strict=True):
         assert before.name == after.name and before.runs.keys() == after.runs.keys()
-        for key, run in before.runs.items():
-            assert after.runs[key].cell == run.cell and after.runs[key].block == run.block
-            assert after.runs[key].values == pytest.approx(run.values, rel=1e-6)
-
-
-def test_a_pool_keeps_how_far_values_are_cut_off(made: Pool, tmp_path: Path) -> None:
-    """Else false alarms and power are of another test than that of real comparisons."""
-    side = made.sides[0]
-    key, other, *_ = side.runs
-    runs = {**side.runs, key: evolve(side.runs[key], hidden={"slowdown": 0.0123456789})}
-    pool = evolve(made, sides=(evolve(side, runs=runs),))
-    write_json(tmp_path / "pool.json", pool_to_plain(pool))
-    read = read_pool(tmp_path / "pool.json").sides[0].runs
-    assert read[key].hidden["slowdown"] == pytest.approx(0.01234568, rel=1e-3)
-    assert read[other].hidden == {} and read[key].values == pytest.approx(runs[key].values)
-    for path in sorted((Path(__file__).parents[1] / "pools/aa").glob(f"{LATENCY_POOL}*.json")):
-        for each in read_pool(path).sides:
-            assert all(run.hidden["p99"] > 0 for run in each.runs.values())
+        for name, one in before.runs.items():
+            two = after.runs[name]
+            assert (two.cell, two.block) == (one.cell, one.block)
+            assert two.values == pytest.approx(one.values, rel=1e-6)
 
 
 def test_a_damaged_pool_is_one_line(made: Pool, tmp_path: Path) -> None:
@@ -112,55 +112,57 @@ def test_a_damaged_pool_is_one_line(made: Pool, tmp_path: Path) -> None:
         read_pool(tmp_path / "text.json")
 
 
-def test_there_is_a_recorded_pool() -> None:
-    assert POOLS
-    for path in POOLS:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+def test_every_recorded_pool_says_of_what_it_is() -> None:
+    assert {path.stem for path in POOLS.glob("*.json")} == set(RECORDED)
+    for name, (kind, _) in RECORDED.items():
+        plain = json.loads((POOLS / f"{name}.json").read_text(encoding="utf-8"))
         assert {"kernel", "soc", "created_at", "note"} <= plain["circumstances"].keys()
         assert len(plain["sides"]) >= 3
+        pool = read_pool(POOLS / f"{name}.json")
+        assert pool.metrics == tuple(metric.name for metric in KINDS[kind].METRICS)
+        hidden = [run.hidden.get("p99", 0.0) for side in pool.sides for run in side.runs.values()]
+        assert (min(hidden) > 0) == (kind == "latency")
 
 
-@pytest.mark.parametrize("path", POOLS, ids=lambda path: path.stem)
-def test_few_false_alarms_on_recorded_runs(path: Path) -> None:
+def asked(name: str, comparisons: int, seed: int, **how: object) -> Rates:
+    pool = read_pool(POOLS / f"{name}.json")
+    judge = judge_of(options_of(RECORDED[name][0], ungated=True), cells_of(pool))
+    return verdicts(pool, comparisons=comparisons, seed=seed, judge=judge, **how)  # type: ignore[arg-type]
+
+
+@each_pool
+def test_few_false_alarms_on_recorded_runs(name: str) -> None:
     """A representative of the experiment below: alarms at 5 % would exceed 7 of 40 once in 500."""
-    found = verdicts(read_pool(path), comparisons=40, seed=11, options=OPTIONS)
+    found = asked(name, 40, 11)
     assert found.different <= 6, found.verdicts
 
 
-@pytest.mark.parametrize("path", POOLS, ids=lambda path: path.stem)
-def test_an_effect_on_recorded_runs_is_found(path: Path) -> None:
-    found = verdicts(
-        read_pool(path), comparisons=10, seed=12, options=OPTIONS, effect=lambda cell: 0.2
-    )
-    assert found.verdicts == {"worse": 10}
+@each_pool
+def test_an_effect_on_recorded_runs_is_found(name: str) -> None:
+    found = asked(name, 10, 12, effect=lambda cell: RECORDED[name][1])
+    # A host that stalls hides a doubling now and then; it never turns it round.
+    assert set(found.verdicts) <= {"worse", "undecided"}
+    assert found.verdicts["worse"] >= 8
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("repeats", [0, 1])
-@pytest.mark.parametrize("path", POOLS, ids=lambda path: path.stem)
-def test_false_alarms_by_run_are_at_most_five_per_cent(path: Path, repeats: int) -> None:
-    found = verdicts(read_pool(path), comparisons=400, seed=13, options=OPTIONS, repeats=repeats)
+@pytest.mark.parametrize("repeats", [0, 1, 2])
+@each_pool
+def test_false_alarms_by_run_are_at_most_five_per_cent(name: str, repeats: int) -> None:
+    found = asked(name, 400, 13, repeats=repeats)
     assert found.different <= 20, found.verdicts
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("path", POOLS, ids=lambda path: path.stem)
-def test_whole_sessions_are_gated_by_repeats(path: Path) -> None:
-    """Harder: campaigns as they were, with everything that the host did in each of them.
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@each_pool
+def test_whole_sessions_are_gated_by_repeats(name: str, repeats: int) -> None:
+    """Harder: results as they were, with everything that the host did in each of them.
 
     At 5 % alarms 18 of 200 are exceeded once in a hundred.
     """
-    pool = read_pool(path)
-    for repeats in range(min(4, len(pool.sides) - 1)):
-        found = verdicts(
-            pool,
-            comparisons=200,
-            seed=14,
-            options=OPTIONS,
-            repeats=repeats,
-            drawing=draw_sessions,
-        )
-        assert found.different <= 18, (repeats, found.verdicts)
+    found = asked(name, 200, 14, repeats=repeats, drawing=draw_sessions)
+    assert found.different <= 18, found.verdicts
 
 
 def test_drift_without_a_repeat_makes_and_hides_effects() -> None:
@@ -169,7 +171,7 @@ def test_drift_without_a_repeat_makes_and_hides_effects() -> None:
     Ungated 50 to 60 % of alarms and about 25 % of true effects of 3 % that are called equal.
     """
 
-    def count(effect: float, options: Options) -> dict[str, int]:
+    def count(effect: float, options: CompareOptions) -> dict[str, int]:
         found: dict[str, int] = {}
         for n in range(60):
             one = made_up(2 * n + 7, scatter=0.005, session=0.015)
@@ -178,7 +180,7 @@ def test_drift_without_a_repeat_makes_and_hides_effects() -> None:
             found[verdict] = found.get(verdict, 0) + 1
         return found
 
-    slowdown = Options(resamples=999, metrics=("slowdown",))
+    slowdown = options_of("contention", ("slowdown",))
     ungated = evolve(slowdown, ungated=True)
     nothing, three = count(0.0, ungated), count(0.03, ungated)
     assert nothing["worse"] + nothing["better"] > 0.3 * 60
@@ -198,27 +200,28 @@ def test_sessions_that_drift_as_a_whole_are_gated(session: float, repeats: int) 
             made_up(first + i, session=session, scatter=0.01, replicas=4)
             for i in range(2 + repeats)
         ]
-        verdict = compare_sides(sides[0], sides[1], sides[2:], options=OPTIONS).verdict
+        verdict = compare_sides(sides[0], sides[1], sides[2:], options=CAMPAIGNS).verdict
         alarms += verdict in ("worse", "better")
     assert alarms <= 17
 
 
 @pytest.mark.statistical
 def test_false_alarms_without_drift_and_power() -> None:
-    def count(effect: float, verdict: str, scatter: float) -> int:
+    def count(effect: Callable[[Cell], float], verdict: str, scatter: float) -> int:
+        options = options_of("contention", simulated=True)
         return sum(
             compare_sides(
                 made_up(2 * n, scatter=scatter),
-                made_up(2 * n + 1, scatter=scatter, effect=lambda cell: effect),
-                options=OPTIONS,
+                made_up(2 * n + 1, scatter=scatter, effect=effect),
+                options=options,
             ).verdict
             == verdict
             for n in range(200)
         )
 
     # So noisy that the minimum effect does not hide chance: 10 of 200 are allowed.
-    assert count(0.0, "worse", 0.2) + count(0.0, "better", 0.2) <= 10
-    assert count(0.1, "worse", 0.05) >= 190
-    assert count(0.0, "equal", 0.02) >= 160
+    assert count(lambda cell: 0.0, "worse", 0.2) + count(lambda cell: 0.0, "better", 0.2) <= 10
+    assert count(lambda cell: 0.1, "worse", 0.05) >= 190
+    assert count(lambda cell: 0.0, "equal", 0.02) >= 160
     # An effect exactly as large as the margin may be called equal in 5 % at most.
-    assert count(0.02, "equal", 0.01) <= 10
+    assert count(lambda cell: 0.02, "equal", 0.01) <= 10

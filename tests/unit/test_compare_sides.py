@@ -8,22 +8,17 @@ import re
 import attrs
 import numpy as np
 import pytest
+from aa import RunFigure, Side
 from helpers.sides import made_up
+from judges import compare_sides, options_of
 
-from deadbeat.compare.decide import Options, compare_sides
-from deadbeat.compare.gate import gate_from_repeats, gate_from_within, gate_of
-from deadbeat.compare.sides import (
-    Cell,
-    RunFigure,
-    Side,
-    log_witness_shift,
-    pair_up,
-)
-from deadbeat.compare.vocabulary import CAMPAIGNS
 from deadbeat.compare.words import cell_text, effect_text
-from deadbeat.model.comparison import METRICS, Comparison
+from deadbeat.kinds.contention.observe import METRICS, WORDS
+from deadbeat.model.comparison import Comparison
+from deadbeat.model.observations import Cell
 
-OPTIONS = Options(resamples=1999, ungated=True)
+OPTIONS = options_of("contention", ungated=True)
+SIMULATED = options_of("contention", simulated=True)
 
 
 def side(name: str, values: dict[str, float], **figures: float) -> Side:
@@ -48,15 +43,6 @@ def compared(seed: int, effect: float, **options: float) -> Comparison:
         made_up(seed + 1, effect=lambda cell: effect, **options),
         options=OPTIONS,
     )
-
-
-def test_pairs_are_the_runs_that_both_have() -> None:
-    one = side("a", {"r0": 1.0, "r1": 2.0, "r2": 1.0})
-    two = side("b", {"r1": 3.0, "r2": 1.0, "r3": 9.0})
-    pairs = pair_up(one, two, "slowdown")
-    assert pairs.difference.tolist() == [math.log(1.5), 0.0]
-    assert pairs.weights.tolist() == [0.5, 0.5]
-    assert len(pair_up(one, two, "delay_ratio").difference) == 0
 
 
 def test_every_cell_counts_once() -> None:
@@ -102,7 +88,7 @@ def test_an_effect_below_the_minimum_is_no_verdict() -> None:
     found = compared(40, 0.01, scatter=0.002)
     assert found.metrics[0].p is not None and found.metrics[0].p < 0.01
     assert found.verdict == "equal"
-    strict = attrs.evolve(OPTIONS, minimum_effect=0.004)
+    strict = options_of("contention", minimum=0.004, ungated=True)
     again = compare_sides(
         made_up(40, scatter=0.002),
         made_up(41, scatter=0.002, effect=lambda cell: 0.01),
@@ -124,15 +110,6 @@ def test_one_cell_alone_decides() -> None:
     assert cell.other / cell.baseline - 1 == pytest.approx(cell.effect)
     # Equal on average is not equal.
     assert found.metrics[0].verdict != "equal"
-
-
-def test_many_pairs_go_by_sign_flips() -> None:
-    many = attrs.evolve(OPTIONS, resamples=9999)
-    found = compare_sides(
-        made_up(60, replicas=16), made_up(61, replicas=16, effect=lambda cell: 0.1), options=many
-    )
-    assert {cell.test for cell in found.metrics[0].cells} == {"sign-flip"}
-    assert all(cell.verdict == "worse" for cell in found.metrics[0].cells)
 
 
 def test_misses_are_compared_as_a_difference() -> None:
@@ -175,47 +152,6 @@ def test_one_repeat_alone_asks_for_a_second() -> None:
     assert need.startswith("slowdown and delay ratio: ") and "a second repeat" in need
 
 
-def test_the_gate_of_repeats_by_hand() -> None:
-    base = side("a", {"r0": 1.0, "r1": 2.0})
-    # Levels of the three: 0, log 1.1, log 1.2, each without scatter.
-    repeats = [side("b", {"r0": 1.1, "r1": 2.2}), side("c", {"r0": 1.2, "r1": 2.4})]
-    levels = np.array([0.0, math.log(1.1), math.log(1.2)])
-    # t(0.975, 2) = 4.30265
-    expected = 4.30265 * levels.std(ddof=1) * math.sqrt(2)
-    found = gate_from_repeats(base, repeats, "slowdown").size
-    assert found == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_gate_without_repeats_sees_drift_within() -> None:
-    still = made_up(100, scatter=0.01)
-    drifting = attrs.evolve(
-        still,
-        runs={
-            key: attrs.evolve(
-                run,
-                values={
-                    **run.values,
-                    "slowdown": (run.values["slowdown"] or 0) * (1.05 if 30 <= index < 60 else 1.0),
-                },
-            )
-            for index, (key, run) in enumerate(still.runs.items())
-        },
-    )
-    other = made_up(101, scatter=0.01)
-    calm = gate_from_within(pair_up(still, other, "slowdown"))
-    moved = gate_from_within(pair_up(drifting, other, "slowdown"))
-    assert calm.size is not None and moved.size is not None
-    assert moved.size > 2 * calm.size
-    assert "guessed" in moved.basis
-
-
-def test_without_times_or_repeats_the_gate_is_not_known() -> None:
-    one, two = side("a", {"r0": 1.0, "r1": 2.0}), side("b", {"r0": 1.0, "r1": 2.0})
-    assert gate_of(one, two, [], "slowdown").size is None
-    assert compare_sides(one, two, options=OPTIONS).verdict == "undecided"
-    assert gate_of(one, two, [], "slowdown", simulated=True).size == 0.0
-
-
 def test_without_a_gate_nothing_is_decided() -> None:
     """An effect of 50 %, but the times that a guess needs are not there."""
     one, two = (
@@ -227,18 +163,18 @@ def test_without_a_gate_nothing_is_decided() -> None:
     )
     few = made_up(202)
     few = attrs.evolve(few, runs=dict(list(few.runs.items())[:1]))  # too few for a gate
-    (slowdown, *_) = compare_sides(one, two, [few], options=Options(resamples=999)).metrics
+    (slowdown, *_) = compare_sides(one, two, [few], options=options_of("contention")).metrics
     assert (slowdown.gate, slowdown.verdict, slowdown.smallest_effect) == (None, "undecided", None)
     assert {cell.verdict for cell in slowdown.cells} == {"undecided"}
     assert compare_sides(one, two, [few], options=OPTIONS).verdict == "worse"  # ungated
 
 
 def test_measured_campaigns_without_repeats_are_undecided() -> None:
-    measured = Options(resamples=999)
+    measured = options_of("contention")
     for effect in (0.5, -0.5, 0.0):
         one, two = made_up(210), made_up(211, effect=lambda cell, e=effect: e)
         found = compare_sides(one, two, options=measured)
-        assert found.verdict == "undecided" and found.reason == CAMPAIGNS.no_repeats
+        assert found.verdict == "undecided" and found.reason == WORDS.no_repeats
         cells = [cell for metric in found.metrics for cell in metric.cells]
         assert {cell.verdict for cell in cells} == {"undecided"}
         assert not any(metric.no_worse for metric in found.metrics)
@@ -246,25 +182,6 @@ def test_measured_campaigns_without_repeats_are_undecided() -> None:
         assert need.startswith("slowdown, delay ratio and miss ratio: ") and "--aa" in need
         simulated = attrs.evolve(measured, simulated=True)
         assert compare_sides(one, two, options=simulated).verdict != "undecided"
-
-
-def test_one_program_a_cell_says_nothing_on_the_host() -> None:
-    one, two = made_up(220, replicas=1), made_up(221, replicas=1)
-    gate = gate_from_within(pair_up(one, two, "slowdown"))
-    assert gate.size is None
-    assert gate.basis.startswith("not known: one program a cell")
-
-
-def test_a_program_alone_in_its_cell_scatters_as_the_others_do() -> None:
-    one, two = made_up(222, replicas=2), made_up(223, replicas=2)
-    whole = gate_of(one, two, [], "slowdown", simulated=True).size
-    some = attrs.evolve(
-        one,
-        runs={key: run for key, run in one.runs.items() if run.cell.cores == 1 or "r000" in key},
-    )
-    partly = gate_of(some, two, [], "slowdown", simulated=True).size
-    assert whole is not None and partly is not None
-    assert partly > whole  # fewer runs know less
 
 
 def with_misses(side_: Side, misses: dict[str, float]) -> Side:
@@ -307,7 +224,7 @@ def test_identical_jumps_of_one_job_are_not_certain() -> None:
         runs = {f"r{n}": RunFigure(cell=cell, block=f"{n}", values=values) for n in range(2)}
         return Side(name="", runs=runs)
 
-    found = compare_sides(pair(0.0), pair(0.1), options=Options(simulated=True))
+    found = compare_sides(pair(0.0), pair(0.1), options=SIMULATED)
     assert found.metrics[2].cells[0].p == 0.0  # what Student's t makes of it
     assert (found.metrics[2].cells[0].verdict, found.verdict) == ("undecided", "undecided")
 
@@ -334,7 +251,7 @@ def test_quantised_misses_raise_few_false_alarms() -> None:
                 runs[f"r{number}"] = RunFigure(cell=place, block=f"{number}", values=values)
             return Side(name="", runs=runs)
 
-        options = Options(resamples=999, simulated=True)
+        options = SIMULATED
         alarms = sum(
             compare_sides(world(), world(), options=options).verdict in ("worse", "better")
             for _ in range(60)
@@ -347,7 +264,7 @@ def test_equal_on_average_names_the_cell_that_is_not_known() -> None:
         return 0.1 if (cell.cores, cell.sync_share, cell.contended_ratio) == (2, 1, 1) else 0.0
 
     one, two = made_up(16, scatter=0.04), made_up(17, scatter=0.04, effect=hot)
-    slowdown = Options(resamples=999, simulated=True, metrics=("slowdown",))
+    slowdown = options_of("contention", ("slowdown",), simulated=True)
     found = compare_sides(one, two, options=slowdown)
     assert found.verdict == "equal"
     assert found.metrics[0].cells[-1].verdict == "undecided"
@@ -359,7 +276,7 @@ def test_equal_on_average_names_the_cell_that_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [metric.name for metric in METRICS])
 def test_what_is_no_number_is_missing(metric: str, value: float) -> None:
     one, two = made_up(250), made_up(251)
     key = min(two.runs)
@@ -367,48 +284,19 @@ def test_what_is_no_number_is_missing(metric: str, value: float) -> None:
     broken = attrs.evolve(run, values={**run.values, metric: value})
     other = attrs.evolve(two, runs={**two.runs, key: broken})
     found = compare_sides(one, other, options=OPTIONS)
-    (place,) = [each for each in found.metrics if each.metric == metric]
+    (place,) = [each for each in found.metrics if each.metric.name == metric]
     assert place.effect is not None and math.isfinite(place.effect)
     assert sum(cell.pairs for cell in place.cells) == len(two.runs) - 1
     assert found.verdict == "undecided"  # one side lacks it
 
 
-def test_a_host_that_is_slower_widens_the_gate_of_the_delay_ratio_alone() -> None:
-    one, two = made_up(110), made_up(111)
-    slow = attrs.evolve(
-        two, runs={key: attrs.evolve(run, witness_ps=1020.0) for key, run in two.runs.items()}
-    )
-    assert log_witness_shift(one, slow) == pytest.approx(math.log(1.02))
-    for metric, wider in (("delay_ratio", True), ("slowdown", False)):
-        gates = [gate_of(one, other, [], metric).size for other in (two, slow)]
-        assert gates[0] is not None and gates[1] is not None
-        assert (gates[1] > gates[0]) is wider
-    calm = gate_of(one, two, [], "delay_ratio").size
-    assert gate_of(one, slow, [], "delay_ratio").size == pytest.approx((calm or 0) + math.log(1.02))
-    apart = gate_of(one, slow, [], "delay_ratio", same_machine=False).size
-    assert apart == gate_of(one, two, [], "delay_ratio").size
-
-
-def test_a_host_in_another_state_rules_out_a_verdict_on_delay_ratios() -> None:
-    one, two = made_up(112), made_up(113, effect=lambda cell: 0.2)
-    slow = attrs.evolve(
-        two, runs={key: attrs.evolve(run, witness_ps=1050.0) for key, run in two.runs.items()}
-    )
-    slowdown, delay, _ = compare_sides(one, slow, options=OPTIONS).metrics
-    assert slowdown.verdict == "worse"
-    assert (delay.verdict, delay.gate, delay.smallest_effect) == ("undecided", None, None)
-    assert "another state of the host" in delay.gate_basis
-    repeats = [made_up(114), made_up(115), made_up(116)]
-    assert compare_sides(one, slow, repeats, options=OPTIONS).metrics[1].verdict == "worse"
-
-
 def test_a_metric_that_nobody_measured_is_undecided() -> None:
     one, two = side("a", {"r0": 1.0, "r1": 2.0}), side("b", {"r0": 1.0, "r1": 2.0})
     metric = compare_sides(one, two, options=OPTIONS).metrics[1]
-    assert (metric.verdict, metric.effect, metric.cells) == ("undecided", None, ())
+    assert (metric.verdict, metric.effect) == ("undecided", None)
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
+def test_the_same_sides_give_the_same_answer() -> None:
     one, two = made_up(120), made_up(121)
     assert compare_sides(one, two, options=OPTIONS) == compare_sides(one, two, options=OPTIONS)
 
@@ -423,7 +311,27 @@ def test_swapping_the_sides_swaps_the_verdict() -> None:
 
 
 def test_words() -> None:
-    assert effect_text("slowdown", 0.0412) == "+4.1 %"
-    assert effect_text("deadline_miss_ratio", -0.00412) == "-0.41 points"
-    assert effect_text("slowdown", -0.0004) == "+0.0 %"
-    assert METRICS[2] == "deadline_miss_ratio"
+    assert effect_text(METRICS[0], 0.0412) == "+4.1 %"
+    assert effect_text(METRICS[2], -0.00412) == "-0.41 points"
+    assert effect_text(METRICS[0], -0.0004) == "+0.0 %"
+
+
+def test_the_gate_of_repeats_by_hand() -> None:
+    """Levels of the baseline and its repeats are 0, log 1.1 and log 1.2, each without scatter."""
+    sides = [side(name, {"r0": level, "r1": 2 * level}) for name, level in
+             (("a", 1.0), ("b", 1.1), ("c", 1.2), ("other", 3.0))]  # fmt: skip
+    one = options_of("contention", ("slowdown",))
+    (metric,) = compare_sides(sides[0], sides[3], sides[1:3], options=one).metrics
+    levels = np.log([1.0, 1.1, 1.2])
+    # t(0.98, 2) = 4.84873; a further session lies sqrt(1 + 1 / 3) deviations from the mean of three
+    expected = math.expm1(4.84873 * levels.std(ddof=1) * math.sqrt(4 / 3))
+    assert metric.gate == pytest.approx(expected, rel=1e-4)
+    assert metric.effect == pytest.approx(3 / math.exp(levels.mean()) - 1)
+
+
+def test_more_is_better_where_a_metric_says_so() -> None:
+    one, two = made_up(300), made_up(301, effect=lambda cell: 0.2)
+    speed = attrs.evolve(METRICS[0], higher_is_better=True)
+    options = attrs.evolve(SIMULATED, metrics=(speed,))
+    assert compare_sides(one, two, options=options).verdict == "better"
+    assert compare_sides(two, one, options=options).verdict == "worse"

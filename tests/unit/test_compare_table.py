@@ -7,11 +7,16 @@ import sys
 import pytest
 from attrs import evolve
 
-from deadbeat.cli._compare_table import print_metrics
+from deadbeat.cli._compare import print_metrics
+from deadbeat.kinds.contention import observe as contention
+from deadbeat.kinds.latency import observe as latency
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
+from deadbeat.model.observations import Metric
+
+KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}
 
 
-def cell(metric: str, verdict: str) -> CellComparison:
+def cell(metric: Metric, verdict: str) -> CellComparison:
     return CellComparison(
         metric=metric, cores=-1, sync_share=None, contended_ratio=None, deadline_factor=0.0,
         group="idle prober", pairs=8, baseline=1.0, other=1.0, effect=0.0, low=None, high=None,
@@ -21,7 +26,7 @@ def cell(metric: str, verdict: str) -> CellComparison:
 
 def row(name: str, *, verdict: str = "undecided") -> MetricComparison:
     return MetricComparison(
-        metric=name,
+        metric=KNOWN[name],
         effect=-0.123,
         low=-0.4567,
         high=0.2345,
@@ -32,7 +37,7 @@ def row(name: str, *, verdict: str = "undecided") -> MetricComparison:
         gate=0.456,
         gate_basis="",
         smallest_effect=0.789,
-        cells=tuple(cell(name, verdict) for verdict in ("worse", "undecided", "equal")),
+        cells=tuple(cell(KNOWN[name], verdict) for verdict in ("worse", "undecided", "equal")),
     )
 
 

@@ -12,13 +12,12 @@ from helpers.matrices import PLATFORM, matrix
 
 from deadbeat.cli.main import main
 from deadbeat.compare.hardening_cost import hardening_cost
-from deadbeat.compare.latency import Matrix, latency_options
+from deadbeat.kinds.latency.observe import Matrix
 from deadbeat.model.errors import UsageError
 from deadbeat.settings.hardening import OPTIONS
 
 OFF = {option.name: "off: made up" for option in OPTIONS}
 ON = {**OFF, "init-on-free": "on: init_on_free=1"}
-ASKED = latency_options(resamples=999)
 
 
 def on_a_machine(
@@ -36,21 +35,21 @@ def pair(scale: float = 1.5, **changes: Any) -> tuple[Matrix, Matrix]:
 
 
 def test_the_option_and_the_difference_are_those_that_were_put_in() -> None:
-    cost = hardening_cost(*pair(), options=ASKED)
+    cost = hardening_cost(*pair())
     assert [each.option.name for each in cost.differences.known] == ["init-on-free"]
-    mean = next(m for m in cost.comparison.metrics if m.metric == "mean")
+    mean = next(m for m in cost.comparison.metrics if m.metric.name == "mean")
     assert mean.low is not None and mean.high is not None
     assert mean.low < 0.5 < mean.high and mean.verdict == "worse"
     assert cost.attribution == "memory is cleared when it is given back (init_on_free)"
 
 
 def test_what_differs_besides_is_named() -> None:
-    cost = hardening_cost(*pair(kernel="6.12"), options=ASKED)
+    cost = hardening_cost(*pair(kernel="6.12"))
     assert any(line.startswith("kernel") for line in cost.beside)
     assert "other things of the platforms differ too" in cost.attribution
     without, hardened = pair()
     two = on_a_machine(hardened, {**ON, "kfence": "on: sample_interval is 100 ms"})
-    assert hardening_cost(without, two, options=ASKED).attribution == "2 options together"
+    assert hardening_cost(without, two).attribution == "2 options together"
 
 
 @pytest.mark.parametrize(
@@ -59,13 +58,13 @@ def test_what_differs_besides_is_named() -> None:
 )
 def test_words_of_the_command_line_that_switch_the_option_are_no_doubt(cmdline, beside) -> None:
     without, hardened = pair()
-    cost = hardening_cost(without, on_a_machine(hardened, ON, cmdline=cmdline), options=ASKED)
+    cost = hardening_cost(without, on_a_machine(hardened, ON, cmdline=cmdline))
     assert len(cost.beside) == beside
 
 
 def test_what_was_not_recorded_is_not_guessed() -> None:
     without, hardened = pair()
-    cost = hardening_cost(on_a_machine(without, None), hardened, options=ASKED)
+    cost = hardening_cost(on_a_machine(without, None), hardened)
     assert cost.differences.known == ()
     assert len(cost.differences.unknown) == len(OPTIONS)
     assert cost.attribution.startswith("no option is known to differ")
@@ -74,7 +73,7 @@ def test_what_was_not_recorded_is_not_guessed() -> None:
 def test_the_same_hardening_has_no_cost() -> None:
     without, hardened = pair()
     with pytest.raises(UsageError, match="the same hardening"):
-        hardening_cost(without, on_a_machine(hardened, OFF), options=ASKED)
+        hardening_cost(without, on_a_machine(hardened, OFF))
 
 
 def latency(runs: Path, name: str, hardening: dict[str, str]) -> None:

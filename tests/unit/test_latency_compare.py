@@ -11,27 +11,33 @@ from attrs import evolve
 from helpers.matrices import LOADS, matrix, of_runs
 
 from deadbeat.cli.main import main
-from deadbeat.compare.latency import Matrix, compare_latency, latency_options, side_of
 from deadbeat.compare.page import render_comparison
-from deadbeat.model.comparison import LATENCY_METRICS, ComparisonResult
+from deadbeat.compare.results import compare_results
+from deadbeat.kinds.latency.observe import COMPARABLE, METRICS, Matrix, observe
+from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun
-from deadbeat.model.results import Summary
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
-OPTIONS = latency_options(resamples=999)
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
 BUSY = (Finding(id="other-work", severity="warning", message="a build"),)
 
 
-def compared(*matrices: Matrix, aa: tuple[Matrix, ...] = (), **options: object) -> ComparisonResult:
-    return compare_latency(matrices, aa, options=OPTIONS, **options)  # type: ignore[arg-type]
+def compared(
+    *matrices: Matrix,
+    aa: tuple[Matrix, ...] = (),
+    per_cpu: bool = False,
+    partial: bool = False,
+    **how: bool,
+) -> ComparisonResult:
+    lineup = Lineup(subjects=matrices, repeats=aa, per_cpu=per_cpu, partial=partial)
+    return compare_results(COMPARABLE, lineup, **how)
 
 
 def verdicts(result: ComparisonResult) -> dict[str, str]:
-    return {metric.metric: metric.verdict for metric in result.comparisons[0].metrics}
+    return {metric.metric.name: metric.verdict for metric in result.comparisons[0].metrics}
 
 
 def test_a_slower_kernel_is_worse_and_a_faster_one_better() -> None:
@@ -90,11 +96,11 @@ def test_cells_are_loads_by_engine_and_each_cpu_where_asked() -> None:
 def test_a_run_has_the_quantiles_of_all_its_cpus() -> None:
     one = matrix("a", 1, repeats=1)
     run = one.runs[0]
-    figure = side_of(one).runs[run.key.text]
+    table = observe(of_runs("a", [run]))
     pooled = run.cpus[0].raw + run.cpus[1].raw
-    assert figure.values["p99"] == pooled.quantile(990_000)
-    assert figure.values["max"] == pooled.max_ns
-    assert figure.values["missed_ratio"] == 0.0
+    expected = {"p99": pooled.quantile(990_000), "max": pooled.max_ns, "missed_ratio": 0.0}
+    for name, value in expected.items():
+        assert table.of_metric(name)["value"].tolist() == [value]
 
 
 def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
@@ -107,8 +113,7 @@ def test_measured_matrices_decide_nothing_without_a_repeat() -> None:
     gated = compared(a, b, aa=repeats)
     assert gated.verdict == "worse"
     assert gated.comparisons[0].metrics[0].gate_basis.startswith("A/A: 2 repeats")
-    assert gated.comparisons[0].metrics[0].gate_basis.endswith("18 runs each")
-    ungated = compare_latency([a, b], options=latency_options(ungated=True, resamples=999))
+    ungated = compared(a, b, ungated=True)
     assert ungated.verdict == "worse" and "ungated: no A/A repeats" in ungated.labels
 
 
@@ -175,7 +180,7 @@ REFUSED: dict[str, tuple[Callable[[], tuple[Matrix, ...]], str]] = {
     "unfinished": (
         lambda: (
             matrix("a", 1, repeats=2),
-            evolve(matrix("b", 2, repeats=1), planned=matrix("a", 1, repeats=2).planned),
+            evolve(matrix("b", 2, repeats=1), left="3 of 6 runs are missing"),
         ),
         "b is unfinished: 3 of 6 runs",
     ),
@@ -204,7 +209,7 @@ def test_a_repeat_elsewhere_is_no_repeat() -> None:
 
 def test_unfinished_and_mixed_are_labelled_where_they_are_allowed() -> None:
     a = matrix("a", 1)
-    half = evolve(matrix("b", 2, repeats=3), planned=a.planned)
+    half = evolve(matrix("b", 2, repeats=3), left="9 of 18 runs are missing")
     assert "partial: b unfinished" in compared(a, half, partial=True).labels
     mixed = compared(a, matrix("c", 2, measured=True), allow_mixed=True)
     assert "simulated beside measured" in mixed.labels
@@ -265,7 +270,7 @@ def test_corrected_latencies_count_where_all_engines_have_them() -> None:
 
 def test_the_page_shows_microseconds_and_the_loads() -> None:
     result = compared(matrix("a", 1), matrix("b", 2, scale=1.3))
-    page = render_comparison(result, [Summary(mode="latency", rows=(), sets=())] * 2)
+    page = render_comparison(result)
     assert "SIMULATED" in page and " us" in page and "By load" in page
     assert "D/C = " not in page and "task sets of" not in page
     json.dumps(result.parameters)
@@ -288,7 +293,9 @@ def test_the_command_compares_matrices(folders: Path, capsys: pytest.CaptureFixt
     options = ["--runs", str(folders), "--json", "--no-figures"]
     assert main(["compare", "a", "b", *options]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [m["metric"] for m in answer["comparisons"][0]["metrics"]] == list(LATENCY_METRICS)
+    assert [m["metric"] for m in answer["comparisons"][0]["metrics"]] == [
+        metric.name for metric in METRICS
+    ]
     assert Path(answer["report"]).is_file()
     assert answer["parameters"]["minimum_effect"] == 0.1
     failing = ["--fail-on", "undecided", "--metric", "max"]
@@ -330,7 +337,7 @@ def test_what_the_baseline_left_out_is_as_hidden_as_what_the_other_did(scale: fl
     assert found.verdict == ("better" if scale < 1 else "undecided")
     assert "left out as invalid: 6 of 18 runs of a" in found.reason
     if scale >= 1:
-        assert "of the other's 18 runs have no result in the baseline" in found.reason
+        assert "of the 18 runs of the other have no result in the baseline" in found.reason
 
 
 def test_a_fifth_of_the_other_left_out_is_no_advantage() -> None:

@@ -7,15 +7,17 @@ import math
 
 import numpy as np
 import pytest
+from aa import RunFigure, Side
 from attrs import evolve
+from judges import compare_sides, options_of
 
-from deadbeat.compare.decide import compare_sides
-from deadbeat.compare.latency import _hidden, _values, latency_options
-from deadbeat.compare.sides import Cell, RunFigure, Side
 from deadbeat.compare.words import bound_text, effect_text, ends_text, verdict_text
+from deadbeat.kinds.latency.observe import METRICS, _slack, _value
 from deadbeat.model.histogram import Histogram
+from deadbeat.model.observations import Cell
 
-OPTIONS = latency_options(resamples=999)
+OPTIONS = options_of("latency")
+P50, P99, P999 = METRICS[0], METRICS[2], METRICS[3]
 LATENCIES = ("p50", "mean", "p99", "p99.9", "max")
 
 
@@ -84,7 +86,7 @@ def steps(name: str, median: float) -> Side:
 
 def test_a_step_of_the_engine_is_no_difference() -> None:
     """2.999 us are told as 2: once 50 % more, with p = 0."""
-    options = evolve(OPTIONS, metrics=("p50",))
+    options = options_of("latency", ("p50",))
     found = compare_sides(
         steps("a", 2_000), steps("b", 3_000), [steps("r", 2_000)], options=options
     )
@@ -108,15 +110,15 @@ def in_steps(name: str, median: float, *, seed: int) -> Side:
             runs[f"{number}.{repeat}"] = RunFigure(
                 cell=cell(number),
                 block=f"{repeat}",
-                values=_values(latencies),
-                hidden=_hidden(latencies),
+                values={"mean": latencies.mean_ns},
+                hidden={"mean": _slack(latencies, "mean", latencies.mean_ns)},
             )
     return Side(name=name, runs=runs)
 
 
 def test_a_mean_of_steps_may_be_a_whole_step_larger() -> None:
     """2.9 us are told as 2 and 3.07 us as 3: an effect of 6 % was told as 40 %, and worse."""
-    options = evolve(OPTIONS, metrics=("mean",))
+    options = options_of("latency", ("mean",))
     a, b, *rest = (
         in_steps(name, median, seed=seed)
         for seed, (name, median) in enumerate(
@@ -130,7 +132,8 @@ def test_a_mean_of_steps_may_be_a_whole_step_larger() -> None:
     assert found.verdict == "undecided"
     late = in_steps("late", 29_000, seed=9)
     assert compare_sides(a, late, rest, options=options).verdict == "worse"
-    assert "mean" not in _hidden(Histogram.of([])) and _hidden(Histogram.of([2000]))["mean"] == 0
+    assert _value(Histogram.of([2000]), "mean") == 2000
+    assert _slack(Histogram.of([]), "mean", None) == _slack(Histogram.of([2000]), "mean", 2000) == 0
 
 
 def test_bounds_beyond_all_ratios_are_none() -> None:
@@ -146,7 +149,7 @@ def test_bounds_beyond_all_ratios_are_none() -> None:
         }
         return Side(name=name, runs=runs)
 
-    options = evolve(OPTIONS, metrics=("max",))
+    options = options_of("latency", ("max",))
     found = compare_sides(side("a", 5e4), side("b", 9e6), [side("r", 5.2e4)], options=options)
     (metric,) = found.metrics
     assert found.verdict == "undecided" and (metric.low, metric.high) == (None, None)
@@ -163,7 +166,7 @@ def test_shares_of_missed_periods_stay_shares() -> None:
         }
         return Side(name=name, runs=runs)
 
-    options = evolve(OPTIONS, metrics=("missed_ratio",))
+    options = options_of("latency", ("missed_ratio",))
     found = compare_sides(side("a", 0.0), side("b", 0.3), [side("r", 0.0)], options=options)
     (metric,) = found.metrics
     assert metric.low is not None and metric.low >= 0.0
@@ -173,13 +176,13 @@ def test_shares_of_missed_periods_stay_shares() -> None:
 
 
 def test_large_sizes_are_factors_or_nothing() -> None:
-    assert effect_text("p99", 0.041) == "+4.1 %"
-    assert effect_text("p99", 2.2) == "3.2 times"
-    assert effect_text("p99.9", 302.178) == "more than 10 times"
-    assert bound_text("p99.9", None) == "cannot tell"
-    assert ends_text("p99", -0.012, 0.034) == "[-1.20, +3.40]"
-    assert ends_text("p99", -0.5, 15.4) == "[-50.00, more than 10 times]"
-    assert ends_text("p99", None, None) == "[cannot tell]"
+    assert effect_text(P99, 0.041) == "+4.1 %"
+    assert effect_text(P99, 2.2) == "3.2 times"
+    assert effect_text(P999, 302.178) == "more than 10 times"
+    assert bound_text(P999, None) == "cannot tell"
+    assert ends_text(P99, -0.012, 0.034) == "[-1.20, +3.40]"
+    assert ends_text(P99, -0.5, 15.4) == "[-50.00, more than 10 times]"
+    assert ends_text(P99, None, None) == "[cannot tell]"
 
 
 def test_equal_over_cells_of_which_some_are_undecided_is_so_on_average() -> None:
@@ -188,9 +191,7 @@ def test_equal_over_cells_of_which_some_are_undecided_is_so_on_average() -> None
         for name, seed in (("a", 1), ("b", 2))
     )
     repeats = [session("r", np.random.default_rng(3), common=0, own=0.001)]
-    (metric,) = compare_sides(
-        side, twin, repeats, options=evolve(OPTIONS, metrics=("p50",))
-    ).metrics
+    (metric,) = compare_sides(side, twin, repeats, options=options_of("latency", ("p50",))).metrics
     equal = evolve(
         metric, verdict="equal", cells=tuple(evolve(c, verdict="equal") for c in metric.cells)
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import STRESS_COLUMNS, SUMMARY_COLUMNS, Summary
@@ -217,6 +218,7 @@ def test_mode_2_is_one_figure_when_there_are_sets_enough() -> None:
 
 # -- several kernels
 
+(DELAY_RATIO,) = [each for each in METRICS if each.name == "delay_ratio"]
 OLD = {"kernel": "5.15.0 #1", "preemption": "full"}
 NEW = {"kernel": "6.12.3 #1", "preemption": "full"}
 RT = {"kernel": "6.12.3 #1", "preemption": "rt"}
@@ -234,7 +236,7 @@ def comparing(surface: Surface) -> Callable[[Campaign, Campaign], Comparison]:
                     word = "better" if effect < -0.02 else "worse" if effect > 0.02 else "equal"
                     cells.append(cell(m, rho, alpha, effect, word))
         metric = MetricComparison(
-            metric="delay_ratio",
+            metric=DELAY_RATIO,
             **dict.fromkeys(("effect", "low", "high", "p", "gate")),
             verdict="undecided",
             minimum=0.0,
@@ -255,7 +257,7 @@ def comparing(surface: Surface) -> Callable[[Campaign, Campaign], Comparison]:
 def cell(m: int, rho: float, alpha: float, effect: float, word: str) -> CellComparison:
     unknown = ("baseline", "other", "low", "high", "p", "p_holm", "smallest_effect")
     return CellComparison(
-        metric="delay_ratio",
+        metric=DELAY_RATIO,
         cores=m,
         sync_share=rho,
         contended_ratio=alpha,

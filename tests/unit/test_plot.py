@@ -132,7 +132,7 @@ def test_maxima_of_runs_of_different_lengths_have_no_interval(fast):
 def test_one_run_a_side_says_that_it_cannot_be_sure(slow):
     once = side("rt", repeats=1)
     drawn = preset_of("hardening").draw(question([once, slow]))
-    assert "is not known: fewer than 3 runs" in words(drawn)
+    assert "is not known: fewer than 3 pairs of runs" in words(drawn)
     assert "rt: a single run beside a load has no interval" in words(drawn)
 
 

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
+from attrs import evolve
 
-from deadbeat.cli._compare_kinds import Answer, Ask, all_found, found
-from deadbeat.cli._compare_table import interval_text, p_text, print_metrics
 from deadbeat.cli._output import print_json, print_table, say
-from deadbeat.compare.decide import Options
+from deadbeat.compare.kinds import all_found
+from deadbeat.compare.results import compare_results
 from deadbeat.compare.words import (
+    bound_text,
     cell_text,
-    metric_text,
+    count_text,
+    interval_text,
+    p_text,
+    size_text,
+    verdict_text,
     words_list,
 )
 from deadbeat.kinds.interference.words import effects_beside, effects_beside_columns
-from deadbeat.model.comparison import (
-    CellComparison,
-    Comparison,
-    ComparisonResult,
-)
+from deadbeat.model.comparison import Comparable, Comparison, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
+from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
-from deadbeat.store.place import LOAD_TEST, MATRIX
 
 FAIL_ON = {
     "worse": {"worse"},
@@ -38,67 +41,50 @@ FAIL_ON = {
 }
 #: Cells that are told one by one; all of them are in the page and in the JSON.
 _CELLS_TOLD = 10
-#: Longest name of a folder made up from those of the campaigns.
+#: Longest name of a folder made up from those of the results.
 _NAME_MAX = 120
+_COLUMNS = ("metric", "verdict", "effect [95 %]", "p", "gate", "least", "cells")
+#: Columns of a terminal from which on a row is one line.
+_WIDE = 120
+#: What no line of a narrow column but the effect's, and then of this, may exceed.
+_SIZE_MAX, _EFFECT_MAX = len("12.3 %"), len("[-12.34, +12.34]")
 
 
 def compare(options: Mapping[str, Any]) -> int:
     """Compares what the command line names; returns the exit status."""
     runs, names = options["runs"], options["campaigns"]
-    kind, folders = all_found(runs, [*names, *options["aa"]])
+    kind, paths = all_found(runs, [*names, *options["aa"]])
     if options["per_cpu"] and not kind.per_cpu:
-        raise UsageError(
-            "--per-cpu is of latency matrices",
-            "a cell of a load test is a number of ordinary threads"
-            if kind.place is LOAD_TEST
-            else "campaigns are compared per point or group",
-        )
-    asked = asked_options(
-        options,
-        kind.metrics,
-        minimum_effect=kind.minimum_effect,
-        minimum_miss=kind.minimum_miss,
-    )
+        raise UsageError("--per-cpu is of latency matrices", f"no cell of a {kind.noun} is a CPU")
+    metrics = asked_metrics(options, kind)
     failing = failing_verdicts(options["fail_on"])
     if len(names) < 2:
+        several = kind.words.results
         raise UsageError(
-            f"two {kind.several} are needed: the baseline, and what is compared with it"
+            f"two {several} are needed: the baseline, and what is compared with it"
             if names
-            else f"no {kind.several} are named",
+            else f"no {several} are named",
             "deadbeat compare A B; deadbeat runs lists them",
         )
-    paths = folders[: len(names)]
-    folder = new_folder(options["out"], runs, [path.resolve().name for path in paths])
-    answer = kind.compare(
-        Ask(
-            paths=paths,
-            repeats=folders[len(names) :],
-            options=asked,
+    own = [path.resolve().name for path in paths[: len(names)]]
+    folder = new_folder(options["out"], runs, own)
+    subjects = tuple(map(kind.read, paths))
+    result = compare_results(
+        kind,
+        Lineup(
+            subjects=subjects[: len(names)],
+            repeats=subjects[len(names) :],
             per_cpu=options["per_cpu"],
-            allow_mixed=options["allow_mixed"],
             partial=options["partial"],
-        )
+        ),
+        metrics=metrics,
+        ungated=options["ungated"],
+        allow_mixed=options["allow_mixed"],
     )
-    page = _write(answer, folder, figures=options["figures"])
-    return _conclude(answer.result, page, failing, as_json=options["as_json"])
-
-
-def find_matrix(runs: Path, name: str) -> Path:
-    """The folder of the matrix ``name``; UsageError where it is none."""
-    kind, path = found(runs, name)
-    if kind.place is not MATRIX:
-        raise UsageError(
-            f"{name} is a {kind.place.noun}, beside it a {MATRIX.noun} is named: they have nothing"
-            " in common",
-            "name matrices (deadbeat latency); deadbeat runs lists them",
-        )
-    return path
-
-
-def _conclude(result: ComparisonResult, page: Path, failing: set[str], *, as_json: bool) -> int:
-    """Tells the result; returns the exit status."""
-    if as_json:
-        print_json({**attrs.asdict(result), "report": str(page)})
+    overlays = partial(kind.overlays, subjects[: len(names)])
+    page = _write(result, folder, overlays, figures=options["figures"])
+    if options["as_json"]:
+        print_json({**result.plain(), "report": str(page)})
     else:
         _tell(result)
         click.echo(f"report: {page}")
@@ -108,36 +94,22 @@ def _conclude(result: ComparisonResult, page: Path, failing: set[str], *, as_jso
     return 1 if reasons else 0
 
 
-def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
-    """Why the comparison fails; a metric without a vote in the verdict may be what is undecided."""
-    for comparison in result.comparisons:
-        name = f"{comparison.other} against {comparison.baseline}"
-        if comparison.verdict in failing:
-            yield f"{name} is {comparison.verdict}"
-        elif "undecided" in failing and comparison.undecided:
-            open_ = words_list([metric_text(metric) for metric in comparison.undecided])
-            yield f"{name} is undecided in {open_}"
-
-
-def asked_options(options: Mapping[str, Any], known: Sequence[str], **defaults: float) -> Options:
-    """The options of the statistics; every wrong one is named.
-
-    Args:
-        known: The metrics there are.
-        defaults: ``minimum_effect`` and ``minimum_miss`` where they are not asked for.
-    """
-    wrong = []
-    metrics = tuple(dict.fromkeys(options["metric"])) or tuple(known)
-    for metric in metrics:
-        if metric not in known:
-            wrong.append(f"--metric: {shown(metric)} is not a metric: {nearest(metric, known)}")
-    bounds = {}
-    for option, default in defaults.items():
+def asked_metrics(options: Mapping[str, Any], kind: Comparable[Any]) -> tuple[Metric, ...]:
+    """The metrics asked for, with the effects that matter; every wrong one is named."""
+    known = {metric.name: metric for metric in kind.metrics}
+    wrong = [
+        f"--metric: {shown(name)} is not a metric: {nearest(name, list(known))}"
+        for name in dict.fromkeys(options["metric"])
+        if name not in known
+    ]
+    minimum = {}
+    for option, rare in (("minimum_effect", False), ("minimum_miss", True)):
         try:
-            bounds[option] = default if options[option] is None else float(options[option])
+            text = options[option]
+            minimum[rare] = kind.minimum(rare=rare) if text is None else float(text)
         except ValueError:
-            bounds[option] = -1.0
-        if not 0 < bounds[option] <= 1:
+            minimum[rare] = -1.0
+        if not 0 < minimum[rare] <= 1:
             name = f"--{option.replace('_', '-')}"
             wrong.append(f"{name}: {shown(options[option])} is not in (0, 1]: 0.02 is two per cent")
     if wrong:
@@ -146,13 +118,10 @@ def asked_options(options: Mapping[str, Any], known: Sequence[str], **defaults: 
             details=tuple(wrong) if len(wrong) > 1 else (),
         )
     # In the order of what is known, however they were named.
-    return Options(
-        metrics=tuple(metric for metric in known if metric in metrics),
-        minimum_effect=bounds["minimum_effect"],
-        minimum_miss=bounds["minimum_miss"],
-        resamples=options["resamples"],
-        seed=options["seed"],
-        ungated=options["ungated"],
+    return tuple(
+        evolve(metric, minimum=minimum[metric.rare])
+        for metric in kind.metrics
+        if not options["metric"] or metric.name in options["metric"]
     )
 
 
@@ -165,19 +134,26 @@ def failing_verdicts(words: Sequence[str]) -> set[str]:
     return set().union(*(FAIL_ON[word] for word in words))
 
 
-def _write(answer: Answer, folder: Path, *, figures: bool) -> Path:
+def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
+    """Why the comparison fails; a metric without a vote in the verdict may be what is undecided."""
+    for comparison in result.comparisons:
+        name = f"{comparison.other} against {comparison.baseline}"
+        if comparison.verdict in failing:
+            yield f"{name} is {comparison.verdict}"
+        elif "undecided" in failing and comparison.undecided:
+            words = {each.metric.name: each.metric.words for each in comparison.metrics}
+            open_ = words_list([words[metric] for metric in comparison.undecided])
+            yield f"{name} is undecided in {open_}"
+
+
+def _write(result: ComparisonResult, folder: Path, overlays: Any, *, figures: bool) -> Path:
     """Page, figures and ``comparison.json``; returns the page's path."""
     from deadbeat.compare.page import write_comparison  # noqa: PLC0415  heavy
     from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
 
-    page = write_comparison(
-        answer.result,
-        answer.summaries,
-        folder,
-        formats=FORMATS if figures else (),
-        extra=answer.extra(),
-    )
-    write_json(folder / "comparison.json", attrs.asdict(answer.result))
+    formats = FORMATS if figures else ()
+    page = write_comparison(result, folder, formats=formats, overlays=overlays)
+    write_json(folder / "comparison.json", result.plain())
     return page
 
 
@@ -195,6 +171,9 @@ def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
     return runs / numbered(name, number)
 
 
+# -- in the terminal
+
+
 def _tell(result: ComparisonResult) -> None:
     """Verdict first, then what it rests on."""
     marks = "   ".join(map(_mark, result.labels))
@@ -206,8 +185,7 @@ def _tell(result: ComparisonResult) -> None:
     for comparison in result.comparisons:
         _tell_comparison(comparison)
     if result.remedies:
-        names = [str(campaign["name"]) for campaign in result.campaigns]
-        columns = effects_beside_columns(names)
+        columns = effects_beside_columns([str(campaign["name"]) for campaign in result.campaigns])
         print_table(
             columns,
             effects_beside(result.remedies),
@@ -222,14 +200,13 @@ def _tell(result: ComparisonResult) -> None:
     else:
         click.echo("what differs: nothing that was recorded of the machines and kernels")
     for finding in result.findings:
-        if finding.id == "gate-above-minimum":
-            continue  # told above, with what would decide it
-        cure = f" ({finding.cure})" if finding.cure else ""
-        click.echo(f"{finding.severity}: {finding.message}{cure}")
+        if finding.id != "gate-above-minimum":  # told above, with what would decide it
+            cure = f" ({finding.cure})" if finding.cure else ""
+            click.echo(f"{finding.severity}: {finding.message}{cure}")
 
 
 def _mark(label: str) -> str:
-    """Loud, but for the names of campaigns."""
+    """Loud, but for the names of results."""
     for sign in ("(", ":"):
         if sign in label:
             head, _, names = label.partition(sign)
@@ -244,7 +221,10 @@ def _tell_comparison(comparison: Comparison) -> None:
     decisive = [cell for cell in cells if cell.verdict in ("worse", "better")]
     decisive.sort(key=lambda cell: -abs(cell.effect or 0.0))
     for cell in decisive[:_CELLS_TOLD]:
-        click.echo(_cell_line(cell, factor=several))
+        click.echo(
+            f"    {cell.verdict} at {cell_text(cell, factor=several)}: {cell.metric.words}"
+            f" {interval_text(cell)}, {cell.pairs} pairs, p (Holm) {p_text(cell.p_holm)}"
+        )
     if len(decisive) > _CELLS_TOLD:
         click.echo(f"    and {len(decisive) - _CELLS_TOLD} more cells")
     for basis in dict.fromkeys(metric.gate_basis for metric in comparison.metrics):
@@ -253,9 +233,62 @@ def _tell_comparison(comparison: Comparison) -> None:
         click.echo(f"to decide {line}")
 
 
-def _cell_line(cell: CellComparison, *, factor: bool) -> str:
-    return (
-        f"    {cell.verdict} at {cell_text(cell, factor=factor)}: {metric_text(cell.metric)}"
-        f" {interval_text(cell.metric, cell.effect, cell.low, cell.high)}, {cell.pairs} pairs,"
-        f" p (Holm) {p_text(cell.p_holm)}"
+def print_metrics(comparison: Comparison) -> None:
+    """A row per metric, what the columns are, and the minimum effects."""
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
+    columns = [_broken(name, " [") for name in _COLUMNS] if narrow else list(_COLUMNS)
+    rows = []
+    minimums: dict[str, list[str]] = {}
+    for metric in comparison.metrics:
+        sizes = (metric.gate, metric.smallest_effect)
+        row = [
+            metric.metric.words,
+            verdict_text(metric),
+            interval_text(metric),
+            p_text(metric.p_holm),
+            *("?" if size is None else size_text(metric.metric, size) for size in sizes),
+            count_text(metric),
+        ]
+        rows.append(_narrow_row(row) if narrow else row)
+        text = bound_text(metric.metric, metric.minimum)
+        minimums.setdefault(text, []).append(metric.metric.words)
+    title = f"{comparison.other} against {comparison.baseline}, each cell counted once"
+    print_table(columns, rows, title=title, numeric=columns[2:6], whole=columns[2:6])
+    click.echo(
+        "p: after Holm over the metrics; gate: how far results differ here without a reason;"
+        " least: the smallest effect that could have been shown"
     )
+    told = (
+        f"{text} of {words_list(names)}" if len(minimums) > 1 else text
+        for text, names in minimums.items()
+    )
+    click.echo(f"minimum effect: {'; '.join(told)}")
+
+
+def _narrow_row(row: Sequence[str]) -> list[str]:
+    """Broken where a line would be, and nowhere else: a number stays whole."""
+    metric, verdict, effect, p, *sizes, cells = row
+    short = [text.replace("more than ", "> ") for text in (effect, *sizes)]
+    lines = short[0].replace(" [", "\n[").split("\n")
+    return [
+        _broken(metric, " "),
+        _broken(verdict, ", "),
+        "\n".join(
+            _broken(line, ", ", keep=",") if len(line) > _EFFECT_MAX else line for line in lines
+        ),
+        _short_p(p),
+        *(_broken(text, " ") if len(text) > _SIZE_MAX else text for text in short[1:]),
+        _broken(cells, ", "),
+    ]
+
+
+def _short_p(text: str) -> str:
+    """At most five characters: ``0.012``, ``1e-03``, ``<1e-6``."""
+    if text.startswith("<"):
+        return "<1e-6"
+    return text if len(text) < len("0.0012") else f"{float(text):.0e}"
+
+
+def _broken(text: str, at: str, *, keep: str = "") -> str:
+    """A new line at each ``at``, of which a bracket stays; a comma only with ``keep``."""
+    return text.replace(at, keep + "\n" + at.strip(" ,"))

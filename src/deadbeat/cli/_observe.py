@@ -23,7 +23,7 @@ from deadbeat.executors.base import Executor
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
-from deadbeat.model.comparison import Comparison
+from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
@@ -204,17 +204,18 @@ def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign],
     """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
     def compare(baseline: Campaign, other: Campaign) -> Comparison:
-        from deadbeat.compare.campaigns import compare as run  # noqa: PLC0415  only two kernels
-        from deadbeat.compare.campaigns import repeats_among  # noqa: PLC0415  only two kernels
-        from deadbeat.compare.decide import Options  # noqa: PLC0415  only two kernels
+        from deadbeat.compare.results import compare_results  # noqa: PLC0415  only two kernels
+        from deadbeat.kinds.contention import observe  # noqa: PLC0415  only two kernels
 
-        views = [
-            next(campaign.view for campaign in campaigns if campaign.result is result)
-            for result in (baseline, other)
+        first, second, *rest = [
+            observe.campaign_of(campaign.view)
+            for result in (baseline, other, None)
+            for campaign in campaigns
+            if (campaign.result is result if result else campaign.result not in (baseline, other))
         ]
-        rest = [one.view for one in campaigns if one.result not in (baseline, other)]
-        repeats = repeats_among(views[0], rest)
-        (found,) = run(views, repeats, options=Options(metrics=("delay_ratio",))).comparisons
+        lineup = Lineup(subjects=(first, second), repeats=observe.repeats_among(first, rest))
+        metrics = [metric for metric in observe.METRICS if metric.name == "delay_ratio"]
+        (found,) = compare_results(observe.COMPARABLE, lineup, metrics=metrics).comparisons
         return found
 
     return compare

@@ -45,16 +45,9 @@ from deadbeat.cli._options import figures_option, json_option, runs_option
     help="Exit status 1 when the verdict is worse; different: worse or better; undecided: worse,"
     " or any metric undecided.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
-              help="Of the random sign patterns.")  # fmt: skip
-@click.option(
-    "--resamples",
-    type=click.IntRange(999, 1_000_000),
-    default=9999,
-    show_default=True,
-    metavar="N",
-    help="Random sign patterns where not all are visited.",
-)
+# Without effect since no test draws random signs; scripts may still give them.
+@click.option("--seed", type=click.IntRange(min=0), expose_value=False, hidden=True)
+@click.option("--resamples", type=click.IntRange(999, 1_000_000), expose_value=False, hidden=True)
 @click.option(
     "--ungated",
     is_flag=True,

@@ -1,19 +1,13 @@
-"""The figures of a comparison: effects, difference heat maps, distributions laid on each other."""
+"""The figures of a comparison: effects over all cells and maps of differences."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from deadbeat.compare.sides import RATIOS
-from deadbeat.compare.words import effect_text, ends_text, value_text
+from deadbeat.compare.words import interval_text, size_text, value_text
 from deadbeat.kinds.contention import grids
-from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.samples import Sample, distribution_charts
-from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.comparison import (
     VERDICTS,
     CellComparison,
@@ -21,8 +15,7 @@ from deadbeat.model.comparison import (
     ComparisonResult,
     MetricComparison,
 )
-from deadbeat.model.results import Summary
-from deadbeat.report import facts
+from deadbeat.model.observations import Metric
 from deadbeat.report.charts import (
     ABSENT,
     FAINT,
@@ -33,46 +26,20 @@ from deadbeat.report.charts import (
     Heat,
     Mark,
     Panel,
-    spread,
 )
 
-NAMES: Mapping[str, str] = {
-    "slowdown": "Slowdown",
-    "delay_ratio": "Delay ratio",
-    "deadline_miss_ratio": "Deadline miss ratio",
-    "p50": "Median latency",
-    "mean": "Mean latency",
-    "p99": "99 % quantile",
-    "p99.9": "99.9 % quantile",
-    "max": "Maximum of a run",
-    "missed_ratio": "Missed periods",
-    "response_p50": "Median response time",
-    "response_p99": "99 % quantile",
-    "response_max": "Longest response time",
-    "work_lost": "Work lost",
-}
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}
 
 
-def comparison_charts(
-    result: ComparisonResult, summaries: Sequence[Summary], *, levels: int | None = None
-) -> list[Chart]:
-    """Every figure of a comparison.
-
-    Args:
-        summaries: In the order of ``result.campaigns``.
-        levels: At most so many deadline factors have overlaid distributions; None: all.
-    """
+def comparison_charts(result: ComparisonResult) -> list[Chart]:
+    """Every figure of a comparison: effects over all cells, and of each cell."""
     charts = [_overall(result)]
     spans = _spans(result)
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
-            span = spans[metric.metric]
+            span = spans[metric.metric.name]
             charts += _cell_charts(result, comparison, metric, index, span=span)
-    names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
-    charts += _overlays(names, summaries, levels)
-    charts += _factor_overlays(names, summaries)
     return charts
 
 
@@ -86,15 +53,15 @@ def _spans(result: ComparisonResult) -> dict[str, float]:
                 for cell in metric.cells
                 if cell.effect is not None and _state(cell) == SHOWN
             ]
-            known = found.get(metric.metric, 1e-6)
-            found[metric.metric] = max([*sizes, 100 * metric.minimum, known])
+            known = found.get(metric.metric.name, 1e-6)
+            found[metric.metric.name] = max([*sizes, 100 * metric.minimum, known])
     return found
 
 
-def effect_axis(metric: str) -> str:
+def effect_axis(metric: Metric) -> str:
     """What an effect is measured in."""
-    name = NAMES.get(metric, metric).lower().removeprefix("deadline ")
-    return f"difference of the {name} ({'%' if metric in RATIOS else '% points'})"
+    name = metric.title.lower().removeprefix("deadline ")
+    return f"difference of the {name} ({'%' if metric.log else '% points'})"
 
 
 # ---------- effects ----------
@@ -105,14 +72,14 @@ def _overall(result: ComparisonResult) -> Chart:
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
         points = [
-            _point(place, item, f"{item.verdict}: {interval_words(item.metric, item)}")
+            _point(place, item, f"{item.verdict}: {_interval(item)}")
             for place, comparison in enumerate(result.comparisons)
             for item in comparison.metrics
             if item.metric == metric.metric
         ]
         panels.append(
             Panel(
-                title=NAMES.get(metric.metric, metric.metric),
+                title=metric.metric.title,
                 x_label=f"against {result.comparisons[0].baseline}",
                 y_label=effect_axis(metric.metric),
                 categories=tuple(c.other for c in result.comparisons),
@@ -131,7 +98,7 @@ def _overall(result: ComparisonResult) -> Chart:
     )
 
 
-def _widest(result: ComparisonResult, name: str) -> float | None:
+def _widest(result: ComparisonResult, name: Metric) -> float | None:
     """The largest gate of a metric: each comparison has its own where there is no A/A repeat."""
     gates = [
         metric.gate
@@ -204,11 +171,8 @@ def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
     return tuple(marks)
 
 
-def interval_words(metric: str, item: MetricComparison | CellComparison) -> str:
-    """``+4.1 % [+2.0, +6.2]``, or that there is none."""
-    if item.effect is None:
-        return "not defined"
-    return f"{effect_text(metric, item.effect)} {ends_text(metric, item.low, item.high)}"
+def _interval(item: MetricComparison | CellComparison) -> str:
+    return interval_text(item, none="not defined")
 
 
 # ---------- cells ----------
@@ -230,7 +194,7 @@ def _cell_charts(
     for factor in every:
         cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
         sides = f"{comparison.other} against {comparison.baseline}"
-        name = NAMES.get(metric.metric, metric.metric)
+        name = metric.metric.title
         words = [sides] if count > 1 else []
         words += [f"D/C = {factor:g}"] if len(every) > 1 else []
         stressed = any(cell.group for cell in cells)
@@ -241,11 +205,11 @@ def _cell_charts(
         suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
         charts.append(
             Chart(
-                name=f"difference-{metric.metric}{suffix}",
+                name=f"difference-{metric.metric.name}{suffix}",
                 title=name if count > 1 else f"{name}, {sides}",
                 caption=_GROUP_CAPTION if stressed else _HEAT_CAPTION,
                 panels=panels,
-                family=f"difference-{metric.metric}" if words else "",
+                family=f"difference-{metric.metric.name}" if words else "",
                 option=", ".join(words),
             )
         )
@@ -349,116 +313,5 @@ def _cell_hover(cell: CellComparison | None) -> str:
         sides = f"\n{before} → {after}"
     visible = ""
     if cell.smallest_effect is not None:
-        smallest = effect_text(cell.metric, cell.smallest_effect).removeprefix("+")
-        visible = f"\ncould have shown {smallest}"
-    return (
-        f"{where}{cell.verdict}: {interval_words(cell.metric, cell)}{holm}{sides}"
-        f"\n{cell.pairs} pairs{visible}"
-    )
-
-
-# ---------- campaigns laid on each other ----------
-
-
-def _overlays(
-    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
-) -> list[Chart]:
-    """Distributions over the task sets that every campaign has, by M or group."""
-    common = common_sets(summaries)
-    first = common[0] if common else ()
-    if not first:
-        return []
-    floor = facts.noise_floor(summaries[0])
-    charts = []
-    every = facts.factors(first)
-    # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
-    for place in reversed(_places(summaries[0])):
-        for factor in factor_levels(summaries, levels):
-            own = tuple(
-                Sample(
-                    label=name,
-                    look=look,
-                    sets=tuple(
-                        item
-                        for item in sets
-                        if _place(summaries[0], item) == place and facts.factor_of(item) == factor
-                    ),
-                )
-                for look, (name, sets) in enumerate(zip(names, common, strict=True))
-            )
-            option = place + (f", D/C = {factor:g}" if len(every) > 1 else "")
-            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}"
-            suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
-            charts += distribution_charts(own, floor, suffix=suffix, option=option)
-    order = [chart.family for chart in charts]
-    return sorted(charts, key=lambda chart: order.index(chart.family))
-
-
-def factor_levels(summaries: Sequence[Summary], levels: int | None) -> list[float]:
-    """Deadline factors whose distributions are drawn: ``levels`` of them, or all."""
-    common = common_sets(summaries)
-    every = list(facts.factors(common[0])) if common else []
-    return every if levels is None else list(spread(every, levels))
-
-
-def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:
-    """Of each campaign the task sets that all of them have: the same programs on every side."""
-    if not summaries:
-        return []
-    keys = set.intersection(*({str(s.get("key")) for s in summary.sets} for summary in summaries))
-    return [
-        tuple(item for item in summary.sets if str(item.get("key")) in keys)
-        for summary in summaries
-    ]
-
-
-def _places(summary: Summary) -> tuple[str, ...]:
-    if summary.mode == "stress":
-        return groups(summary)
-    return tuple(f"M = {m}" for m in grids.cores_of(summary))
-
-
-def _place(summary: Summary, item: Mapping[str, Any]) -> str:
-    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
-
-
-def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
-    """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
-    if not summaries or len(facts.factors(summaries[0].rows)) < 2:
-        return []
-    panels = []
-    for place in _places(summaries[0]):
-        curves = []
-        for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
-            rows = _most_contended(
-                row for row in summary.rows if _place(summaries[0], row) == place
-            )
-            curves.append(interval_curve(name, look, rows, facts.factor_of, _MISS, scale=100.0))
-        panels.append(
-            Panel(
-                title=place,
-                x_label="deadline factor D / C",
-                y_label="deadline miss ratio (% of jobs)",
-                curves=tuple(curves),
-            )
-        )
-    where = "" if summaries[0].mode == "stress" else " at the largest ρ and α"
-    chart = Chart(
-        name="deadline-factor",
-        title=f"Deadline misses over the deadline factor{where}",
-        caption="Bands: 95 % of each campaign alone, over task sets; whether campaigns differ"
-        " is said by the verdicts, which compare program by program.",
-        panels=tuple(panels[:12]),
-    )
-    return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
-
-
-_MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")
-
-
-def _most_contended(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    found = list(rows)
-    if not found or "sync_share" not in found[0]:
-        return found
-    top = max((row["sync_share"], row["contended_ratio"]) for row in found)
-    return [row for row in found if (row["sync_share"], row["contended_ratio"]) == top]
+        visible = f"\ncould have shown {size_text(cell.metric, cell.smallest_effect)}"
+    return f"{where}{cell.verdict}: {_interval(cell)}{holm}{sides}\n{cell.pairs} pairs{visible}"

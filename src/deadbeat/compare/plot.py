@@ -159,7 +159,7 @@ def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
         "plot.html",
         title=f"{preset.name} – deadbeat plot",
         styles=("page.css", "charts.css"),
-        scripts=("plots.js", "charts.js"),
+        scripts=("charts.js",),
         fields={
             "preset": escape(preset.name),
             "title": escape(preset.title),

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import Attribute, asdict, field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.load_summary import Effect
+from deadbeat.model.observations import Metric, Observations
 
 #: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
 #: test, never by the absence of a difference.
 VERDICTS = ("better", "worse", "equal", "undecided")
-METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
-#: Of latency matrices: of the wake-ups of a run, corrected for missed periods where that is known.
-LATENCY_METRICS = ("p50", "mean", "p99", "p99.9", "max", "missed_ratio")
-#: Of load tests: of the rounds of a run without a remedy, and of the ordinary threads beside it.
-LOAD_METRICS = (
-    "deadline_miss_ratio",
-    "response_p50",
-    "response_p99",
-    "response_max",
-    "work_lost",
-)
+#: What a repeat of the baseline must share with it beside its settings.
+_PLACE = ("fingerprint", "kernel", "preemption")
+
+
+@frozen(kw_only=True)
+class Vocabulary:
+    """Words for one kind of results.
+
+    Attributes:
+        units: What is paired.
+        results, one: What is compared: folders with results; one of them.
+        once_more: How a repeat of the baseline is made.
+        find_lost: What to do where one side lost more.
+        lost: What a share of lost work is a share of.
+        more: What makes a comparison sharper, after a number.
+        rare: What would make rare events speak.
+        finish: What to do where results are missing.
+        mixed: What sets simulated beside measured; "": nothing does.
+    """
+
+    units: str
+    results: str
+    one: str
+    once_more: str
+    find_lost: str
+    lost: str
+    more: str
+    rare: str
+    finish: str
+    mixed: str = ""
+
+    @property
+    def no_repeats(self) -> str:
+        """Why two sessions alone decide nothing."""
+        return (
+            "no A/A repeats: a drift of the machine between sessions cannot be told from an effect"
+            f" or its absence; {self.once_more}"
+        )
 
 
 @frozen(kw_only=True)
@@ -41,11 +71,11 @@ class CellComparison:
         smallest_effect: Effect that such a comparison finds in this cell with a probability of
             80 %, given its pairs and what sessions differ by; None: no effect at all, or too few
             programs differ to know.
-        test: ``sign-flip`` or ``student``: what ``p`` and the interval rest on.
+        test: ``student``: what ``p`` and the interval rest on.
         verdict: One of VERDICTS.
     """
 
-    metric: str
+    metric: Metric
     cores: int
     sync_share: float | None
     contended_ratio: float | None
@@ -88,7 +118,7 @@ class MetricComparison:
         gate_basis: One line: what the gate rests on.
     """
 
-    metric: str
+    metric: Metric
     effect: float | None
     low: float | None
     high: float | None
@@ -148,6 +178,116 @@ class RemedyEffects:
 
 
 @frozen(kw_only=True)
+class Subject:
+    """A result as a comparison reads it; each kind adds what it observes.
+
+    Attributes:
+        name, path: Of its folder.
+        kind: Of where it ran: ``hardware``, ``emulated`` or ``simulated``.
+        platform: Where it was measured, as JSON values.
+        settings: What must agree for figures to answer the same question.
+        counted, stored: Runs that count, and all that are stored.
+        left: What is still to come, in words; "": it is finished.
+        created_at: When its first run began; None: not known.
+        labels: What must show on every figure.
+    """
+
+    name: str
+    path: str
+    kind: str
+    platform: Mapping[str, Any] = field(repr=False)
+    settings: Mapping[str, Any] = field(factory=dict)
+    counted: int
+    stored: int
+    left: str = ""
+    created_at: str | None = None
+    labels: tuple[str, ...] = ()
+
+    def elsewhere(self, baseline: Subject) -> list[str]:
+        """What forbids that it is a repeat of ``baseline``, apart from what it ran."""
+        return [key for key in _PLACE if baseline.platform.get(key) != self.platform.get(key)]
+
+
+S = TypeVar("S", bound=Subject)
+
+
+@frozen(kw_only=True)
+class Aligned:
+    """Observations that can stand beside each other.
+
+    Attributes:
+        tables: In the order of the subjects.
+        findings: What the reader must know of them.
+        differences: Lines ``what: A's value | B's value`` beside those of the platforms.
+        parameters: What the kind adds to those of the answer.
+        remedies: Of load tests.
+    """
+
+    tables: tuple[Observations, ...]
+    findings: tuple[Finding, ...] = ()
+    differences: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(factory=dict)
+    remedies: tuple[RemedyEffects, ...] = ()
+
+
+@frozen(kw_only=True)
+class Lineup:
+    """What of subjects is to be compared.
+
+    Attributes:
+        subjects: The first is the baseline.
+        repeats: Of the baseline (A/A).
+        per_cpu: Each CPU is a cell of its own.
+        partial: Also what is unfinished.
+    """
+
+    subjects: tuple[Any, ...]
+    repeats: tuple[Any, ...] = ()
+    per_cpu: bool = False
+    partial: bool = False
+
+    @property
+    def every(self) -> tuple[Any, ...]:
+        return (*self.subjects, *self.repeats)
+
+
+@frozen(kw_only=True)
+class Comparable(Generic[S]):
+    """One kind of results that can be compared (``kinds/KIND/observe.py``).
+
+    Attributes:
+        of: Its name in the answer; "" of campaigns.
+        file: A folder that holds it is one of them.
+        noun: What it is called in a sentence.
+        words: For what is compared.
+        metrics: Those it observes, in the order in which they are told.
+        read: The result in a folder. DataError or UsageError where it cannot be read.
+        align: Observations of a lineup. UsageError where they cannot be compared.
+        overlays: Figures of the subjects over each other, the baseline first; a number: with at
+            most so many levels of each (on paper), None: all.
+        per_cpu: Whether a cell may be a CPU.
+        cells_alike: Whether sessions move all cells alike, as points of one grid.
+        lacking_max: Share of the runs of one side that the other may lack.
+    """
+
+    of: str
+    file: str
+    noun: str
+    words: Vocabulary
+    metrics: tuple[Metric, ...]
+    read: Callable[[Path], S]
+    align: Callable[[Lineup], Aligned]
+    overlays: Callable[[Sequence[S], int | None], list[Any]]
+    per_cpu: bool = False
+    cells_alike: bool = False
+    lacking_max: float = 0.1
+
+    def minimum(self, *, rare: bool) -> float:
+        """Smallest effect that matters by default: of shares of rare events, or of all others."""
+        return next(metric.minimum for metric in self.metrics if metric.rare == rare)
+
+
+@frozen(kw_only=True)
 class ComparisonResult:
     """What ``deadbeat compare A B [C...]`` found.
 
@@ -169,3 +309,11 @@ class ComparisonResult:
     verdict: str
     parameters: dict[str, Any] = field(factory=dict)
     remedies: tuple[RemedyEffects, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values; a metric is its name."""
+        return asdict(self, value_serializer=_plain_metric)
+
+
+def _plain_metric(inst: type, attribute: Attribute[Any] | None, value: Any) -> Any:
+    return value.name if isinstance(value, Metric) else value

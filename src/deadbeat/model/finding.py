@@ -88,3 +88,18 @@ def _explanation(name: str, text: str) -> Explanation:
 def explained(finding: str) -> Explanation | None:
     """The explanation of a finding's identifier; None if there is none."""
     return explanations().get(finding)
+
+
+def other_work_beside(name: str, text: str) -> tuple[Finding, ...]:
+    """What else ran beside the runs of one side, in words; the runs count."""
+    if not text:
+        return ()
+    found = Finding(
+        id="other-work-beside",
+        severity="info",
+        message=f"{name}: {text}",
+        cure="where one side has more of it the difference may be that; repeats of the"
+        " baseline (--aa) in such an hour show how much it moves",
+        where=name,
+    )
+    return (found,)

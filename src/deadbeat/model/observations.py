@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 ROW = np.dtype(
     [
         *((name, np.int32) for name in ("run", "cell", "block", "metric")),
-        *((name, np.float64) for name in ("value", "slack", "censored")),
+        *((name, np.float64) for name in ("value", "slack", "censored", "at")),
     ]
 )
 
@@ -88,6 +88,7 @@ class Observation:
             compared as a ratio): what an engine cuts off, the width of a histogram's bucket.
         censored: Share of the run's events that this value does not know of because they never
             ended: jobs that did not finish, periods without a wake-up.
+        at: When the run began, in seconds; None: not known.
     """
 
     run: str
@@ -97,6 +98,7 @@ class Observation:
     value: float | None
     slack: float = 0.0
     censored: float = 0.0
+    at: float | None = None
 
 
 @frozen(kw_only=True, eq=False)
@@ -107,7 +109,9 @@ class Observations:
         name: Of the result.
         metrics: That it has, in the order in which they are told.
         runs, cells, blocks: What the indices in ``rows`` mean.
-        rows: Array of `ROW`; a value that does not exist is NaN.
+        rows: Array of `ROW`; a value that does not exist is NaN. A run has a row of each metric.
+        unwanted: Runs that it never was to have, so that it did not lose them.
+        doubts: Metric -> why repeats of the baseline are needed whatever else is known.
     """
 
     name: str
@@ -116,15 +120,28 @@ class Observations:
     cells: tuple[Cell, ...]
     blocks: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
+    unwanted: frozenset[str] = frozenset()
+    doubts: Mapping[str, str] = field(factory=dict)
 
     @classmethod
-    def of(cls, name: str, metrics: Sequence[Metric], rows: Iterable[Observation]) -> Observations:
-        """The table of ``rows``."""
+    def of(
+        cls,
+        name: str,
+        metrics: Sequence[Metric],
+        rows: Iterable[Observation],
+        *,
+        planned: Iterable[Cell] = (),
+        unwanted: Iterable[str] = (),
+    ) -> Observations:
+        """The table of ``rows``.
+
+        Args:
+            planned: Cells that it should have, runs or not.
+            unwanted: Runs that it never was to have.
+        """
         found = list(rows)
-        runs, cells, blocks = (
-            tuple(sorted({getattr(row, what) for row in found}))
-            for what in ("run", "cell", "block")
-        )
+        runs, blocks = (tuple(sorted({getattr(r, n) for r in found})) for n in ("run", "block"))
+        cells = tuple(sorted({row.cell for row in found} | set(planned)))
         numbers: list[Mapping[object, int]] = [
             {item: index for index, item in enumerate(items)}
             for items in (runs, cells, blocks, [metric.name for metric in metrics])
@@ -133,6 +150,7 @@ class Observations:
             (
                 *(numbers[n][item] for n, item in enumerate((r.run, r.cell, r.block, r.metric))),
                 *(np.nan if r.value is None else r.value, r.slack, r.censored),
+                np.nan if r.at is None else r.at,
             )
             for r in found
         ]
@@ -143,6 +161,7 @@ class Observations:
             cells=cells,
             blocks=blocks,
             rows=np.array(made, dtype=ROW),
+            unwanted=frozenset(unwanted),
         )
 
     def of_metric(self, name: str) -> np.ndarray:

@@ -189,6 +189,28 @@ class Panel:
         return places if len(places) <= _TICKS else ()
 
     @property
+    def x_span(self) -> tuple[float, float]:
+        """Ends of the x axis where it is logarithmic."""
+        drawn = (x for each in self.curves for x in each.x)
+        return self.x_limits or self._span("x", drawn)
+
+    @property
+    def y_span(self) -> tuple[float, float]:
+        """Ends of the y axis where it is logarithmic."""
+        drawn = (y for each in self.curves for y in (*each.y, *each.low, *each.high))
+        return self.y_limits or self._span("y", drawn)
+
+    def _span(self, axis: str, drawn: Iterable[float]) -> tuple[float, float]:
+        """A little around what is drawn and marked."""
+        marks = (mark.at for mark in self.marks if mark.axis == axis)
+        values = [v for v in (*drawn, *marks) if math.isfinite(v) and v > 0]
+        if not values:
+            return 0.5, 2.0
+        low, high = min(values), max(values)
+        room = max((high / low) ** 0.04, 1.01)
+        return low / room, high * room
+
+    @property
     def blank(self) -> bool:
         """Whether there is nothing to draw."""
         return not (any(c.x for c in self.curves) or self.bars or self.heat)
@@ -226,7 +248,7 @@ class Chart:
 _DERIVED: Mapping[type, tuple[str, ...]] = {
     Curve: ("bands", "limits"),
     Heat: ("diverging", "x_places", "y_places", "x_edges", "y_edges"),
-    Panel: ("x_ticks", "blank"),
+    Panel: ("x_ticks", "x_span", "y_span", "blank"),
 }
 
 

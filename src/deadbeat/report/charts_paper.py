@@ -188,36 +188,17 @@ def _panel(axis: Axes, panel: Panel) -> Any:
 def _scale(axis: Axes, panel: Panel) -> None:
     if panel.x_ticks:
         axis.set_xticks(panel.x_ticks, labels=[f"{x:g}" for x in panel.x_ticks])
-    for which, log, limits in (
-        ("x", panel.x_log, panel.x_limits),
-        ("y", panel.y_log, panel.y_limits),
+    for which, log, limits, span in (
+        ("x", panel.x_log, panel.x_limits, panel.x_span),
+        ("y", panel.y_log, panel.y_limits, panel.y_span),
     ):
         if limits is not None:
             axis.set(**{f"{which}lim": limits})
         if log:
-            log_axis(axis, *span_of(panel, which), vertical=which == "y")
+            log_axis(axis, *span, vertical=which == "y")
         elif which == "y" and limits is None and panel.curves:
             low, high = axis.get_ylim()
             axis.set_ylim(min(low, -0.04 * high), high)
-
-
-def span_of(panel: Panel, which: str) -> tuple[float, float]:
-    """Ends of a logarithmic axis: its limits, or a little around what is drawn."""
-    limits = panel.x_limits if which == "x" else panel.y_limits
-    if limits is not None:
-        return limits
-    values = [
-        value
-        for curve in panel.curves
-        for value in (curve.x if which == "x" else (*curve.y, *curve.low, *curve.high))
-        if math.isfinite(value) and value > 0
-    ]
-    values += [mark.at for mark in panel.marks if mark.axis == which and mark.at > 0]
-    if not values:
-        return 0.5, 2.0
-    low, high = min(values), max(values)
-    room = max((high / low) ** 0.04, 1.01)
-    return low / room, high * room
 
 
 def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:

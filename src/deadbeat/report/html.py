@@ -31,7 +31,7 @@ from deadbeat.report.document import (
 
 #: ``--retry-failed``: hyphens are places where a line may end.
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-_DRAWING = ("plots.js", "charts.js")
+_DRAWING = "charts.js"
 #: FactList up to this many are shown unfolded.
 _SHORT = 8
 
@@ -40,7 +40,8 @@ def page(document: Document) -> str:
     """The page as text; the same document gives the same page."""
     charts = document.charts
     draws = document.draws or bool(charts)
-    script = "".join(map(embed.asset, (*_DRAWING[: 2 * draws], *document.scripts)))
+    scripts = (*([_DRAWING] if draws else []), *document.scripts)
+    script = "".join(map(embed.asset, scripts))
     library = embed.plotly() if draws else ""
     stamp = Stamp(labels=document.labels, noise=document.noise)
     sections = "\n".join(_sections(document, stamp, warn=draws))

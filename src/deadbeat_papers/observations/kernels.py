@@ -49,7 +49,7 @@ def cells_of(comparison: Comparison, metric: str) -> tuple[CellComparison, ...]:
     return tuple(
         cell
         for one in comparison.metrics
-        if one.metric == metric
+        if one.metric.name == metric
         for cell in one.cells
         if cell.effect is not None
     )

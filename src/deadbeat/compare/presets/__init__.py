@@ -1,5 +1,5 @@
-"""Pictures with a name: what published evaluations drew. A preset is a module beside this one;
-adding one touches no list."""
+"""Pictures with a name: what published evaluations drew. The presets are in the modules
+beside this one; adding one touches no list."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from attrs import frozen
 from deadbeat.kinds.latency.sides import SIDES_MAX, Drawn, Question
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
+
+#: Whose figures the presets are after.
+SAVOIR_FAIRE = "Savoir-faire Linux, Linux for real-time systems: evaluation and security, figure"
+HEDERA = "Hedera Innovations, Real-Time Embedded Linux Study on ARM Cortex-A8"
 
 
 @frozen(kw_only=True)
@@ -53,8 +57,8 @@ class Preset:
 def presets() -> Mapping[str, Preset]:
     """Every preset by name."""
     modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    found = [import_module(f"{__name__}.{name}").PRESET for name in modules if name[0] != "_"]
-    return {preset.name: preset for preset in found}
+    made = [import_module(f"{__name__}.{name}").PRESETS for name in modules if name[0] != "_"]
+    return {preset.name: preset for presets in made for preset in presets}
 
 
 def preset_of(name: str) -> Preset:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deadbeat.compare.identity import differing_platforms
+from deadbeat.compare.page import difference_row
 from deadbeat.kinds.latency.sides import Question, Side, Table
+from deadbeat.model.platform import differing_platforms
 
 _NOT_RECORDED = "not recorded"
 
@@ -40,15 +41,10 @@ def hardening_caveats(asked: Question) -> tuple[str, ...]:
 def differences_table(asked: Question) -> Table:
     """Kernel, command line, clock and the like, where they differ."""
     one, two = asked.sides
-    rows = []
-    for line in differing_platforms(one.platform, two.platform):
-        what, _, values = line.partition(": ")
-        first, _, second = values.partition(" | ")
-        rows.append((what, first, second))
     return Table(
         title="What differs between the systems",
         columns=("what", one.name, two.name),
-        rows=tuple(rows),
+        rows=tuple(map(difference_row, differing_platforms(one.platform, two.platform))),
     )
 
 

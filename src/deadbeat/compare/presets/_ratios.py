@@ -1,19 +1,21 @@
-"""How sides differ, with the interval between runs."""
+"""How sides differ: the ratios and intervals of their comparison, run by run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from attrs import evolve
+from attrs import frozen
 
-from deadbeat.compare.run_ratio import Ratio, run_ratio
+from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.kinds.latency.data import load_words
+from deadbeat.kinds.latency.observe import WORDS
 from deadbeat.kinds.latency.sides import Question, Side, Table
+from deadbeat.model.comparison import CellComparison
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.report.times import time_text
-from deadbeat.stats.permutation import holm
 
 #: What no interval between two sessions knows.
 SESSIONS = (
@@ -21,40 +23,103 @@ SESSIONS = (
     " (--aa)."
 )
 TIMES = "times as large [95 %, between these sessions]"
-LENGTHS = "runs of different lengths have maxima that cannot be compared"
-#: What all that one picture calls larger or smaller may err together, without a drift.
-LEVEL = 0.05
+#: What the figures of a table of ratios are.
+FIGURES = "geometric mean of the runs, but of the maximum the largest of all"
 #: A maximum of a run grows with its length: lengths must be alike to this.
 _ALIKE = 1.02
+#: Fewer pairs of runs tell no interval.
+_PAIRS_MIN = 3
 
 
-def ratio(
-    asked: Question,
-    over: Side,
-    under: Side,
-    load: LoadPoint,
-    quantity: str,
-    *,
-    level: float = 1 - LEVEL,
-) -> Ratio:
-    """Of a quantity of a run, beside one load; without an interval where runs differ in length."""
-    one, two = over.cell(load, asked.engine), under.cell(load, asked.engine)
-    if one is None or two is None:
-        return run_ratio((), ())
-    shown = (one.whole.honest, two.whole.honest)
-    found = run_ratio(
-        shown[0][quantity].runs_ns,
-        shown[1][quantity].runs_ns,
-        level=level,
-        steps_ns=(shown[0].histogram.resolution_ns, shown[1].histogram.resolution_ns),
-    )
-    if quantity.startswith("max") and not same_length(over, under):
-        return evolve(found, low=None, high=None, p=1.0, why=LENGTHS)
-    return found
+@frozen(kw_only=True)
+class RunRatio:
+    """How many times as large a quantity of a run is: geometric means over pairs of runs.
+
+    Attributes:
+        value: None where a side has no run.
+        low, high: 95 % between these sessions; None: there is no interval (``why``).
+        p: Of no difference, corrected for the number of loads; 1 without an interval.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+    p: float = 1.0
+    why: str = f"fewer than {_PAIRS_MIN} pairs of runs"
+
+    @property
+    def differs(self) -> bool:
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    @property
+    def text(self) -> str:
+        """``1.32 [1.10, 1.58]``, or that there is no interval."""
+        if self.value is None:
+            return "–"
+        if self.low is None or self.high is None:
+            return f"{self.value:.3g} (no interval)"
+        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+def ratios(asked: Question, over: Side, under: Side, quantity: str) -> dict[LoadPoint, RunRatio]:
+    """The comparison of two sides in one quantity of a run, ``over`` over ``under``."""
+    metric = Metric(name=quantity, title=quantity, unit="ns", minimum=1e-9)
+    options = CompareOptions(metrics=(metric,), words=WORDS, ungated=True)
+    one, two = (_table(asked, side, metric) for side in (under, over))
+    (found,) = compare_tables(one, two, options=options).metrics
+    cells = {cell.group: cell for cell in found.cells}
+    comparable = not quantity.startswith("max") or same_length(over, under)
+    return {load: _ratio(cells.get(load.text), comparable=comparable) for load in asked.loads}
+
+
+def _ratio(cell: CellComparison | None, *, comparable: bool) -> RunRatio:
+    if cell is None or cell.effect is None:
+        return RunRatio(value=None)
+    value = 1 + cell.effect
+    if not comparable:
+        why = "runs of different lengths have maxima that cannot be compared"
+        return RunRatio(value=value, runs=cell.pairs, why=why)
+    if cell.pairs < _PAIRS_MIN:
+        return RunRatio(value=value, runs=cell.pairs)
+    if (
+        cell.low is not None
+        and cell.high is not None
+        and math.isclose(cell.low, cell.high, abs_tol=1e-9)
+    ):
+        why = "runs are all alike, which says nothing of how much others differ"
+        return RunRatio(value=value, runs=cell.pairs, why=why)
+    p = 1.0 if cell.p_holm is None else cell.p_holm
+    if cell.low is None or cell.high is None:
+        why = "the interval reaches beyond any ratio that means something"
+        return RunRatio(value=value, runs=cell.pairs, p=p, why=why)
+    low, high = 1 + cell.low, 1 + cell.high
+    return RunRatio(value=value, low=low, high=high, runs=cell.pairs, p=p, why="")
+
+
+def _table(asked: Question, side: Side, metric: Metric) -> Observations:
+    def rows() -> Iterator[Observation]:
+        for load in asked.loads:
+            summary = side.cell(load, asked.engine)
+            if summary is None:
+                continue
+            shown = summary.whole.honest
+            step = shown.histogram.resolution_ns - 1
+            for repeat, value in enumerate(shown[metric.name].runs_ns):
+                yield Observation(
+                    run=f"{load.text} {repeat:06d}",
+                    cell=Cell(load.text),
+                    block=f"{repeat:06d}",
+                    metric=metric.name,
+                    value=value,
+                    slack=math.log1p(step / value) if value else 0.0,
+                )
+
+    return Observations.of(side.name, (metric,), rows())
 
 
 def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
-    """Geometric mean over the runs, whose ratio `ratio` is; of ``max`` the largest of all."""
+    """Geometric mean over the runs; of ``max`` the largest of all."""
     if cell is None:
         return None
     found = cell.whole.honest[quantity]
@@ -64,10 +129,6 @@ def of_a_run(cell: CellSummary | None, quantity: str) -> float | None:
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
-#: What the figures of a table of ratios are.
-FIGURES = "geometric mean of the runs, but of the maximum the largest of all"
-
-
 def same_length(over: Side, under: Side) -> bool:
     """Whether runs of both sides are equally long."""
     lengths = [side.summary.meta.get("seconds") for side in (over, under)]
@@ -75,82 +136,55 @@ def same_length(over: Side, under: Side) -> bool:
     return len(known) == 2 and max(known) / min(known) <= _ALIKE
 
 
-def ratio_text(found: Ratio) -> str:
-    """``1.32 [1.10, 1.58]``, or that there is no interval."""
-    if found.value is None:
-        return "–"
-    without = f" ({found.left_out} runs without a value)" if found.left_out else ""
-    if found.low is None or found.high is None:
-        return f"{found.value:.3g} (no interval){without}"
-    return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]{without}"
-
-
-def ratio_table(asked: Question, quantities: tuple[tuple[str, str], ...]) -> Table:
-    """For every load both sides' figures and their ratio, second over first."""
+def ratio_table(
+    asked: Question,
+    quantities: Sequence[tuple[str, str]],
+    *,
+    load: LoadPoint | None = None,
+) -> Table:
+    """For every load, or one, both sides' figures and their ratio, second over first."""
     base, other = asked.sides
+    found = {quantity: ratios(asked, other, base, quantity) for quantity, _ in quantities}
     rows = []
-    for load in asked.loads:
+    for each in [load] if load else asked.loads:
+        cells = [side.cell(each, asked.engine) for side in asked.sides]
         for quantity, name in quantities:
-            cells = [side.cell(load, asked.engine) for side in asked.sides]
-            rows.append(
-                (
-                    load_words(load),
-                    name,
-                    *(time_text(of_a_run(c, quantity)) for c in cells),
-                    _of(asked, other, base, load, quantity),
-                )
-            )
+            one, two = (of_a_run(cell, quantity) for cell in cells)
+            times = found[quantity][each].text
+            if quantity == "max":
+                times = f"{two / one:.3g} (one sample of each)" if one and two else "–"
+            where = () if load else (load_words(each),)
+            rows.append((*where, name, time_text(one), time_text(two), times))
+    first = () if load else ("load",)
     return Table(
         title=f"{other.name} against {base.name}",
-        columns=("load", f"latency ({FIGURES})", base.name, other.name, TIMES),
+        columns=(*first, f"latency ({FIGURES})", base.name, other.name, TIMES),
         rows=tuple(rows),
     )
 
 
-def _of(asked: Question, over: Side, under: Side, load: LoadPoint, quantity: str) -> str:
-    if quantity == "max":
-        cells = (over.cell(load, asked.engine), under.cell(load, asked.engine))
-        one, two = (c.whole.honest["max"].value_ns if c else None for c in cells)
-        return f"{one / two:.3g} (one sample of each)" if one and two else "–"
-    return ratio_text(ratio(asked, over, under, load, quantity))
-
-
-def effect_sentences(asked: Question, quantities: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def effect_sentences(asked: Question, quantities: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Of each quantity (and what it is called): beside how many loads the second side is larger or
-    smaller, allowing for the number of loads and of quantities (S. Holm, 1979), and how much at
-    most, beside all loads at once (Bonferroni)."""
+    smaller, allowing for the number of loads and of quantities, and how much at most."""
     base, other = asked.sides
-    every = [(quantity, load) for quantity, _ in quantities for load in asked.loads]
-    level = 1 - LEVEL / len(every)
-    found = {
-        (quantity, load): ratio(asked, other, base, load, quantity, level=level)
-        for quantity, load in every
-    }
-    known = [key for key in every if found[key].low is not None]
-    chances = holm([found[key].p for key in known])
-    sure = {key for key, p in zip(known, chances, strict=True) if p <= LEVEL}
+    level = FALSE_ALARMS / len(quantities)
     return tuple(
-        _effect_sentence(
-            asked,
-            name,
-            [(load, found[quantity, load], (quantity, load) in sure) for load in asked.loads],
-        )
+        _effect_sentence(asked, name, ratios(asked, other, base, quantity), level)
         for quantity, name in quantities
     )
 
 
 def _effect_sentence(
-    asked: Question, name: str, found: Sequence[tuple[LoadPoint, Ratio, bool]]
+    asked: Question, name: str, found: dict[LoadPoint, RunRatio], level: float
 ) -> str:
-    """Of each load its ratio and whether it differs."""
     base, other = asked.sides
-    known = [each for each in found if each[1].high is not None]
+    known = {load: each for load, each in found.items() if each.high is not None}
     if not known:
-        why = "; ".join(dict.fromkeys(each.why for _, each, _ in found))
+        why = "; ".join(dict.fromkeys(each.why for each in found.values()))
         return f"{name}: whether {other.name} differs from {base.name} is not known: {why}."
-    larger = sum(differs and (each.value or 0) > 1 for _, each, differs in known)
-    smaller = sum(differs and (each.value or 0) < 1 for _, each, differs in known)
-    where, worst, _ = max(known, key=lambda item: item[1].high or 0)
+    sure = [each.value or 0 for each in known.values() if each.p <= level]
+    larger, smaller = sum(value > 1 for value in sure), sum(value < 1 for value in sure)
+    load, worst = max(known.items(), key=lambda item: item[1].high or 0)
     of = f"of {len(known)} {'load' if len(known) == 1 else 'loads'}"
     told = [
         f"{word} beside {count} {of}"
@@ -164,5 +198,6 @@ def _effect_sentence(
     )
     return (
         f"{name}, between these two sessions: {first} (5 % for all that is said here together). It"
-        f" may be {worst.high:.3g} times as large at most ({load_words(where)}). {SESSIONS}"
+        f" may be {worst.high:.3g} times as large (the largest interval of 95 %, beside"
+        f" {load_words(load)}). {SESSIONS}"
     )

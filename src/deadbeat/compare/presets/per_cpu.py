@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import Preset
-from deadbeat.compare.presets._sources import SAVOIR_FAIRE
+from deadbeat.compare.presets import SAVOIR_FAIRE, Preset
 from deadbeat.kinds.latency.data import edges_of, interval_text, load_words, rests_on
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, by_cpu, overlaid, shown_cpus
 from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, caveats, how, systems_table
@@ -89,13 +88,16 @@ def _table(shown: list[tuple[Side, CellSummary]]) -> Table:
     return Table(title="By CPU", columns=columns, rows=tuple(rows))
 
 
-PRESET = Preset(
-    name="per-cpu",
-    title="Latency histograms of every CPU at 50 % load, over each other",
-    about="How often which latency was seen on each CPU, logarithmic; --load chooses another load.",
-    source=f"{SAVOIR_FAIRE} 6",
-    takes="RUN [RUN...]",
-    draw=draw,
-    least=1,
-    most=4,
+PRESETS = (
+    Preset(
+        name="per-cpu",
+        title="Latency histograms of every CPU at 50 % load, over each other",
+        about="How often which latency was seen on each CPU, logarithmic; --load chooses another"
+        " load.",
+        source=f"{SAVOIR_FAIRE} 6",
+        takes="RUN [RUN...]",
+        draw=draw,
+        least=1,
+        most=4,
+    ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from deadbeat.compare.presets import Preset
-from deadbeat.compare.presets._ratios import LEVEL, SESSIONS, ratio
-from deadbeat.compare.presets._sources import SAVOIR_FAIRE
+from deadbeat.compare.engine import FALSE_ALARMS
+from deadbeat.compare.presets import SAVOIR_FAIRE, Preset
+from deadbeat.compare.presets._ratios import SESSIONS, ratios
 from deadbeat.kinds.latency.data import interval_text, load_words
 from deadbeat.kinds.latency.sides import (
     Drawn,
@@ -21,7 +21,6 @@ from deadbeat.kinds.latency.sides import (
 from deadbeat.model.latency import LoadPoint
 from deadbeat.report.charts import Chart
 from deadbeat.report.times import time_text
-from deadbeat.stats.permutation import holm
 
 
 def draw(asked: Question) -> Drawn:
@@ -72,8 +71,7 @@ def _sentences(asked: Question) -> tuple[str, ...]:
     best = {
         load: min(asked.sides, key=lambda side: _value(asked, side, load)) for load in asked.loads
     }
-    chances = holm([_below_all(asked, best[load], load) for load in asked.loads])
-    certain = {load for load, p in zip(asked.loads, chances, strict=True) if p <= LEVEL}
+    certain = {load for load in asked.loads if _is_below_all(asked, best[load], load)}
     for side in asked.sides:
         own = [load for load, least in best.items() if least is side]
         if own:
@@ -108,22 +106,21 @@ def _value(asked: Question, side: Side, load: LoadPoint) -> float:
     return math.inf if value is None else value
 
 
-def _below_all(asked: Question, side: Side, load: LoadPoint) -> float:
-    """Chance of it being as far below all others where it is not."""
-    found = [
-        ratio(asked, side, other, load, "max_of_a_run")
-        for other in asked.sides
-        if other is not side
-    ]
-    return max(each.p if each.high is not None and (each.value or 2) < 1 else 1.0 for each in found)
+def _is_below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
+    """Whether it is shown to be below every other, for all loads together."""
+    others = [other for other in asked.sides if other is not side]
+    found = [ratios(asked, side, other, "max_of_a_run")[load] for other in others]
+    return all(each.p <= FALSE_ALARMS and (each.value or 2) < 1 for each in found)
 
 
-PRESET = Preset(
-    name="preemption",
-    title="Maximum latency of several kernels against load",
-    about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened): the"
-    " latest wake-up, and the maximum of one run with its interval.",
-    source=f"{SAVOIR_FAIRE} 2",
-    takes="KERNEL-A KERNEL-B [KERNEL-C...]",
-    draw=draw,
+PRESETS = (
+    Preset(
+        name="preemption",
+        title="Maximum latency of several kernels against load",
+        about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"
+        " the latest wake-up, and the maximum of one run with its interval.",
+        source=f"{SAVOIR_FAIRE} 2",
+        takes="KERNEL-A KERNEL-B [KERNEL-C...]",
+        draw=draw,
+    ),
 )

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import Preset
+from deadbeat.compare.presets import HEDERA, Preset
 from deadbeat.compare.presets._platforms import differences_table
-from deadbeat.compare.presets._ratios import (
-    FIGURES,
-    SESSIONS,
-    TIMES,
-    of_a_run,
-    ratio,
-    ratio_text,
-)
-from deadbeat.compare.presets._sources import HEDERA
+from deadbeat.compare.presets._ratios import SESSIONS, ratio_table, ratios
 from deadbeat.kinds.latency.data import load_words
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid
 from deadbeat.kinds.latency.sides import (
     Drawn,
     Question,
     Side,
-    Table,
     caveats,
     how,
     systems_table,
@@ -27,6 +18,11 @@ from deadbeat.kinds.latency.sides import (
 from deadbeat.model.latency import LoadPoint
 from deadbeat.report.charts import Chart
 from deadbeat.report.times import time_text
+
+_QUANTITIES = (
+    *(("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum")),
+    ("max_of_a_run", "maximum of one run"),
+)
 
 
 def draw(asked: Question) -> Drawn:
@@ -46,7 +42,11 @@ def draw(asked: Question) -> Drawn:
     return Drawn(
         charts=(chart,),
         sentences=_sentences(asked, load),
-        tables=(_table(asked, load), systems_table(asked), differences_table(asked)),
+        tables=(
+            ratio_table(asked, _QUANTITIES, load=load),
+            systems_table(asked),
+            differences_table(asked),
+        ),
         caveats=caveats(asked, (load,)),
     )
 
@@ -78,7 +78,7 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
     (high, over), (low, under) = _tops(asked, load)
     if not low:
         return ("No wake-up was measured on one side: nothing can be compared.",)
-    found = ratio(asked, over, under, load, "max_of_a_run")
+    found = ratios(asked, over, under, "max_of_a_run")[load]
     values = {over.name: high, under.name: low}
     told = " and ".join(f"{time_text(values[s.name])} on {s.name}" for s in asked.sides)
     first = (
@@ -89,43 +89,23 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
         return (first, f"How sure that is cannot be said: {found.why}.")
     return (
         first,
-        f"The maximum of one run is {ratio_text(found)} times as large on {over.name} (geometric"
-        f" mean of {found.runs[0]} and {found.runs[1]} runs, 95 %, between these two sessions)"
+        f"The maximum of one run is {found.text} times as large on {over.name} (geometric"
+        f" mean of {found.runs} pairs of runs, 95 %, between these two sessions)"
         + ("." if found.differs else ": the two may as well be equal."),
         SESSIONS,
     )
 
 
-def _table(asked: Question, load: LoadPoint) -> Table:
-    """In the order in which they are given, the second over the first."""
-    base, other = asked.sides
-    rows = []
-    for quantity, name in (
-        ("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum"),
-        ("max_of_a_run", "maximum of one run"),
-    ):  # fmt: skip
-        cells = [side.cell(load, asked.engine) for side in asked.sides]
-        one, two = (of_a_run(c, quantity) for c in cells)
-        if quantity == "max":
-            text = f"{two / one:.3g} (one sample of each)" if one and two else "–"
-        else:
-            text = ratio_text(ratio(asked, other, base, load, quantity))
-        rows.append((name, time_text(one), time_text(two), text))
-    return Table(
-        title=f"{other.name} against {base.name}",
-        columns=(f"latency ({FIGURES})", base.name, other.name, TIMES),
-        rows=tuple(rows),
-    )
-
-
-PRESET = Preset(
-    name="two-kernels",
-    title="Latency histograms of two kernels and the ratio of their worst cases",
-    about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio of"
-    " the maxima, which are one sample each, and that of the maxima of single runs, which has an"
-    " interval.",
-    source=HEDERA,
-    takes="KERNEL-A KERNEL-B",
-    draw=draw,
-    most=2,
+PRESETS = (
+    Preset(
+        name="two-kernels",
+        title="Latency histograms of two kernels and the ratio of their worst cases",
+        about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"
+        " of the maxima, which are one sample each, and that of the maxima of single runs, which"
+        " has an interval.",
+        source=HEDERA,
+        takes="KERNEL-A KERNEL-B",
+        draw=draw,
+        most=2,
+    ),
 )

@@ -20,7 +20,7 @@ from deadbeat.kinds.interference.lost import (
 )
 from deadbeat.model.load import ALL, PLAIN, LoadRun
 from deadbeat.model.load_summary import Lost
-from deadbeat.stats.permutation import holm
+from deadbeat.stats.multiple import holm
 
 #: Lost time below this share of the window is not worth a cause.
 LEAST_SHARE = 0.0005

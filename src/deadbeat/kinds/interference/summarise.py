@@ -41,7 +41,7 @@ from deadbeat.model.load_summary import (
     Lost,
 )
 from deadbeat.stats.bootstrap import seed_of
-from deadbeat.stats.permutation import holm
+from deadbeat.stats.multiple import holm
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05

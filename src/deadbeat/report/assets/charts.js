@@ -1,7 +1,46 @@
 "use strict";
 /* Draws the charts of charts.py into their places, and lets a family show one of its charts. */
 const deadbeatCharts = (function () {
-  const {plain, colours, frame, config, logTicks} = plots;
+  // Plotly reads a little HTML in its texts; what comes from outside must stay text.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue(name).trim();
+    return {paper: read("--paper"), ink: read("--ink"), soft: read("--soft"), grid: read("--grid")};
+  }
+
+  function frame(extra) {
+    const c = colours();
+    return Object.assign({
+      paper_bgcolor: c.paper, plot_bgcolor: c.paper, autosize: true, showlegend: false,
+      font: {family: getComputedStyle(document.body).fontFamily, color: c.ink, size: 12},
+      margin: {l: 60, r: 10, t: 12, b: 52}, hoverlabel: {align: "left"},
+    }, extra);
+  }
+
+  const config = (name) => ({
+    responsive: true, displaylogo: false, displayModeBar: false, plotlyServerURL: "", showLink: false,
+    topojsonURL: "", toImageButtonOptions: {filename: `deadbeat-${name}`},
+  });
+
+  /* Ticks of a logarithmic axis: even steps over a short range, else 1, 2, 5 or finer. */
+  function logTicks(low, high) {
+    let found = [];
+    if (high / low < 4) {
+      const rough = (high - low) / 7, power = 10 ** Math.floor(Math.log10(rough));
+      const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
+      for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(Number((i * step).toPrecision(6)));
+    } else {
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 30 ? [1, 2, 3, 5, 7] : high / low < 1500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
+    }
+    const kept = [];
+    found.filter((value) => value > 0 && value >= low && value <= high).forEach((value) => {
+      if (!kept.length || Math.log(value / kept[kept.length - 1]) > 0.06 * Math.log(high / low)) kept.push(value);
+    });
+    return {tickmode: "array", tickvals: kept, ticktext: kept.map((value) => String(Number(value.toPrecision(6))))};
+  }
+
   const element = document.getElementById("deadbeat-charts");
   const charts = element ? JSON.parse(element.textContent).charts : [];
   const WEBGL = Boolean(document.createElement("canvas").getContext("webgl"));
@@ -195,23 +234,11 @@ const deadbeatCharts = (function () {
 
   /* ---------- axes ---------- */
 
-  function span(panel, which) {
-    const limits = which === "x" ? panel.x_limits : panel.y_limits;
-    if (limits) return limits;
-    const values = panel.curves.flatMap((curve) => which === "x" ? curve.x : curve.y.concat(curve.low, curve.high));
-    panel.marks.filter((mark) => mark.axis === which).forEach((mark) => values.push(mark.at));
-    const known = values.filter((value) => value !== null && value > 0);
-    if (!known.length) return [0.5, 2];
-    const low = known.reduce((a, b) => Math.min(a, b)), high = known.reduce((a, b) => Math.max(a, b));
-    const room = Math.max((high / low) ** 0.04, 1.01);
-    return [low / room, high * room];
-  }
-
   function axis(panel, which) {
     const c = colours(), log = which === "x" ? panel.x_log : panel.y_log, limits = which === "x" ? panel.x_limits : panel.y_limits;
     const made = {title: {text: plain(which === "x" ? panel.x_label : panel.y_label), font: {size: 12}}, gridcolor: c.grid, zeroline: false, automargin: true};
     if (log) {
-      const [low, high] = span(panel, which);
+      const [low, high] = which === "x" ? panel.x_span : panel.y_span;
       return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
     }
     if (limits) made.range = limits.slice();

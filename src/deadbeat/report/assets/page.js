@@ -80,7 +80,7 @@
       (still ? `; dashed: the same programs at α = ${base}.` : ".") + " Logarithmic axis; the width of a step is the width of a bin.";
     deadbeatCharts.show("distribution", {
       name: `distribution-${kind[0]}-${state.view}`, curves, x_label: narrow ? `${kind[1]} of a job` : kind[2], y_label: SHARES[state.view], x_log: true, y_log: state.view === "tail",
-      x_limits: [Math.min(0.97, ...edges), Math.max(1.03, ...edges)], blank: !own, empty: "No distribution stored for this point",
+      x_span: [Math.min(0.97, ...edges), Math.max(1.03, ...edges)], y_span: [90 / Math.max(1, own ? own.total : 1), 110], blank: !own, empty: "No distribution stored for this point",
     });
   }
 

@@ -1,89 +1,107 @@
-"""Whether two campaigns ran the identical programs, and what else differs between them."""
+"""Whether two campaigns ran the identical programs, and what became of every program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from deadbeat.compare.standing import Standing, standing_of
+from attrs import frozen
+
+from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
+from deadbeat.model.platform import differing_platforms, shortened
 from deadbeat.model.results import RunKey
-from deadbeat.settings.standing import TUNED
 from deadbeat.store.programs import file_hash
 
-_KEYS_SHOWN, _PARAMETERS_SHOWN, _TUNED_SHOWN = 3, 8, 12
+_KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
 #: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
 #: [quiet].
 _OWN = ("name", "preset", "cpus", "calibration", "quiet")
 #: Settings under which the same program is another measurement.
 _HOW = ("policy", "overrun", "layout", "seconds", "slot_periods", "warmup_jobs", "split")
-#: What of a machine is set side by side; what changes from minute to minute is not.
-_PLATFORM = ("name", "kind", "machine", "soc", "kernel", "preemption", "governor", "toolchain")
-_DETAILS = (
-    "cmdline",
-    "clocksource",
-    "cpus_online",
-    "isolated",
-    "nohz_full",
-    "rt_runtime_us",
-    "rt_period_us",
-    "frequency_khz",
-    "fair_server_runtime_ns",
-    "virtual",
-)
 
 
-def require_identical(
-    baseline: CampaignView, other: CampaignView, *, partial: bool = False
-) -> tuple[Finding, ...]:
-    """What to know of the pairing of two campaigns of the identical programs.
+@frozen(kw_only=True)
+class ProgramStanding:
+    """The programs of a campaign by what became of them; each is in one of the four.
 
-    Args:
-        partial: Also campaigns that are unfinished; a finding says so.
+    Attributes:
+        done: They have a result.
+        failed: They failed.
+        left: They are not run yet: the campaign is unfinished.
+        unwanted: Never run, since their point was known well enough (``--precision``).
+        decided: Whether it is known that all of ``left`` will be run.
+    """
+
+    done: frozenset[RunKey]
+    failed: frozenset[RunKey]
+    left: frozenset[RunKey]
+    unwanted: frozenset[RunKey]
+    decided: bool
+
+    @property
+    def planned(self) -> frozenset[RunKey]:
+        return self.done | self.failed | self.left | self.unwanted
+
+    @property
+    def left_text(self) -> str:
+        """``3 of 10 programs are not run yet``; "": it is finished."""
+        most = "" if self.decided else "up to "
+        many = f"{most}{len(self.left)} of {len(self.planned)} programs"
+        return f"{many} are not run yet" if self.left else ""
+
+
+def standing_of(view: CampaignView) -> ProgramStanding:
+    """What became of the programs of ``view``.
 
     Raises:
-        UsageError: They are not: how many programs differ, which first, and which parameters. Or
-            one is unfinished.
-        DataError: A file is damaged.
+        DeadbeatError: Its parameters cannot be read, or a record is damaged.
     """
-    for view in (baseline, other):
-        require_runs(view)
-    if baseline.store.path.resolve() == other.store.path.resolve():
-        raise UsageError(
-            f"{name_of(other)} is compared with itself", "name another campaign of its programs"
-        )
-    one, two = standing_of(baseline), standing_of(other)
-    mine, theirs = _set_ids(baseline), _set_ids(other)
-    shared = sorted(mine.keys() & theirs.keys())
-    changed = [key for key in shared if mine[key] != theirs[key]]
-    alone = one.planned ^ two.planned
-    if changed or alone or not shared:
-        raise _refusal(baseline, other, changed, shared=len(shared))
-    _require_executables(baseline, other, shared)
-    sides = ((baseline, one), (other, two))
-    if not partial:
-        _require_finished(sides)
-    return (*_unfinished(sides), *_unpaired(sides), *_other_settings(baseline, other))
-
-
-def unfinished(view: CampaignView) -> bool:
-    """Whether runs of the campaign are still to come."""
-    return bool(standing_of(view).left)
-
-
-def require_runs(view: CampaignView) -> None:
-    """Raises UsageError for a campaign without a single finished run."""
-    if not view.keys:
-        raise UsageError(
-            f"{view.store.path} has no finished run: there is nothing to compare",
-            "repeat the command that began it, or name another campaign",
-        )
+    store = view.store
+    spec = read_spec(store.spec)
+    done = frozenset(view.keys)
+    failed = frozenset(store.failed()) - done
+    others = (store.planned() | frozenset(plan(spec))) - done - failed
+    complete = rounds.is_complete(spec, store)
+    return ProgramStanding(
+        done=done,
+        failed=failed,
+        left=frozenset() if complete else others,
+        unwanted=others if complete else frozenset(),
+        decided=spec.precision is None,
+    )
 
 
 def name_of(view: CampaignView) -> str:
     return view.store.path.resolve().name
+
+
+def platform_of(view: CampaignView) -> Mapping[str, Any]:
+    """Where the campaign ran, as stored in its summary; empty if it is not known."""
+    found = view.summary.meta.get("platform")
+    return found if isinstance(found, Mapping) else {}
+
+
+def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Finding, ...]:
+    """What to know of the pairing of two campaigns of the identical programs.
+
+    Raises:
+        UsageError: They are not: how many programs differ, which first, and which parameters.
+        DataError: A file is damaged.
+    """
+    one, two = standing_of(baseline), standing_of(other)
+    mine, theirs = _set_ids(baseline), _set_ids(other)
+    shared = sorted(mine.keys() & theirs.keys())
+    changed = [key for key in shared if mine[key] != theirs[key]]
+    if changed or one.planned ^ two.planned or not shared:
+        raise _refusal(baseline, other, changed, shared=len(shared))
+    _require_executables(baseline, other, shared)
+    sides = ((baseline, one), (other, two))
+    return (*_unfinished(sides), *_unpaired(sides), *_other_settings(baseline, other))
 
 
 def _set_ids(view: CampaignView) -> dict[RunKey, str]:
@@ -107,21 +125,20 @@ def _refusal(
     baseline: CampaignView, other: CampaignView, changed: list[RunKey], *, shared: int
 ) -> UsageError:
     one, two = name_of(baseline), name_of(other)
-    parameters = spec_differences(baseline, other)
+    parameters = _differing_specs(baseline, other)
     mine, theirs = standing_of(baseline).planned, standing_of(other).planned
+    message = f"{one} and {two} have no program in common"
     if mine & theirs:
-        every = len(mine | theirs)
         parts = [f"{len(changed)} of {shared} task sets differ ({_some(changed)})"]
         parts = parts if changed else []
         parts += [
-            f"{len(keys)} of {every} task sets are planned in {name} alone ({_some(sorted(keys))})"
+            f"{len(keys)} of {len(mine | theirs)} task sets are planned in {name} alone"
+            f" ({_some(sorted(keys))})"
             for name, keys in ((one, mine - theirs), (two, theirs - mine))
             if keys
         ]
         parts = parts or ["no task set was built on both sides yet"]
         message = f"{one} and {two} are not of the same programs: {'; '.join(parts)}"
-    else:
-        message = f"{one} and {two} have no program in common"
     told = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
     if len(parameters) > _PARAMETERS_SHOWN:
         told.append(f"and {len(parameters) - _PARAMETERS_SHOWN} more parameters")
@@ -133,7 +150,7 @@ def _refusal(
     return UsageError(message, _own_programs(baseline), tuple(told))
 
 
-def _some(keys: list[RunKey]) -> str:
+def _some(keys: Sequence[RunKey]) -> str:
     """The first of them."""
     names = ", ".join(key.text for key in keys[:_KEYS_SHOWN])
     return names + (", ..." if len(keys) > _KEYS_SHOWN else "")
@@ -143,19 +160,16 @@ def _require_executables(baseline: CampaignView, other: CampaignView, shared: li
     """Raises UsageError where the same task sets were built into other executables."""
     mine, theirs = _executables(baseline), _executables(other)
     both = [key for key in shared if key in mine and key in theirs]
-    wrong = [
-        key
-        for key in both
-        # Only programs of the same task sets can be the same file.
-        if mine[key][1] == theirs[key][1] and mine[key][0] != theirs[key][0]
-    ]
+    # Only programs of the same task sets can be the same file.
+    wrong = [k for k in both if mine[k][1] == theirs[k][1] and mine[k][0] != theirs[k][0]]
     if wrong:
-        one, two = name_of(baseline), name_of(other)
+        lines = differing_platforms(platform_of(baseline), platform_of(other))
         raise UsageError(
-            f"{one} and {two} have the same task sets in other executables: {len(wrong)} of"
-            f" {len(both)} runs ({_some(wrong)}); compiler, flags, runtime or fragments differ",
+            f"{name_of(baseline)} and {name_of(other)} have the same task sets in other"
+            f" executables: {len(wrong)} of {len(both)} runs ({_some(wrong)}); compiler, flags,"
+            " runtime or fragments differ",
             _own_programs(baseline),
-            tuple(line for line in platform_differences(baseline, other) if "toolchain" in line),
+            tuple(line for line in lines if "toolchain" in line),
         )
 
 
@@ -169,26 +183,7 @@ def _executables(view: CampaignView) -> dict[RunKey, tuple[str, tuple[RunKey, ..
     return found
 
 
-Sides = tuple[tuple[CampaignView, Standing], tuple[CampaignView, Standing]]
-
-
-def _require_finished(sides: Sides) -> None:
-    """Raises UsageError where a campaign still has runs to come."""
-    open_ = [_left(view, found) for view, found in sides if found.left]
-    if open_:
-        raise UsageError(
-            "; ".join(open_),
-            f"repeat the command that began {'it: it continues' if len(open_) < 2 else 'each'};"
-            " deadbeat compare --partial takes what is there, and labels it",
-        )
-
-
-def _left(view: CampaignView, found: Standing) -> str:
-    most = "" if found.decided else "up to "
-    return (
-        f"{name_of(view)} is unfinished: {most}{len(found.left)} of {len(found.planned)} programs"
-        " are not run yet"
-    )
+Sides = tuple[tuple[CampaignView, ProgramStanding], tuple[CampaignView, ProgramStanding]]
 
 
 def _unfinished(sides: Sides) -> Iterator[Finding]:
@@ -198,7 +193,8 @@ def _unfinished(sides: Sides) -> Iterator[Finding]:
             yield Finding(
                 id="campaign-unfinished",
                 severity="serious",
-                message=f"{_left(view, found)}: compared are {paired} programs",
+                message=f"{name_of(view)} is unfinished: {found.left_text}: compared are {paired}"
+                " programs",
                 cure="repeat the command that began it, it continues; then compare again",
                 where=name_of(view),
             )
@@ -236,27 +232,24 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
 
 
 def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
-    one, two = name_of(baseline), name_of(other)
+    runs = [view.store.spec.get("run") for view in (baseline, other)]
+    mine, theirs = (run if isinstance(run, Mapping) else {} for run in runs)
     different = [
-        f"run.{key}: {mine_} | {theirs_}"
+        f"run.{key}: {mine.get(key)} | {theirs.get(key)}"
         for key in _HOW
-        if (mine_ := _run(baseline).get(key)) != (theirs_ := _run(other).get(key))
+        if mine.get(key) != theirs.get(key)
     ]
     if different:
         yield Finding(
             id="run-settings-differ",
             severity="serious",
-            message=f"{one} and {two} were run with other settings: {'; '.join(different)}",
+            message=f"{name_of(baseline)} and {name_of(other)} were run with other settings:"
+            f" {'; '.join(different)}",
             cure="run both with the same settings; the difference may be theirs",
         )
 
 
-def _run(view: CampaignView) -> Mapping[str, Any]:
-    found = view.store.spec.get("run")
-    return found if isinstance(found, Mapping) else {}
-
-
-def spec_differences(baseline: CampaignView, other: CampaignView) -> list[str]:
+def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
     """``path: A's value | B's value`` for every parameter that makes a task set or a run."""
     mine, theirs = (
         {key: value for key, value in view.store.spec.items() if key not in _OWN}
@@ -271,49 +264,4 @@ def _differing(one: Mapping[str, Any], two: Mapping[str, Any], path: str) -> Ite
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             yield from _differing(a, b, f"{path}{key}.")
         elif a != b:
-            yield f"{path}{key}: {_short(a, 'not set')} | {_short(b, 'not set')}"
-
-
-def platform_of(view: CampaignView) -> Mapping[str, Any]:
-    """Where the campaign ran, as stored in its summary; empty if it is not known."""
-    found = view.summary.meta.get("platform")
-    return found if isinstance(found, Mapping) else {}
-
-
-def platform_differences(baseline: CampaignView, other: CampaignView) -> list[str]:
-    """``what: A's value | B's value`` for what the machines and kernels differ in."""
-    return differing_platforms(platform_of(baseline), platform_of(other))
-
-
-def differing_platforms(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
-    """The same of two platforms as JSON values."""
-    rows = [(key, one.get(key), two.get(key)) for key in _PLATFORM]
-    details = [side.get("details") or {} for side in (one, two)]
-    rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
-    rows.append(("flags", one.get("flags"), two.get("flags")))
-    rows.append(("cpus", one.get("cpus"), two.get("cpus")))
-    found = [f"{key}: {_short(a)} | {_short(b)}" for key, a, b in rows if a != b]
-    return found + _tuned_differently(*(side.get(TUNED) for side in details))
-
-
-def _tuned_differently(one: Any, two: Any) -> list[str]:
-    """The same of settings that were tuned on purpose, where both sides know theirs."""
-    if not isinstance(one, list) or not isinstance(two, list):
-        return []
-    sides = [dict(str(each).split(" = ", 1) for each in side) for side in (one, two)]
-    paths = [
-        path
-        for path in sorted(sides[0].keys() | sides[1].keys())
-        if sides[0].get(path) != sides[1].get(path)
-    ]
-    lines = [
-        f"{path}: {' | '.join(_short(side.get(path), 'not tuned') for side in sides)}"
-        for path in paths[:_TUNED_SHOWN]
-    ]
-    more = len(paths) - len(lines)
-    return [*lines, f"tuned: and {more} more settings"] if more else lines
-
-
-def _short(value: Any, nothing: str = "not known") -> str:
-    text = nothing if value is None else str(value)
-    return text if len(text) <= 100 else text[:97] + "..."
+            yield f"{path}{key}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"

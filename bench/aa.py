@@ -12,17 +12,47 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from deadbeat.compare.decide import Options, compare_sides
-from deadbeat.compare.sides import RATIOS, Cell, RunFigure, Side
-from deadbeat.model.comparison import METRICS
 from deadbeat.model.errors import DataError
+from deadbeat.model.observations import Cell
 from deadbeat.store.files import read_json
 
+METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
+#: Metrics that are compared as differences, which no factor makes larger.
+DIFFERENCES = ("deadline_miss_ratio", "missed_ratio", "work_lost")
 _HINT = "record it again: --record of bench/bench_compare.py, _latency_compare.py, _load_compare.py"
+POOLS = Path(__file__).parents[1] / "tests/pools/aa"
 #: Names of pools of latency matrices and of load tests begin so; all others are of campaigns.
 LATENCY_POOL, LOAD_POOL = "latency-", "load-"
+
+
+@frozen(kw_only=True)
+class RunFigure:
+    """One run of a side; see `deadbeat.model.observations.Observation`.
+
+    Attributes:
+        lost: Share of its released jobs that did not finish; None: not known.
+        starved: Tasks that were released but of which no job finished.
+        hidden: Metric -> how much larger it may be than ``values`` has it, as a logarithm.
+    """
+
+    cell: Cell
+    block: str
+    values: Mapping[str, float | None]
+    at_ns: int | None = None
+    witness_ps: float | None = None
+    lost: float | None = None
+    starved: int = 0
+    hidden: Mapping[str, float] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Side:
+    """A result as plain figures, by the name of the run."""
+
+    name: str
+    runs: Mapping[str, RunFigure] = field(repr=False)
 
 
 @frozen(kw_only=True)
@@ -87,9 +117,14 @@ def injected(side: Side, effect: Callable[[Cell], float]) -> Side:
 
 def _scaled(values: Mapping[str, float | None], factor: float) -> dict[str, float | None]:
     return {
-        metric: value * factor if metric in RATIOS and value is not None else value
+        metric: value * factor if metric not in DIFFERENCES and value is not None else value
         for metric, value in values.items()
     }
+
+
+def cells_of(pool: Pool) -> set[Cell]:
+    """Every cell that any of its sessions has."""
+    return {run.cell for side in pool.sides for run in side.runs.values()}
 
 
 class Drawing(Protocol):
@@ -105,7 +140,7 @@ def verdicts(
     *,
     comparisons: int,
     seed: int,
-    options: Options,
+    judge: Callable[[Side, Side, Sequence[Side]], str],
     effect: Callable[[Cell], float] | None = None,
     repeats: int = 0,
     drawing: Drawing = draw,
@@ -113,6 +148,7 @@ def verdicts(
     """Verdicts of comparisons drawn from ``pool``, with ``effect`` added to the second side.
 
     Args:
+        judge: The verdict on a baseline, another side and repeats of the baseline.
         repeats: How many more sides are drawn to stand for repeats of the baseline (--aa).
         drawing: `draw` (run by run) or `draw_sessions`.
     """
@@ -122,7 +158,7 @@ def verdicts(
         baseline, other, *rest = drawing(pool, random, sides=2 + repeats)
         if effect is not None:
             other = injected(other, effect)
-        verdict = compare_sides(baseline, other, rest, options=options).verdict
+        verdict = judge(baseline, other, rest)
         counts[verdict] = counts.get(verdict, 0) + 1
     return Rates(comparisons=comparisons, verdicts=counts)
 

@@ -1,0 +1,313 @@
+"""`deadbeat compare`: results of one kind beside each other.
+
+What a kind measures and what forbids a comparison is said by its `Comparable`; everything else,
+from the refusals to the findings, is the same for all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.compare.words import size_text, words_list
+from deadbeat.model.comparison import (
+    Comparable,
+    Comparison,
+    ComparisonResult,
+    Lineup,
+    Subject,
+    Vocabulary,
+)
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
+from deadbeat.model.observations import Metric, Observations
+from deadbeat.model.platform import differing_platforms
+
+MIXED_LABEL = "simulated beside measured"
+UNGATED_LABEL = "ungated: no A/A repeats"
+#: The verdict of several comparisons is the first of these that occurs.
+_WORST_FIRST = ("worse", "undecided", "equal", "better")
+_CELLS_NAMED = 3
+
+
+def compare_results(
+    kind: Comparable[Any],
+    lineup: Lineup,
+    *,
+    metrics: Sequence[Metric] = (),
+    ungated: bool = False,
+    allow_mixed: bool = False,
+) -> ComparisonResult:
+    """Compares the baseline with each of the other subjects.
+
+    Args:
+        metrics: Those asked for, with the effects that matter; empty: all of the kind.
+        ungated: Decide what was measured without repeats of the baseline too; labelled.
+        allow_mixed: Compare a simulated result with a measured one; labelled.
+
+    Raises:
+        UsageError: They cannot be compared: what differs, and how to mend it.
+        DataError: A file is damaged.
+    """
+    metrics = tuple(metrics) or kind.metrics
+    _require_comparable(lineup, kind.words, allow_mixed=allow_mixed)
+    aligned = kind.align(lineup)
+    baseline, *others = lineup.subjects
+    first, *rest = aligned.tables
+    tables, repeats = rest[: len(others)], rest[len(others) :]
+    rare = [metric.minimum for metric in metrics if metric.rare]
+    options = CompareOptions(
+        metrics=metrics,
+        words=kind.words,
+        lost_max=rare[0] if rare else kind.minimum(rare=True),
+        cells_alike=kind.cells_alike,
+        lacking_max=kind.lacking_max,
+        ungated=ungated,
+    )
+    comparisons, findings = [], list(aligned.findings)
+    for subject, table in zip(others, tables, strict=True):
+        own = evolve(options, simulated=_simulated(baseline) and _simulated(subject))
+        found = compare_tables(first, table, repeats, options=own)
+        found = evolve(found, reason=found.reason + _left_out(baseline, subject))
+        comparisons.append(found)
+        if not repeats and not own.simulated:
+            findings.append(_no_repeat(own, where=subject.name))
+        findings += _lost_and_gated(found, kind.words)
+        findings += _cells_alone(first, table)
+        findings += _of_repeats(first, table, repeats)
+    verdicts = {comparison.verdict for comparison in comparisons}
+    lines = [*_differences(baseline, others), *aligned.differences]
+    return ComparisonResult(
+        campaigns=tuple(map(_facts, lineup.subjects)),
+        comparisons=tuple(comparisons),
+        differences=tuple(lines),
+        findings=tuple(dict.fromkeys(findings)),
+        labels=tuple(_labels(lineup, ungated=ungated)),
+        verdict=next(verdict for verdict in _WORST_FIRST if verdict in verdicts),
+        parameters={
+            **({"of": kind.of} if kind.of else {}),
+            "metrics": [metric.name for metric in metrics],
+            "minimum_effect": _minimum(metrics, kind, rare=False),
+            "minimum_miss": _minimum(metrics, kind, rare=True),
+            "aa": [each.name for each in lineup.repeats],
+            "ungated": ungated,
+            **aligned.parameters,
+            **({"settings": dict(baseline.settings)} if baseline.settings else {}),
+            "false_alarms": FALSE_ALARMS,
+            "metric_level": FALSE_ALARMS / 2,
+            "cell_level": options.cell_level,
+        },
+        remedies=aligned.remedies,
+    )
+
+
+def _minimum(metrics: Sequence[Metric], kind: Comparable[Any], *, rare: bool) -> float:
+    asked = [metric.minimum for metric in metrics if metric.rare == rare]
+    return asked[0] if asked else kind.minimum(rare=rare)
+
+
+def _simulated(subject: Subject) -> bool:
+    return subject.kind == "simulated"
+
+
+def _left_out(one: Subject, two: Subject) -> str:
+    """``; left out as invalid: 20 of 25 runs of a``; "" where none is."""
+    told = [
+        f"{each.stored - each.counted} of {each.stored} runs of {each.name}"
+        for each in (one, two)
+        if each.stored > each.counted
+    ]
+    return f"; left out as invalid: {', '.join(told)}" if told else ""
+
+
+# -- what cannot be compared
+
+
+def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool) -> None:
+    every = lineup.every
+    _require_distinct(every, words)
+    _require_alike(every, words)
+    if not allow_mixed and len(set(map(_simulated, every))) > 1:
+        names = ", ".join(each.name for each in every if _simulated(each))
+        raise UsageError(
+            f"{names} is simulated, the other {words.one} is measured: they say nothing of each"
+            " other's machine",
+            f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
+        )
+    open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]
+    if open_ and not lineup.partial:
+        raise UsageError(
+            "; ".join(open_),
+            "repeat the command that began it: it continues; deadbeat compare --partial takes what"
+            " is there, and labels it",
+        )
+    baseline = lineup.subjects[0]
+    for repeat in lineup.repeats:
+        other = repeat.elsewhere(baseline)
+        if other:
+            raise UsageError(
+                f"--aa {repeat.name} is no repeat of {baseline.name}: another"
+                f" {', another '.join(other)}",
+                words.once_more,
+            )
+
+
+def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
+    seen: set[str] = set()
+    for each in every:
+        place = str(Path(each.path).resolve())
+        if place in seen:
+            raise UsageError(
+                f"{each.name} is named twice: a {words.one} compared with itself differs in"
+                " nothing",
+                f"name another {words.one}",
+            )
+        seen.add(place)
+        if not each.counted:
+            raise UsageError(
+                f"{each.name} has no run that counts: there is nothing to compare",
+                "deadbeat show tells why; repeat the command that began it",
+            )
+
+
+def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
+    """Settings that move figures by themselves."""
+    baseline = every[0]
+    wrong = [
+        f"{name}: {value} ({baseline.name}) | {each.settings.get(name)} ({each.name})"
+        for each in every[1:]
+        for name, value in baseline.settings.items()
+        if value != each.settings.get(name)
+    ]
+    if wrong:
+        raise UsageError(
+            f"the {words.results} were measured in different ways, and the figures depend on each"
+            " of these settings",
+            "measure both with the same options",
+            tuple(wrong),
+        )
+
+
+# -- what the reader must know
+
+
+def _facts(subject: Subject) -> dict[str, Any]:
+    platform: Mapping[str, Any] = subject.platform
+    return {
+        "name": subject.name,
+        "path": subject.path,
+        **{key: platform.get(key) for key in ("kernel", "preemption", "fingerprint")},
+        "platform": platform.get("name"),
+        "kind": subject.kind,
+        "labels": list(subject.labels),
+        "runs": subject.counted,
+        "created_at": subject.created_at,
+    }
+
+
+def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
+    """What must show on every figure; with the names where it does not hold for all."""
+    every = lineup.every
+    simulated = sum(map(_simulated, every))
+    if 0 < simulated < len(every):
+        yield MIXED_LABEL
+    if ungated and not lineup.repeats and simulated < len(every):
+        yield UNGATED_LABEL
+    open_ = [each.name for each in every if each.left]
+    if open_:
+        yield f"partial: {words_list(open_)} unfinished"
+    for label in dict.fromkeys(label for each in every for label in each.labels):
+        own = [each.name for each in every if label in each.labels]
+        yield label if len(own) == len(every) else f"{label} ({', '.join(own)})"
+
+
+def _differences(baseline: Subject, others: Sequence[Subject]) -> Iterator[str]:
+    for subject in others:
+        prefix = f"{subject.name}: " if len(others) > 1 else ""
+        lines = differing_platforms(baseline.platform, subject.platform)
+        yield from (prefix + line for line in lines)
+
+
+def _no_repeat(options: CompareOptions, *, where: str) -> Finding:
+    effect = (
+        f"is guessed from within the {options.words.results} (--ungated)"
+        if options.ungated
+        else "is not known, and nothing is decided"
+    )
+    return Finding(
+        id="no-aa-repeat",
+        severity="serious" if options.ungated else "warning",
+        message="no repeat of the baseline was given: how far two sessions differ here without"
+        f" a reason {effect}",
+        cure=options.words.once_more,
+        where=where,
+    )
+
+
+def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Finding]:
+    """More was lost on one side; what differs in nothing differs by more than what matters."""
+    capped = (line for metric in comparison.metrics for line in metric.capped)
+    lost = list(dict.fromkeys(line for line in capped if line != words.no_repeats))
+    if lost:
+        yield Finding(
+            id="survivors-differ",
+            severity="warning",
+            message=f"more was lost on one side: {'; '.join(lost)}: what is left does not show how"
+            f" the {words.results} compare",
+            cure=words.find_lost,
+            where=comparison.other,
+        )
+    for metric in comparison.metrics:
+        if metric.gate is not None and metric.gate > metric.minimum:
+            gate, minimum = (size_text(metric.metric, x) for x in (metric.gate, metric.minimum))
+            yield Finding(
+                id="gate-above-minimum",
+                severity="warning",
+                message=f"{metric.metric.words}: {words.results} that differ in nothing may"
+                f" differ by {gate} here, more than the minimum effect of {minimum}",
+                cure=f"a quieter machine, more {words.more}, or more repeats of the baseline"
+                " (--aa)",
+                where=comparison.other,
+            )
+
+
+def _cells_alone(one: Observations, two: Observations) -> Iterator[Finding]:
+    """Cells that only one of the two measured."""
+    for mine, theirs in ((one, two), (two, one)):
+        alone = sorted(set(mine.cells) - set(theirs.cells))
+        if alone:
+            yield Finding(
+                id="latency-cells-alone",
+                severity="warning",
+                message=f"{len(alone)} cells were measured in {mine.name} alone"
+                f" ({_some([cell.group for cell in alone])}): they are not compared",
+                cure="measure both with the same options",
+                where=theirs.name,
+            )
+
+
+def _of_repeats(
+    one: Observations, two: Observations, repeats: Sequence[Observations]
+) -> Iterator[Finding]:
+    """Cells compared that a repeat of the baseline never measured."""
+    compared = set(one.cells) & set(two.cells)
+    for repeat in repeats:
+        lacking = sorted(compared - set(repeat.cells))
+        if lacking:
+            yield Finding(
+                id="aa-lacks-cells",
+                severity="warning",
+                message=f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
+                f" ({_some([cell.group for cell in lacking])}): it says nothing on how sessions"
+                " move these, nor all cells together",
+                cure=f"repeat the whole command of {one.name}, not a part of it",
+                where=repeat.name,
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_CELLS_NAMED]) + (", ..." if len(names) > _CELLS_NAMED else "")

@@ -1,0 +1,262 @@
+"""Campaigns as tables of observations.
+
+A cell is a point of the grid, or a group at one deadline factor; an observation is a run of one
+program. Runs of one task set, which were measured next to each other, are a block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from deadbeat.kinds.contention.identity import (
+    ProgramStanding,
+    name_of,
+    platform_of,
+    require_identical,
+    standing_of,
+)
+from deadbeat.kinds.contention.plan import group_of
+from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.contention.summarise import factor_at
+from deadbeat.kinds.contention.view import CampaignView, open_campaign
+from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import CAMPAIGN_FILE
+from deadbeat.store.keys import parse_run_key
+
+METRICS = (
+    Metric(name="slowdown", title="Slowdown", minimum=0.02),
+    Metric(name="delay_ratio", title="Delay ratio", text="delay ratio", minimum=0.02),
+    Metric(
+        name="deadline_miss_ratio",
+        title="Deadline miss ratio",
+        text="miss ratio",
+        unit="share",
+        minimum=0.005,
+        log=False,
+        rare=True,
+    ),
+)
+WORDS = Vocabulary(
+    units="programs",
+    results="campaigns",
+    one="campaign",
+    once_more="run the baseline's programs once more where it ran (--programs-from) and name the"
+    " repeat with --aa",
+    find_lost="see what was lost and why (deadbeat show), repeat what failed with --retry-failed;"
+    " a task that never finishes shows in the misses",
+    lost="of the jobs never finished",
+    more="task sets (--replicas)",
+    rare="a shorter deadline (--deadline-factor 2) or more task sets would show more",
+    finish="finish the campaigns, or repeat their commands with --retry-failed",
+    mixed="deadbeat sched predict shows predicted beside measured; ",
+)
+#: Columns of sets.csv that are compared, by metric.
+_COLUMNS = {
+    "slowdown": "slowdown_mean",
+    "delay_ratio": "delay_ratio_mean",
+    "deadline_miss_ratio": "deadline_miss_ratio",
+}
+#: Witnesses further apart than this are worth a word.
+_SHIFT_TOLD = 0.005
+
+
+@frozen(kw_only=True)
+class Campaign(Subject):
+    """A campaign, and what became of its programs."""
+
+    view: CampaignView = field(repr=False)
+    standing: ProgramStanding = field(repr=False)
+
+
+def read_campaign(path: Path) -> Campaign:
+    """The campaign in ``path``.
+
+    Raises:
+        DataError: It is damaged, or no campaign.
+    """
+    return campaign_of(open_campaign(path))
+
+
+def campaign_of(view: CampaignView) -> Campaign:
+    """A campaign that is open already."""
+    platform, standing = platform_of(view), standing_of(view)
+    return Campaign(
+        view=view,
+        standing=standing,
+        name=name_of(view),
+        path=str(view.store.path),
+        platform=platform,
+        kind=str(platform.get("kind")),
+        counted=len(view.keys),
+        stored=len(view.keys),
+        left=standing.left_text,
+        created_at=view.summary.meta.get("created_at") if view.keys else None,
+        labels=tuple(view.summary.labels),
+    )
+
+
+def repeats_among(baseline: Campaign, others: Iterable[Campaign]) -> tuple[Campaign, ...]:
+    """Those of ``others`` that are repeats (A/A) of ``baseline``: its programs, where it ran."""
+
+    def is_repeat(campaign: Campaign) -> bool:
+        if campaign.elsewhere(baseline):
+            return False
+        try:
+            require_identical(baseline.view, campaign.view)
+        except UsageError:
+            return False
+        return True
+
+    return tuple(filter(is_repeat, others))
+
+
+def align(lineup: Lineup) -> Aligned:
+    """Campaigns of the identical programs."""
+    baseline, *rest = lineup.every
+    found = [each for c in rest for each in require_identical(baseline.view, c.view)]
+    tables = []
+    for campaign in lineup.every:
+        shift = 0.0 if campaign in lineup.repeats else _host_state(baseline, campaign)
+        found += _told_host_state(campaign, shift)
+        tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
+    found += [each for subject in lineup.subjects for each in _doubtful(subject)]
+    return Aligned(tables=tuple(tables), findings=tuple(dict.fromkeys(found)))
+
+
+def observe(campaign: Campaign) -> Observations:
+    """Every program with a result."""
+    cells = planned_cells(campaign)
+
+    def rows() -> Iterator[Observation]:
+        for row in campaign.view.summary.sets:
+            key, released = parse_run_key(row["key"]), row["released"]
+            lost = 1 - row["jobs"] / released if released else 0.0
+            for metric in METRICS:
+                yield Observation(
+                    run=key.text,
+                    cell=cells[key],
+                    block=_block(row, key),
+                    metric=metric.name,
+                    value=row.get(_COLUMNS[metric.name]),
+                    # No ratio knows of a task that never finished a job.
+                    censored=1.0 if row["starved_tasks"] else lost,
+                    at=row["began_ns"] / 1e9 if row["began_ns"] else None,
+                )
+
+    return Observations.of(
+        campaign.name,
+        METRICS,
+        rows(),
+        planned=cells.values(),
+        unwanted=(key.text for key in campaign.standing.unwanted),
+    )
+
+
+def planned_cells(campaign: Campaign) -> dict[RunKey, Cell]:
+    """Where every program of a campaign counts, also those without a result."""
+    spec = read_spec(campaign.view.store.spec)
+    groups = {key: group_of(spec, key) for key in campaign.standing.planned}
+    cores: dict[str, set[int]] = {}
+    for key, group in groups.items():
+        cores.setdefault(group.name if group else "", set()).add(key.point.cores)
+    found = {}
+    for key, group in groups.items():
+        factor = factor_at(spec, key.point) or 0.0
+        if group:
+            own = cores[group.name]
+            only = next(iter(own)) if len(own) == 1 else 0
+            found[key] = Cell(group.name, only, -1.0, -1.0, factor)
+        else:
+            point = key.point
+            found[key] = Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
+    return found
+
+
+def _block(row: Mapping[str, Any], key: RunKey) -> str:
+    """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
+    if row.get("group"):
+        return f"{key.replica}"
+    loaded = f"/{key.point.per_core}" if key.point.per_core else ""
+    return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
+
+
+def _host_state(baseline: Campaign, other: Campaign) -> float:
+    """How much longer pure computation took on the same machine, as a logarithm."""
+    if baseline.platform.get("fingerprint") != other.platform.get("fingerprint"):
+        return 0.0
+    one, two = (
+        {row["key"]: row["witness_ps"] for row in campaign.view.summary.sets}
+        for campaign in (baseline, other)
+    )
+    return log_shift((one[key], two[key]) for key in one.keys() & two.keys())
+
+
+def log_shift(pairs: Iterable[tuple[float | None, float | None]]) -> float:
+    """Median logarithm of the second over the first of what is known; 0 where nothing is."""
+    shifts = [math.log(two / one) for one, two in pairs if one and two]
+    return median(shifts) if shifts else 0.0
+
+
+def host_doubts(shift: float) -> dict[str, str]:
+    """Delay ratios move with the host: where it moved by more than matters they tell nothing."""
+    metric = next(metric for metric in METRICS if metric.name == "delay_ratio")
+    if abs(shift) <= math.log1p(metric.minimum):
+        return {}
+    told = f"pure computation alone differs by {100 * math.expm1(shift):+.1f} %"
+    return {metric.name: f"the host was in another state: {told}, and delay ratios with it"}
+
+
+def _told_host_state(other: Campaign, shift: float) -> Iterator[Finding]:
+    if abs(shift) > _SHIFT_TOLD:
+        yield Finding(
+            id="host-state-differs",
+            severity="warning",
+            message=f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
+            f" {other.name}: delay ratios move with it, slowdowns do not",
+            cure="repeat both close together in time, or rely on the slowdown",
+            where=other.name,
+        )
+
+
+def _doubtful(campaign: Campaign) -> Iterator[Finding]:
+    serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
+    if serious:
+        yield Finding(
+            id="campaign-doubtful",
+            severity="warning",
+            message=f"{campaign.name} has {len(serious)} serious finding"
+            f"{'s' if len(serious) != 1 else ''}, for example: {serious[0].message}",
+            cure=serious[0].cure,
+            where=campaign.name,
+        )
+
+
+def _overlays(subjects: Sequence[Campaign], levels: int | None) -> list[Any]:
+    from deadbeat.kinds.contention.overlays import overlay_charts  # noqa: PLC0415  heavy
+
+    names = [subject.name for subject in subjects]
+    return overlay_charts(names, [subject.view.summary for subject in subjects], levels)
+
+
+COMPARABLE = Comparable(
+    of="",
+    file=CAMPAIGN_FILE,
+    noun="campaign",
+    words=WORDS,
+    metrics=METRICS,
+    read=read_campaign,
+    align=align,
+    overlays=_overlays,
+    cells_alike=True,
+    lacking_max=0.2,
+)

@@ -1,0 +1,121 @@
+"""Campaigns that are compared, laid on each other: distributions over task sets, and misses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from deadbeat.kinds.contention import grids
+from deadbeat.kinds.contention.configurations import groups
+from deadbeat.kinds.contention.samples import Sample, distribution_charts
+from deadbeat.kinds.contention.stress_charts import interval_curve
+from deadbeat.model.results import Summary
+from deadbeat.report import facts
+from deadbeat.report.charts import Chart, Panel, spread
+
+_MISS = ("deadline_miss_ratio", "deadline_miss_ci_low", "deadline_miss_ci_high")
+
+
+def overlay_charts(
+    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
+) -> list[Chart]:
+    """Every figure, the baseline first; ``levels``: at most so many deadline factors have
+    distributions, None: all."""
+    return [*_overlays(names, summaries, levels), *_factor_overlays(names, summaries)]
+
+
+def _overlays(
+    names: Sequence[str], summaries: Sequence[Summary], levels: int | None
+) -> list[Chart]:
+    """Distributions over the task sets that every campaign has, by M or group."""
+    common = common_sets(summaries)
+    first = common[0] if common else ()
+    if not first:
+        return []
+    floor = facts.noise_floor(summaries[0])
+    charts = []
+    every = list(facts.factors(first))
+    # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
+    for place in reversed(_places(summaries[0])):
+        for factor in every if levels is None else spread(every, levels):
+            own = tuple(
+                Sample(
+                    label=name,
+                    look=look,
+                    sets=tuple(
+                        item
+                        for item in sets
+                        if _place(summaries[0], item) == place and facts.factor_of(item) == factor
+                    ),
+                )
+                for look, (name, sets) in enumerate(zip(names, common, strict=True))
+            )
+            option = place + (f", D/C = {factor:g}" if len(every) > 1 else "")
+            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}"
+            suffix += f"-d{round(factor * 1000):06d}" if len(every) > 1 else ""
+            charts += distribution_charts(own, floor, suffix=suffix, option=option)
+    order = [chart.family for chart in charts]
+    return sorted(charts, key=lambda chart: order.index(chart.family))
+
+
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[Mapping[str, Any], ...]]:
+    """Of each campaign the task sets that all of them have: the same programs on every side."""
+    if not summaries:
+        return []
+    keys = set.intersection(*({str(s.get("key")) for s in summary.sets} for summary in summaries))
+    return [
+        tuple(item for item in summary.sets if str(item.get("key")) in keys)
+        for summary in summaries
+    ]
+
+
+def _places(summary: Summary) -> tuple[str, ...]:
+    if summary.mode == "stress":
+        return groups(summary)
+    return tuple(f"M = {m}" for m in grids.cores_of(summary))
+
+
+def _place(summary: Summary, item: Mapping[str, Any]) -> str:
+    return str(item.get("group")) if summary.mode == "stress" else f"M = {item.get('cores')}"
+
+
+def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
+    """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
+    if not summaries or len(facts.factors(summaries[0].rows)) < 2:
+        return []
+    panels = []
+    for place in _places(summaries[0]):
+        curves = []
+        for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
+            rows = _most_contended(
+                row for row in summary.rows if _place(summaries[0], row) == place
+            )
+            curves.append(interval_curve(name, look, rows, facts.factor_of, _MISS, scale=100.0))
+        panels.append(
+            Panel(
+                title=place,
+                x_label="deadline factor D / C",
+                y_label="deadline miss ratio (% of jobs)",
+                curves=tuple(curves),
+            )
+        )
+    where = "" if summaries[0].mode == "stress" else " at the largest ρ and α"
+    chart = Chart(
+        name="deadline-factor",
+        title=f"Deadline misses over the deadline factor{where}",
+        caption="Bands: 95 % of each campaign alone, over task sets; whether campaigns differ"
+        " is said by the verdicts, which compare program by program.",
+        panels=tuple(panels[:12]),
+    )
+    return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
+
+
+def _most_contended(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    found = list(rows)
+    if not found or "sync_share" not in found[0]:
+        return found
+    top = max((row["sync_share"], row["contended_ratio"]) for row in found)
+    return [row for row in found if (row["sync_share"], row["contended_ratio"]) == top]

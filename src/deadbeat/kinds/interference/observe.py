@@ -1,0 +1,308 @@
+"""Load tests as tables of observations.
+
+A cell is a number of ordinary threads, without a remedy; a run is an observation, never a round:
+rounds of one run share what the machine did. Blocks are those of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from deadbeat.experiment.beside import beside_load
+from deadbeat.kinds.interference.kind import planned_keys
+from deadbeat.kinds.interference.plan import block_of
+from deadbeat.kinds.interference.spec import LoadSpec, read_spec
+from deadbeat.kinds.interference.summarise import LoadFigures, figures_of
+from deadbeat.kinds.interference.view import summary_of
+from deadbeat.model.comparison import (
+    Aligned,
+    Comparable,
+    Lineup,
+    RemedyEffects,
+    Subject,
+    Vocabulary,
+)
+from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun
+from deadbeat.model.load_summary import LoadSummary
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.store.load import LOAD_FILE, LoadStore
+from deadbeat.store.serial import to_plain
+
+#: Of the rounds of a run without a remedy, and of the ordinary threads beside it.
+METRICS = (
+    Metric(
+        name="deadline_miss_ratio",
+        title="Deadline miss ratio",
+        text="miss ratio",
+        unit="share",
+        minimum=0.005,
+        log=False,
+        rare=True,
+    ),
+    *(
+        Metric(name=name, title=title, text=text, unit="ns", shown="ms", minimum=0.05)
+        for name, title, text in (
+            ("response_p50", "Median response time", "median response"),
+            ("response_p99", "99 % quantile", "p99 response"),
+            ("response_max", "Longest response time", "longest response"),
+        )
+    ),
+    Metric(
+        name="work_lost",
+        title="Work lost",
+        text="work lost",
+        unit="share",
+        minimum=0.05,
+        log=False,
+    ),
+)
+WORDS = Vocabulary(
+    units="runs",
+    results="load tests",
+    one="load test",
+    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
+    " --aa",
+    find_lost="see which runs are invalid, and why (deadbeat show); a release that is skipped has"
+    " no response time, it shows in the misses",
+    lost="of the releases were skipped",
+    more="runs (--repeats)",
+    rare="more --repeats, or longer runs (--seconds), would show more",
+    finish="repeat the commands that began them: they measure what is lacking",
+)
+#: A round's work that differs by more is another round.
+_ROUNDS_DIFFER = 0.02
+#: Metric -> the share of the rounds that are as long or shorter, in per cent.
+_RANKS = {"response_p50": 50, "response_p99": 99, "response_max": 100}
+
+
+@frozen(kw_only=True)
+class LoadTest(Subject):
+    """A load test.
+
+    Attributes:
+        every: Every stored run, those that do not count included.
+        blocks: Run -> its block; of all but the traced one, which stands in none.
+        spec: Resolved.
+        additions: Of a round.
+        summary: What its own page shows: its remedies' effects are from it.
+    """
+
+    every: tuple[LoadRun, ...] = field(repr=False)
+    blocks: Mapping[LoadKey, int] = field(repr=False)
+    spec: LoadSpec = field(repr=False)
+    additions: int
+    summary: LoadSummary = field(repr=False)
+
+
+def read_load(path: Path) -> LoadTest:
+    """The load test in ``path``.
+
+    Raises:
+        DataError: It is damaged, or no load test.
+    """
+    store = LoadStore.open(path)
+    spec, runs, planned = read_spec(store.spec), tuple(store.runs()), planned_keys(store)
+    left = len(set(planned) - {run.key for run in runs})
+    return load_test_of(
+        spec,
+        runs,
+        planned=planned,
+        summary=summary_of(store, runs),
+        unit_ps=store.unit_ps,
+        name=path.resolve().name,
+        path=str(path),
+        platform=to_plain(store.platform),
+        left=f"{left} of {len(planned)} runs are missing" if left else "",
+    )
+
+
+def load_test_of(
+    spec: LoadSpec,
+    runs: Sequence[LoadRun],
+    *,
+    planned: Iterable[LoadKey],
+    summary: LoadSummary,
+    unit_ps: int,
+    **facts: Any,
+) -> LoadTest:
+    """A load test of runs; ``facts``: its other attributes."""
+    plain = [run for run in runs if run.key.condition == PLAIN]
+    kind = summary.kind
+    labels = [kind] if kind in ("simulated", "emulated") else []
+    labels += ["policy other"] if any(run.policy == "other" for run in plain) else []
+    assert spec.round is not None
+    return LoadTest(
+        every=tuple(runs),
+        blocks={key: block_of(spec, key) for key in planned if key.condition != TRACED},
+        spec=spec,
+        additions=spec.additions or spec.round * 1_000_000 // unit_ps,
+        summary=summary,
+        kind=kind,
+        settings=_settings(spec),
+        counted=sum(run.valid for run in plain),
+        stored=len(plain),
+        created_at=min((run.started for run in plain if run.started), default=None),
+        labels=tuple(labels),
+        **facts,
+    )
+
+
+def _settings(spec: LoadSpec) -> dict[str, Any]:
+    """What makes a failure what it is, of a resolved specification."""
+    additions = spec.additions
+    return {
+        "form": spec.form,
+        "round": f"{additions} additions" if additions else _ms(spec.round),
+        "deadline": _ms(spec.deadline),
+        "period": _ms(spec.period),
+        "priority": spec.priority,
+        "policy": spec.policy,
+        "normal": ", ".join(map(str, spec.normal or ())),
+        "seconds": spec.seconds,
+    }
+
+
+def _ms(ns: int | None) -> str:
+    return "none" if ns is None else f"{ns / 1e6:g} ms"
+
+
+def align(lineup: Lineup) -> Aligned:
+    """Load tests that asked the same, their remedies beside each other."""
+    tests: tuple[LoadTest, ...] = lineup.subjects
+    found = [finding for test in lineup.every for finding in _findings(test)]
+    return Aligned(
+        tables=tuple(observe(test) for test in lineup.every),
+        findings=(*found, *_other_rounds(tests)),
+        differences=tuple(_other_cpus(tests)),
+        parameters={"additions": [test.additions for test in tests]},
+        remedies=tuple(_remedies(tests)),
+    )
+
+
+def observe(test: LoadTest) -> Observations:
+    """The runs without a remedy that count; those without the thread say what work is lost."""
+    deadline, spec = test.spec.deadline, test.spec
+    assert deadline is not None
+    figures = [
+        figures_of(run, deadline_ns=deadline, period_ns=spec.period)
+        for run in test.every
+        if run.valid and run.key.condition in (PLAIN, REFERENCE)
+    ]
+    without = {
+        (each.run.key.normal, each.run.key.repeat): each.work_per_s
+        for each in figures
+        if each.run.key.condition == REFERENCE
+    }
+    rows = (
+        row
+        for each in figures
+        if each.run.key.condition == PLAIN
+        for row in _rows(each, test, without.get((each.run.key.normal, each.run.key.repeat)))
+    )
+    return Observations.of(test.name, METRICS, rows, planned=map(_cell, spec.normal or ()))
+
+
+def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterator[Observation]:
+    """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
+    run, released, work = figures.run, figures.released, figures.work_per_s
+    ordered = np.sort(figures.response_ns)
+    values = {
+        "deadline_miss_ratio": figures.failures / released if released else None,
+        **{name: _rank(ordered, percent) for name, percent in _RANKS.items()},
+        "work_lost": 1 - work / without if work is not None and without else None,
+    }
+    for metric in METRICS:
+        yield Observation(
+            run=run.key.text,
+            cell=_cell(run.key.normal),
+            block=f"{test.blocks[run.key]:04d}",
+            metric=metric.name,
+            value=values[metric.name],
+            censored=(released - len(ordered)) / released if released else 0.0,
+            at=datetime.fromisoformat(run.started).timestamp() if run.started else None,
+        )
+
+
+def _rank(ordered: np.ndarray[Any, np.dtype[np.int64]], percent: int) -> float | None:
+    """Quantile by nearest rank."""
+    return float(ordered[-(-len(ordered) * percent // 100) - 1]) if len(ordered) else None
+
+
+def _cell(normal: int) -> Cell:
+    return Cell(f"{normal} ordinary thread{'' if normal == 1 else 's'}")
+
+
+# -- what the reader must know
+
+
+def _remedies(tests: Sequence[LoadTest]) -> Iterator[RemedyEffects]:
+    """Effects that the baseline and another have, in the order of the baseline."""
+    known = [{(e.condition, e.normal): e for e in test.summary.effects} for test in tests]
+    for (condition, normal), effect in known[0].items():
+        others = [own.get((condition, normal)) for own in known[1:]]
+        if any(others):
+            yield RemedyEffects(condition=condition, normal=normal, effects=(effect, *others))
+
+
+def _findings(test: LoadTest) -> Iterator[Finding]:
+    invalid = sum(not run.valid for run in test.every)
+    if invalid:
+        yield Finding(
+            id="load-invalid-runs",
+            severity="warning",
+            message=f"{invalid} of {len(test.every)} runs of {test.name} do not count",
+            cure=f"deadbeat show {test.name} tells why",
+            where=test.name,
+        )
+    yield from other_work_beside(test.name, beside_load(test.every))
+
+
+def _other_rounds(tests: Sequence[LoadTest]) -> Iterator[Finding]:
+    """A round is as long as was asked on either machine: then its work is not the same."""
+    baseline = tests[0]
+    for test in tests[1:]:
+        if abs(test.additions / baseline.additions - 1) > _ROUNDS_DIFFER:
+            yield Finding(
+                id="load-rounds-differ",
+                severity="warning",
+                message=f"a round is {baseline.additions:,} additions in {baseline.name} and"
+                f" {test.additions:,} in {test.name}: each takes {test.settings['round']} there"
+                " when nothing disturbs it",
+                cure="response times are then told against each machine's own speed; --preset paper"
+                " gives both the same work",
+                where=test.name,
+            )
+
+
+def _other_cpus(tests: Sequence[LoadTest]) -> Iterator[str]:
+    baseline = tests[0]
+    for test in tests[1:]:
+        if test.spec.cpus != baseline.spec.cpus:
+            prefix = f"{test.name}: " if len(tests) > 2 else ""
+            one, two = (", ".join(map(str, each.spec.cpus or ())) for each in (baseline, test))
+            yield f"{prefix}CPUs of the threads: {one} | {two}"
+
+
+def _overlays(subjects: Sequence[LoadTest], _levels: int | None) -> list[Any]:
+    from deadbeat.kinds.interference.overlays import overlay_charts  # noqa: PLC0415  heavy
+
+    return overlay_charts([subject.summary for subject in subjects])
+
+
+COMPARABLE = Comparable(
+    of="load",
+    file=LOAD_FILE,
+    noun="load test",
+    words=WORDS,
+    metrics=METRICS,
+    read=read_load,
+    align=align,
+    overlays=_overlays,
+)

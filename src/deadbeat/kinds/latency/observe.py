@@ -1,0 +1,262 @@
+"""Latency matrices as tables of observations.
+
+A cell is a load measured by an engine (with ``per_cpu`` also a CPU); a run is an observation, never
+a wake-up: wake-ups of one run share what the machine did. Runs of one repeat are a block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from deadbeat.experiment.beside import beside_latency
+from deadbeat.kinds.latency.figures import pool
+from deadbeat.kinds.latency.plan import keys
+from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding, other_work_beside
+from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
+from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.store.latency import LATENCY_FILE, LatencyStore
+from deadbeat.store.serial import to_plain
+
+#: Of the wake-ups of a run, corrected for missed periods where that is known.
+METRICS = (
+    *(
+        Metric(name=name, title=title, unit="ns", minimum=0.1)
+        for name, title in (
+            ("p50", "Median latency"),
+            ("mean", "Mean latency"),
+            ("p99", "99 % quantile"),
+            ("p99.9", "99.9 % quantile"),
+            ("max", "Maximum of a run"),
+        )
+    ),
+    Metric(
+        name="missed_ratio",
+        title="Missed periods",
+        text="missed periods",
+        unit="share",
+        minimum=0.001,
+        log=False,
+        rare=True,
+    ),
+)
+WORDS = Vocabulary(
+    units="runs",
+    results="matrices",
+    one="matrix",
+    once_more="repeat the baseline's command where it ran, under another --name, and name it with"
+    " --aa",
+    find_lost="see which runs are invalid or missed periods, and why (deadbeat show); the prober"
+    " corrects for missed periods",
+    lost="of the periods had no wake-up",
+    more="runs (--repeats)",
+    rare="more --repeats, or longer runs, would show more",
+    finish="repeat the commands that began them: they measure what is lacking",
+)
+#: Settings under which the same load is another measurement.
+_SETTINGS = ("interval", "priority", "policy", "dma_latency", "trace", "seconds")
+_CELLS_NAMED = 3
+
+
+@frozen(kw_only=True)
+class Matrix(Subject):
+    """A latency matrix; ``runs``: every stored run, those that do not count included."""
+
+    runs: tuple[LatencyRun, ...] = field(repr=False)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Every CPU that was measured."""
+        return tuple(sorted({cpu.cpu for run in self.runs for cpu in run.cpus}))
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether every run that counts knows its latencies with missed periods put in."""
+        return all(cpu.corrected is not None for r in self.runs if r.valid for cpu in r.cpus)
+
+
+def read_matrix(path: Path) -> Matrix:
+    """The matrix in ``path``.
+
+    Raises:
+        DataError: It is damaged, or no matrix.
+        UsageError: Its specification cannot be read.
+    """
+    store = LatencyStore.open(path)
+    spec = read_spec(store.spec)
+    runs = tuple(store.runs())
+    planned = keys(spec)
+    left = len(set(planned) - {run.key for run in runs})
+    return matrix_of(
+        runs,
+        name=path.resolve().name,
+        path=str(path),
+        platform=to_plain(store.platform),
+        settings={name: getattr(spec, name) for name in _SETTINGS},
+        left=f"{left} of {len(planned)} runs are missing" if left else "",
+    )
+
+
+def matrix_of(runs: Sequence[LatencyRun], **facts: object) -> Matrix:
+    """A matrix of runs; ``facts``: the other attributes, as far as they are known."""
+    platform = dict(facts.pop("platform", None) or {})  # type: ignore[call-overload]
+    kind = "simulated" if any(r.kind == "simulated" for r in runs) else str(platform.get("kind"))
+    labels = [kind] if kind in ("simulated", "emulated") else []
+    labels += ["policy other"] if any(run.policy == "other" for run in runs) else []
+    return Matrix(
+        runs=tuple(runs),
+        platform=platform,
+        kind=kind,
+        counted=sum(run.valid for run in runs),
+        stored=len(runs),
+        created_at=min((run.started for run in runs if run.started), default=None),
+        labels=tuple(labels),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def align(lineup: Lineup) -> Aligned:
+    """Latencies corrected for missed periods where all sides know them; else raw ones."""
+    every: tuple[Matrix, ...] = lineup.every
+    corrected = all(matrix.is_corrected for matrix in every)
+    how = {"per_cpu": lineup.per_cpu, "corrected": corrected}
+    tables = tuple(observe(matrix, **how) for matrix in every)
+    _require_common_cells(tables)
+    if not lineup.per_cpu:
+        _require_as_many_cpus(every)
+    wake_ups = "corrected for missed periods" if corrected else "raw"
+    return Aligned(
+        tables=tables,
+        findings=tuple(finding for matrix in every for finding in _findings(matrix)),
+        parameters={"per_cpu": lineup.per_cpu, "wake_ups": wake_ups},
+    )
+
+
+def observe(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) -> Observations:
+    """The runs that count.
+
+    Args:
+        per_cpu: An observation for each CPU of a run.
+        corrected: Of latencies corrected for missed periods; else of raw ones, which do not know
+            of the periods that were missed.
+    """
+    planned = {Cell(group) for run in matrix.runs for group, _ in _groups(run, per_cpu)}
+    rows = (row for run in matrix.runs if run.valid for row in _rows(run, per_cpu, corrected))
+    return Observations.of(matrix.name, METRICS, rows, planned=planned)
+
+
+def _groups(run: LatencyRun, per_cpu: bool) -> Iterator[tuple[str, tuple[CpuLatency, ...]]]:
+    place = f"{run.key.load.text} {run.key.engine}"
+    if not per_cpu:
+        yield place, run.cpus
+        return
+    for cpu in run.cpus:
+        yield f"{place} CPU {cpu.cpu}", (cpu,)
+
+
+def _rows(run: LatencyRun, per_cpu: bool, corrected: bool) -> Iterator[Observation]:
+    at = datetime.fromisoformat(run.started).timestamp() if run.started else None
+    for group, cpus in _groups(run, per_cpu):
+        latencies = pool(
+            [cpu.corrected if corrected and cpu.corrected is not None else cpu.raw for cpu in cpus]
+        )
+        missed, expected = (sum(getattr(c, name) for c in cpus) for name in ("missed", "expected"))
+        share = missed / expected if expected else None
+        for metric in METRICS:
+            timed = metric.unit == "ns"
+            value = _value(latencies, metric.name) if timed else share
+            yield Observation(
+                run=f"{run.key.text} {group}",
+                cell=Cell(group),
+                block=f"{run.key.repeat:04d}",
+                metric=metric.name,
+                value=value,
+                slack=_slack(latencies, metric.name, value) if timed else 0.0,
+                censored=0.0 if corrected else share or 0.0,
+                at=at,
+            )
+
+
+def _value(latencies: Histogram, name: str) -> float | None:
+    if name == "mean":
+        return latencies.mean_ns
+    return latencies.max_ns if name == "max" else latencies.quantile(QUANTILES_PPM[name])
+
+
+def _slack(latencies: Histogram, name: str, value: float | None) -> float:
+    """How much larger a value may be.
+
+    The mean too, by a whole step: what is cut off is half a step only where values spread over
+    many steps. Buckets do not move it, since the sum of the values is exact.
+    """
+    if not value:
+        return 0.0
+    bucket = bucket_of(int(value))
+    wide = 0 if name in ("mean", "max") else bucket_high(bucket) - bucket_low(bucket)
+    return math.log1p(max(latencies.resolution_ns - 1, wide) / value)
+
+
+def _require_common_cells(tables: Sequence[Observations]) -> None:
+    baseline = tables[0]
+    for table in tables[1:]:
+        if not set(baseline.cells) & set(table.cells):
+            some = [", ".join(c.group for c in t.cells[:_CELLS_NAMED]) for t in (baseline, table)]
+            raise UsageError(
+                f"{baseline.name} and {table.name} have no load in common that the same engine"
+                " measured",
+                "measure both with the same --loads and --engine",
+                (f"{baseline.name}: {some[0]}", f"{table.name}: {some[1]}"),
+            )
+
+
+def _require_as_many_cpus(every: Sequence[Matrix]) -> None:
+    """The maximum over more CPUs is larger for that alone."""
+    baseline = every[0]
+    for matrix in every[1:]:
+        if len(matrix.cpus) != len(baseline.cpus):
+            raise UsageError(
+                f"{baseline.name} was measured on {len(baseline.cpus)} CPUs, {matrix.name} on"
+                f" {len(matrix.cpus)}: their pooled latencies cannot be compared",
+                "--per-cpu compares each CPU with itself; or measure both with the same --cpus",
+            )
+
+
+def _findings(matrix: Matrix) -> Iterator[Finding]:
+    if matrix.counted < matrix.stored:
+        yield Finding(
+            id="latency-invalid-runs",
+            severity="warning",
+            message=f"{matrix.stored - matrix.counted} of {matrix.stored} runs of {matrix.name} do"
+            " not count",
+            cure=f"deadbeat show {matrix.name} tells why",
+            where=matrix.name,
+        )
+    yield from other_work_beside(matrix.name, beside_latency(matrix.runs))
+
+
+def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
+    from deadbeat.kinds.latency.overlays import overlay_charts  # noqa: PLC0415  heavy
+
+    return overlay_charts((subject.name, subject.runs) for subject in subjects)
+
+
+COMPARABLE = Comparable(
+    of="latency",
+    file=LATENCY_FILE,
+    noun="latency matrix",
+    words=WORDS,
+    metrics=METRICS,
+    read=read_matrix,
+    align=align,
+    overlays=_overlays,
+    per_cpu=True,
+)
