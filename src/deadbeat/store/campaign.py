@@ -18,7 +18,6 @@ from attrs import frozen
 
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.comparison import METRICS
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
@@ -50,7 +49,7 @@ _CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
 #: What precision.json holds, and of each point: name -> whether a value is one.
 _PRECISION: dict[str, Callable[[Any], bool]] = {
-    "metric": lambda value: value in METRICS,
+    "metric": lambda value: value in ("slowdown", "delay_ratio", "deadline_miss_ratio"),
     "target": is_number,
     "points": lambda value: isinstance(value, dict),
 }
