@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from deadbeat.stats.binomial import (
     at_most,
-    beta_share,
     compound_upper,
     poisson_upper,
     quantile_ranks,
@@ -84,13 +83,6 @@ def test_ranks_err_rarely_enough_on_either_side_and_are_the_narrowest() -> None:
 )
 def test_known_ranks(values: int, share: float, ranks: tuple[int | None, int | None]) -> None:
     assert quantile_ranks(values, share) == ranks
-
-
-@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.001, 0.999))
-def test_a_beta_variable_is_an_order_statistic(one: int, two: int, value: float) -> None:
-    """The a-th of a + b - 1 uniform values lies below x iff a of them do."""
-    below = 1 - slow_at_most(one - 1, one + two - 1, value)
-    assert beta_share(one, two, value) == pytest.approx(below, abs=1e-11)
 
 
 def test_a_sum_of_few_sizes_is_bounded_by_a_ratio_of_gammas() -> None:

@@ -16,7 +16,6 @@ from deadbeat.executors import calibration as c
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
-from deadbeat.stats.student import t_quantile_975
 
 ENTRIES = [Entry("short", 1), Entry("long", 8)]
 TRUE_PS = {0: (400_000, 150_000, 100_000), 1: (25_000_000, 22_000_000, 20_000_000)}
@@ -414,15 +413,6 @@ def test_a_damaged_samples_file_is_refused(tmp_path: Path, damage: str) -> None:
     path.write_bytes(data)
     with pytest.raises(DataError):
         c.read_samples(path, cores=1)
-
-
-@pytest.mark.parametrize(
-    ("degrees", "published"),
-    # Abramowitz & Stegun, table 26.10
-    [(1, 12.706), (2, 4.303), (4, 2.776), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)],
-)
-def test_quantiles_of_student(degrees: int, published: float) -> None:
-    assert t_quantile_975(degrees) == pytest.approx(published, abs=0.002)
 
 
 def test_the_width_of_a_use_is_that_of_its_parts_together() -> None:

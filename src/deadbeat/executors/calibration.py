@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
-from deadbeat.stats.student import t_quantile_975
+from deadbeat.stats.bootstrap import t_quantile
 
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.
@@ -250,7 +250,7 @@ def _estimate(
     away = winsorised - np.average(winsorised, weights=weights)
     residual = np.bincount(index, weights=weights * away) / share.mean()
     error = float(residual.std(ddof=1)) / math.sqrt(len(share)) / (1 - 2 * TRIM)
-    return mean, t_quantile_975(len(share) - 1) * error
+    return mean, t_quantile(0.975, len(share) - 1) * error
 
 
 def _counting(distances: NDArray[Any], groups: NDArray[Any]) -> tuple[NDArray[np.bool_], bool]:

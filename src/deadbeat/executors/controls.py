@@ -26,7 +26,7 @@ from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource, Task, TaskSet
-from deadbeat.stats.student import t_quantile_975
+from deadbeat.stats.bootstrap import t_quantile
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis.generator import Synthesiser
 from deadbeat.synthesis.parameters import SynthesisParameters
@@ -119,7 +119,7 @@ def control(
     mean = float(np.mean(values)) if count else None
     half = math.inf
     if count >= LEAST_SETS:
-        half = t_quantile_975(count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+        half = t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
     passed: bool | None = None
     if mean is not None and math.isfinite(half):
         if mean + half < accepted[0] or mean - half > accepted[1]:

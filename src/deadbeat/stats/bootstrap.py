@@ -6,13 +6,13 @@ version of numpy.
 
 from __future__ import annotations
 
-import functools
 import math
 from hashlib import sha256
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
@@ -65,40 +65,11 @@ def arm_factor(sets: int, tail: float) -> float:
     return math.sqrt(sets / (sets - 1)) * t_quantile(1 - tail, sets - 1) / z
 
 
-@functools.lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees: int) -> float:
-    """Quantile of Student's t for ``probability`` in (0.5, 1), by bisection of `t_cdf`.
-
-    Beyond 1000 degrees by the first term of its expansion in 1 / degrees (Abramowitz & Stegun,
-    26.7.5), which is then exact to six digits.
-    """
-    if degrees > 1000:
-        z = NormalDist().inv_cdf(probability)
-        return z + (z**3 + z) / (4 * degrees)
-    low, high = 0.0, 2.0
-    while t_cdf(high, degrees) < probability:
-        high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_cdf(middle, degrees) < probability else (low, middle)
-    return (low + high) / 2
+    """Quantile of Student's t for ``probability``."""
+    return float(special.stdtrit(degrees, probability))
 
 
 def t_cdf(value: float, degrees: int) -> float:
-    """Distribution function of Student's t for value >= 0: the finite series of
-    Abramowitz & Stegun, 26.7.3 and 26.7.4."""
-    angle = math.atan(value / math.sqrt(degrees))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    term, total = 1.0, 1.0
-    first = 3 if degrees % 2 else 2
-    if degrees % 2:
-        term = cosine
-        total = cosine
-    for k in range(first, degrees - 1, 2):
-        term *= cosine * cosine * (k - 1) / k
-        total += term
-    if degrees % 2 == 0:
-        return 0.5 + 0.5 * sine * total
-    if degrees == 1:
-        return 0.5 + angle / math.pi
-    return 0.5 + (angle + sine * total) / math.pi
+    """Distribution function of Student's t."""
+    return float(special.stdtr(degrees, value))

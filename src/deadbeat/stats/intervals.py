@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
-from deadbeat.stats.binomial import ALPHA, TAIL, beta_share
+from deadbeat.stats.binomial import ALPHA, TAIL
 from deadbeat.stats.bootstrap import Floats, Interval, residuals, t_quantile
 
 #: Fewer values tell noise, not skewness: three alike ones look nearly as skewed as three can.
@@ -114,20 +115,9 @@ def clopper_pearson(successes: float, trials: float) -> Interval:
         return ALPHA ** (1 / trials), 1.0
     failures = trials - successes
     return (
-        _beta_quantile(successes, failures + 1, TAIL),
-        _beta_quantile(successes + 1, failures, 1 - TAIL),
+        float(special.betaincinv(successes, failures + 1, TAIL)),
+        float(special.betaincinv(successes + 1, failures, 1 - TAIL)),
     )
-
-
-def _beta_quantile(one: float, two: float, share: float) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        # Shares span many powers of ten: the logarithm is halved once a lower end is known.
-        middle = math.sqrt(low * high) if low > 0 else high / 16
-        low, high = (middle, high) if beta_share(one, two, middle) < share else (low, middle)
-        if low > 0 and high - low <= 1e-9 * high:
-            break
-    return (low + high) / 2
 
 
 def difference(

@@ -25,18 +25,16 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.load_summary import Estimate
-from deadbeat.stats.binomial import at_most, quantile_ranks
+from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
 from deadbeat.stats.bootstrap import arm_factor, random_indices, student_half_width, t_cdf
 
 Integers = NDArray[np.int64]
 
-_Z = 1.959964
+_Z = NormalDist().inv_cdf(0.975)
 _TAIL = 0.025
 #: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).
 _NONE_SEEN = 3.0
 _RESAMPLES = 2000
-#: Above so many a Poisson count is told from its cube root (E. B. Wilson and M. M. Hilferty, 1931).
-_MANY = 500.0
 _P99 = 0.99
 
 
@@ -274,37 +272,3 @@ def _drawn(
             known[pick] = last - first
         found.append(known[pick])
     return np.array(found)
-
-
-# --- a Poisson count -----------------------------------------------------------------------------
-
-
-def poisson_interval(count: float) -> tuple[float, float]:
-    """Means between which that of a Poisson count lies with 95 %, exact (F. Garwood, Biometrika
-    28, 1936); an effective count need not be whole."""
-    low = _gamma_quantile(count, _TAIL) if count > 0 else 0.0
-    return low, _gamma_quantile(count + 1, 1 - _TAIL)
-
-
-def _gamma_quantile(shape: float, probability: float) -> float:
-    z = NormalDist().inv_cdf(probability)
-    if shape > _MANY:
-        return float(shape * (1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3)
-    low, high = 0.0, shape + 10 * math.sqrt(shape) + 20
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _gamma_cdf(shape, middle) < probability else (low, middle)
-    return (low + high) / 2
-
-
-def _gamma_cdf(shape: float, value: float) -> float:
-    """By its series (Abramowitz & Stegun, 6.5.29)."""
-    if value <= 0:
-        return 0.0
-    term = total = math.exp(shape * math.log(value) - value - math.lgamma(shape + 1))
-    step = shape
-    while term > total * 1e-15 and term > 0:
-        step += 1
-        term *= value / step
-        total += term
-    return total

@@ -20,9 +20,10 @@ from statistics import NormalDist
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
+from scipy import special
 
 from deadbeat.kinds.interference.estimates import Counted
-from deadbeat.stats.binomial import at_most, gamma_share
+from deadbeat.stats.binomial import at_most
 from deadbeat.stats.bootstrap import t_quantile
 
 Floats = NDArray[np.float64]
@@ -122,7 +123,7 @@ def _law(groups: Sequence[Sequence[Counted]]) -> _Law:
 
 def _regular(ratio: float, degrees: int) -> float:
     """The ratio of a variance to that by chance, where it is less by more than chance explains."""
-    return ratio if gamma_share(degrees / 2, ratio * degrees / 2) < _BY_CHANCE else 1.0
+    return ratio if special.chdtr(degrees, ratio * degrees) < _BY_CHANCE else 1.0
 
 
 def _found(law: _Law, share: float, *, level: float, seed: int) -> float:

@@ -22,7 +22,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of
-from deadbeat.stats.binomial import TAIL
+from deadbeat.stats.binomial import ALPHA, TAIL, chi_squared_p
 from deadbeat.stats.bootstrap import t_quantile
 
 Floats = NDArray[np.float64]
@@ -36,8 +36,6 @@ CARRYING_MIN, TAIL_PPM = 5.0, 900_000
 #: Means differ by late wake-ups where less than this of their variance stays without the latest
 #: tenth; whether few runs carry them is told by the latest hundredth.
 OF_BODY, LATE_PPM = 0.25, 990_000
-#: Of a test for runs that differ.
-_Z95 = 1.6448536269514722
 
 
 @frozen(kw_only=True, eq=False)
@@ -128,9 +126,7 @@ class Between:
         expected = totals * share
         surplus = float(((counts - expected) ** 2 / (expected * (1 - share))).sum())
         degrees = len(counts) - 1
-        # E. B. Wilson and M. M. Hilferty, PNAS 17, 1931: the 95 % point of chi squared.
-        step = 2 / (9 * degrees)
-        differ = surplus > degrees * (1 - step + _Z95 * math.sqrt(step)) ** 3
+        differ = chi_squared_p(surplus, degrees) < ALPHA
         return differ and float(counts.sum() ** 2 / (counts**2).sum()) < CARRYING_MIN
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from attrs import field, frozen
@@ -411,7 +412,7 @@ def _fits(sample: Sample, seed: int) -> tuple[bool, str]:
 def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
     shape = _shape(sample.family, sample.values)
     error = max(1 + shape, 0.5) / math.sqrt(len(sample.values))
-    high = shape + 1.6448536269514722 * error
+    high = shape + NormalDist().inv_cdf(0.95) * error
     return shape <= SHAPE_MAX and high < 1, (
         f"shape {shape:+.2f} +- {error:.2f}, at most {SHAPE_MAX:g}"
     )

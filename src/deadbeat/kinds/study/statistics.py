@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.stats.student import t_quantile_975
+from deadbeat.stats.bootstrap import t_quantile
 
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
@@ -107,7 +107,7 @@ class Mean:
         if count == 0:
             return cls(math.nan, math.nan, 0)
         half = (
-            t_quantile_975(count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
+            t_quantile(0.975, count - 1) * float(np.std(values, ddof=1)) / math.sqrt(count)
             if count > 1
             else math.inf
         )
