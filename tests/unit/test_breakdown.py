@@ -316,10 +316,8 @@ def test_an_interrupt_says_what_is_kept(tmp_path: Path) -> None:
 def test_the_answer_is_labelled_simulated_everywhere(tmp_path: Path) -> None:
     printed = deadbeat(*OPTIONS, cwd=tmp_path)
     assert "\nSimulated: on " in printed.stdout
-    assert (
-        "breakdown   SIMULATED   a run meets its deadlines: at most 1 % of its jobs miss"
-        in printed.stdout
-    )
+    assert printed.stdout.startswith("breakdown   SIMULATED\n")
+    assert "a run meets its deadlines: at most 1 % of its jobs miss" in printed.stdout
     shown = deadbeat("show", cwd=tmp_path)
     assert shown.stdout == printed.stdout[: printed.stdout.index("report:")]
     page = (tmp_path / "runs/breakdown/report.html").read_text()
