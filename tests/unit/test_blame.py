@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
-from deadbeat.kinds.contention.blame import Run, blame
-from deadbeat.kinds.contention.unfinished import blame_late
+from deadbeat.kinds.contention.blame import Run, blame, blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource

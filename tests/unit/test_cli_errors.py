@@ -228,7 +228,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     capsys.readouterr()
     assert main(("show", "tiny")) == 1
     err = capsys.readouterr().err
-    assert err.startswith("deadbeat: error: unexpected: KeyError")
+    assert err.startswith("deadbeat: error: unexpected: TypeError")
     assert "--debug" in err and err.count("\n") == 1
     with pytest.raises(KeyError):
         main(("show", "tiny", "--debug"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from deadbeat.kinds.study.charts import framed
+from helpers.studies import made_up, small
+
+from deadbeat.kinds.study.charts import BUILDERS, framed
 
 
 def test_an_axis_is_made_from_the_values_not_from_their_intervals() -> None:
@@ -10,3 +12,12 @@ def test_an_axis_is_made_from_the_values_not_from_their_intervals() -> None:
     assert limits is not None
     assert -1 < limits[0] <= 0 and 20 < limits[1] < 40
     assert framed([]) is None
+
+
+def test_the_pointer_says_where_a_cell_lies_and_how_many_sets_failed() -> None:
+    results = made_up(small(), lambda _, cell, number: cell.tasks < 6 or number < 5)
+    (chart,) = BUILDERS["critical"](results)
+    heat = chart.panels[0].heat
+    assert heat is not None
+    assert heat.hover[1][0] == "U/m 0.6, n 6\n7 of 12 not schedulable"
+    assert (heat.texts[0][0], heat.texts[1][0], heat.high) == ("0", "7", 12.0)

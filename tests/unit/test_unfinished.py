@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 
-from deadbeat.kinds.contention.blame import Run
+from deadbeat.kinds.contention.blame import Run, blame_late
 from deadbeat.kinds.contention.late import Worst
-from deadbeat.kinds.contention.unfinished import blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent

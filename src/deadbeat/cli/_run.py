@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import click
@@ -33,6 +35,7 @@ from deadbeat.experiment.run import run
 from deadbeat.kinds import KINDS
 from deadbeat.kinds.base import Begin
 from deadbeat.kinds.registry import kind_of
+from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import options_of, read
 from deadbeat.store.latest import point_latest
 from deadbeat.store.tomlfile import read_toml
@@ -104,8 +107,8 @@ def command_of(name: str) -> click.Command:
     @click.pass_context
     def command(ctx: click.Context, /, **options: Any) -> int:
         layer, names = typed(values, options)
-        file = options["campaign_file"]
-        asked = read(spec, *(() if file is None else (read_toml(file),)), layer, names=names)
+        file, called = written(options["campaign_file"], name, kind.folder.noun)
+        asked = read(spec, file, layer, names={**called, **names})
         begun = Begin(runs=options["runs"], fresh=options["fresh"])
 
         def answer(experiment: Experiment[Any, Any], outcome: Outcome[Any]) -> int:
@@ -120,6 +123,24 @@ def command_of(name: str) -> click.Command:
         return carry_out(lambda: begin(asked, begun), answer, options, words)
 
     return command
+
+
+def written(file: Path | None, verb: str, noun: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the file of ``--campaign`` asks for, and what its keys are called in messages.
+
+    Raises:
+        UsageError: It is of another command.
+    """
+    values = {} if file is None else read_toml(file)
+    mode = values.pop("mode", verb)
+    if mode != verb:
+        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is a {mode} campaign, not a {noun}", hint)
+    names = {key: f"{file}: {key}" for key in values}
+    for section, value in values.items():
+        if isinstance(value, Mapping):
+            names |= {f"{section}.{key}": f"{file}: {section}.{key}" for key in value}
+    return values, names
 
 
 def tell_failed(

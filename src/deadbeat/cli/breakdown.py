@@ -20,13 +20,14 @@ from deadbeat.cli._options import (
     Values,
     calibration_option,
     experiment_options,
+    file_option,
     machine_options,
     to_repeat,
     typed,
     value_options,
 )
 from deadbeat.cli._output import duration, print_shown, say
-from deadbeat.cli._run import carry_out, tell_failed
+from deadbeat.cli._run import carry_out, tell_failed, written
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.breakdown.kind import choose, write
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
@@ -73,6 +74,7 @@ _VALUES = NAMING + _AXES + _SEARCH + PLACING + _COMMON
 @click.command()
 @click.option("--quick", is_flag=True, help="Under five minutes: preset quick.")
 @click.option("--preset", metavar="NAME", help="default or quick.")
+@file_option
 @value_options(_VALUES)
 @calibration_option
 @machine_options
@@ -89,14 +91,17 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """
     values, names = typed(_VALUES, options)
-    layer: dict[str, Any] = {}
+    said, called = written(options["campaign_file"], "breakdown", "breakdown search")
+    layer: dict[str, Any] = {
+        key: dict(value) if isinstance(value, Mapping) else value for key, value in said.items()
+    }
     for path, value in values.items():
         section, _, key = path.rpartition(".")
         (layer.setdefault(section, {}) if section else layer)[key] = value
     if options["preset"] is not None or options["quick"]:
         layer["preset"], names["preset"] = options["preset"] or "quick", "--preset"
     words = ctx.find_root().obj or ["breakdown"]
-    return run_breakdown(options, layer=layer, names=names, words=words)
+    return run_breakdown(options, layer=layer, names={**called, **names}, words=words)
 
 
 def run_breakdown(

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -23,7 +22,7 @@ from deadbeat.cli._options import (
     value_options,
 )
 from deadbeat.cli._output import duration, print_shown, say, size
-from deadbeat.cli._run import carry_out, tell_failed
+from deadbeat.cli._run import carry_out, tell_failed, written
 from deadbeat.experiment.base import Outcome
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.latency.document import latency_document
@@ -48,7 +47,6 @@ from deadbeat.settings.standing import with_tuning
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.latest import point_latest
-from deadbeat.store.tomlfile import read_toml
 from deadbeat.targets.base import Target
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
@@ -110,7 +108,8 @@ def _run(
     words: Sequence[str],
 ) -> int:
     strict = bool(choice("--fail-on", options["fail_on"], ("invalid",), ""))
-    asked = _specify(options["campaign_file"], layer, names)
+    file, called = written(options["campaign_file"], "latency", "latency matrix")
+    asked = specify(file, layer, names={**called, **names})
     with closing(_target(simulated=options["simulated"])) as target:
 
         def begin() -> MatrixExperiment:
@@ -125,18 +124,6 @@ def _run(
             return status_of(summary, strict=strict)
 
         return carry_out(begin, answer, options, words)
-
-
-def _specify(file: Path | None, layer: Mapping[str, Any], names: Mapping[str, str]) -> LatencySpec:
-    if file is None:
-        return specify(layer, names=names)
-    written = read_toml(file)
-    mode = written.get("mode", "latency")
-    if mode != "latency" and isinstance(mode, str):
-        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is a {mode} campaign, not a latency matrix", hint)
-    called = {key: f"{file}: {key}" for key in written}
-    return specify(written, layer, names={**called, **names})
 
 
 def _target(*, simulated: bool) -> Target:

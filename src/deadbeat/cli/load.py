@@ -11,13 +11,14 @@ import click
 from deadbeat.cli._options import (
     choice,
     experiment_options,
+    file_option,
     simulated_option,
     to_repeat,
     typed,
     value_options,
 )
 from deadbeat.cli._output import duration, print_shown, say
-from deadbeat.cli._run import carry_out, tell_failed
+from deadbeat.cli._run import carry_out, tell_failed, written
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.interference.engine import LoadEngine
 from deadbeat.kinds.interference.hardware import HardwareLoad
@@ -47,6 +48,7 @@ _VALUES = options_of(LoadSpec)
     metavar="NAME",
     help="quick, or paper: the paper's own round (900 million additions) and limit (2 s).",
 )
+@file_option
 @value_options(_VALUES)
 @click.option(
     "--retry-invalid",
@@ -86,12 +88,16 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """
     if options["quick"] and options["preset"] not in (None, "quick"):
         raise UsageError("--quick and --preset exclude each other", "drop one")
+    said, called = written(options["campaign_file"], "load", "load test")
     layer, names = typed(_VALUES, options)
-    _right_word(layer.get("form", "back-to-back"), names.get("round"))
+    _right_word(layer.get("form", said.get("form", "back-to-back")), names.get("round"))
+    named = "quick" if options["quick"] else options["preset"] or said.pop("preset", None)
+    layer, names = {**said, **layer}, {**called, **names}
     if not options["trace"]:
         layer["trace"], names["trace"] = False, "--no-trace"
-    if options["preset"] is not None or options["quick"]:
-        layer = preset(options["preset"] or "quick", layer)
+    layer.pop("preset", None)
+    if named is not None:
+        layer = preset(named, layer)
     words = ctx.find_root().obj or ["load"]
     return _run(options, layer, names, words)
 

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page, and its figures on paper."""
+"""A comparison as a document: one self-contained page, and its figures on paper."""
 
 from __future__ import annotations
 
@@ -18,19 +18,39 @@ from deadbeat.compare.words import (
     words_list,
 )
 from deadbeat.kinds.interference.words import effects_beside, effects_beside_columns
-from deadbeat.model.comparison import VERDICTS, Comparison, ComparisonResult, MetricComparison
-from deadbeat.report import facts, parts
+from deadbeat.model.comparison import (
+    VERDICTS,
+    CellComparison,
+    Comparison,
+    ComparisonResult,
+    MetricComparison,
+)
+from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts import Chart
-from deadbeat.report.charts_html import Stamp, data_of, figures
-from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.embed import document
+from deadbeat.report.document import (
+    Document,
+    FactList,
+    Figures,
+    Findings,
+    Lines,
+    Markup,
+    Note,
+    Part,
+    Section,
+    Sentence,
+    Subsection,
+    Table,
+    said,
+    texts_table,
+)
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import (
     COMPARISON_TERMS,
     LATENCY_COMPARISON_TERMS,
     LOAD_COMPARISON_TERMS,
 )
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.report.html import page, text
 
 COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40
@@ -40,14 +60,47 @@ _NOISE = "smallest effect visible: column “could have shown” of the verdict"
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 
-_METRIC_COLUMNS = (
-    *("metric", "verdict", "effect [95 %]", "p (Holm)", "minimum effect", "A/A gate"),
-    *("could have shown", "cells"),
+_METRICS = (
+    said("metric", lambda each: each.metric.title),
+    said("verdict", verdict_text, words=True),
+    said("effect [95 %]", lambda each: interval_text(each, none="not defined")),
+    said("p (Holm)", lambda each: p_text(each.p if each.p_holm is None else each.p_holm)),
+    said("minimum effect", lambda each: bound_text(each.metric, each.minimum)),
+    said("A/A gate", lambda each: bound_text(each.metric, each.gate)),
+    said("could have shown", lambda each: bound_text(each.metric, each.smallest_effect)),
+    said("cells", count_text, words=True),
 )
-_CELL_COLUMNS = (
-    *("cell", "metric", "verdict", "effect [95 %]", "p (Holm)", "baseline", "other", "pairs"),
+
+
+def _cell(cell: CellComparison) -> str:
+    factor = f", D/C = {cell.deadline_factor:g}" if cell.deadline_factor else ""
+    return cell_text(cell) + factor
+
+
+def _value(cell: CellComparison, value: float | None) -> str | None:
+    return None if value is None else value_text(cell.metric, value)
+
+
+_CELLS = (
+    said("cell", _cell),
+    said("metric", lambda cell: cell.metric.title, words=True),
+    said("verdict", lambda cell: cell.verdict, words=True),
+    said("effect [95 %]", interval_text),
+    said("p (Holm)", lambda cell: p_text(cell.p_holm)),
+    said("baseline", lambda cell: _value(cell, cell.baseline)),
+    said("other", lambda cell: _value(cell, cell.other)),
+    said("pairs", lambda cell: cell.pairs),
 )
-_CAMPAIGN_COLUMNS = ("", "campaign", "kernel", "preemption", "platform", "runs", "labels", "folder")
+_CAMPAIGN_COLUMNS = (
+    "side",
+    "campaign",
+    "kernel",
+    "preemption",
+    "platform",
+    "runs",
+    "labels",
+    "folder",
+)
 #: What is compared -> what it is called, and the terms of its page.
 _KINDS = {
     "": ("Campaigns", COMPARISON_TERMS),
@@ -75,65 +128,55 @@ def write_comparison(
     Raises:
         DeadbeatError: The folder or a file cannot be written.
     """
-    folder = Path(out_dir)
-    with storing(folder):
-        (folder / "figures" if formats else folder).mkdir(parents=True, exist_ok=True)
     drawn: list[Chart] = []
     if formats:
         drawn = [*comparison_charts(result), *overlays(_LEVELS)]
-        for name, content in draw_charts(drawn, _words(result), formats):
-            atomic_write(folder / "figures" / name, content)
-    path = folder / COMPARE_FILE
-    text = render_comparison(result, overlays=overlays, papers=len(drawn))
-    atomic_write(path, text.encode("utf-8", "xmlcharrefreplace"))
-    return path
+        write_charts(Path(out_dir) / "figures", drawn, _words(result), formats)
+    document = comparison_document(result, overlays=overlays, papers=len(drawn))
+    return write_page(Path(out_dir) / COMPARE_FILE, document)
 
 
 def render_comparison(
     result: ComparisonResult, *, overlays: Overlays = _nothing, papers: int = 0
 ) -> str:
-    """The page as text; the same values give the same page.
+    """The page as text; the same values give the same page."""
+    return page(comparison_document(result, overlays=overlays, papers=papers))
+
+
+def comparison_document(
+    result: ComparisonResult, *, overlays: Overlays = _nothing, papers: int = 0
+) -> Document:
+    """The comparison for people.
 
     Args:
         papers: How many figures the folder ``figures`` has.
     """
     charts = [*comparison_charts(result), *overlays(None)]
-    name = title(result)
     called, terms = _KINDS[str(result.parameters.get("of", ""))]
-    several = len(result.comparisons) > 1
-    return document(
-        "compare.html",
-        title=f"{name} – deadbeat comparison",
-        styles=("page.css", "charts.css"),
-        scripts=("charts.js",),
-        fields={
-            "name": escape(name),
-            "banner": parts.banner(_labels(result)),
-            "verdicts": "".join(map(_verdict, result.comparisons)),
-            "metrics": "".join(
-                _heading(each, several) + _metrics(each, number)
-                for number, each in enumerate(result.comparisons, 1)
+    parameters = [(key, value or "none") for key, value in facts.flatten(result.parameters)]
+    return Document(
+        title=title(result),
+        kind="comparison",
+        product="deadbeat comparison",
+        source="the stored results of what is compared",
+        labels=_labels(result),
+        noise=_NOISE,
+        sections=(
+            Section("verdict", "Verdict", _verdict(result)),
+            Section("findings", "Findings", [Findings(result.findings, result.labels)]),
+            Section("figures", "Figures", [Note(_left_out(len(charts), papers)), Figures(charts)]),
+            Section("cells", "Cells that differ", _cells(result)),
+            Section(
+                "campaigns",
+                called,
+                [
+                    _campaigns(result),
+                    Subsection("What differs", _differences(result)),
+                    Subsection("Parameters", [FactList(parameters)]),
+                ],
             ),
-            "gates": _gates(result),
-            "needs": _needs(result),
-            "noise": escape(_NOISE),
-            "findings": parts.findings_list(result.findings, result.labels),
-            "figures": _left_out(len(charts), papers)
-            + figures(charts, Stamp(labels=_labels(result), noise=_NOISE)),
-            "cells": "".join(
-                _heading(each, several) + _cells(each, number)
-                for number, each in enumerate(result.comparisons, 1)
-            ),
-            "campaigns": _campaigns(result),
-            "differences": _differences(result),
-            "parameters": parts.pairs_table(
-                [(key, value or "none") for key, value in facts.flatten(result.parameters)]
-            ),
-            "remedies": _remedies(result),
-            "glossary": parts.definitions(terms, "terms"),
-            "results": called,
-            "charts": data_of(charts),
-        },
+            Section("reading", "How to read this", [FactList(terms, terms=True)]),
+        ),
     )
 
 
@@ -156,48 +199,44 @@ def _words(result: ComparisonResult) -> Words:
     )
 
 
-def _verdict(comparison: Comparison) -> str:
+def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part]]) -> list[Part]:
+    """Of every comparison, under its name where there are several."""
+    found: list[Part] = []
+    for number, comparison in enumerate(result.comparisons, 1):
+        own = parts(number, comparison)
+        heading = f"{comparison.other} against {comparison.baseline}"
+        found += [Subsection(heading, own)] if len(result.comparisons) > 1 else own
+    return found
+
+
+def _verdict(result: ComparisonResult) -> list[Part]:
+    several = len(result.comparisons) > 1
+    needs = [
+        f"{each.other}: {line}" if several else line
+        for each in result.comparisons
+        for line in each.needs
+    ]
+    return [
+        Markup("".join(map(_sentence, result.comparisons))),
+        *_each(result, lambda number, each: [
+            Table(name=f"metrics-{number}", columns=_METRICS, rows=each.metrics, title="Metrics")
+        ]),
+        *_gates(result),
+        *([Subsection("What would decide it", [Lines(needs)])] if needs else []),
+        Note(_NOISE),
+    ]  # fmt: skip
+
+
+def _sentence(comparison: Comparison) -> str:
     kind = comparison.verdict if comparison.verdict in VERDICTS else "undecided"
     return (
         f'<p class="sentence"><span class="verdict {kind}">{escape(comparison.verdict)}</span> '
         f"{escape(comparison.other)} against {escape(comparison.baseline)}:"
-        f" {parts.prose(comparison.reason)}.</p>"
+        f" {text(comparison.reason)}.</p>"
     )
 
 
-def _heading(comparison: Comparison, several: bool) -> str:
-    names = f"{escape(comparison.other)} against {escape(comparison.baseline)}"
-    return f"<h3>{names}</h3>" if several else ""
-
-
-def _metrics(comparison: Comparison, number: int) -> str:
-    rows = [_metric_row(metric) for metric in comparison.metrics]
-    return parts.cell_table(_METRIC_COLUMNS, rows, id=f"metrics-{number}", kind="verdicts")
-
-
-def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
-    sizes = (metric.minimum, metric.gate, metric.smallest_effect)
-    return (
-        metric.metric.title,
-        verdict_text(metric),
-        interval_text(metric, none="not defined"),
-        p_text(metric.p_holm if metric.p_holm is not None else metric.p),
-        *(bound_text(metric.metric, size) for size in sizes),
-        count_text(metric),
-    )
-
-
-def _left_out(charts: int, papers: int) -> str:
-    """Which figures are on this page only."""
-    if not 0 < papers < charts:
-        return ""
-    return (
-        f'<p class="hint">The folder figures/ has {papers} of these {charts} figures: distributions'
-        " over task sets at the shortest and the longest deadline factor alone.</p>"
-    )
-
-
-def _gates(result: ComparisonResult) -> str:
+def _gates(result: ComparisonResult) -> list[Part]:
     """What the gates rest on; of which, where it is not the same for all."""
     found: dict[str, dict[str, list[str]]] = {}
     for comparison in result.comparisons:
@@ -206,74 +245,56 @@ def _gates(result: ComparisonResult) -> str:
                 own = found.setdefault(metric.gate_basis, {})
                 own.setdefault(comparison.other, []).append(metric.metric.words)
     several = len(result.comparisons) > 1
-    lines = []
-    for text, own in found.items():
+    lines: list[Part] = []
+    for basis, own in found.items():
         of = "; ".join(
             f"{f'{other}: ' if several else ''}{words_list(metrics)}"
             for other, metrics in own.items()
         )
         which = f" ({of})" if len(found) > 1 else ""
-        said = parts.prose(text.removeprefix("A/A: "))
-        lines.append(f'<p class="hint">A/A gate{escape(which)}: {said}.</p>')
-    return "".join(lines)
+        lines.append(Note(f"A/A gate{which}: {basis.removeprefix('A/A: ')}."))
+    return lines
 
 
-def _needs(result: ComparisonResult) -> str:
-    several = len(result.comparisons) > 1
-    lines = [
-        f"{comparison.other}: {line}" if several else line
-        for comparison in result.comparisons
-        for line in comparison.needs
-    ]
-    items = "".join(f"<li>{parts.prose(line)}</li>" for line in lines)
-    return f"<h3>What would decide it</h3><ul>{items}</ul>" if lines else ""
+def _left_out(charts: int, papers: int) -> str:
+    """Which figures are on this page only."""
+    if not 0 < papers < charts:
+        return ""
+    return (
+        f"The folder figures/ has {papers} of these {charts} figures: distributions over task sets"
+        " at the shortest and the longest deadline factor alone."
+    )
 
 
-def _cells(comparison: Comparison, number: int) -> str:
-    """The largest differences; all cells are in the figures."""
-    every = (cell for metric in comparison.metrics for cell in metric.cells)
+def _cells(result: ComparisonResult) -> list[Part]:
+    """The largest differences, all cells are in the figures; and remedies beside each other."""
+    found = _each(result, _differing)
+    if result.remedies:
+        names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
+        told = Note(
+            "What each changes, with 95 % intervals, against runs of its own load test without it;"
+            " below 0 is better. No verdict compares the sides here."
+        )
+        rows = effects_beside(result.remedies)
+        table = texts_table("remedies-table", effects_beside_columns(names), rows)
+        found.append(Subsection("Remedies on each side", [told, table]))
+    return found
+
+
+def _differing(number: int, comparison: Comparison) -> list[Part]:
+    metrics: tuple[MetricComparison, ...] = comparison.metrics
+    every = (cell for metric in metrics for cell in metric.cells)
     found = [cell for cell in every if cell.verdict in ("worse", "better")]
     if not found:
-        return "<p>No single cell is better or worse.</p>"
+        return [Sentence("No single cell is better or worse.")]
     found.sort(key=lambda cell: -abs(cell.effect or 0.0))
-    rows = [
-        (
-            cell_text(cell) + (f", D/C = {cell.deadline_factor:g}" if cell.deadline_factor else ""),
-            cell.metric.title,
-            cell.verdict,
-            interval_text(cell),
-            p_text(cell.p_holm),
-            *(
-                "–" if v is None else value_text(cell.metric, v)
-                for v in (cell.baseline, cell.other)
-            ),
-            str(cell.pairs),
-        )
-        for cell in found[:_CELLS_SHOWN]
-    ]
-    more = len(found) - len(rows)
-    note = f'<p class="hint">And {more} more, in the figures.</p>' if more else ""
-    return (
-        parts.scrolled(parts.cell_table(_CELL_COLUMNS, rows, id=f"cells-{number}"), "Cells") + note
-    )
+    more = len(found) - _CELLS_SHOWN
+    note = f"And {more} more, in the figures." if more > 0 else ""
+    rows = found[:_CELLS_SHOWN]
+    return [Table(name=f"cells-{number}", columns=_CELLS, rows=rows, title="Cells", note=note)]
 
 
-def _remedies(result: ComparisonResult) -> str:
-    """The effects of remedies beside each other; "" where nobody tried any."""
-    if not result.remedies:
-        return ""
-    names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
-    rows = effects_beside(result.remedies)
-    table = parts.cell_table(effects_beside_columns(names), rows, id="remedies-table")
-    return (
-        "<h3>Remedies on each side</h3>"
-        '<p class="hint">What each changes, with 95 % intervals, against runs of its own load test'
-        " without it; below 0 is better. No verdict compares the sides here.</p>"
-        + parts.scrolled(table, "Remedies")
-    )
-
-
-def _campaigns(result: ComparisonResult) -> str:
+def _campaigns(result: ComparisonResult) -> Table:
     keys = ("name", "kernel", "preemption", "platform", "runs")
     rows = [
         (
@@ -284,24 +305,23 @@ def _campaigns(result: ComparisonResult) -> str:
         )
         for place, campaign in enumerate(result.campaigns)
     ]
-    return parts.cell_table(_CAMPAIGN_COLUMNS, rows, id="campaigns-table")
+    return texts_table("campaigns-table", _CAMPAIGN_COLUMNS, rows)
 
 
-def _differences(result: ComparisonResult) -> str:
+def _differences(result: ComparisonResult) -> list[Part]:
     """Lines ``what: A's value | B's value`` as a table for each campaign that differs."""
     if not result.differences:
-        return "<p>Nothing that was recorded of the machines and kernels.</p>"
+        return [Sentence("Nothing that was recorded of the machines and kernels.")]
     several = len(result.comparisons) > 1
-    made = []
+    made: list[Part] = []
     for number, comparison in enumerate(result.comparisons, 1):
         prefix = f"{comparison.other}: " if several else ""
         own = [line for line in result.differences if line.startswith(prefix)]
         if own:
             columns = ("what", comparison.baseline, comparison.other)
             rows = [difference_row(line.removeprefix(prefix)) for line in own]
-            table = parts.cell_table(columns, rows, id=f"differences-{number}", kind="plain")
-            made.append(parts.scrolled(table, "What differs"))
-    return "".join(made)
+            made.append(texts_table(f"differences-{number}", columns, rows, title="What differs"))
+    return made
 
 
 def difference_row(line: str) -> tuple[str, str, str]:

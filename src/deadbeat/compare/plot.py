@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,22 @@ from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
-from deadbeat.report import parts
 from deadbeat.report.canvas import FORMATS, Words, printable
-from deadbeat.report.charts_html import Stamp, data_of, figures
-from deadbeat.report.charts_paper import draw_charts
-from deadbeat.report.embed import document
+from deadbeat.report.document import (
+    Document,
+    FactList,
+    Figures,
+    Lines,
+    Part,
+    Section,
+    Sentence,
+    Subsection,
+    texts_table,
+)
+from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.store.files import atomic_write, parse_json, read_bytes, storing
+from deadbeat.report.html import page as html_page
+from deadbeat.store.files import parse_json, read_bytes, storing
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
@@ -123,16 +131,10 @@ def write_plot(
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     words = Words(labels=printable(", ".join(labels)), caption=printable(_origin(asked)))
-    written = []
-    for name, content in draw_charts(drawn.charts, words, formats):
-        atomic_write(folder / name, content)
-        written.append(folder / name)
-    page = folder / f"{preset.name}.html"
-    text = render_plot(preset, asked, drawn)
-    atomic_write(page, text.encode("utf-8", "xmlcharrefreplace"))
-    return Plot(
-        preset=preset, asked=asked, drawn=drawn, page=page, files=tuple(written), labels=labels
-    )
+    write_charts(folder, drawn.charts, words, formats)
+    files = tuple(folder / f"{chart.name}.{each}" for chart in drawn.charts for each in formats)
+    page = write_page(folder / f"{preset.name}.html", plot_document(preset, asked, drawn))
+    return Plot(preset=preset, asked=asked, drawn=drawn, page=page, files=files, labels=labels)
 
 
 def labels_of(sides: Sequence[Side]) -> tuple[str, ...]:
@@ -152,43 +154,41 @@ def _origin(asked: Question) -> str:
     return f"{kernels}."
 
 
-def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
-    """The page as text; the same runs give the same page."""
-    labels = labels_of(asked.sides)
-    return document(
-        "plot.html",
-        title=f"{preset.name} – deadbeat plot",
-        styles=("page.css", "charts.css"),
-        scripts=("charts.js",),
-        fields={
-            "preset": escape(preset.name),
-            "title": escape(preset.title),
-            "banner": parts.banner(labels),
-            "about": escape(preset.about),
-            "source": escape(preset.source),
-            "sentences": "".join(
-                f'<p class="sentence">{parts.together(text)}</p>' for text in drawn.sentences
+def plot_document(preset: Preset, asked: Question, drawn: Drawn) -> Document:
+    """The picture, what it says, and of what it is."""
+    said: list[Part] = [Sentence(line, answer=True) for line in drawn.sentences]
+    if drawn.caveats:
+        said.append(Subsection("With these reservations", [Lines(drawn.caveats)]))
+    return Document(
+        title=preset.title,
+        kind="plot",
+        product=f"deadbeat plot {preset.name}",
+        source=f"the stored runs of {', '.join(side.name for side in asked.sides)}",
+        labels=labels_of(asked.sides),
+        about=f"{preset.about} After {preset.source}.",
+        sections=(
+            Section("answer", "What it says", said),
+            Section("figures", "Figure", [Figures(drawn.charts)]),
+            Section(
+                "tables",
+                "Figures and systems",
+                [
+                    Subsection(each.title, [_table(each, number)])
+                    for number, each in enumerate(drawn.tables, 1)
+                ],
             ),
-            "caveats": _caveats(drawn.caveats),
-            "figures": figures(drawn.charts, Stamp(labels=labels, noise="")),
-            "tables": "".join(_table(table, k) for k, table in enumerate(drawn.tables, start=1)),
-            "glossary": parts.definitions(terms("latency"), "terms"),
-            "runs": escape(", ".join(side.name for side in asked.sides)),
-            "charts": data_of(drawn.charts),
-        },
+            Section("reading", "How to read this", [FactList(terms("latency"), terms=True)]),
+        ),
     )
 
 
-def _caveats(lines: Sequence[str]) -> str:
-    if not lines:
-        return ""
-    items = "".join(f"<li>{parts.prose(line)}</li>" for line in lines)
-    return f"<h3>With these reservations</h3><ul>{items}</ul>"
+def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
+    """The page as text; the same runs give the same page."""
+    return html_page(plot_document(preset, asked, drawn))
 
 
-def _table(table: Table, number: int) -> str:
-    heading = f"<h3>{escape(table.title)}</h3>"
+def _table(table: Table, number: int) -> Part:
     if not table.rows:
-        return f"{heading}<p>{escape(table.empty)}</p>"
-    made = parts.cell_table(table.columns, table.rows, id=f"table-{number}", kind="said")
-    return heading + parts.scrolled(made, table.title)
+        return Sentence(table.empty)
+    columns = [heading or "what" for heading in table.columns]
+    return texts_table(f"table-{number}", columns, table.rows, title=table.title)

@@ -7,11 +7,9 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from html import escape
-from importlib import metadata, resources
-from string import Template
+from importlib import resources
 from typing import Any
 
 #: Significant digits of embedded figures; files beside the page hold them in full.
@@ -62,39 +60,6 @@ def plotly() -> str:
   script.textContent = await new Response(stream).text();
   document.head.append(script);
 }})();"""
-
-
-def document(
-    body: str,
-    *,
-    title: str,
-    styles: Sequence[str],
-    scripts: Sequence[str],
-    fields: Mapping[str, str],
-    plots: bool = True,
-) -> str:
-    """A whole page: the common head, and the asset ``body`` with its fields filled in.
-
-    Args:
-        title: Text; it is escaped here.
-        styles, scripts: Assets; the scripts become one element.
-        fields: Markup: escaped by who made it.
-        plots: Whether the plotting library is part of the page.
-    """
-    script = "".join(map(asset, scripts))
-    library = plotly() if plots else ""
-    head = Template(asset("head.html")).substitute(
-        policy=content_policy(*([library, script] if plots else [script])),
-        title=escape(title),
-        style="".join(map(asset, styles)),
-    )
-    return Template(asset(body)).substitute(
-        fields,
-        head=head.rstrip(),
-        version=escape(metadata.version("deadbeat")),
-        script=script,
-        **({"plotly": library} if plots else {}),
-    )
 
 
 def encode(data: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.host.proc import interrupts_of
+from deadbeat.host.proc import INTERRUPTS, interrupts_of
 from deadbeat.host.values import UnreadError, cpu_mask, cpus_text, mask_cpus, parse_cpu_list
 from deadbeat.settings import sources
 from deadbeat.settings.facts import Facts
@@ -121,7 +121,7 @@ _MANAGED = (
 
 
 def _fixed(facts: Facts) -> dict[str, str]:
-    numbers = managed_by_name(interrupts_of(facts.get("/proc/interrupts") or ""))
+    numbers = managed_by_name(interrupts_of(facts.get(INTERRUPTS) or ""))
     if facts.get(MODES) is not None:
         numbers |= read_only(facts) or set()
     return {f"/proc/irq/{number}/smp_affinity_list": _MANAGED for number in numbers}
@@ -321,7 +321,7 @@ KNOBS = (
         why="an interrupt of a device takes its time from whatever runs on its CPU",
         source=f"{sources.CPU_ISOLATION}; {sources.RHEL_REALTIME}; {sources.INTEL_ECI}",
         cures=("interrupts.placement",),
-        reads=(_LISTS, ONLINE, MODES, "/proc/interrupts"),
+        reads=(_LISTS, ONLINE, MODES, INTERRUPTS),
         commands=COMMANDS,
         settings=_irq_affinity,
         fixed=_fixed,

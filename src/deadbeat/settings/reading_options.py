@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from deadbeat.host import kernel
 from deadbeat.host.values import UnreadError
 from deadbeat.settings.check import Verdict, failed, passed
 from deadbeat.settings.facts import Facts
@@ -55,4 +56,4 @@ def realtime(facts: Facts) -> bool:
 
 
 #: Files that `realtime` reads.
-REALTIME = ("/sys/kernel/realtime", "/proc/version")
+REALTIME = (kernel.REALTIME, kernel.VERSION)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -39,7 +39,7 @@ from deadbeat.store.jobfile import (
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
-from deadbeat.store.serial import read_calibration, write_calibration
+from deadbeat.store.serial import is_number, read_calibration, require, write_calibration
 from deadbeat.store.traces import Severity, TraceFolder
 
 CAMPAIGN_FILE = "campaign.json"
@@ -47,6 +47,17 @@ FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
 _CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
+#: What precision.json holds, and of each point: name -> whether a value is one.
+_PRECISION: dict[str, Callable[[Any], bool]] = {
+    "metric": lambda value: value in ("slowdown", "delay_ratio", "deadline_miss_ratio"),
+    "target": is_number,
+    "points": lambda value: isinstance(value, dict),
+}
+_POINT: dict[str, Callable[[Any], bool]] = {
+    "stopped": lambda value: isinstance(value, str),
+    "half_width": is_number,
+    "sets": is_number,
+}
 _SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
 _FIRST_ATTEMPT = re.compile(r"(.+)\.1\.jobs")
 
@@ -181,7 +192,16 @@ class CampaignStore(OwnedFolder):
             DataError: Damaged or of another format.
         """
         path = self.path / "precision.json"
-        return self._read_part(path, "precision") if path.exists() else None
+        if not path.exists():
+            return None
+        record = self._read_part(path, "precision")
+        try:
+            require(record, _PRECISION, needed=("metric", "target", "points"))
+            for point in record["points"].values():
+                require(point, _POINT, needed=("stopped",))
+        except ValueError as error:
+            raise DataError(f"file {path} is damaged: {error}", _DERIVED_HINT) from error
+        return record
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""

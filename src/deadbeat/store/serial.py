@@ -7,7 +7,7 @@ resource]``: a batch holds thousands of them and stays readable this way.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,16 @@ def are_numbers(value: Any) -> bool:
     return isinstance(value, dict) and all(n is None or is_number(n) for n in value.values())
 
 
-def require(values: Mapping[str, Any], kinds: Mapping[str, Callable[[Any], bool]]) -> None:
-    """Refuses (ValueError) a value of ``values`` that is not of its kind; null is unknown."""
+def require(
+    values: Any, kinds: Mapping[str, Callable[[Any], bool]], *, needed: Collection[str] = ()
+) -> None:
+    """Refuses (ValueError) what is no object, or has a value that is not of its kind; null is
+    unknown, unless it is ``needed``."""
+    if not isinstance(values, dict):
+        raise ValueError(f"expected an object, found {values!r:.40}")
     for name, fits in kinds.items():
-        if (value := values.get(name)) is not None and not fits(value):
+        value = values.get(name)
+        if (value is None and name in needed) or (value is not None and not fits(value)):
             raise ValueError(f"{name} is {value!r:.40}")
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import attrs
 
-from deadbeat.kinds.contention.blame import Run
+from deadbeat.kinds.contention.blame import Run, blame_late
 from deadbeat.kinds.contention.causes import in_us
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
-from deadbeat.kinds.contention.unfinished import blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable

@@ -201,7 +201,8 @@ def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Pan
 
     def cell(n: int, load: int) -> Cell:
         own = mask & (results.tasks == n) & (results.load == load)
-        return _critical_cell(results.count(label, own), sets)
+        made = _critical_cell(results.count(label, own), sets)
+        return evolve(made, hover=f"U/m {load / 1000:g}, n {n}\n{made.hover}")
 
     return Panel(
         title=title,
