@@ -208,3 +208,32 @@ def test_a_damaged_folder_is_told_in_a_line(folder: str, stored: Path, tmp_path:
 def test_many_damages(folder: str, stored: Path, tmp_path: Path) -> None:
     told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(6, 776)]
     assert [line for line in told if line] == []
+
+
+@pytest.mark.parametrize("name", ["imported", "imported-text", "imported-osadl", "imported-jitter"])
+@pytest.mark.parametrize("other", ["itself", "imported-osadl"])
+def test_what_other_tools_measured_is_compared(
+    name: str, other: str, stored: Path, tmp_path: Path
+) -> None:
+    """Some tell no date: then none is known."""
+    shutil.copytree(stored / name, tmp_path / "runs" / "X")
+    shutil.copytree(stored / (name if other == "itself" else other), tmp_path / "runs" / "Y")
+    for words in MATRIX:
+        assert complaint(words, tmp_path) == ""
+
+
+@pytest.mark.parametrize("where", ["bucket", "seconds"])
+def test_a_value_far_out_is_drawn_or_refused_in_time(
+    where: str, stored: Path, tmp_path: Path
+) -> None:
+    for side in "XY":
+        shutil.copytree(stored / "m-latency", tmp_path / "runs" / side)
+    file = tmp_path / "runs/X/runs/idle.prober.0000.json"
+    plain = json.loads(file.read_text())
+    if where == "bucket":
+        plain["run"]["cpus"][0]["raw"]["buckets"][-1] = 10**9
+    else:
+        plain["run"]["seconds"] = 1e17
+    file.write_text(json.dumps(plain))
+    for words in MATRIX:
+        assert complaint(words, tmp_path) == ""

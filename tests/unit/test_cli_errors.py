@@ -230,7 +230,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     err = capsys.readouterr().err
     assert err.startswith("deadbeat: error: unexpected: TypeError")
     assert "--debug" in err and err.count("\n") == 1
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError):
         main(("show", "tiny", "--debug"))
 
 

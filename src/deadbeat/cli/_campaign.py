@@ -15,6 +15,8 @@ from deadbeat.cli._options import (
     file_option,
     machine_options,
 )
+from deadbeat.kinds.contention.spec import CalibrationSpec, RunSpec, TasksSpec
+from deadbeat.model.specification import options_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 NAMING: Values = (
@@ -24,76 +26,12 @@ NAMING: Values = (
 
 PLACING: Values = (("--cpus", "cpus", "LIST", "CPUs to use, in the order of the cores: 0-3."),)
 
-RUNNING: Values = (
-    ("--seconds", "run.seconds", "S", "Measuring time per task set: 1 or 600ms."),
-    (
-        "--slot-periods",
-        "run.slot_periods",
-        "N",
-        "Length of a slot in periods of its slowest task.  [5, within 5 to 20 ms]",
-    ),
-    (
-        "--warmup-jobs",
-        "run.warmup_jobs",
-        "N",
-        "Periods at the start of a slot that do not count.  [1]",
-    ),
-    ("--overrun", "run.overrun", "skip|late", "A release while the last job still runs.  [skip]"),
-    (
-        "--layout",
-        "run.layout",
-        "NAME",
-        "default (a process per core) or shared-address-space; the latter marks every result.",
-    ),
-    ("--policy", "run.policy", "fifo|other", "other needs no permission, marks every result."),
-)
+RUNNING = options_of(RunSpec, "run")
 
 #: What a task set is made of: common to all sets of a campaign.
-TASKS: Values = (
-    ("--tasks-per-core", "tasks.per_core", "N", "N/M.  [1]"),
-    ("--segments-max", "tasks.segments_max", "N", "Most segments of a task.  [8]"),
-    ("--wcet-min", "tasks.wcet_min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns."),
-    ("--wcet-max", "tasks.wcet_max", "TIME", "Longest C."),
-    ("--distribution", "tasks.distribution", "NAME", "uniform, log-uniform, normal, exponential."),
-    (
-        "--deadline-factor",
-        "tasks.deadline_factor",
-        "LIST",
-        "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
-    ),
-    ("--classes-min", "tasks.classes_min", "N", "Fewest SY classes of a task set.  [1]"),
-    ("--classes-max", "tasks.classes_max", "N", "Most SY classes of a task set.  [3]"),
-    ("--priorities", "tasks.priorities", "NAME", "uniform, rate-monotonic, random."),
-    (
-        "--fragments",
-        "tasks.fragments",
-        "LIST",
-        "Only these of their kind (NS or SY): matmul,futex.",
-    ),
-    (
-        "--utilisation",
-        "tasks.utilisation",
-        "U",
-        "Sum of C/T on each core; T is then drawn and C follows.",
-    ),
-    (
-        "--utilisation-method",
-        "tasks.utilisation_method",
-        "NAME",
-        "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
-    ),
-    ("--utilisation-min", "tasks.utilisation_min", "U", "Least C/T of a task.  [0]"),
-    ("--utilisation-max", "tasks.utilisation_max", "U", "Greatest C/T of a task.  [1]"),
-    ("--periods", "tasks.periods", "NAME", "How T is drawn: log-uniform or harmonic."),
-    ("--period-min", "tasks.period_min", "TIME", "Shortest T drawn.  [500us]"),
-    ("--period-max", "tasks.period_max", "TIME", "Longest T drawn.  [10ms]"),
-)
+TASKS = options_of(TasksSpec, "tasks")
 
-MEASURING: Values = (
-    ("--pool", "calibration.pool", "full|quick", "Which entries are calibrated and used."),
-    ("--calibration-seconds", "calibration.seconds", "S", "Time for the calibration."),
-    ("--cost-basis", "calibration.basis", "warm|cold", "Cost of a first use.  [warm]"),
-)
+MEASURING = options_of(CalibrationSpec, "calibration")
 
 
 #: When a point, or a group, has enough task sets.

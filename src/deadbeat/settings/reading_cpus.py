@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from deadbeat.host.kernel import CMDLINE
-from deadbeat.host.proc import CPUINFO
+from deadbeat.host.proc import CPUINFO, colon_fields
 from deadbeat.host.values import UnreadError, cpus_text
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.reading_values import ONLINE
@@ -15,8 +15,6 @@ from deadbeat.settings.reading_values import ONLINE
 ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
 #: Files that `tickless` reads.
 TICKLESS = ("/sys/devices/system/cpu/nohz_full", CMDLINE, ONLINE)
-#: Files that `offloaded` reads.
-OFFLOADED = (*TICKLESS, CONFIG)
 
 
 def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
@@ -54,17 +52,17 @@ def _number(text: str, last: int) -> int:
 
 def cpu_flags(facts: Facts) -> set[str]:
     """What the first CPU can do, as /proc/cpuinfo of x86 lists it; none on other processors."""
-    text = facts.text(CPUINFO)
-    if not re.search(r"^(processor|vendor_id|flags|Features|isa|cpu)\b.*:", text, re.M):
+    fields = colon_fields(facts.text(CPUINFO))
+    names = {name.partition(" ")[0] for name in fields}
+    if not names & {"processor", "vendor_id", "flags", "Features", "isa", "cpu"}:
         raise UnreadError(f"{CPUINFO} describes no processor")
-    found = re.search(r"^flags\s*:(.*)$", text, re.M)
-    return set(found[1].split()) if found else set()
+    return set(fields.get("flags", "").split())
 
 
 def is_x86(facts: Facts) -> bool:
     """Whether this is an x86 processor; needs CPUINFO among what is read. As `cpu_flags`."""
     cpu_flags(facts)
-    return re.search(r"^(vendor_id|flags)\s*:", facts.text(CPUINFO), re.M) is not None
+    return bool({"vendor_id", "flags"} & colon_fields(facts.text(CPUINFO)).keys())
 
 
 def online(facts: Facts) -> set[int]:

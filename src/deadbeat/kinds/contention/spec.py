@@ -21,7 +21,7 @@ from deadbeat.kinds.contention.precision import PrecisionSpec, contradictions, w
 from deadbeat.kinds.contention.stress import Group, StressSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import Structure, renamed, usage
+from deadbeat.model.specification import Option, Structure, renamed, usage
 from deadbeat.model.words import nearest, shown
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.periods import PERIODS
@@ -63,17 +63,46 @@ class LoadedSpec:
 class RunSpec:
     """How one task set is run; the words of ``RunSettings``."""
 
-    seconds: Annotated[float, rules.Seconds("0.05", "3600")]
-    slot_periods: Annotated[int, rules.Whole(0, 100_000)] = 0
-    warmup_jobs: Annotated[int, rules.Whole(0, 1000)]
-    overrun: Annotated[Literal["skip", "late"], rules.Choice(("skip", "late"))]
-    policy: Annotated[Literal["fifo", "other"], rules.Choice(("fifo", "other"))]
+    seconds: Annotated[
+        float,
+        rules.Seconds("0.05", "3600"),
+        Option("--seconds", "S", "Measuring time per task set: 1 or 600ms."),
+    ]
+    slot_periods: Annotated[
+        int,
+        rules.Whole(0, 100_000),
+        Option(
+            "--slot-periods",
+            "N",
+            "Length of a slot in periods of its slowest task.  [5, within 5 to 20 ms]",
+        ),
+    ] = 0
+    warmup_jobs: Annotated[
+        int,
+        rules.Whole(0, 1000),
+        Option("--warmup-jobs", "N", "Periods at the start of a slot that do not count.  [1]"),
+    ]
+    overrun: Annotated[
+        Literal["skip", "late"],
+        rules.Choice(("skip", "late")),
+        Option("--overrun", "skip|late", "A release while the last job still runs.  [skip]"),
+    ]
+    policy: Annotated[
+        Literal["fifo", "other"],
+        rules.Choice(("fifo", "other")),
+        Option("--policy", "fifo|other", "other needs no permission, marks every result."),
+    ]
     split: Annotated[bool, rules.Flag()]
     counters: Annotated[bool, rules.Flag()] = False
     causes: Annotated[bool, rules.Flag()] = False
     layout: Annotated[
         Literal["default", "shared-address-space"],
         rules.Choice(("default", "shared-address-space")),
+        Option(
+            "--layout",
+            "NAME",
+            "default (a process per core) or shared-address-space; the latter marks every result.",
+        ),
     ]
 
 
@@ -81,34 +110,92 @@ class RunSpec:
 class TasksSpec:
     """What a task set is made of; the words of ``SynthesisParameters``.
 
-    Attributes:
-        deadline_factor: T / C; of several, every task set is run at each.
-        utilisation: Sum of C/T on each core; T is then drawn, C follows, and ``deadline_factor``
-            says nothing. None: C is drawn and T follows.
-        utilisation_method, utilisation_min, utilisation_max: How it is divided among the tasks of
-            a core, and the bounds of one task's.
-        periods, period_min, period_max: How T is drawn, and its bounds.
+    Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
     """
 
-    per_core: Annotated[int, rules.Whole(1, 64)]
-    segments_max: Annotated[int, rules.Whole(1, 256)]
-    wcet_min: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
-    wcet_max: Annotated[int, rules.DurationNs(1_000, 1_000_000_000)]
-    distribution: Annotated[str, rules.Choice(DISTRIBUTIONS)]
-    deadline_factor: Annotated[tuple[Fraction, ...], rules.Factors(1, 1000)]
-    classes_min: Annotated[int, rules.Whole(1, 64)]
-    classes_max: Annotated[int, rules.Whole(1, 64)]
-    priorities: Annotated[str, rules.Choice(PRIORITIES)]
-    fragments: Annotated[tuple[str, ...], rules.Names()]
-    utilisation: Annotated[Fraction | None, rules.Ratio("0.001", "1", optional=True)] = None
-    utilisation_method: Annotated[str, rules.Choice(tuple(UTILISATION_METHODS))] = (
-        "uunifast-discard"
-    )
-    utilisation_min: Annotated[Fraction, rules.Ratio("0", "1")] = Fraction(0)
-    utilisation_max: Annotated[Fraction, rules.Ratio("0.001", "1")] = Fraction(1)
-    periods: Annotated[str, rules.Choice(tuple(PERIODS))] = "log-uniform"
-    period_min: Annotated[int, rules.DurationNs(1_000, 10_000_000_000)] = 500_000
-    period_max: Annotated[int, rules.DurationNs(1_000, 10_000_000_000)] = 10_000_000
+    per_core: Annotated[int, rules.Whole(1, 64), Option("--tasks-per-core", "N", "N/M.  [1]")]
+    segments_max: Annotated[
+        int, rules.Whole(1, 256), Option("--segments-max", "N", "Most segments of a task.  [8]")
+    ]
+    wcet_min: Annotated[
+        int,
+        rules.DurationNs(1_000, 1_000_000_000),
+        Option("--wcet-min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns."),
+    ]
+    wcet_max: Annotated[
+        int, rules.DurationNs(1_000, 1_000_000_000), Option("--wcet-max", "TIME", "Longest C.")
+    ]
+    distribution: Annotated[
+        str,
+        rules.Choice(DISTRIBUTIONS),
+        Option("--distribution", "NAME", "uniform, log-uniform, normal, exponential."),
+    ]
+    deadline_factor: Annotated[
+        tuple[Fraction, ...],
+        rules.Factors(1, 1000),
+        Option(
+            "--deadline-factor",
+            "LIST",
+            "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
+        ),
+    ]
+    classes_min: Annotated[
+        int,
+        rules.Whole(1, 64),
+        Option("--classes-min", "N", "Fewest SY classes of a task set.  [1]"),
+    ]
+    classes_max: Annotated[
+        int, rules.Whole(1, 64), Option("--classes-max", "N", "Most SY classes of a task set.  [3]")
+    ]
+    priorities: Annotated[
+        str,
+        rules.Choice(PRIORITIES),
+        Option("--priorities", "NAME", "uniform, rate-monotonic, random."),
+    ]
+    fragments: Annotated[
+        tuple[str, ...],
+        rules.Names(),
+        Option("--fragments", "LIST", "Only these of their kind (NS or SY): matmul,futex."),
+    ]
+    utilisation: Annotated[
+        Fraction | None,
+        rules.Ratio("0.001", "1", optional=True),
+        Option("--utilisation", "U", "Sum of C/T on each core; T is then drawn and C follows."),
+    ] = None
+    utilisation_method: Annotated[
+        str,
+        rules.Choice(tuple(UTILISATION_METHODS)),
+        Option(
+            "--utilisation-method",
+            "NAME",
+            "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
+        ),
+    ] = "uunifast-discard"
+    utilisation_min: Annotated[
+        Fraction,
+        rules.Ratio("0", "1"),
+        Option("--utilisation-min", "U", "Least C/T of a task.  [0]"),
+    ] = Fraction(0)
+    utilisation_max: Annotated[
+        Fraction,
+        rules.Ratio("0.001", "1"),
+        Option("--utilisation-max", "U", "Greatest C/T of a task.  [1]"),
+    ] = Fraction(1)
+    periods: Annotated[
+        str,
+        rules.Choice(tuple(PERIODS)),
+        Option("--periods", "NAME", "How T is drawn: log-uniform or harmonic."),
+    ] = "log-uniform"
+    period_min: Annotated[
+        int,
+        rules.DurationNs(1_000, 10_000_000_000),
+        Option("--period-min", "TIME", "Shortest T drawn.  [500us]"),
+    ] = 500_000
+    period_max: Annotated[
+        int,
+        rules.DurationNs(1_000, 10_000_000_000),
+        Option("--period-max", "TIME", "Longest T drawn.  [10ms]"),
+    ] = 10_000_000
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -129,9 +216,21 @@ class TasksSpec:
 class CalibrationSpec:
     """How costs are found."""
 
-    pool: Annotated[str, rules.Choice(POOLS)]
-    seconds: Annotated[float, rules.Seconds("1", "86400")]
-    basis: Annotated[str, rules.Choice(("warm", "cold"))]
+    pool: Annotated[
+        str,
+        rules.Choice(POOLS),
+        Option("--pool", "full|quick", "Which entries are calibrated and used."),
+    ]
+    seconds: Annotated[
+        float,
+        rules.Seconds("1", "86400"),
+        Option("--calibration-seconds", "S", "Time for the calibration."),
+    ]
+    basis: Annotated[
+        str,
+        rules.Choice(("warm", "cold")),
+        Option("--cost-basis", "warm|cold", "Cost of a first use.  [warm]"),
+    ]
 
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.

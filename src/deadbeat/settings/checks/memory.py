@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from deadbeat.host.proc import TaskState, limit, status_field
+from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
 from deadbeat.host.values import Unknown, UnreadError, chosen
 from deadbeat.settings.check import Verdict, check, failed, judged, passed, unknown
 from deadbeat.settings.facts import Facts
@@ -109,9 +107,9 @@ def dirty(facts: Facts) -> Verdict:
 
 @check("memory.reserved-huge-pages")
 def reserved_huge_pages(facts: Facts) -> Verdict:
-    numbers = dict(re.findall(r"^(HugePages_\w+):\s+(\d+)", facts.text("/proc/meminfo"), re.M))
-    if "HugePages_Total" not in numbers:
-        return unknown("/proc/meminfo does not count huge pages")
+    numbers = colon_fields(facts.text(MEMINFO))
+    if not numbers.get("HugePages_Total", "").isdigit():
+        return unknown(f"{MEMINFO} does not count huge pages")
     total, free = int(numbers["HugePages_Total"]), int(numbers.get("HugePages_Free", "0"))
     if total and not free:
         return failed(f"{total} pages, none free", "a task that asks for one more gets none")

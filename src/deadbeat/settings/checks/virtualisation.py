@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from deadbeat.host.kernel import is_virtual
-from deadbeat.host.proc import STAT
+from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import Unknown, UnreadError
 from deadbeat.settings.check import Verdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
@@ -150,9 +150,9 @@ def clock(facts: Facts) -> Verdict:
 def smi(facts: Facts) -> Verdict:
     seen = window(facts)
     if seen.before.smi is None or seen.after.smi is None:
-        vendor = re.search(r"^vendor_id\s*:\s*(\w+)", facts.text("/proc/cpuinfo"), re.M)
-        if vendor and vendor[1] != "GenuineIntel":
-            return unknown(f"only Intel counts them (MSR 34h), this is {vendor[1]}")
+        vendor = colon_fields(facts.text(CPUINFO)).get("vendor_id", "GenuineIntel")
+        if vendor != "GenuineIntel":
+            return unknown(f"only Intel counts them (MSR 34h), this is {vendor}")
         return unknown("rdmsr 0x34 gave nothing: it needs root, msr-tools and the msr driver")
     count = seen.after.smi - seen.before.smi
     found = f"{seen.after.smi} since the boot"
