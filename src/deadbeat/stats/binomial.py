@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from scipy import special
+from deadbeat.stats import special
 
 #: Error of a one-sided bound (95 %), and of a two-sided interval on each side.
 ALPHA, TAIL = 0.05, 0.025

@@ -12,7 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from deadbeat.stats import special
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]

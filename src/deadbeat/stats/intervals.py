@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
+from deadbeat.stats import special
 from deadbeat.stats.binomial import ALPHA, TAIL
 from deadbeat.stats.bootstrap import Floats, Interval, residuals, t_quantile
 

@@ -20,9 +20,9 @@ from statistics import NormalDist
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
-from scipy import special
 
 from deadbeat.kinds.interference.estimates import Counted
+from deadbeat.stats import special
 from deadbeat.stats.binomial import at_most
 from deadbeat.stats.bootstrap import t_quantile
 
