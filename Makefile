@@ -1,6 +1,8 @@
 # `make help` lists the commands; tools/setup does the work behind setup.
 
 PYTHON := .venv/bin/python
+# A worker for each CPU; tests that take the machine's lock all run in one.
+WORKERS := --numprocesses auto --dist loadgroup
 # Goldens are kept as the generator wrote them.
 C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 
@@ -14,10 +16,10 @@ run: setup ## set up what is missing, profile this machine (three minutes), prin
 	.venv/bin/deadbeat profile --quick
 
 test: setup-dev ## set up what is missing, run the tests
-	$(PYTHON) -m pytest -m "not slow and not statistical"
+	$(PYTHON) -m pytest $(WORKERS) -m "not slow and not statistical"
 
 test-all: setup-dev ## run every test, also the slow and statistical ones
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest $(WORKERS)
 
 setup: ## set up what `make run` needs, no more
 	@tools/setup run

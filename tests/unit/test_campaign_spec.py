@@ -140,7 +140,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
 @pytest.mark.parametrize(
     ("layer", "part"),
     [
-        ({"seconds": 1}, "seconds: unknown key (it belongs into [run])"),
+        ({"seconds": 1}, "seconds: unknown key (it belongs in [run])"),
         ({"grid": {"sync_share": {"step": 0.3}}}, "does not divide 1 (the nearest is 0.25)"),
         ({"grid": {"sync_share": {"stop": 0.3}}}, 'grid.sync_share.stop: unknown key "stop"'),
         ({"grid": {"sync_share": [0, 0.5, 0.5]}}, "0.5 is listed twice"),

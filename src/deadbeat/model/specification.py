@@ -131,7 +131,7 @@ class Structure:
         """Hint for an unknown key: the section in which it does exist, or the nearest here."""
         for section, kind in self._sections.items():
             if key in attrs.fields_dict(kind):
-                return f"it belongs into [{section}]"
+                return f"it belongs in [{section}]"
         return nearest(key[:60], known)
 
 

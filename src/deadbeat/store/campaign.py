@@ -45,7 +45,7 @@ from deadbeat.store.traces import Severity, TraceFolder
 CAMPAIGN_FILE = "campaign.json"
 FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
-_CAMPAIGN_HINT = "put a good copy back, or start a campaign under another name"
+_CAMPAIGN_HINT = "restore it from a backup, or start a campaign under another name"
 _DERIVED_HINT = "delete the file and repeat the command"
 #: What precision.json holds, and of each point: name -> whether a value is one.
 _PRECISION: dict[str, Callable[[Any], bool]] = {

@@ -32,7 +32,7 @@ def family(runs: Path, name: str) -> dict[int, Path]:
 
 
 def _unused(path: Path) -> bool:
-    """Whether a campaign may begin in ``path``: nothing there but what a kill at birth leaves."""
+    """Whether a campaign may begin in ``path``: only leftovers of one killed at birth."""
     return not any(
         entry.is_file()
         and not entry.name.startswith(".")

@@ -13,7 +13,7 @@ from deadbeat.store.files import read_json, write_json
 from deadbeat.store.serial import structure, to_plain
 
 ORIGIN_FILE = "origin.json"
-_HINT = "put a good copy back, or begin a campaign anew with --fresh"
+_HINT = "restore it from a backup, or begin a campaign anew with --fresh"
 
 
 @frozen(kw_only=True)

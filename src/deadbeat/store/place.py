@@ -127,7 +127,7 @@ def beheaded(runs: Path) -> list[State]:
             path=path,
             state="damaged",
             problem=f"{path} holds runs, but none of {files}",
-            cure="put a good copy of it back",
+            cure="restore it from a backup",
         )
         for path in sorted(entries(runs))
         if not _has_head(path) and (path / "runs").is_dir() and any((path / "runs").iterdir())

@@ -23,7 +23,7 @@ from deadbeat.store.files import read_json, write_json
 #: No stored number is larger: seeds and hashes use all 64 bits, times in picoseconds fewer.
 NUMBER_MAX = 2**64 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
-_CALIBRATION_HINT = "run `deadbeat calibrate` again, or put a good copy back"
+_CALIBRATION_HINT = "run `deadbeat calibrate` again, or restore it from a backup"
 
 
 @functools.cache

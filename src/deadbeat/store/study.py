@@ -39,7 +39,7 @@ CHUNKS = "chunks"
 _MAGIC = b"deadbeat study chunk\n"
 _CHUNK_NAME = re.compile(r"([0-9]{6,})\.rows")
 _CHUNK_HINT = "delete the file and repeat the command: only this chunk is computed again"
-_STUDY_HINT = "put a good copy back, or begin anew with --fresh"
+_STUDY_HINT = "restore it from a backup, or begin anew with --fresh"
 
 
 class StudyStore(OwnedFolder):

@@ -177,7 +177,9 @@ def find_campaign(runs: Path, text: str) -> Path:
     if (runs / text).is_dir():
         files = ", ".join(kind.file for kind in (CAMPAIGN, *others))
         message = f"{runs / text} is no campaign, latency matrix or load test: no {files} is in it"
-        raise UsageError(message, f"put a good copy back where it was one; {LIST_HINT}")
+        raise UsageError(
+            message, f"restore it from a backup if it used to be a result folder; {LIST_HINT}"
+        )
     if not known:
         raise UsageError(message, f"{runs} holds none: deadbeat profile, latency or load")
     near = get_close_matches(text, known, n=1, cutoff=0.5)

@@ -143,7 +143,7 @@ def _checked_hashes(
     if wrong:
         raise DataError(
             f"program {files[wrong[0]]} is damaged: it is not what was built",
-            f"put a good copy back, or begin a new campaign (deadbeat {_verb(source)})",
+            f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})",
         )
     return found
 

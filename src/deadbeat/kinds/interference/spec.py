@@ -338,7 +338,7 @@ def read_spec(plain: Mapping[str, Any]) -> LoadSpec:
     except (UsageError, TypeError) as error:
         raise DataError(
             f"the specification of the load test is damaged: {error}",
-            "put a good copy back, or begin anew with --fresh",
+            "restore it from a backup, or begin anew with --fresh",
         ) from error
 
 

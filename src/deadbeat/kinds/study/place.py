@@ -56,7 +56,7 @@ def open_store(place: Place, spec: StudySpec) -> StudyStore:
     if digest(store.spec) != store.digest:
         raise DataError(
             f"{place.path / 'study.json'} is damaged: its digest is not that of its specification",
-            "put a good copy back, or begin anew with --fresh",
+            "restore it from a backup, or begin anew with --fresh",
         )
     return store
 

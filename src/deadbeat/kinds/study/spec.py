@@ -169,7 +169,7 @@ def read_spec(plain: Mapping[str, Any]) -> StudySpec:
     except Exception as error:  # whatever a damaged value raises
         raise DataError(
             f"the specification of the study is damaged: {error}".splitlines()[0],
-            "put a good copy back, or begin anew with --fresh",
+            "restore it from a backup, or begin anew with --fresh",
         ) from error
 
 
