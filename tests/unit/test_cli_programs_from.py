@@ -48,7 +48,7 @@ def test_it_runs_and_says_whose_programs(tiny: Path, capsys: pytest.CaptureFixtu
     assert "programs of tiny, calibrated on simulated" in err
     assert "costs are of another platform: read slowdown" in err
     assert "programs of tiny, calibrated on simulated" in out
-    assert "FOREIGN COSTS" in out
+    assert "foreign costs" in out
     page = Path("runs/tiny-2/report.html").read_text()
     assert "of tiny, calibrated on simulated" in page
     states = answer(capsys, "runs")

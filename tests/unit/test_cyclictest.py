@@ -165,7 +165,7 @@ def problems(target: FakeTarget) -> list[str]:
     cpus = CyclictestEngine(program=lambda _: RUNTIME).measure(target, request).cpus
     cpus = tuple(attrs.evolve(cpu, expected=cpu.cycles, missed=0) for cpu in cpus)
     found = judge(Evidence(request=request, cpus=cpus, load={}, circumstances={}))
-    return [problem.name for problem in found]
+    return [problem.id for problem in found]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,10 @@ def test_a_session_extracts_jobs_that_count(tmp_path: Path) -> None:
         stop=lambda: None, text=lambda: "", unavailable="", lost=3, lost_cpus=()
     )
     session._tracer = tracer
-    trace = session._trace_ends(path)
+    trace, known = session._trace_ends(path)
     assert trace is not None
     assert [(one.job, one.lost) for one in trace.jobs] == [(1, 3)]
+    assert known is not None and len(known.jobs) == 2
 
 
 def test_a_run_is_as_bad_as_the_worst_of_its_jobs_that_count(

@@ -111,14 +111,19 @@ def test_a_stored_run_that_measured_something_else_stays_invalid(
 
 def test_what_was_measured_first_counts_though_it_was_set_aside(tmp_path: Path) -> None:
     """Older versions measured a run again for what else ran beside it: a selection."""
-    store = stored(tmp_path, made(problems=(old("wrong-priority"),), started="first"))
-    for started, problems in (("second", (old("wrong-priority"),)), ("third", ())):
+    store = stored(
+        tmp_path, made(problems=(old("wrong-priority"),), started="2026-11-01T00:00:00Z")
+    )
+    for started, problems in (
+        ("2026-11-02T00:00:00Z", (old("wrong-priority"),)),
+        ("2026-11-03T00:00:00Z", ()),
+    ):
         store.replace(made(started=started, problems=problems))
     (key,) = store.committed()
-    assert store.load(key).started == "third"
+    assert store.load(key).started == "2026-11-03T00:00:00Z"
     aside = store.path / "set-aside" / f"{key.text}.2.json"
     aside.write_text(aside.read_text().replace("wrong-priority", "steal"))
-    assert store.load(key).started == "second" and store.invalid() == set()
+    assert store.load(key).started == "2026-11-02T00:00:00Z" and store.invalid() == set()
 
 
 def load_run(**changes: Any) -> LoadRun:
