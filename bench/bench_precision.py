@@ -21,7 +21,13 @@ from common import report
 from numpy.typing import NDArray
 
 from deadbeat.kinds.contention.point_precision import SummaryGauge
-from deadbeat.kinds.contention.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
+from deadbeat.kinds.contention.precision import (
+    Layout,
+    MeanEstimate,
+    PointSample,
+    Precision,
+    PrecisionSpec,
+)
 from deadbeat.kinds.contention.rounds import bends
 from deadbeat.model.results import Point, RunKey, point_text
 
@@ -156,10 +162,10 @@ class Trial:
     values: Floats
     used: dict[Point, list[int]] = field(factory=dict)
 
-    def sample(self, key: RunKey, table: Any) -> Sample:
-        return Sample(float(table), self.world.below)
+    def sample(self, key: RunKey, table: Any) -> PointSample:
+        return PointSample(float(table), self.world.below)
 
-    def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
+    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
         """The tool's own."""
         return SummaryGauge(metric=self.spec.metric).estimate(key, samples)
 
@@ -189,7 +195,7 @@ class Trial:
         found = self.interval(row, sets)
         return bool(found.low <= self.world.truth[row] <= found.high)
 
-    def interval(self, row: int, sets: Sequence[int]) -> Estimate:
+    def interval(self, row: int, sets: Sequence[int]) -> MeanEstimate:
         """Of a point, from ``sets``."""
         key = RunKey(self.world.points[row], 0)
         found = self.estimate(key, [self.sample(key, self.values[row, n]) for n in sets])

@@ -18,7 +18,7 @@ from bench_compare import side_of, write
 
 from deadbeat.kinds.interference import observe as interference
 from deadbeat.kinds.interference.plan import ask_for, plan
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
 from deadbeat.kinds.interference.summarise import summarise_load
@@ -97,7 +97,7 @@ def load_test(session: int, random: Generator, *, stalls: float) -> Observations
     runs = [_load_run(engine, spec, key, random, (speed, rate)) for key in planned]
     name = f"made-up-{session + 1:02d}"
     summary = summarise_load(
-        runs, name=name, spec=spec_dict(spec), machine=Machine(), platform={},
+        runs, name=name, spec=spec_dict(spec), machine=SceneMachine(), platform={},
         deadline_ns=spec.deadline, period_ns=spec.period, round_ns=spec.round, changes={},
         impossible={}, planned=len(planned),
     )  # fmt: skip

@@ -29,7 +29,7 @@ from deadbeat.model.specification import Option, read
 from deadbeat.report.document import Column, Document, Section, Sentence, Table
 from deadbeat.report.html import page
 from deadbeat.store.files import atomic_write
-from deadbeat.store.place import REPORT_FILE, Kind, State
+from deadbeat.store.place import REPORT_FILE, FolderKind, FolderState
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
 
@@ -137,10 +137,10 @@ def spec_in(store: NapStore) -> NapSpec:
     return read(NapSpec, store.spec)
 
 
-FOLDER = Kind(EXPERIMENT_FILE, "nap experiment", "naps")
+FOLDER = FolderKind(EXPERIMENT_FILE, "nap experiment", "naps")
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FolderState:
     def planned(store: NapStore) -> tuple[Sequence[NapKey], str]:
         return plan(spec_in(store)), ""
 

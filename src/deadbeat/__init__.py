@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deadbeat.kinds.registry import open_folder as open
     from deadbeat.kinds.study.preset import Preset
-    from deadbeat.kinds.study.results import Mask
-    from deadbeat.kinds.study.results import Results as StudyResults
-    from deadbeat.kinds.study.spec import Cell, Source, StudySpec
+    from deadbeat.kinds.study.results import Mask, StudyResults
+    from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
     from deadbeat.kinds.study.statistics import (
         Count,
         Mean,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNDECIDED",
-    "Cell",
     "CellComparison",
     "Comparison",
     "Conclusion",
@@ -55,6 +53,7 @@ __all__ = [
     "StudyResults",
     "StudySpec",
     "Summary",
+    "SweepCell",
     "UsageError",
     "__version__",
     "all_hold",
@@ -70,8 +69,8 @@ __all__ = [
 _PUBLIC = {
     "kinds.registry": ("open:open_folder",),
     "kinds.study.preset": ("Preset",),
-    "kinds.study.results": ("Mask", "StudyResults:Results"),
-    "kinds.study.spec": ("Cell", "Source", "StudySpec"),
+    "kinds.study.results": ("Mask", "StudyResults"),
+    "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),
     "kinds.study.statistics": (
         *("Count", "Mean", "compare_means", "compare_paired", "compare_shares:compare"),
         "compare_strata",

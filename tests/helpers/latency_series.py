@@ -8,7 +8,7 @@ import numpy as np
 
 from deadbeat.kinds.latency.tail import Part
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, Late, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LateWakeUp, LoadPoint
 
 MS = 1_000_000
 
@@ -25,7 +25,7 @@ def cpu_of(
         cycles=len(times),
         missed=missed,
         raw=Histogram.of(times),
-        worst=tuple(Late(due_ns=int(at) * MS, latency_ns=int(times[at])) for at in worst),
+        worst=tuple(LateWakeUp(due_ns=int(at) * MS, latency_ns=int(times[at])) for at in worst),
         block_ns=block * MS,
         block_maxima=tuple(
             int(each) for each in np.maximum.reduceat(times, np.arange(0, len(times), block))

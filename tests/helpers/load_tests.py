@@ -11,7 +11,7 @@ from attrs import evolve
 
 from deadbeat.kinds.interference.observe import LoadTest, load_test_of
 from deadbeat.kinds.interference.plan import ask_for, plan
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
 from deadbeat.kinds.interference.summarise import summarise_load
@@ -93,7 +93,7 @@ def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
             runs,
             name=name,
             spec=spec_dict(spec),
-            machine=Machine(),
+            machine=SceneMachine(),
             platform={},
             deadline_ns=spec.deadline,
             period_ns=spec.period,

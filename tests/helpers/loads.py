@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.model.load_summary import LoadSummary
@@ -64,7 +64,7 @@ def run_of(
 def summary_of_runs(
     runs: Sequence[LoadRun],
     *,
-    machine: Machine | None = None,
+    machine: SceneMachine | None = None,
     deadline_ns: int = 15 * MS,
     period_ns: int | None = None,
     **more: Any,
@@ -74,7 +74,7 @@ def summary_of_runs(
         runs,
         name="test",
         spec=SPEC,
-        machine=machine or Machine(),
+        machine=machine or SceneMachine(),
         platform={
             "machine": "test", "processor": "none", "kernel": "0.0", "preemption model": "none",
         },

@@ -12,7 +12,13 @@ from attrs import define, field, frozen
 from deadbeat.cli._machine import make_stopping
 from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.contention.point_precision import SummaryGauge
-from deadbeat.kinds.contention.precision import Estimate, Layout, Precision, PrecisionSpec, Sample
+from deadbeat.kinds.contention.precision import (
+    Layout,
+    MeanEstimate,
+    PointSample,
+    Precision,
+    PrecisionSpec,
+)
 from deadbeat.kinds.contention.rounds import bends
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.model.results import Point, RunKey, point_text
@@ -45,7 +51,7 @@ def finished(folder: Path, spec: CampaignSpec) -> CampaignStore:
 class Table:
     """In place of a run: the set's figure."""
 
-    sample: Sample | None
+    sample: PointSample | None
 
 
 @define
@@ -73,19 +79,19 @@ class Drawn:
             bends=bends(sorted(self.values)),
         )
 
-    def sample(self, key: RunKey, table: Any) -> Sample | None:
+    def sample(self, key: RunKey, table: Any) -> PointSample | None:
         return table.sample  # type: ignore[no-any-return]
 
-    def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
+    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
         return self._gauge().estimate(key, samples)
 
     def _gauge(self) -> SummaryGauge:
         return SummaryGauge(metric=self.spec.metric)
 
-    def interval(self, point: Point) -> Estimate:
+    def interval(self, point: Point) -> MeanEstimate:
         """What the summary says of the sets that were run."""
         keys = sorted(key for key in self.asked if key.point == point)
-        samples = [Sample(float(self.values[point][key.replica]), self.below) for key in keys]
+        samples = [PointSample(float(self.values[point][key.replica]), self.below) for key in keys]
         found = self.estimate(keys[0], samples)
         assert found is not None
         return found
@@ -102,7 +108,7 @@ class Drawn:
                     self.asked.append(key)
                     value = self.values[key.point][key.replica]
                     if not math.isnan(value):
-                        stopping.learn(key, cast(Any, Table(Sample(float(value), self.below))))
+                        stopping.learn(key, cast(Any, Table(PointSample(float(value), self.below))))
         return stopping
 
     def points(self) -> dict[Point, dict[str, Any]]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from deadbeat.kinds.study.chunks import YES, Rows, row_type
-from deadbeat.kinds.study.results import Results
-from deadbeat.kinds.study.spec import Cell, StudySpec, digest, spec_dict
+from deadbeat.kinds.study.results import StudyResults
+from deadbeat.kinds.study.spec import StudySpec, SweepCell, digest, spec_dict
 from deadbeat.kinds.study.sweep import specify
 from deadbeat.store.study import StudyStore
 
@@ -34,8 +34,8 @@ def begun(path: Path, spec: StudySpec) -> StudyStore:
 
 
 def made_up(
-    spec: StudySpec, answer: Callable[[str, Cell, int], Mapping[str, Any] | bool]
-) -> Results:
+    spec: StudySpec, answer: Callable[[str, SweepCell, int], Mapping[str, Any] | bool]
+) -> StudyResults:
     """Results in which ``answer`` decides: (label, cell, number) to columns or a verdict."""
     rows: Rows = np.zeros(spec.total, dtype=row_type(spec))
     rows["generated"] = True
@@ -52,4 +52,4 @@ def made_up(
                 rows[f"s{i}.{name}"][k] = value
         for i, name in enumerate(spec.tests):
             rows[f"t{i}"][k] = bool(answer(name, cell, number))
-    return Results(spec, rows)
+    return StudyResults(spec, rows)

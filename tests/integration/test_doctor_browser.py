@@ -11,13 +11,13 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from deadbeat.report.doctor_page import write_doctor
-from deadbeat.settings.doctor import Diagnosis, examine
+from deadbeat.settings.doctor import DoctorReport, examine
 from deadbeat.targets.fake import FakeTarget
 
 pytestmark = pytest.mark.browser
 
 
-def diagnosis() -> Diagnosis:
+def diagnosis() -> DoctorReport:
     files = {"/sys/devices/system/cpu/online": "0-1\n", "/proc/sys/kernel/timer_migration": "0\n"}
     return examine(FakeTarget(files=files, outputs={**window(), **config("PREEMPT=y")}))
 

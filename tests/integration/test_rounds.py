@@ -12,7 +12,7 @@ import pytest
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.kinds.interference.engine import REASON, Ask, Seen
+from deadbeat.kinds.interference.engine import REASON, LoadRequest, Seen
 from deadbeat.kinds.interference.hardware import HardwareLoad
 from deadbeat.model.errors import TargetError
 from deadbeat.model.load import LoadKey
@@ -26,16 +26,16 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 UNITS, UNIT_PS = 10_000, 300_000
 
 
-def ask(**more: object) -> Ask:
+def ask(**more: object) -> LoadRequest:
     given = {
         "key": LoadKey(1, "plain", 1), "normal": 1, "real_time": True, "seconds": 0.3,
         "units": UNITS, "unit_ps": UNIT_PS, "period_ns": 0, "policy": "fifo", "priority": 99,
         "cpus": CPUS, **more,
     }  # fmt: skip
-    return Ask(**given)  # type: ignore[arg-type]
+    return LoadRequest(**given)  # type: ignore[arg-type]
 
 
-def seen(asked: Ask) -> Seen:
+def seen(asked: LoadRequest) -> Seen:
     engine = HardwareLoad(lock_wait=LOCK_WAIT)
     try:
         return engine.run(asked)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadbeat.kinds.contention import draws
-from deadbeat.kinds.contention.draws import CoreChoice, Cores, Drawn, Kind, Spread
+from deadbeat.kinds.contention.draws import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
 from deadbeat.synthesis.stream import Stream
 
-KINDS: dict[str, tuple[Kind, int, int]] = {
+KINDS: dict[str, tuple[DrawKind, int, int]] = {
     "shares": (draws.shares(), 0, 1000),
     "wholes": (draws.wholes(1, 64, sensible=(1, 3)), 1, 64),
     "durations": (draws.durations(1_000, 10**9, sensible=(50_000, 200_000)), 1_000, 10**9),
@@ -17,18 +17,18 @@ KINDS: dict[str, tuple[Kind, int, int]] = {
 
 
 @st.composite
-def drawn_of(draw: st.DrawFn) -> tuple[Spread, Drawn]:
+def drawn_of(draw: st.DrawFn) -> tuple[SpreadRule, Drawn]:
     kind, low, high = KINDS[draw(st.sampled_from(sorted(KINDS)))]
     numbers = st.integers(low, high)
     if draw(st.booleans()):
         ends = sorted((draw(numbers), draw(numbers)))
-        return Spread(kind), Drawn((), *ends)
+        return SpreadRule(kind), Drawn((), *ends)
     options = draw(st.lists(numbers, min_size=1, max_size=6, unique=True))
-    return Spread(kind), Drawn(tuple(options))
+    return SpreadRule(kind), Drawn(tuple(options))
 
 
 @given(drawn_of())
-def test_the_canonical_form_reads_back(given_: tuple[Spread, Drawn]) -> None:
+def test_the_canonical_form_reads_back(given_: tuple[SpreadRule, Drawn]) -> None:
     spread, drawn = given_
     plain = spread.plain(drawn)
     assert spread.parse(plain) == drawn
@@ -37,7 +37,7 @@ def test_the_canonical_form_reads_back(given_: tuple[Spread, Drawn]) -> None:
 
 
 @given(drawn_of(), st.integers(0, 2**63))
-def test_a_draw_keeps_to_what_is_said(given_: tuple[Spread, Drawn], seed: int) -> None:
+def test_a_draw_keeps_to_what_is_said(given_: tuple[SpreadRule, Drawn], seed: int) -> None:
     _, drawn = given_
     stream, again = Stream(seed, "a"), Stream(seed, "a")
     for _ in range(5):
@@ -57,6 +57,6 @@ def test_core_counts_read_back(fixed: list[int], drawn: tuple[int, ...] | None) 
         return
     low, high = sorted(drawn) if drawn else (None, None)
     choice = CoreChoice(fixed=tuple(fixed), drawn=drawn is not None, low=low, high=high)
-    plain = Cores.plain(choice)
-    assert Cores().parse(plain) == choice
-    assert Cores().parse(",".join(map(str, plain))) == choice
+    plain = CoresRule.plain(choice)
+    assert CoresRule().parse(plain) == choice
+    assert CoresRule().parse(",".join(map(str, plain))) == choice

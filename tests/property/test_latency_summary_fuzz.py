@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, Late, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LateWakeUp, LoadPoint
 
 TIMES = st.lists(st.one_of(st.integers(0, 10_000), st.integers(0, 2**60)), max_size=40)
 
@@ -34,7 +34,7 @@ def cpus(draw: st.DrawFn, number: int) -> CpuLatency:
         raw=raw,
         corrected=draw(st.sampled_from([None, raw])),
         worst=tuple(
-            Late(due_ns=place * 1_000_000, latency_ns=value, missed=missed)
+            LateWakeUp(due_ns=place * 1_000_000, latency_ns=value, missed=missed)
             for place, value in order
         ),
         block_ns=draw(st.sampled_from([0, 1_000_000, 2_000_000])),

@@ -7,9 +7,9 @@ import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
 from deadbeat.kinds.interference.estimates import Counted, difference_of
-from deadbeat.kinds.interference.scene import Machine, Scene
+from deadbeat.kinds.interference.scene import Scene, SceneMachine
 from deadbeat.model.load import LoadRun
-from deadbeat.model.load_summary import Lost
+from deadbeat.model.load_summary import LostTime
 from deadbeat.stats.multiple import holm
 
 WINDOW_S = 2.0
@@ -102,10 +102,10 @@ def test_without_an_effect_few_tests_show_a_cause(repeats: int, times: int) -> N
     shown = 0
     for _ in range(times):
         scene = Scene(
-            lost=Lost(waiting=0.025, stopped=0.0, slower=0.0),
+            lost=LostTime(waiting=0.025, stopped=0.0, slower=0.0),
             here=(),
             runs=same_runs(draw, repeats),
-            machine=Machine(),
+            machine=SceneMachine(),
             traced=None,
             compared=True,
             alone_ns=9 * MS,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.remedy import RemedyChange
 from deadbeat.kinds.interference.spec import read_spec, resolve, spec_dict, specify
 from deadbeat.model.errors import UsageError
 
@@ -41,5 +41,5 @@ def test_a_specification_or_a_refusal(values: dict[str, object]) -> None:
     assert spec.deadline is not None
     assert spec.deadline > spec.round
     assert spec.period is None or spec.period >= spec.deadline
-    keys = plan(spec, {name: Change(words=name) for name in spec.remedies})
+    keys = plan(spec, {name: RemedyChange(words=name) for name in spec.remedies})
     assert len(keys) == len(set(keys))

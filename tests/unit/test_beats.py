@@ -10,7 +10,7 @@ from helpers.latency_series import MS, cpu_of, part_of
 from deadbeat.kinds.latency.periodic import beat_ms
 from deadbeat.kinds.latency.tail import Part
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import Late
+from deadbeat.model.latency import LateWakeUp
 
 #: Groups of stalls of a run: how many, stalls of each, and within how many ms.
 GROUPS = [(2, 10, 500), (2, 10, 60), (3, 7, 100), (4, 5, 300), (6, 4, 150), (20, 1, 1)]
@@ -20,7 +20,7 @@ def stalled_at(random: np.random.Generator, moments: list[int], seconds: int) ->
     """A run with stalls of 3 to 8 ms, whose ring holds the 20 latest wake-ups."""
     quiet = cpu_of((5_000 + 2_000 * random.exponential(size=seconds * 1_000)).astype(np.int64))
     stalls = [
-        Late(due_ns=moment * MS, latency_ns=int(random.uniform(3, 8) * MS), missed=3)
+        LateWakeUp(due_ns=moment * MS, latency_ns=int(random.uniform(3, 8) * MS), missed=3)
         for moment in sorted(set(moments))
     ]
     worst = sorted((*stalls, *quiet.worst), key=lambda late: -late.latency_ns)[:20]

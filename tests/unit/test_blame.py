@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 
-from deadbeat.kinds.contention.blame import Run, blame, blame_late
+from deadbeat.kinds.contention.blame import BlamedRun, blame, blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource
@@ -35,7 +35,7 @@ RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 MS = 1_000_000
 
 
-def recorded(name: str) -> tuple[Run, JobTrace]:
+def recorded(name: str) -> tuple[BlamedRun, JobTrace]:
     """A run that was recorded with an injected cause: the jobs of one task, events of the worst."""
     plain = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
     rows = plain["table"]
@@ -50,7 +50,7 @@ def recorded(name: str) -> tuple[Run, JobTrace]:
         details=np.array([tuple(row) for row in rows["details"]], j.DETAIL_DTYPE),
     )
     trace = trace_from_plain(plain, RECORDED / name)
-    return Run.of(name, table, trace=trace), trace.jobs[0]
+    return BlamedRun.of(name, table, trace=trace), trace.jobs[0]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_without_events_the_part_is_named_and_nobody_is_accused(name: str, cause
 OWN, OTHER = 100, 200
 
 
-def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> Run:
+def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> BlamedRun:
     """Ten usual jobs of 1 ms, and ``job`` with its accounts and events."""
     usual = [ran(i * 10 * MS, i * 10 * MS, i * 10 * MS + MS) for i in range(10)]
     task = RunTask(wcet_ns=MS, period_ns=10 * MS, deadline_ns=10 * MS)
@@ -101,10 +101,10 @@ def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> Run:
     for name, value in accounts.items():
         table.jobs[name][-1] = value
     trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=10, events=tuple(events)),))
-    return Run.of("r", table, trace=trace)
+    return BlamedRun.of("r", table, trace=trace)
 
 
-def named(run: Run) -> LateJob:
+def named(run: BlamedRun) -> LateJob:
     assert run.trace is not None
     return blame(run, 10, run.trace.jobs[0] if run.trace.jobs else None)
 
@@ -206,7 +206,7 @@ def test_its_own_previous_job() -> None:
     table.jobs["cpu_ns"] = [MS] * 10 + [16 * MS, MS]
     events = (switch(R, (*IDLE, "R"), ME), switch(R + 17 * MS, (*ME, "S"), IDLE))
     trace = RunTrace(threads={OWN: 0}, jobs=(JobTrace(job=11, events=events),))
-    found = blame(Run.of("r", table, trace=trace), 11, trace.jobs[0])
+    found = blame(BlamedRun.of("r", table, trace=trace), 11, trace.jobs[0])
     assert (found.cause, found.holder) == ("core held", "its own previous job")
 
 
@@ -237,7 +237,7 @@ def test_its_own_code_with_the_use_that_took_longest(flag: int, words: str) -> N
         [PlannedTask(core=0, uses=[("work", 1, None), ("lock", 1, 0)])], [Resource("lock", None)]
     )
     table = attrs.evolve(run.table, details=details)
-    found = blame(Run.of("r", table, task_set=plan), 10, None)
+    found = blame(BlamedRun.of("r", table, task_set=plan), 10, None)
     assert (found.cause, found.holder) == ("execution", "lock")
     assert words in found.evidence
     assert found.details["resource"] == 0

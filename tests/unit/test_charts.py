@@ -14,12 +14,12 @@ from deadbeat.report.charts import (
     FAINT,
     SHOWN,
     UNDECIDED,
-    Cell,
     Chart,
     Curve,
+    CurvePoint,
+    HeatCell,
     Mark,
     Panel,
-    Point,
     chart_data,
     cumulative,
     curve,
@@ -35,13 +35,22 @@ from deadbeat.report.charts_paper import draw_charts
 def one_of_each() -> Chart:
     """A chart with everything that can be drawn."""
     labels = {"x_label": "x", "y_label": "y"}
-    points = [Point(1, 2, 1, 3), None, Point(2, 4, 3, 9), Point(3, 0, 0, 1, bounded=True, n=4)]
+    points = [
+        CurvePoint(1, 2, 1, 3),
+        None,
+        CurvePoint(2, 4, 3, 9),
+        CurvePoint(3, 0, 0, 1, bounded=True, n=4),
+    ]
     values = [2.0, 1.0, 4.0, 3.0]
     kinds = ("line", "plain", "steps", "points", "errors")
     cells = [
-        [Cell(1.0, SHOWN, "1"), Cell(2.0, SHOWN, "2"), Cell(3.0, SHOWN, "3", "three", "a")],
-        [Cell(1.5, FAINT, "="), Cell(None, UNDECIDED, "?"), Cell(2.5, SHOWN, "2.5")],
-        [Cell(0.5, SHOWN, "0.5"), Cell(1.0, SHOWN, "1"), Cell()],
+        [
+            HeatCell(1.0, SHOWN, "1"),
+            HeatCell(2.0, SHOWN, "2"),
+            HeatCell(3.0, SHOWN, "3", "three", "a"),
+        ],
+        [HeatCell(1.5, FAINT, "="), HeatCell(None, UNDECIDED, "?"), HeatCell(2.5, SHOWN, "2.5")],
+        [HeatCell(0.5, SHOWN, "0.5"), HeatCell(1.0, SHOWN, "1"), HeatCell()],
     ]
     grid = heat(cells, x="abc", y="abc", ends=(0.0, 3.0), unit="u (%)", x_at=(0.0, 1.0, 4.0),
                 y_at=(0.0, 1.0, 2.0), levels=(1.0, 2.0))  # fmt: skip
@@ -74,11 +83,13 @@ def test_the_same_chart_gives_the_same_bytes_on_paper_and_the_same_page() -> Non
 
 
 def test_a_curve_of_points_leaves_out_what_is_not_known() -> None:
-    made = curve("a", [Point(1, 2, None, 3), None, Point(2, 0, 0, 1, bounded=True)], scale=10)
+    made = curve(
+        "a", [CurvePoint(1, 2, None, 3), None, CurvePoint(2, 0, 0, 1, bounded=True)], scale=10
+    )
     assert (made.x, made.y) == ((1.0, 2.0), (20, 0))
     assert (made.low, made.high) == ((20, 0), (30, 10)), "an end that is not known is the value"
     assert (made.bounded, made.limits, made.n) == ((False, True), (1,), ())
-    assert curve("a", [Point(1, 2)]).low == ()
+    assert curve("a", [CurvePoint(1, 2)]).low == ()
 
 
 def test_a_surface_travels_with_its_heat_map() -> None:

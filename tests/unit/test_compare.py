@@ -14,7 +14,7 @@ from helpers.campaigns import begin, run, tiny_spec
 from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results
 from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention.observe import COMPARABLE, Campaign, observe, read_campaign
+from deadbeat.kinds.contention.observe import COMPARABLE, CampaignSubject, observe, read_campaign
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.store.campaign import CampaignStore
@@ -52,7 +52,7 @@ def made(folder: Path, name: str, executor: Any, *layers: Any) -> None:
         assert "lost" in str(error)
 
 
-def view(runs: Path, name: str) -> Campaign:
+def view(runs: Path, name: str) -> CampaignSubject:
     return read_campaign(runs / name)
 
 

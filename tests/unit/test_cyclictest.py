@@ -13,10 +13,15 @@ import attrs
 import pytest
 
 from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest, with_missed
-from deadbeat.kinds.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
+from deadbeat.kinds.latency.cyclictest_threads import (
+    CyclictestThread,
+    as_seen,
+    threads_command,
+    threads_of,
+)
 from deadbeat.kinds.latency.engine import Request
 from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine, command
-from deadbeat.kinds.latency.judge import Evidence, judge
+from deadbeat.kinds.latency.judge import RunEvidence, judge
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
 from deadbeat.targets.base import Completed
@@ -164,7 +169,7 @@ def problems(target: FakeTarget) -> list[str]:
     request = Request(cpus=(0,), seconds=2.0)
     cpus = CyclictestEngine(program=lambda _: RUNTIME).measure(target, request).cpus
     cpus = tuple(attrs.evolve(cpu, expected=cpu.cycles, missed=0) for cpu in cpus)
-    found = judge(Evidence(request=request, cpus=cpus, load={}, circumstances={}))
+    found = judge(RunEvidence(request=request, cpus=cpus, load={}, circumstances={}))
     return [problem.id for problem in found]
 
 
@@ -211,7 +216,7 @@ def test_the_command_that_reads_them_finds_those_of_our_file_alone(tmp_path: Pat
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        found: tuple[Thread, ...] = ()
+        found: tuple[CyclictestThread, ...] = ()
         while process.poll() is None and not found:
             found = threads_of(_shell(threads_command(str(out))))
         assert _shell(threads_command(f"{out}2")) == ""

@@ -20,7 +20,7 @@ from deadbeat.report import html
 from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.check import all_checks
-from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
+from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.targets.fake import FakeTarget
 
 FILES = {
@@ -32,7 +32,7 @@ FILES = {
 OUTPUTS = {**window(Thread(tid=9, name="<script>x</script>")), **config("PREEMPT=y")}
 
 
-def diagnose(only: tuple[str, ...] = ()) -> Diagnosis:
+def diagnose(only: tuple[str, ...] = ()) -> DoctorReport:
     target = FakeTarget(files=FILES, outputs=OUTPUTS)
     return examine(target, checks=of_families(only) if only else None)
 
@@ -71,9 +71,9 @@ def test_the_sentence_counts_what_is_grave_and_what_is_unknown() -> None:
     told = words.sentence(found)
     assert told.startswith("Not ready for real-time work: 1 fatal")
     assert "could not be told" in told
-    nothing = Diagnosis(results=(), facts=found.facts, patient=found.patient)
+    nothing = DoctorReport(results=(), facts=found.facts, patient=found.patient)
     assert words.sentence(nothing) == "Ready: nothing fatal or high fails."
-    some = Diagnosis(results=(), facts=found.facts, patient=found.patient, partial=True)
+    some = DoctorReport(results=(), facts=found.facts, patient=found.patient, partial=True)
     assert "the others were not asked" in words.sentence(some)
     assert "In these families nothing" in words.sentence(diagnose(("hardening",)))
 

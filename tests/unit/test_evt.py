@@ -13,8 +13,8 @@ from deadbeat.kinds.latency.evt import (
     BLOCKS,
     ENOUGH,
     PEAKS,
-    Sample,
     Series,
+    TailSample,
     _extrapolate,
     blocks_of,
     declustered,
@@ -278,7 +278,7 @@ def outlier(seed: int, times: float, *, run: int) -> Series:
     return series
 
 
-def accepted(series: Sequence[Series], make: Callable[[Series], Sample]) -> list[Extrapolation]:
+def accepted(series: Sequence[Series], make: Callable[[Series], TailSample]) -> list[Extrapolation]:
     found = [_extrapolate(make(each), each, seed=seed) for seed, each in enumerate(series)]
     return [each for each in found if not each.refused]
 
@@ -304,7 +304,7 @@ def rare(expected: float, times: float) -> Callable[[Random, int], np.ndarray]:
 @pytest.mark.parametrize("make", [peaks_of, blocks_of])
 @pytest.mark.parametrize("run", [0, 4])
 def test_a_value_far_beyond_the_rest_is_refused_wherever_it_lies(
-    make: Callable[[Series], Sample], run: int
+    make: Callable[[Series], TailSample], run: int
 ) -> None:
     assert len(accepted([outlier(seed, 5, run=run) for seed in range(8)], make)) == 0
 
@@ -312,7 +312,7 @@ def test_a_value_far_beyond_the_rest_is_refused_wherever_it_lies(
 @pytest.mark.parametrize("make", [peaks_of, blocks_of])
 @pytest.mark.parametrize("slow", [rising(0.3), restless(0.2)])
 def test_a_drift_within_runs_or_between_them_is_refused(
-    make: Callable[[Series], Sample], slow: Callable[[Random, int], np.ndarray]
+    make: Callable[[Series], TailSample], slow: Callable[[Random, int], np.ndarray]
 ) -> None:
     found = [
         _extrapolate(make(stretches(seed, slow)), stretches(seed, slow), seed=seed)
@@ -322,13 +322,13 @@ def test_a_drift_within_runs_or_between_them_is_refused(
 
 
 @pytest.mark.parametrize("make", [peaks_of, blocks_of])
-def test_stationary_runs_of_unequal_length_pass(make: Callable[[Series], Sample]) -> None:
+def test_stationary_runs_of_unequal_length_pass(make: Callable[[Series], TailSample]) -> None:
     series = [stretches(seed, lengths=(256, 256, 256, 768, 768)) for seed in range(6)]
     assert len(accepted(series, make)) >= 4
 
 
 @pytest.mark.parametrize("make", [peaks_of, blocks_of])
-def test_no_upper_end_lies_below_the_largest_seen(make: Callable[[Series], Sample]) -> None:
+def test_no_upper_end_lies_below_the_largest_seen(make: Callable[[Series], TailSample]) -> None:
     series = [stretches(seed) for seed in range(12)]
     for one in series:
         for found in accepted([one], make):
@@ -358,7 +358,7 @@ def test_numbers_in_proportion_to_their_stretches_are_even() -> None:
     ],
 )
 def test_the_gates_let_through_what_they_may(
-    make: Callable[[Series], Sample],
+    make: Callable[[Series], TailSample],
     name: str,
     series: Callable[[int], Series],
     least: int,

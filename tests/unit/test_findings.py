@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.runs import calibration, key
 
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import SessionRecord
@@ -41,7 +41,7 @@ SET: dict[str, Any] = {
 }
 
 
-def evidence(**changes: Any) -> Evidence:
+def evidence(**changes: Any) -> CampaignEvidence:
     """A campaign that nothing can be said against, but for ``changes``."""
     parts: dict[str, Any] = {
         "calibration": calibration(),
@@ -52,10 +52,12 @@ def evidence(**changes: Any) -> Evidence:
         "solo_cost_ratios": {key(): np.array([1.0, 0.99])},
         "noise": {"smallest_effect": 0.01},
     }
-    return Evidence(**(parts | changes))
+    return CampaignEvidence(**(parts | changes))
 
 
-def session(before: dict[str, Any] | None = None, after: dict[str, Any] | None = None) -> Evidence:
+def session(
+    before: dict[str, Any] | None = None, after: dict[str, Any] | None = None
+) -> CampaignEvidence:
     record = SessionRecord(
         number=1, before=QUIET_MACHINE | (before or {}), after=AFTER | (after or before or {})
     )
@@ -106,7 +108,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
         (evidence(calibration=None), "no-calibration", "no calibration"),
     ],
 )  # fmt: skip
-def test_what_is_doubtful_is_found(doubtful: Evidence, expected: str, part: str) -> None:
+def test_what_is_doubtful_is_found(doubtful: CampaignEvidence, expected: str, part: str) -> None:
     finding = only(collect_findings(doubtful))
     assert finding.id == expected
     assert part in finding.message
@@ -152,7 +154,7 @@ def test_serious_findings_come_first() -> None:
     assert [finding.severity for finding in found] == ["serious", "warning", "info"]
 
 
-def borrowed(**changes: Any) -> Evidence:
+def borrowed(**changes: Any) -> CampaignEvidence:
     """Programs of another campaign on the same hardware, or on one with ``changes``."""
     made = calibration()
     origin = Origin(
@@ -175,7 +177,7 @@ def test_foreign_programs_are_told_and_their_costs_not_judged() -> None:
 GROUP: dict[str, Any] = {"cores": None, "task_sets": 200}
 
 
-def stress(*rows: dict[str, Any]) -> Evidence:
+def stress(*rows: dict[str, Any]) -> CampaignEvidence:
     return attrs.evolve(evidence(), mode="stress", rows=[GROUP | row for row in rows])
 
 

@@ -13,7 +13,7 @@ from deadbeat.cli.main import main
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate
-from deadbeat.kinds.latency.runner import Machine
+from deadbeat.kinds.latency.runner import MatrixMachine
 from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.examples import example_platform
@@ -36,7 +36,7 @@ class Refused(SimulatedEngine):
 def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine = Machine(
+    machine = MatrixMachine(
         target=FakeTarget(), engines={"simulated": Refused()}, loads=MadeUpLoads((0, 1))
     )
     options = {"runs": tmp_path, "fresh": False, "retry_failed": False, "retry_invalid": False}

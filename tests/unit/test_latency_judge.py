@@ -12,7 +12,7 @@ from deadbeat.host.snapshot import COMMANDS, parse, take
 from deadbeat.host.values import Unknown
 from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.judge import Evidence, judge
+from deadbeat.kinds.latency.judge import RunEvidence, judge
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency
 from deadbeat.targets.fake import FakeTarget
@@ -188,8 +188,8 @@ def evidence(
     circumstances: dict[str, Any] | None = None,
     request: dict[str, Any] | None = None,
     **cpu: Any,
-) -> Evidence:
-    return Evidence(
+) -> RunEvidence:
+    return RunEvidence(
         request=attrs.evolve(ASKED, **(request or {})),
         cpus=(attrs.evolve(GOOD, **cpu),),
         load=load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""},

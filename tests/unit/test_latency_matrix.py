@@ -17,7 +17,7 @@ from deadbeat.kinds.latency.engine import Measured, unsplit
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys, visits
-from deadbeat.kinds.latency.runner import Machine, MatrixExperiment, looking, without_engine
+from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
 from deadbeat.kinds.latency.spec import (
     ALL_LOADS,
     LatencySpec,
@@ -40,9 +40,9 @@ def small(**more: object) -> LatencySpec:
     return resolve(spec, engines={"simulated": ""}, cpus=(0, 1))
 
 
-def machine(loads: MadeUpLoads | None = None, engine: object = None) -> Machine:
+def machine(loads: MadeUpLoads | None = None, engine: object = None) -> MatrixMachine:
     engines = {"simulated": engine or SimulatedEngine()}
-    return Machine(target=FakeTarget(), engines=engines, loads=loads or MadeUpLoads((0, 1)))  # type: ignore[arg-type]
+    return MatrixMachine(target=FakeTarget(), engines=engines, loads=loads or MadeUpLoads((0, 1)))  # type: ignore[arg-type]
 
 
 def begun(tmp_path: Path, spec: LatencySpec) -> LatencyStore:

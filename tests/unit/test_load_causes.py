@@ -9,7 +9,7 @@ import attrs
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.kinds.interference.causes import episodes_of
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.model.load import Gaps, LoadRun
 from deadbeat.model.load_summary import Cause
 
@@ -50,16 +50,16 @@ def alone() -> list[LoadRun]:
     return [run_of(rounds, normal=0, window_ns=WINDOW, machine=LIMITED)]
 
 
-def causes(runs: Sequence[LoadRun], machine: Machine) -> list[Cause]:
+def causes(runs: Sequence[LoadRun], machine: SceneMachine) -> list[Cause]:
     return list(summary_of_runs([*alone(), *runs], machine=machine).causes)
 
 
 def test_nothing_lost_has_no_cause() -> None:
-    assert causes(crowd(wait_ns=0), Machine(kernel=(6, 1))) == []
+    assert causes(crowd(wait_ns=0), SceneMachine(kernel=(6, 1))) == []
 
 
 def test_before_the_fair_server_it_is_the_rt_bandwidth() -> None:
-    (cause,) = causes(crowd(), Machine(kernel=(6, 1)))
+    (cause,) = causes(crowd(), SceneMachine(kernel=(6, 1)))
     assert (cause.name, cause.certainty) == ("rt-bandwidth", "likely")
     assert "50.0 ms of every second" in cause.evidence
     assert "1000 ms apart" in cause.evidence
@@ -67,37 +67,37 @@ def test_before_the_fair_server_it_is_the_rt_bandwidth() -> None:
 
 def test_it_is_shown_where_it_goes_with_the_limit() -> None:
     free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], Machine(kernel=(6, 1)))
+    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 1)))
     assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
-    (cause,) = causes([*crowd(), *free[:2]], Machine(kernel=(6, 1)))
+    (cause,) = causes([*crowd(), *free[:2]], SceneMachine(kernel=(6, 1)))
     assert cause.certainty == "likely"
 
 
 def test_without_a_limit_it_is_the_fair_server() -> None:
-    (cause,) = causes(crowd(machine=FREE), Machine(kernel=(6, 18)))
+    (cause,) = causes(crowd(machine=FREE), SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("fair-server", "likely")
 
 
 def test_where_both_may_be_nothing_is_claimed_without_an_experiment() -> None:
-    (cause,) = causes(crowd(), Machine(kernel=(6, 18)))
+    (cause,) = causes(crowd(), SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("bandwidth", "likely")
 
 
 def test_what_stays_without_the_limit_is_the_fair_servers() -> None:
     free = crowd(machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], Machine(kernel=(6, 18)))
+    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("fair-server", "shown")
 
 
 def test_what_goes_with_the_limit_is_the_rt_bandwidths() -> None:
     free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")
-    (cause,) = causes([*crowd(), *free], Machine(kernel=(6, 18)))
+    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("rt-bandwidth", "shown")
 
 
 def test_a_part_that_stays_is_shared_out() -> None:
     free = crowd(wait_ns=20 * MS, machine=FREE, condition="rt-bandwidth")
-    found = causes([*crowd(), *free], Machine(kernel=(6, 18)))
+    found = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
     shares = {cause.name: round(cause.share or 0, 2) for cause in found}
     assert shares == {"rt-bandwidth": 0.6, "fair-server": 0.4}
 
@@ -108,7 +108,7 @@ def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
         crowd(wait_ns=wait * MS, machine=FREE, condition="rt-bandwidth")[place]
         for place, wait in enumerate((50, 45, 40))
     ]
-    (cause,) = causes([*limited, *free], Machine(kernel=(6, 18)))
+    (cause,) = causes([*limited, *free], SceneMachine(kernel=(6, 18)))
     assert cause.name == "fair-server"
     assert "45.0 [32.6, 57.4] ms stay" in cause.evidence
 
@@ -127,7 +127,7 @@ def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> N
         *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
         *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
     ]  # fmt: skip
-    found = {cause.name: cause for cause in causes(runs, Machine(kernel=(6, 18)))}
+    found = {cause.name: cause for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
     assert set(found) == {"rt-bandwidth", "fair-server"}
     assert {cause.certainty for cause in found.values()} == {"likely"}
     assert "do not agree" in found["rt-bandwidth"].evidence
@@ -139,7 +139,7 @@ def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
         *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (7, 3, 10), FREE),
         *crowds("pin", (10, 60, 30), LIMITED), *crowds("all", (20, 0, 5), FREE),
     ]  # fmt: skip
-    found = {cause.name: cause for cause in causes(runs, Machine(kernel=(6, 18)))}
+    found = {cause.name: cause for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
     assert found["rt-bandwidth"].certainty == "shown"
     assert round(found["rt-bandwidth"].share or 0, 1) == 0.8
     assert found["fair-server"].certainty == "likely"
@@ -147,7 +147,7 @@ def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
 
 def test_two_repeats_show_nothing() -> None:
     runs = [*crowd()[:2], *crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth")[:2]]
-    (cause,) = causes(runs, Machine(kernel=(6, 18)))
+    (cause,) = causes(runs, SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("bandwidth", "likely")
     assert "too few pairs" in cause.evidence
 
@@ -158,7 +158,7 @@ def test_events_do_not_show_which_of_the_two_it_was() -> None:
         *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
         *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
     ]  # fmt: skip
-    found = causes([*runs, seen], Machine(kernel=(6, 18)))
+    found = causes([*runs, seen], SceneMachine(kernel=(6, 18)))
     assert {cause.certainty for cause in found} == {"likely"}
 
 
@@ -167,24 +167,24 @@ def test_a_small_part_that_is_shown_is_named() -> None:
         *crowds("plain", (50, 50, 51), LIMITED), *crowds("rt-bandwidth", (2, 2, 2), FREE),
         *crowds("pin", (50, 51, 50), LIMITED), *crowds("all", (2, 2, 2), FREE),
     ]  # fmt: skip
-    found = {cause.name: cause.certainty for cause in causes(runs, Machine(kernel=(6, 18)))}
+    found = {cause.name: cause.certainty for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
     assert found == {"rt-bandwidth": "shown", "fair-server": "shown"}
 
 
 def test_a_remedy_that_takes_both_off_does_not_tell_them_apart() -> None:
     applied = {"/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}
     free = crowd(wait_ns=0, machine=FREE, condition="rt-bandwidth", applied=applied)
-    (cause,) = causes([*crowd(), *free], Machine(kernel=(6, 18)))
+    (cause,) = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("bandwidth", "shown")
 
 
 def test_waiting_of_another_size_is_not_put_down_to_the_kernels_share() -> None:
-    (cause,) = causes(crowd(wait_ns=200 * MS), Machine(kernel=(6, 18)))
+    (cause,) = causes(crowd(wait_ns=200 * MS), SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("other-task", "unknown")
 
 
 def test_no_limit_and_no_fair_server_leave_another_task() -> None:
-    (cause,) = causes(crowd(machine=FREE), Machine(kernel=(6, 1)))
+    (cause,) = causes(crowd(machine=FREE), SceneMachine(kernel=(6, 1)))
     assert cause.name == "other-task"
 
 
@@ -196,21 +196,21 @@ def traced(waited_ns: dict[str, int] | None = None, **trace: Any) -> LoadRun:
 
 def test_events_that_show_ordinary_threads_show_the_kernels_share() -> None:
     seen = traced({"ordinary threads of this test": 90 * MS, "sh (ordinary)": 9 * MS})
-    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 18)))
+    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("bandwidth", "shown")
     assert "ordinary threads of this test 90.0 ms, sh (ordinary) 9.0 ms" in cause.evidence
 
 
 def test_events_that_show_a_real_time_task_name_it() -> None:
     seen = traced({"multipathd (priority 99)": 90 * MS, "sh (ordinary)": 9 * MS})
-    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 1)))
+    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 1)))
     assert (cause.name, cause.certainty) == ("other-task", "likely")
     assert "multipathd (priority 99) 90.0 ms" in cause.evidence
 
 
 def test_no_events_no_claim_and_the_reason() -> None:
     seen = traced(unavailable="tracefs on /sys/kernel/tracing is read-only")
-    (cause,) = causes([*crowd(), seen], Machine(kernel=(6, 18)))
+    (cause,) = causes([*crowd(), seen], SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("bandwidth", "likely")
     assert "events were not recorded: tracefs" in cause.evidence
 
@@ -226,7 +226,7 @@ def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
         rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
         machine = {**LIMITED, "steal_ticks": ticks}
         run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine=machine)
-        (cause,) = causes([run], Machine(kernel=(6, 1), virtual=True))
+        (cause,) = causes([run], SceneMachine(kernel=(6, 1), virtual=True))
         return cause
 
     assert stopped(3).name == "steal"
@@ -241,7 +241,7 @@ def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> Non
         rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
         machine = {**LIMITED, "steal_ticks": sum(by_cpu.values()), "steal_ticks_by_cpu": by_cpu}
         run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine=machine)
-        told = causes([run], Machine(kernel=(6, 1), virtual=True))
+        told = causes([run], SceneMachine(kernel=(6, 1), virtual=True))
         return {cause.name: round(cause.share or 0, 2) for cause in told}
 
     assert found({"0": 1, "1": 0}) == {"steal": 0.33, "host-or-interrupt": 0.67}
@@ -252,7 +252,7 @@ def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> Non
 def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
     slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.29, condition="pin")
     idle = crowd(wait_ns=0, condition="smt")
-    shared = Machine(kernel=(6, 1), siblings={"0": 2, "1": 2})
+    shared = SceneMachine(kernel=(6, 1), siblings={"0": 2, "1": 2})
     (cause,) = causes(slow, shared)
     assert (cause.name, cause.certainty) == ("unknown", "unknown")
     assert "an SMT sibling" in cause.evidence
@@ -269,7 +269,7 @@ def test_smt_and_the_frequency_share_what_they_take_back() -> None:
     slow, pinned = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, slower=1.3, condition="pin")
     idle = crowd(wait_ns=0, slower=1.2, condition="smt")
     fast = crowd(wait_ns=0, slower=1.1, condition="governor")
-    machine = Machine(kernel=(6, 1), siblings={"0": 2}, scaling=True)
+    machine = SceneMachine(kernel=(6, 1), siblings={"0": 2}, scaling=True)
     found = causes([*slow, *pinned, *idle, *fast], machine)
     assert {cause.name for cause in found} >= {"smt", "frequency"}
     assert all(cause.certainty == "shown" for cause in found if cause.name != "unknown")
@@ -281,7 +281,7 @@ def test_a_remedy_whose_runs_differ_by_more_than_it_takes_back_shows_nothing() -
         crowd(wait_ns=0, slower=slower, condition="governor")[place]
         for place, slower in enumerate(wild)
     ]
-    (cause,) = causes([*slow, *fast], Machine(kernel=(6, 1), scaling=True))
+    (cause,) = causes([*slow, *fast], SceneMachine(kernel=(6, 1), scaling=True))
     assert cause.name == "unknown"
     assert "not shown" in cause.evidence
 
@@ -289,19 +289,19 @@ def test_a_remedy_whose_runs_differ_by_more_than_it_takes_back_shows_nothing() -
 def test_frequencies_that_were_read_are_told() -> None:
     machine = {**LIMITED, "frequency_khz": {"0": [1_200_000, 3_400_000], "1": [None, 2_000_000]}}
     slow = crowd(wait_ns=0, slower=1.3, machine=machine)
-    (cause,) = causes(slow, Machine(kernel=(6, 1), scaling=True))
+    (cause,) = causes(slow, SceneMachine(kernel=(6, 1), scaling=True))
     assert "the frequency (1.20 to 3.40 GHz)" in cause.evidence
 
 
 def test_slower_rounds_are_the_frequency_where_the_governor_helps() -> None:
     slow, fast = crowd(wait_ns=0, slower=1.3), crowd(wait_ns=0, condition="governor")
-    (cause,) = causes([*slow, *fast], Machine(kernel=(6, 1), scaling=True))
+    (cause,) = causes([*slow, *fast], SceneMachine(kernel=(6, 1), scaling=True))
     assert cause.name == "frequency"
 
 
 def test_an_ordinary_thread_shares_like_the_others() -> None:
     runs = [attrs.evolve(run, policy="other") for run in crowd(wait_ns=400 * MS)]
-    (cause,) = causes(runs, Machine(kernel=(6, 18)))
+    (cause,) = causes(runs, SceneMachine(kernel=(6, 18)))
     assert (cause.name, cause.certainty) == ("fair-scheduling", "shown")
 
 
@@ -320,7 +320,7 @@ def moving(*, condition: str = "plain", length_ns: int = 10 * MS, moves: int = 2
 
 
 def migration(runs: Sequence[LoadRun]) -> Cause:
-    found = causes(runs, Machine(kernel=(6, 1)))
+    found = causes(runs, SceneMachine(kernel=(6, 1)))
     (move,) = [cause for cause in found if cause.name == "migration"]
     return move
 

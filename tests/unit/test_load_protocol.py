@@ -7,7 +7,7 @@ import re
 import pytest
 
 from deadbeat.kinds.interference.circumstances import Watcher
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.kinds.interference.judge import problems
 from deadbeat.kinds.interference.protocol import parse
 from deadbeat.kinds.interference.simulated import SimulatedLoad
@@ -63,16 +63,16 @@ def test_half_a_result_is_none(text: str) -> None:
         parse(text)
 
 
-def ask(**more: object) -> Ask:
+def ask(**more: object) -> LoadRequest:
     given = {
         "key": LoadKey(2, "plain", 1), "normal": 2, "real_time": True, "seconds": 1.0,
         "units": 10, "unit_ps": 1000, "period_ns": 0, "policy": "fifo", "priority": 99,
         "cpus": (0, 1), **more,
     }  # fmt: skip
-    return Ask(**given)  # type: ignore[arg-type]
+    return LoadRequest(**given)  # type: ignore[arg-type]
 
 
-def names(asked: Ask, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
+def names(asked: LoadRequest, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
     return [f"{p.severity} {p.id}" for p in problems(asked, seen, machine or {})]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from deadbeat.kinds.interference.remedies.rt_bandwidth import ONLINE, RUNTIME, SERVER
 from deadbeat.kinds.interference.remedy import (
-    Change,
     Impossible,
+    RemedyChange,
     Situation,
     known_remedies,
     together,
@@ -31,16 +31,16 @@ def answer(
     *,
     cpus: tuple[int, ...] = (0, 1, 2, 3),
     refused: dict[str, str] | None = None,
-) -> Change | Impossible:
+) -> RemedyChange | Impossible:
     remedy = known_remedies()[name]
     target = FakeTarget(files=files, refused=refused)
     readings = target.read_many(remedy.reads(cpus))
     return remedy.plan(Situation(readings=readings, cpus=cpus, home=cpus[-1]))
 
 
-def change(name: str, files: dict[str, str], **more: object) -> Change:
+def change(name: str, files: dict[str, str], **more: object) -> RemedyChange:
     found = answer(name, files, **more)  # type: ignore[arg-type]
-    assert isinstance(found, Change), found
+    assert isinstance(found, RemedyChange), found
     return found
 
 
@@ -123,8 +123,10 @@ def test_no_reservation_no_remedy() -> None:
 
 
 def test_all_together_is_the_sum_without_a_doubled_setting() -> None:
-    one = Change(pin=3, settings=(Setting("/a", "1"),), words="one")
-    two = Change(settings=(Setting("/a", "1"), Setting("/b", "2")), normal_cpus=(0,), words="two")
+    one = RemedyChange(pin=3, settings=(Setting("/a", "1"),), words="one")
+    two = RemedyChange(
+        settings=(Setting("/a", "1"), Setting("/b", "2")), normal_cpus=(0,), words="two"
+    )
     found = together([one, two])
     assert [setting.path for setting in found.settings] == ["/a", "/b"]
     assert (found.pin, found.normal_cpus, found.words) == (3, (0,), "one; two")

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.kinds.interference.kind import choose, lacking, state_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.runner import LoadExperiment, look
@@ -34,7 +34,7 @@ class Watched(SimulatedLoad):
 
     def __init__(self, *, fails: str = "", stops_after: int = 10_000) -> None:
         super().__init__()
-        self.asked: list[Ask] = []
+        self.asked: list[LoadRequest] = []
         self.held: list[dict[str, str]] = []
         self.holding_now = 0
         self._fails = fails
@@ -49,7 +49,7 @@ class Watched(SimulatedLoad):
             finally:
                 self.holding_now -= 1
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         if len(self.asked) >= self._stops_after:
             raise KeyboardInterrupt
         self.asked.append(ask)
@@ -188,7 +188,7 @@ def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> Non
 class Meddled(SimulatedLoad):
     """Somebody puts the governor back while runs are measured."""
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         seen = super().run(ask)
         for path in [path for path in self._held if "cpu2" in path]:
             del self._held[path]
@@ -213,7 +213,7 @@ RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 class Tuned(SimulatedLoad):
     """Somebody lifts the RT bandwidth while a run without a remedy is measured."""
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         seen = super().run(ask)
         self._held[RUNTIME] = "-1"
         return seen
@@ -249,7 +249,7 @@ class Shared(SimulatedLoad):
         mine = FakeTarget(files={path: files[path] for path in paths if path in files})
         return evolve(known, files={**known.files, **mine.read_many(list(files)).files})
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         self._now += 1
         return super().run(ask)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.interference.plan import Cell, ask_for, cells, plan, seconds_of
-from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.plan import PlannedCell, ask_for, cells, plan, seconds_of
+from deadbeat.kinds.interference.remedy import RemedyChange
 from deadbeat.kinds.interference.spec import (
     LoadSpec,
     preset,
@@ -116,7 +116,7 @@ def test_a_damaged_specification_is_no_traceback() -> None:
 
 
 SPEC = resolve(specify({"normal": "0,2,4", "repeats": "3", "trace": False}), (0, 1))
-TWO = {"pin": Change(pin=1, words="a"), "smt": Change(pin=1, words="b")}
+TWO = {"pin": RemedyChange(pin=1, words="a"), "smt": RemedyChange(pin=1, words="b")}
 
 
 def test_single_remedies_are_measured_at_the_most_threads_and_all_of_them_everywhere() -> None:
@@ -124,7 +124,7 @@ def test_single_remedies_are_measured_at_the_most_threads_and_all_of_them_everyw
     assert [cell.normal for cell in found if cell.condition == "plain"] == [0, 2, 4]
     assert [cell.normal for cell in found if cell.condition == "all"] == [0, 2, 4]
     assert [cell.normal for cell in found if cell.condition == "reference"] == [2, 4]
-    assert {Cell(4, "pin"), Cell(4, "smt")} <= set(found)
+    assert {PlannedCell(4, "pin"), PlannedCell(4, "smt")} <= set(found)
     assert len(found) == len(set(found)) == 10
 
 
@@ -190,5 +190,5 @@ def test_other_texts_are_no_key(text: str) -> None:
 def test_the_papers_experiment_takes_about_a_quarter_of_an_hour_on_two_cpus() -> None:
     spec = resolve(specify(preset("paper", {})), (0, 1))
     for remedies in (("pin", "rt-bandwidth"), ("pin", "preemption", "rt-bandwidth")):
-        runs = plan(spec, {name: Change(words="") for name in remedies})
+        runs = plan(spec, {name: RemedyChange(words="") for name in remedies})
         assert seconds_of(spec, len(runs)) <= 15 * 60

@@ -11,7 +11,7 @@ from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.kinds.latency.engine import Request
 from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, parsed, problems_of
 from deadbeat.model.errors import DataError, TargetError
-from deadbeat.model.latency import Late
+from deadbeat.model.latency import LateWakeUp
 from deadbeat.targets import Conversation, FakeTarget
 
 
@@ -29,7 +29,7 @@ def test_every_wake_up_and_every_missed_period_is_in_the_corrected_histogram() -
     assert seen.corrected is not None
     assert (seen.corrected.total, seen.corrected.sum_ns) == (6, 4_507_500)
     assert seen.corrected.above(400_000) == 3
-    assert seen.worst[0] == Late(due_ns=2_000_000, latency_ns=2_500_000, missed=2)
+    assert seen.worst[0] == LateWakeUp(due_ns=2_000_000, latency_ns=2_500_000, missed=2)
     assert (seen.block_ns, seen.block_maxima[2:4]) == (10**6, (2_500_000, 1_500_000))
     assert (seen.policy, seen.priority, seen.placed, seen.switches) == ("fifo", 90, 3, (4, 1))
 

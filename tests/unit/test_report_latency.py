@@ -45,9 +45,9 @@ from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (
     IDLE,
     CpuLatency,
-    Late,
     LatencyKey,
     LatencyRun,
+    LateWakeUp,
     LoadPoint,
     PathSplit,
 )
@@ -74,7 +74,7 @@ def run_of(latencies_us: list[int], *, cpus: int = 1, repeat: int = 0, **more) -
     seen = CpuLatency(
         cpu=0, expected=len(times), cycles=len(times), missed=0, raw=Histogram.of(times),
         corrected=Histogram.of(times),
-        worst=tuple(Late(due_ns=i * 1_000_000, latency_ns=value) for i, value in late),
+        worst=tuple(LateWakeUp(due_ns=i * 1_000_000, latency_ns=value) for i, value in late),
     )  # fmt: skip
     given = {"cpus": tuple(evolve(seen, cpu=cpu) for cpu in range(cpus))}
     return LatencyRun(

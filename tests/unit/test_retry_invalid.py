@@ -14,14 +14,14 @@ from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
 from deadbeat.kinds.latency.made_up import MadeUpLoads
-from deadbeat.kinds.latency.runner import Machine, MatrixExperiment
+from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError
@@ -39,9 +39,11 @@ MATRIX = ["latency", "--simulated", "--no-figures", "--loads", "idle,cpu:50", "-
           "--repeats", "2", "--name", "m"]  # fmt: skip
 
 
-def loads(*, died: bool) -> Machine:
+def loads(*, died: bool) -> MatrixMachine:
     running = MadeUpLoads(tuple(example_platform().cpus), died={"cpu-050": "gone"} if died else {})
-    return Machine(target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running)
+    return MatrixMachine(
+        target=FakeTarget(), engines={"simulated": SimulatedEngine()}, loads=running
+    )
 
 
 def measured(experiment: Experiment[Any, Any]) -> Outcome[Any]:
@@ -158,7 +160,7 @@ LOAD = ["load", "--simulated", "--no-figures", *(f"--{k}={v}" for k, v in ASKED.
 class Meddled(SimulatedLoad):
     """Somebody lifts the RT bandwidth in the runs of one condition."""
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         if ask.key.condition == "pin":
             self._held["/proc/sys/kernel/sched_rt_runtime_us"] = "-1"
         return super().run(ask)

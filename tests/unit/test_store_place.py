@@ -17,16 +17,16 @@ from deadbeat.store.place import (
     CAMPAIGN,
     LOAD_TEST,
     MATRIX,
-    Kind,
+    FolderKind,
+    FolderState,
     Place,
-    State,
     beheaded,
     choose_place,
     stage,
 )
 
 
-def make(runs: Path, name: str, kind: Kind, *, state: str = "finished") -> Path:
+def make(runs: Path, name: str, kind: FolderKind, *, state: str = "finished") -> Path:
     """A folder of ``kind``; its file says its state."""
     (runs / name).mkdir()
     (runs / name / kind.file).write_text(state)
@@ -35,20 +35,22 @@ def make(runs: Path, name: str, kind: Kind, *, state: str = "finished") -> Path:
 
 def choose(
     runs: Path,
-    kind: Kind,
+    kind: FolderKind,
     differs: Callable[[Path], Iterable[str]] = lambda _: (),
     **options: bool,
 ) -> Place:
-    def state_of(path: Path) -> State:
+    def state_of(path: Path) -> FolderState:
         file = path / kind.file
         text = file.read_text() if file.is_file() else "damaged"
-        return State(name=path.name, path=path, state=text, problem="it is torn", cure="mend it")
+        return FolderState(
+            name=path.name, path=path, state=text, problem="it is torn", cure="mend it"
+        )
 
     return choose_place(runs, "x", kind, state_of=state_of, differs=differs, **options)
 
 
 @pytest.mark.parametrize("kind", [CAMPAIGN, MATRIX, LOAD_TEST])
-def test_every_kind_is_placed_alike(tmp_path: Path, kind: Kind) -> None:
+def test_every_kind_is_placed_alike(tmp_path: Path, kind: FolderKind) -> None:
     assert choose(tmp_path, kind) == Place(path=tmp_path / "x", resumed=False)
     first = make(tmp_path, "x", kind, state="unfinished")
     assert choose(tmp_path, kind) == Place(path=first, resumed=True)

@@ -13,7 +13,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
-from deadbeat.model.traces import JobTotals, JobTrace, Move, RunTrace, ThreadShare, TraceEvent
+from deadbeat.model.traces import CpuMove, JobTotals, JobTrace, RunTrace, ThreadShare, TraceEvent
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import read_json
 from deadbeat.store.summary import write_summary
@@ -25,7 +25,7 @@ EVENT = TraceEvent(
 BY_INTERRUPT = TraceEvent(at_ns=6, cpu=0, name="sched_waking", thread="a b", pid=7, interrupt=True)
 TOTALS = JobTotals(
     seen=True, woken_ns=5, ran_ns=1, ready_ns=2, asleep_ns=3, unknown_ns=4, roused_ns=5, moves=6,
-    move=Move(at_ns=7, from_cpu=0, to_cpu=1), interrupts_ns={"irq": 8},
+    move=CpuMove(at_ns=7, from_cpu=0, to_cpu=1), interrupts_ns={"irq": 8},
     threads=(
         ThreadShare(
             pid=1, name="a", before_ns=2, ready_ns=3, instead_ns=4, sleeps=5, slept_ns=6,

@@ -9,13 +9,13 @@ from helpers.studies import made_up, small
 
 from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import Results, table
+from deadbeat.kinds.study.results import StudyResults, table
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
 from deadbeat_papers.thesis.telling import ordered
 
 
-def _verdicts(results: Results) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _verdicts(results: StudyResults) -> dict[str, tuple[str, tuple[str, ...]]]:
     preset = presets()[results.spec.preset]
     judged = [judge(each, results) for each in preset.conclusions]
     return {item.conclusion.id: (item.verdict, item.on) for item in judged if item}

@@ -19,7 +19,7 @@ from deadbeat.kinds.latency.tail import (
     tail_statements,
 )
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, Late
+from deadbeat.model.latency import CpuLatency, LateWakeUp
 from deadbeat.stats.binomial import poisson_upper
 
 
@@ -150,8 +150,8 @@ def test_stalls_of_all_cpus_at_once_are_one_episode() -> None:
 
 def test_missed_periods_are_of_the_episode_of_the_wake_up_that_made_them() -> None:
     ring = (
-        Late(due_ns=70 * MS, latency_ns=3 * MS + 500_000, missed=3),
-        Late(due_ns=0, latency_ns=MS),
+        LateWakeUp(due_ns=70 * MS, latency_ns=3 * MS + 500_000, missed=3),
+        LateWakeUp(due_ns=0, latency_ns=MS),
     )
     part = part_of(evolve(cpu_of([MS] * 20), worst=ring))
     assert [(each.start_ns, each.size) for each in episodes_above(part, MS)] == [(70 * MS, 3)]
@@ -333,7 +333,7 @@ def of_random_length(random: np.random.Generator, repeat: int) -> Part:
     waited, whole = [], []
     for at in random.integers(3_000, size=random.poisson(1)):
         late = int((2 + random.exponential(10)) * MS)
-        whole.append(Late(due_ns=int(at) * MS, latency_ns=late, missed=late // MS))
+        whole.append(LateWakeUp(due_ns=int(at) * MS, latency_ns=late, missed=late // MS))
         waited += [late - MS * step for step in range(late // MS + 1)]
     cpu = cpu_of(values, ring=20)
     cpu = evolve(
@@ -417,7 +417,7 @@ def stalled(seed: int, *, runs: int, seconds: int = 5, length: int = 50) -> list
         cpu = cpu_of(values, ring=20)
         starts = random.integers(0, seconds * 1_000, size=random.poisson(1))
         late = length * MS + MS // 2
-        whole = [Late(due_ns=int(at) * MS, latency_ns=late, missed=length) for at in starts]
+        whole = [LateWakeUp(due_ns=int(at) * MS, latency_ns=late, missed=length) for at in starts]
         waited = [late - MS * step for step in range(length + 1)] * len(whole)
         cpu = evolve(
             cpu,

@@ -10,13 +10,13 @@ from helpers.runs import RunTask, job_table, ran, skip
 
 from deadbeat.cli import _causes
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.contention.blame import Run
-from deadbeat.kinds.contention.trials import CONTROLS, Outcome, all_passed, trial_set, verdict
+from deadbeat.kinds.contention.blame import BlamedRun
+from deadbeat.kinds.contention.trials import CONTROLS, TrialOutcome, all_passed, trial_set, verdict
 from deadbeat.model import jobs as j
 
 
-def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = "") -> Outcome:
-    return Outcome(
+def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = "") -> TrialOutcome:
+    return TrialOutcome(
         name="hog", cause="core held", trials=trials, named=named,
         without_effect=without_effect, untraced=untraced,
     )  # fmt: skip
@@ -37,7 +37,7 @@ def outcome(named: int, trials: int, without_effect: int = 0, untraced: str = ""
         (outcome(20, 20, untraced="no tracefs"), True),
     ],
 )
-def test_what_trials_decide(found: Outcome, passed: bool | None) -> None:
+def test_what_trials_decide(found: TrialOutcome, passed: bool | None) -> None:
     assert found.passed is passed
 
 
@@ -68,7 +68,7 @@ def test_the_selftest_ends_with_its_verdict_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     *,
-    outcomes: list[Outcome],
+    outcomes: list[TrialOutcome],
     status: int,
     passed: bool | None,
     last: str,
@@ -95,7 +95,7 @@ def test_a_trial_is_judged_by_a_job_that_finished() -> None:
     jobs = [*usual, long, *(skip(i * ms) for i in range(11, 70))]
     table = job_table([RunTask(period_ns=ms, deadline_ns=ms)], [jobs], flags=j.RUN_SPLIT)
     table.jobs["flags"][:6] |= j.JOB_SPLIT
-    assert verdict(Run.of("r", table), control) is None
+    assert verdict(BlamedRun.of("r", table), control) is None
 
 
 def test_tasks_of_a_trial_share_one_object_on_their_own_cores() -> None:

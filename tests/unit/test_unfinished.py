@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 
-from deadbeat.kinds.contention.blame import Run, blame_late
+from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.late import Worst
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
@@ -34,7 +34,7 @@ def table_of(*jobs: Job, slots: tuple[Slot, ...] = (SLOT,), split: bool = True) 
 def blamed(table: JobTable, trace: RunTrace | None = None, which: int = 0) -> LateJob:
     late = worst_jobs(table, 10)[which]
     traces = {one.job: one for one in (trace.jobs if trace else ())}
-    return blame_late(Run.of("r", table, trace=trace), late, traces)
+    return blame_late(BlamedRun.of("r", table, trace=trace), late, traces)
 
 
 LONG = ran(0, 0, 4500, counted=False)

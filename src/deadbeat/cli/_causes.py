@@ -9,7 +9,7 @@ import click
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.executors.base import Executor
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.contention.trials import Outcome, all_passed, outcome_facts, try_causes
+from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_facts, try_causes
 from deadbeat.model.errors import UsageError
 
 _WORDS = {True: "passed", False: "FAILED", None: "undecided"}
@@ -54,7 +54,7 @@ def selftest_causes(
     return 0 if passed else 1
 
 
-def _tell(outcomes: list[Outcome]) -> None:
+def _tell(outcomes: list[TrialOutcome]) -> None:
     for one in outcomes:
         for words, count in sorted(one.otherwise.items()):
             click.echo(f"{one.name}: {count} x {words}")
@@ -73,5 +73,5 @@ def _tell(outcomes: list[Outcome]) -> None:
         )
 
 
-def _names(outcomes: list[Outcome]) -> str:
+def _names(outcomes: list[TrialOutcome]) -> str:
     return ", ".join(one.name for one in outcomes)

@@ -21,7 +21,7 @@ from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severit
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
 from deadbeat.settings import doctor_words as words
-from deadbeat.settings.doctor import Diagnosis, examine, families, of_families
+from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.settings.facts import gather
 from deadbeat.settings.reading_values import ONLINE
 from deadbeat.store.campaign import free_bytes
@@ -93,14 +93,14 @@ def _require_online(target: Target, asked: Sequence[int] | None) -> None:
         )
 
 
-def _write(diagnosis: Diagnosis, options: Mapping[str, Any]) -> Path | None:
+def _write(diagnosis: DoctorReport, options: Mapping[str, Any]) -> Path | None:
     if not options["html"] and options["out"] is None:
         return None
 
     return write_doctor(diagnosis, options["out"] or Path("doctor.html"))
 
 
-def _status(diagnosis: Diagnosis, least: Severity | None) -> int:
+def _status(diagnosis: DoctorReport, least: Severity | None) -> int:
     if least is None:
         return 0
     failing, unknown = diagnosis.failing(least), diagnosis.unknown(least)
@@ -112,7 +112,7 @@ def _status(diagnosis: Diagnosis, least: Severity | None) -> int:
     return 1 if failing else 0
 
 
-def _print(diagnosis: Diagnosis, *, every: bool) -> None:
+def _print(diagnosis: DoctorReport, *, every: bool) -> None:
     for label in words.labels(diagnosis):
         click.echo(label)
     for name, value in words.facts(diagnosis):

@@ -11,7 +11,7 @@ from deadbeat.cli._output import print_shown, say
 from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.kind import write
-from deadbeat.kinds.latency.spec import LatencySpec, Loads, load_word, spec_dict, specify
+from deadbeat.kinds.latency.spec import LatencySpec, LoadsRule, load_word, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import LatencySummary
@@ -111,7 +111,7 @@ def _split(word: str) -> tuple[LoadPoint, Path]:
             raise UsageError("--import: no file is named", "write it FILE or cpu:50=FILE")
         return IDLE, Path(word)
     try:
-        (load,) = Loads().parse(text)
+        (load,) = LoadsRule().parse(text)
     except RefusedError as error:
         problem = error.problems[0]
         raise UsageError(f"--import {word}: {problem.found}", problem.hint) from None

@@ -27,7 +27,13 @@ from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
-from deadbeat_papers.observations import OBSERVATIONS, Campaign, Campaigns, Observation, judge
+from deadbeat_papers.observations import (
+    OBSERVATIONS,
+    Campaign,
+    Campaigns,
+    PublishedObservation,
+    judge,
+)
 from deadbeat_papers.observations.base import lack, lacks_input, needs_cores, needs_kernels
 from deadbeat_papers.observations.campaigns import ask
 
@@ -45,10 +51,10 @@ _NO_OPTIONS: dict[str, Any] = {
 
 
 @frozen(kw_only=True)
-class Question:
+class ObserveQuestion:
     """What is asked: which observations, from which campaigns, with what to run."""
 
-    chosen: tuple[Observation, ...]
+    chosen: tuple[PublishedObservation, ...]
     sources: tuple[str, ...]
     quick: bool
     options: Mapping[str, Any]
@@ -88,11 +94,11 @@ class Question:
 class Answer:
     """An observation and what became of it."""
 
-    observation: Observation
+    observation: PublishedObservation
     judgement: Judgement
 
 
-def observe(question: Question) -> int:
+def observe(question: ObserveQuestion) -> int:
     """Judges, runs what is lacking before, prints; returns the exit status."""
     if question.sources:
         answers = _judged(question.chosen, [_stored(question, name) for name in question.sources])
@@ -114,7 +120,7 @@ def observe(question: Question) -> int:
     return _USAGE if lacking else 0
 
 
-def _chosen(words: Iterable[str]) -> tuple[Observation, ...]:
+def _chosen(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
     known = {observation.number: observation for observation in OBSERVATIONS}
     numbers: set[int] = set()
     for word in words:
@@ -126,7 +132,7 @@ def _chosen(words: Iterable[str]) -> tuple[Observation, ...]:
     return tuple(known[number] for number in sorted(numbers))
 
 
-def _executor(question: Question) -> Executor:
+def _executor(question: ObserveQuestion) -> Executor:
     options = question.options
     return make_executor(options["executor_text"], simulated=options["simulated"], cpus=None)
 
@@ -139,7 +145,7 @@ class _Campaign:
     view: CampaignView
 
 
-def _stored(question: Question, text: str) -> _Campaign:
+def _stored(question: ObserveQuestion, text: str) -> _Campaign:
     return _campaign(find_campaign(question.options["runs"], text))
 
 
@@ -148,7 +154,7 @@ def _campaign(path: Path) -> _Campaign:
     return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
 
 
-def _judged(chosen: Iterable[Observation], campaigns: Sequence[_Campaign]) -> list[Answer]:
+def _judged(chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]) -> list[Answer]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
     answers = []
     results = [campaign.result for campaign in campaigns]
@@ -162,7 +168,7 @@ def _judged(chosen: Iterable[Observation], campaigns: Sequence[_Campaign]) -> li
     return answers
 
 
-def _here(question: Question, executor: Executor) -> list[Answer]:
+def _here(question: ObserveQuestion, executor: Executor) -> list[Answer]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     platform = executor.describe()
     cores = len(platform.cpus)
@@ -182,7 +188,7 @@ def _here(question: Question, executor: Executor) -> list[Answer]:
     return answers
 
 
-def _lacking(observation: Observation, cores: int) -> Judgement | None:
+def _lacking(observation: PublishedObservation, cores: int) -> Judgement | None:
     """What forbids that this machine alone shows it; None: nothing does."""
     if cores < observation.cores:
         return lack(observation, needs_cores(observation.cores), f"{cores} can be used here")
@@ -193,7 +199,7 @@ def _lacking(observation: Observation, cores: int) -> Judgement | None:
     return None
 
 
-def _run(question: Question, campaign: str, executor: Executor, cores: int) -> _Campaign:
+def _run(question: ObserveQuestion, campaign: str, executor: Executor, cores: int) -> _Campaign:
     asked = ask(campaign, cores=cores, quick=question.quick)
     again = to_repeat(question.words)
     layer = {**asked.layer, "name": asked.name}

@@ -12,7 +12,7 @@ import click
 
 from deadbeat.cli._output import print_json, print_table
 from deadbeat.compare.plot import Plot, read_side, write_plot
-from deadbeat.compare.presets import Preset, preset_of, presets
+from deadbeat.compare.presets import PlotPreset, preset_of, presets
 from deadbeat.kinds.latency.sides import Side
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
@@ -119,11 +119,11 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _load(text: str) -> LoadPoint:
     """A load as ``deadbeat latency --loads`` takes it."""
-    from deadbeat.kinds.latency.spec import Loads  # noqa: PLC0415  only where one is named
+    from deadbeat.kinds.latency.spec import LoadsRule  # noqa: PLC0415  only where one is named
     from deadbeat.model.rules import RefusedError  # noqa: PLC0415
 
     try:
-        loads = Loads().parse(text)
+        loads = LoadsRule().parse(text)
     except RefusedError as error:
         problem = error.problems[0]
         raise UsageError(f"--load: {problem.found}", problem.hint) from None
@@ -147,7 +147,7 @@ def _tell(made: Plot) -> None:
     click.echo(f"page: {made.page}")
 
 
-def _preset_dict(preset: Preset) -> dict[str, Any]:
+def _preset_dict(preset: PlotPreset) -> dict[str, Any]:
     plain = attrs.asdict(preset, filter=lambda field, _: field.name != "draw")
     return dict(plain)
 

@@ -58,7 +58,7 @@ def group_of(package: str, rows: Mapping[str, str]) -> type[click.Group]:
     group has those of kinds without a command of their own, too."""
     kinds = KINDS if rows is COMMANDS else {}
 
-    class Group(click.Group):
+    class VerbGroup(click.Group):
         def list_commands(self, ctx: click.Context) -> list[str]:
             return sorted(_known(rows, kinds))
 
@@ -76,7 +76,7 @@ def group_of(package: str, rows: Mapping[str, str]) -> type[click.Group]:
             with formatter.section("Commands"):
                 formatter.write_dl(sorted(_known(rows, kinds).items()))
 
-    return Group
+    return VerbGroup
 
 
 def _known(rows: Mapping[str, str], kinds: Mapping[str, tuple[str, str]]) -> dict[str, str]:

@@ -61,7 +61,7 @@ def command(
         click.echo(f"costs: {known[1]} ({known[0].platform.name}, {known[0].platform.kind})")
 
 
-class _Found(NamedTuple):
+class _FoundFragment(NamedTuple):
     """The catalog, and which of it cannot run here: unknown when ``problem`` says why."""
 
     catalog: Catalog
@@ -69,17 +69,17 @@ class _Found(NamedTuple):
     problem: str
 
 
-def _probe(executor_text: str | None, *, simulated: bool, policy: str) -> _Found:
+def _probe(executor_text: str | None, *, simulated: bool, policy: str) -> _FoundFragment:
     """A list is of use also where nothing can be tried: no compiler, no permission, busy."""
     try:
         with closing(make_executor(executor_text, simulated=simulated, cpus=None)) as executor:
             catalog = make_catalog(executor)
-            return _Found(catalog, executor.unavailable(catalog, policy=policy), "")
+            return _FoundFragment(catalog, executor.unavailable(catalog, policy=policy), "")
     except (BuildError, TargetError) as error:
-        return _Found(load_catalog(), {}, str(error))
+        return _FoundFragment(load_catalog(), {}, str(error))
 
 
-def _rows(found: _Found, calibration: Calibration | None) -> list[dict[str, Any]]:
+def _rows(found: _FoundFragment, calibration: Calibration | None) -> list[dict[str, Any]]:
     return [
         {
             "name": fragment.name,

@@ -30,7 +30,7 @@ from deadbeat.kinds.latency.kind import choose, write
 from deadbeat.kinds.latency.made_up import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys
 from deadbeat.kinds.latency.registry import SIMULATED, engine_names, make_engine
-from deadbeat.kinds.latency.runner import Machine, MatrixExperiment, try_engines
+from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import LatencySpec, resolve, spec_dict, specify
 from deadbeat.kinds.latency.stress import StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
@@ -140,7 +140,7 @@ def _fit(
     *,
     names: Mapping[str, str],
     words: Sequence[str],
-) -> tuple[Machine, LatencySpec, Platform]:
+) -> tuple[MatrixMachine, LatencySpec, Platform]:
     """The specification on the machine; whatever can be refused is refused here."""
     if options["simulated"]:
         platform = example_platform()
@@ -151,7 +151,7 @@ def _fit(
         platform = attrs.evolve(platform, cpus=spec.cpus or ())
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
-        return Machine(target=target, engines=engines, loads=loads), spec, platform
+        return MatrixMachine(target=target, engines=engines, loads=loads), spec, platform
     strange = [name for name in asked.engines or () if name not in engine_names()]
     if strange:
         called = names.get("engines", "engines")
@@ -171,7 +171,7 @@ def _fit(
             if reason:
                 say(f"without {name}: {reason}")
     platform = attrs.evolve(platform, cpus=spec.cpus or ())
-    return Machine(target=target, engines=engines, loads=stress), spec, platform
+    return MatrixMachine(target=target, engines=engines, loads=stress), spec, platform
 
 
 def idle_only(words: Sequence[str]) -> list[str]:
@@ -199,7 +199,7 @@ def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
 
 
 def _begin(
-    spec: LatencySpec, machine: Machine, platform: Platform, options: Mapping[str, Any]
+    spec: LatencySpec, machine: MatrixMachine, platform: Platform, options: Mapping[str, Any]
 ) -> LatencyStore:
     """Says what will happen, and makes the folder unless it is there."""
     retry_invalid = options["retry_invalid"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deadbeat.cli._observe import Question, observe
+from deadbeat.cli._observe import ObserveQuestion, observe
 from deadbeat.cli._options import figures_option, json_option, machine_options, runs_option
 
 
@@ -53,7 +53,7 @@ def command(
     deadbeat observe 1..4 --from paper
     deadbeat observe 7 8 --from A B   B ran the programs of A: --programs-from
     """
-    question = Question.parse(
+    question = ObserveQuestion.parse(
         what,
         sources,
         quick=quick,

@@ -11,7 +11,7 @@ from deadbeat.cli._options import json_option, runs_option
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds
-from deadbeat.store.place import State, beheaded
+from deadbeat.store.place import FolderState, beheaded
 
 
 @click.command()
@@ -47,11 +47,11 @@ def command(runs: Path, as_json: bool) -> None:
         )
 
 
-def _tells_invalid(state: State) -> bool:
+def _tells_invalid(state: FolderState) -> bool:
     return state.state != "damaged" and "invalid" in state.facts()
 
 
-def _plain(kind: str, state: State, latest: str) -> dict[str, Any]:
+def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Any]:
     """What all kinds have."""
     names = ("name", "state", "preset", "planned", "done", "failed", "problem")
     return {

@@ -12,7 +12,7 @@ from deadbeat.kinds.interference import observe as interference
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.model.comparison import Comparable
 from deadbeat.model.errors import UsageError
-from deadbeat.store.place import Kind
+from deadbeat.store.place import FolderKind
 
 #: The first that finds a folder is its kind; the last says what there is instead.
 KINDS: tuple[Comparable[Any], ...] = (
@@ -25,7 +25,7 @@ KINDS: tuple[Comparable[Any], ...] = (
 def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
     """The kind and the folder of what ``name`` means; UsageError where it means nothing."""
     for kind in KINDS[:-1]:
-        path = Kind(kind.file, kind.noun).find(runs, name)
+        path = FolderKind(kind.file, kind.noun).find(runs, name)
         if path is not None:
             return kind, path
     return KINDS[-1], find_campaign(runs, name)

@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from deadbeat.compare.presets import Preset
+from deadbeat.compare.presets import PlotPreset
 from deadbeat.kinds.latency.data import kernel_text
 from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, question
+from deadbeat.kinds.latency.sides import DrawnLoad, Question, Side, SidesTable, question
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -41,9 +41,9 @@ _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was m
 class Plot:
     """What was drawn and where it is."""
 
-    preset: Preset
+    preset: PlotPreset
     asked: Question
-    drawn: Drawn
+    drawn: DrawnLoad
     page: Path
     files: tuple[Path, ...]
     labels: tuple[str, ...]
@@ -106,7 +106,7 @@ def _line_text(line: Mapping[str, Any]) -> str:
 
 
 def write_plot(
-    preset: Preset,
+    preset: PlotPreset,
     sides: Sequence[Side],
     out_dir: Path,
     *,
@@ -154,7 +154,7 @@ def _origin(asked: Question) -> str:
     return f"{kernels}."
 
 
-def plot_document(preset: Preset, asked: Question, drawn: Drawn) -> Document:
+def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnLoad) -> Document:
     """The picture, what it says, and of what it is."""
     said: list[Part] = [Sentence(line, answer=True) for line in drawn.sentences]
     if drawn.caveats:
@@ -182,12 +182,12 @@ def plot_document(preset: Preset, asked: Question, drawn: Drawn) -> Document:
     )
 
 
-def render_plot(preset: Preset, asked: Question, drawn: Drawn) -> str:
+def render_plot(preset: PlotPreset, asked: Question, drawn: DrawnLoad) -> str:
     """The page as text; the same runs give the same page."""
     return html_page(plot_document(preset, asked, drawn))
 
 
-def _table(table: Table, number: int) -> Part:
+def _table(table: SidesTable, number: int) -> Part:
     if not table.rows:
         return Sentence(table.empty)
     columns = [heading or "what" for heading in table.columns]

@@ -33,7 +33,7 @@ from deadbeat.executors.base import (
     RunSettings,
 )
 from deadbeat.executors.tables import (
-    Timing,
+    RunTiming,
     counted_until_ns,
     plan_slots,
     releases_in,
@@ -331,7 +331,7 @@ def simulate(
         tasks = [(alone, task_set.tasks[alone])] if solo else list(enumerate(task_set.tasks))
         for core in range(task_set.cores):
             here = [
-                (index, task, Timing.of(task, period_ppm))
+                (index, task, RunTiming.of(task, period_ppm))
                 for index, task in tasks
                 if task.core == core
             ]
@@ -361,7 +361,7 @@ def simulate(
 
 
 def _core_jobs(
-    tasks: Sequence[tuple[int, Task, Timing]],
+    tasks: Sequence[tuple[int, Task, RunTiming]],
     slot: Any,
     factor: float,
     settings: RunSettings,
@@ -434,7 +434,7 @@ def simulate_run(
 ) -> JobTable:
     """The jobs of one run, slot by slot; each slot is simulated by itself."""
     slots = plan_slots(task_set, settings, period_ppm=period_ppm)
-    timings = [Timing.of(task, period_ppm) for task in task_set.tasks]
+    timings = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
     parts = []
     for slot in slots:
         part = _slot_jobs(task_set, timings, slot, settings, policy)
@@ -464,7 +464,7 @@ def simulate_run(
 
 def _slot_jobs(
     task_set: TaskSet,
-    timings: Sequence[Timing],
+    timings: Sequence[RunTiming],
     slot: Any,
     settings: RunSettings,
     policy: str,

@@ -27,7 +27,7 @@ ROUNDS_MIN = 4
 
 
 @frozen(kw_only=True)
-class Timing:
+class RunTiming:
     """Period, deadline and offset of a task in a run, and its C, ns."""
 
     period_ns: int
@@ -37,7 +37,7 @@ class Timing:
     core: int
 
     @classmethod
-    def of(cls, task: Task, period_ppm: int = UNSCALED_PPM) -> Timing:
+    def of(cls, task: Task, period_ppm: int = UNSCALED_PPM) -> RunTiming:
         def scaled(time_ns: int) -> int:
             return time_ns * period_ppm // UNSCALED_PPM
 
@@ -50,7 +50,7 @@ class Timing:
         )
 
 
-def is_overloaded(tasks: Sequence[Timing]) -> bool:
+def is_overloaded(tasks: Sequence[RunTiming]) -> bool:
     """Whether some core is asked for more time than it has."""
     load: dict[int, float] = {}
     for task in tasks:
@@ -59,7 +59,7 @@ def is_overloaded(tasks: Sequence[Timing]) -> bool:
 
 
 def slot_lengths(
-    tasks: Sequence[Timing], chosen: Sequence[Timing], settings: RunSettings
+    tasks: Sequence[RunTiming], chosen: Sequence[RunTiming], settings: RunSettings
 ) -> tuple[int, int]:
     """Warm-up and measured part of a slot in which ``chosen`` of ``tasks`` run, ns."""
     slowest = max(task.period_ns for task in chosen)
@@ -95,7 +95,7 @@ def plan_slots(
     task_set: TaskSet, settings: RunSettings, *, period_ppm: int = UNSCALED_PPM
 ) -> NDArray[Any]:
     """The timetable of a run: per round one slot together and one alone per sampled task."""
-    tasks = [Timing.of(task, period_ppm) for task in task_set.tasks]
+    tasks = [RunTiming.of(task, period_ppm) for task in task_set.tasks]
     together = slot_lengths(tasks, tasks, settings)
     solo = [slot_lengths(tasks, [task], settings) for task in tasks] if settings.solo else []
     random = np.random.default_rng(int(task_set_id(task_set)[:16], 16))
@@ -122,7 +122,7 @@ def plan_slots(
     return np.array(rows, dtype=j.SLOT_DTYPE)
 
 
-def releases_in(task: Timing, slot: Any) -> range:
+def releases_in(task: RunTiming, slot: Any) -> range:
     """Release times of ``task`` in a slot, ns: those of the one grid of the run."""
     since = int(slot["begin_ns"]) - task.offset_ns
     first = task.offset_ns + max(0, -(-since // task.period_ns)) * task.period_ns
@@ -145,7 +145,7 @@ def task_rows(
     rows = np.zeros(len(task_set.tasks), dtype=j.TASK_DTYPE)
     realtime = settings.policy == "fifo"
     for index, (row, task) in enumerate(zip(rows, task_set.tasks, strict=True)):
-        timing = Timing.of(task, period_ppm)
+        timing = RunTiming.of(task, period_ppm)
         row["task"], row["core"], row["cpu"] = index, task.core, task.core
         row["policy"], row["priority"] = (1, task.priority) if realtime else (0, 0)
         row["wcet_ns"], row["period_ns"] = timing.wcet_ns, timing.period_ns

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.runfolder import Key, Run, RunFolder
+from deadbeat.store.runfolder import Key, RunFolder, StoredRun
 
 
 @frozen(kw_only=True)
@@ -77,7 +77,7 @@ Watcher = Callable[[Event], None]
 K = TypeVar("K")
 R = TypeVar("R")
 RK = TypeVar("RK", bound=Key)
-RR = TypeVar("RR", bound=Run)
+RR = TypeVar("RR", bound=StoredRun)
 
 
 @frozen

@@ -9,7 +9,14 @@ from typing import Any, TypeVar
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.settings.standing import elsewhere
-from deadbeat.store.place import Kind, Place, State, choose_place, other_parameters, stage
+from deadbeat.store.place import (
+    FolderKind,
+    FolderState,
+    Place,
+    choose_place,
+    other_parameters,
+    stage,
+)
 from deadbeat.store.runfolder import RunFolder
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
@@ -19,7 +26,7 @@ def state_of_folder(
     path: Path,
     open_store: Callable[[Path], S],
     plan: Callable[[S], tuple[Sequence[Any], str]],
-) -> State:
+) -> FolderState:
     """State of the experiment in ``path``; damage is a state, not an error.
 
     Args:
@@ -30,8 +37,8 @@ def state_of_folder(
         planned, preset = plan(store)
         done, failed, invalid = store.committed(), store.failed(), store.invalid()
     except DeadbeatError as error:
-        return State(name=path.name, path=path, state="damaged", problem=str(error))
-    return State(
+        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
+    return FolderState(
         name=path.name,
         path=path,
         state=stage(path, complete=all(key in done or key in failed for key in planned)),
@@ -46,10 +53,10 @@ def state_of_folder(
 def choose_folder(
     runs: Path,
     name: str,
-    kind: Kind,
+    kind: FolderKind,
     *,
     open_store: Callable[[Path], S],
-    state_of: Callable[[Path], State],
+    state_of: Callable[[Path], FolderState],
     asked: Mapping[str, Any],
     spec_of: Callable[[S], Mapping[str, Any]],
     platform: Platform,

@@ -67,7 +67,7 @@ def gathered(target: Target, ask: Callable[[Read], T], first: Sequence[str] = ()
     Raises:
         TargetError: Nothing at all could be read.
     """
-    reader = _Reader(first)
+    reader = _BatchReader(first)
     answer = ask(reader)
     wanted = [*first, *reader.take_lacking()]
     while wanted:
@@ -78,7 +78,7 @@ def gathered(target: Target, ask: Callable[[Read], T], first: Sequence[str] = ()
     return answer
 
 
-class _Reader:
+class _BatchReader:
     """Texts that were read, and a list of what else was asked for."""
 
     def __init__(self, patterns: Sequence[str]) -> None:

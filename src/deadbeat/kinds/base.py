@@ -16,7 +16,7 @@ from deadbeat.experiment.columns import Columns
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.report.document import Document, Table
-from deadbeat.store.place import Kind, State
+from deadbeat.store.place import FolderKind, FolderState
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -65,8 +65,8 @@ class ExperimentKind:
     """
 
     name: str
-    folder: Kind
-    state_of: Callable[[Path], State]
+    folder: FolderKind
+    state_of: Callable[[Path], FolderState]
     show: Callable[[Path], Shown]
     report: Callable[[Path, bool], Shown]
     why: Callable[[Path, int], Shown] | None = None

@@ -70,7 +70,7 @@ class LatencyKey:
 
 
 @frozen(kw_only=True)
-class Late:
+class LateWakeUp:
     """A wake-up among the worst of a run.
 
     Attributes:
@@ -115,7 +115,7 @@ class CpuLatency:
     missed: int
     raw: Histogram
     corrected: Histogram | None = None
-    worst: tuple[Late, ...] = ()
+    worst: tuple[LateWakeUp, ...] = ()
     block_ns: int = 0
     block_maxima: tuple[int, ...] = ()
     policy: str = ""
@@ -150,7 +150,7 @@ class PathSplit:
     Attributes:
         cpu: Which.
         parts: Name of a part -> its times.
-        worst: The latest traced wake-up: part -> ns, ``due_ns`` (as of `Late`), ``latency_ns``, and
+        worst: The latest traced wake-up: part -> ns, ``due_ns`` (`LateWakeUp`), ``latency_ns``, and
             ``cause`` in words. Without the parts where its events are incomplete.
         latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
             which is not traced, it shows what tracing costs. None: not recorded.

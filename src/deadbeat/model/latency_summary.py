@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import QUANTILES_PPM, Late, LatencyKey, LoadPoint, PathSplit
+from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LateWakeUp, LoadPoint, PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
@@ -179,7 +179,7 @@ class WorstWakeUp:
 
     key: LatencyKey
     cpu: int
-    late: Late
+    late: LateWakeUp
 
 
 @frozen(kw_only=True)

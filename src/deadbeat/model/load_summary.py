@@ -19,7 +19,7 @@ class Estimate:
 
 
 @frozen(kw_only=True)
-class Lost:
+class LostTime:
     """Where the real-time thread's time went beyond what a round takes alone, s per s of window.
 
     Attributes:
@@ -71,7 +71,7 @@ class LoadCell:
     work_per_s: Estimate | None = None
     work_lost: Estimate | None = None
     cpu_share: float | None = None
-    lost: Lost | None = None
+    lost: LostTime | None = None
 
 
 @frozen(kw_only=True)

@@ -77,7 +77,7 @@ class ThreadShare:
 
 
 @frozen(kw_only=True)
-class Move:
+class CpuMove:
     """A thread was sent to another CPU."""
 
     at_ns: int
@@ -110,7 +110,7 @@ class JobTotals:
     unknown_ns: int
     roused_ns: int = 0
     moves: int = 0
-    move: Move | None = None
+    move: CpuMove | None = None
     interrupts_ns: dict[str, int] = field(factory=dict)
     threads: tuple[ThreadShare, ...] = ()
 

@@ -278,7 +278,7 @@ def _plain(value: Any) -> Any:
 
 
 @frozen
-class Point:
+class CurvePoint:
     """A point of a curve; an end of its interval that is not known is the value itself.
 
     Attributes:
@@ -297,7 +297,7 @@ class Point:
 
 def curve(
     label: str,
-    points: Iterable[Point | None],
+    points: Iterable[CurvePoint | None],
     *,
     look: int = 0,
     kind: str = "line",
@@ -340,7 +340,7 @@ def stacked(
 
 
 @frozen
-class Cell:
+class HeatCell:
     """A cell of a heat map."""
 
     value: float | None = None
@@ -351,7 +351,7 @@ class Cell:
 
 
 def heat(
-    rows: Iterable[Iterable[Cell]],
+    rows: Iterable[Iterable[HeatCell]],
     *,
     x: Iterable[object],
     y: Iterable[object],
@@ -367,7 +367,7 @@ def heat(
     """
     grid = [list(row) for row in rows]
 
-    def of(value: Callable[[Cell], T]) -> tuple[tuple[T, ...], ...]:
+    def of(value: Callable[[HeatCell], T]) -> tuple[tuple[T, ...], ...]:
         return tuple(tuple(value(cell) for cell in row) for row in grid)
 
     return Heat(

@@ -20,11 +20,11 @@ from deadbeat.report.embed import asset
 from deadbeat.report.files import write_page
 from deadbeat.report.html import text
 from deadbeat.settings import doctor_words as words
-from deadbeat.settings.doctor import Diagnosis
+from deadbeat.settings.doctor import DoctorReport
 from deadbeat.store.files import storing
 
 
-def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
+def write_doctor(diagnosis: DoctorReport, path: Path) -> Path:
     """Writes the page to ``path`` and returns it.
 
     Raises:
@@ -36,7 +36,7 @@ def write_doctor(diagnosis: Diagnosis, path: Path) -> Path:
     return write_page(path, doctor_document(diagnosis))
 
 
-def doctor_document(diagnosis: Diagnosis) -> Document:
+def doctor_document(diagnosis: DoctorReport) -> Document:
     """What the doctor found; the same diagnosis gives the same page."""
     families = "".join(map(_family, words.groups(diagnosis.results)))
     sections = (
@@ -79,7 +79,7 @@ _TERMS = (
 )  # fmt: skip
 
 
-def _overview(diagnosis: Diagnosis) -> Table:
+def _overview(diagnosis: DoctorReport) -> Table:
     """A line per severity."""
     rows = []
     for severity in SEVERITIES:
@@ -89,7 +89,7 @@ def _overview(diagnosis: Diagnosis) -> Table:
     return texts_table("overview-table", ("severity", "fail", "unknown", "pass"), rows)
 
 
-def _tuning(diagnosis: Diagnosis) -> tuple[Markup, ...]:
+def _tuning(diagnosis: DoctorReport) -> tuple[Markup, ...]:
     tuning = words.tuning(diagnosis)
     if tuning is None:
         return ()
@@ -97,7 +97,7 @@ def _tuning(diagnosis: Diagnosis) -> tuple[Markup, ...]:
     return (Markup(f'<p class="tuning"><code>{escape(command)}</code> {escape(does)}.</p>'),)
 
 
-def _family(group: words.Group) -> str:
+def _family(group: words.CheckGroup) -> str:
     items = "".join(map(_item, group.results))
     return (
         f'<div class="family" id="family-{escape(group.name)}"><h3>{escape(group.title)}'
@@ -127,7 +127,7 @@ def _item(result: CheckResult) -> str:
     )
 
 
-def _inventory(diagnosis: Diagnosis) -> tuple[Section, ...]:
+def _inventory(diagnosis: DoctorReport) -> tuple[Section, ...]:
     if not diagnosis.inventory:
         return ()
     counted = texts_table(

@@ -36,7 +36,7 @@ class NoiseFloor:
 
 
 @frozen(kw_only=True)
-class Session:
+class SessionFacts:
     """State of the machine before and after one invocation, as flat ``path: text`` tables."""
 
     title: str
@@ -230,14 +230,14 @@ def labels(summary: Summary) -> tuple[str, ...]:
     )
 
 
-def sessions(summary: Summary) -> tuple[Session, ...]:
+def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
     """Environment records, one per invocation of the campaign, in order."""
     records = summary.meta.get("sessions")
     if not isinstance(records, Sequence) or isinstance(records, str):
         environment = _mapping(summary.meta.get("environment"))
         records = [environment] if environment else []
     return tuple(
-        Session(
+        SessionFacts(
             title=f"Session {_mapping(record).get('session', position)}",
             before=dict(flatten(_mapping(record).get("before"))),
             after=dict(flatten(_mapping(record).get("after"))),

@@ -22,7 +22,7 @@ from deadbeat.targets.readings import MISSING
 
 
 @frozen
-class Verdict:
+class CheckVerdict:
     """What a check says: pass, fail or unknown, what it found, and why.
 
     Attributes:
@@ -36,21 +36,21 @@ class Verdict:
     severity: Severity | None = None
 
 
-def passed(found: object, reason: str = "", *, severity: Severity | None = None) -> Verdict:
-    return Verdict("pass", str(found), reason, severity=severity)
+def passed(found: object, reason: str = "", *, severity: Severity | None = None) -> CheckVerdict:
+    return CheckVerdict("pass", str(found), reason, severity=severity)
 
 
 def failed(
     found: object, reason: str, *, cure: str | None = None, severity: Severity | None = None
-) -> Verdict:
-    return Verdict("fail", str(found), reason, cure, severity)
+) -> CheckVerdict:
+    return CheckVerdict("fail", str(found), reason, cure, severity)
 
 
-def unknown(reason: str, found: object = "") -> Verdict:
-    return Verdict("unknown", str(found), reason)
+def unknown(reason: str, found: object = "") -> CheckVerdict:
+    return CheckVerdict("unknown", str(found), reason)
 
 
-Body = Callable[[Facts], Verdict]
+Body = Callable[[Facts], CheckVerdict]
 
 
 @frozen(kw_only=True)
@@ -132,7 +132,7 @@ def check_of(row: Row, body: Body | None = None) -> Check:
     )
 
 
-def _compared(row: Row, facts: Facts) -> Verdict:
+def _compared(row: Row, facts: Facts) -> CheckVerdict:
     reading = facts.reading(row.path)
     if row.unset and reading.reason == MISSING and facts.option(row.unset) == "n":
         return passed(f"CONFIG_{row.unset} is not set")
@@ -141,7 +141,7 @@ def _compared(row: Row, facts: Facts) -> Verdict:
 
 def judged(
     facts: Facts, path: str, good: Callable[[int], bool], *, why: str, well: str = ""
-) -> Verdict:
+) -> CheckVerdict:
     """Pass where the number in ``path`` is ``good``, else fail for ``why``."""
     value = facts.integer(path)
     name = path if path.startswith("/sys") else path.removeprefix("/proc/sys/").replace("/", ".")

@@ -10,7 +10,7 @@ from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.settings import inventory
 from deadbeat.settings.check import Check, all_checks, all_commands
 from deadbeat.settings.facts import Facts, gather
-from deadbeat.settings.hardening import OPTIONS, Hardening, State, sight_of_facts
+from deadbeat.settings.hardening import OPTIONS, Hardening, HardeningState, sight_of_facts
 from deadbeat.settings.hardening import READS as HARDENING_READS
 from deadbeat.targets.base import Target
 
@@ -41,7 +41,7 @@ class Patient:
 
 
 @frozen(kw_only=True)
-class Diagnosis:
+class DoctorReport:
     """What `examine` found.
 
     Attributes:
@@ -57,7 +57,7 @@ class Diagnosis:
     facts: Facts
     patient: Patient
     inventory: tuple[inventory.Item, ...] = ()
-    hardening: tuple[tuple[Hardening, State], ...] = ()
+    hardening: tuple[tuple[Hardening, HardeningState], ...] = ()
     partial: bool = False
 
     def failing(self, least: Severity) -> tuple[CheckResult, ...]:
@@ -90,7 +90,7 @@ def examine(
     workload: str = "mixed",
     rt_cpus: Sequence[int] | None = None,
     checks: Sequence[Check] | None = None,
-) -> Diagnosis:
+) -> DoctorReport:
     """Reads what the checks need at once, and asks each.
 
     Args:
@@ -114,9 +114,9 @@ def examine(
     results = tuple(check.run(facts) for check in chosen)
     patient = _patient(target, facts)
     if checks is not None:
-        return Diagnosis(results=results, facts=facts, patient=patient, partial=True)
+        return DoctorReport(results=results, facts=facts, patient=patient, partial=True)
     sight = sight_of_facts(facts)
-    return Diagnosis(
+    return DoctorReport(
         results=results,
         facts=facts,
         patient=patient,

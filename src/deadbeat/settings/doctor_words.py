@@ -12,8 +12,8 @@ from attrs import frozen
 from deadbeat.host.values import cpus_text
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.settings.cures import Advice, advised
-from deadbeat.settings.doctor import Diagnosis
-from deadbeat.settings.hardening import Hardening, State
+from deadbeat.settings.doctor import DoctorReport
+from deadbeat.settings.hardening import Hardening, HardeningState
 from deadbeat.settings.knob import Knob, all_knobs
 
 #: Families by title, where the name alone says too little; a family without one has its name.
@@ -36,7 +36,7 @@ HARDENING_COLUMNS = ("option", "state here", "when", "cost lands on", "expected"
 
 
 @frozen(kw_only=True)
-class Group:
+class CheckGroup:
     """A family's results.
 
     Attributes:
@@ -55,13 +55,13 @@ class Group:
         return f"{told}, {count['unknown']} unknown" if count["unknown"] else told
 
 
-def groups(results: Iterable[CheckResult]) -> tuple[Group, ...]:
+def groups(results: Iterable[CheckResult]) -> tuple[CheckGroup, ...]:
     """Families, that with the gravest failures first."""
     families: dict[str, list[CheckResult]] = {}
     for result in results:
         families.setdefault(result.id.partition(".")[0], []).append(result)
     made = [
-        Group(name=name, title=_TITLES.get(name, name), results=tuple(sorted(own, key=_order)))
+        CheckGroup(name=name, title=_TITLES.get(name, name), results=tuple(sorted(own, key=_order)))
         for name, own in families.items()
     ]
     return tuple(sorted(made, key=lambda group: (_gravity(group.results), group.name)))
@@ -82,7 +82,7 @@ def severities(results: Iterable[CheckResult]) -> str:
     return ", ".join(f"{count[name]} {name}" for name in SEVERITIES if count[name])
 
 
-def sentence(diagnosis: Diagnosis) -> str:
+def sentence(diagnosis: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
     grave = diagnosis.failing("high")
     unknown = len(diagnosis.unknown("high"))
@@ -97,7 +97,7 @@ def sentence(diagnosis: Diagnosis) -> str:
     return "Ready: nothing fatal or high fails."
 
 
-def counts(diagnosis: Diagnosis) -> str:
+def counts(diagnosis: DoctorReport) -> str:
     """``167 checks: 40 fail (1 fatal, ...), 20 unknown, 107 pass``."""
     by = Counter(result.status for result in diagnosis.results)
     failed = severities(result for result in diagnosis.results if result.status == "fail")
@@ -107,7 +107,7 @@ def counts(diagnosis: Diagnosis) -> str:
     )
 
 
-def facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+def facts(diagnosis: DoctorReport) -> list[tuple[str, str]]:
     """What was examined, and for what."""
     patient = diagnosis.patient
     assumed = "" if patient.asked_cpus else " (assumed; --rt-cpus names them)"
@@ -120,7 +120,7 @@ def facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     ]
 
 
-def labels(diagnosis: Diagnosis) -> tuple[str, ...]:
+def labels(diagnosis: DoctorReport) -> tuple[str, ...]:
     """What must show on everything: a machine that is not a real one."""
     kind = diagnosis.patient.kind
     return () if kind == "hardware" else (kind.upper(),)
@@ -146,13 +146,13 @@ def cure(result: CheckResult) -> str:
     return f"{result.cure} (knob {' or '.join(names)})" if names else result.cure
 
 
-def advice(diagnosis: Diagnosis) -> Advice | None:
+def advice(diagnosis: DoctorReport) -> Advice | None:
     """The profile of `deadbeat tune` that cures some of what fails; None: none does."""
     failing = (result.id for result in diagnosis.results if result.status == "fail")
     return advised(failing, workload=diagnosis.facts.workload)
 
 
-def tuning(diagnosis: Diagnosis) -> tuple[str, str] | None:
+def tuning(diagnosis: DoctorReport) -> tuple[str, str] | None:
     """What to type to change at once what can be changed and put back, and what that cures."""
     found = advice(diagnosis)
     if found is None:
@@ -165,11 +165,11 @@ def tuning(diagnosis: Diagnosis) -> tuple[str, str] | None:
     )
 
 
-def inventory_rows(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+def inventory_rows(diagnosis: DoctorReport) -> list[tuple[str, str, str]]:
     return [(item.title, item.text, item.basis) for item in diagnosis.inventory]
 
 
-def hardening_rows(states: Iterable[tuple[Hardening, State]]) -> list[tuple[str, ...]]:
+def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[tuple[str, ...]]:
     """Those that are on first."""
     order = {True: 0, None: 1, False: 2}
     return [
@@ -178,7 +178,7 @@ def hardening_rows(states: Iterable[tuple[Hardening, State]]) -> list[tuple[str,
     ]
 
 
-def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
+def as_json(diagnosis: DoctorReport) -> dict[str, Any]:
     """What ``--json`` prints: docs/reference/doctor.md."""
     by_severity: dict[str, Mapping[str, int]] = {
         severity: dict(Counter(r.status for r in diagnosis.results if r.severity == severity))
@@ -204,7 +204,7 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _plain(option: Hardening, state: State) -> dict[str, Any]:
+def _plain(option: Hardening, state: HardeningState) -> dict[str, Any]:
     names = ("name", "title", "when", "lands", "expected", "source", "how")
     return {
         **{name: getattr(option, name) for name in names},

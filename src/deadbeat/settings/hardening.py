@@ -52,7 +52,7 @@ class Sight:
 
 
 @frozen
-class State:
+class HardeningState:
     """Whether an option is on.
 
     Attributes:
@@ -92,7 +92,7 @@ class Hardening:
     lands: str
     expected: str
     source: str
-    state: Callable[[Sight], State]
+    state: Callable[[Sight], HardeningState]
     severity: Severity | None = None
     reads: tuple[str, ...] = ()
     how: str = ""
@@ -122,7 +122,7 @@ def states(sight: Sight) -> dict[str, str]:
 
 
 @frozen(kw_only=True)
-class Difference:
+class HardeningDifference:
     """An option whose state differs between two platforms.
 
     Attributes:
@@ -142,7 +142,7 @@ class Differences:
         unknown: Names of options that one side did not record, or could not tell.
     """
 
-    known: tuple[Difference, ...] = field(factory=tuple)
+    known: tuple[HardeningDifference, ...] = field(factory=tuple)
     unknown: tuple[str, ...] = field(factory=tuple)
 
 
@@ -156,22 +156,22 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Differen
             open_.append(option.name)
         # What a file holds is a value; what the configuration says is only where the state is from.
         elif words[0] != words[1] or (words[0] == "on" and option.reads and pair[0] != pair[1]):
-            known.append(Difference(option=option, states=pair))
+            known.append(HardeningDifference(option=option, states=pair))
     return Differences(known=tuple(known), unknown=tuple(open_))
 
 
-def _told(on: bool, basis: str) -> State:
-    return State(on, f"{'on' if on else 'off'}: {basis}")
+def _told(on: bool, basis: str) -> HardeningState:
+    return HardeningState(on, f"{'on' if on else 'off'}: {basis}")
 
 
-def _unknown(reason: str) -> State:
-    return State(None, str(Unknown(reason)))
+def _unknown(reason: str) -> HardeningState:
+    return HardeningState(None, str(Unknown(reason)))
 
 
-def _switch(argument: str, *default: str) -> Callable[[Sight], State]:
+def _switch(argument: str, *default: str) -> Callable[[Sight], HardeningState]:
     """On the command line, else as one of the build options says; without any of them: off."""
 
-    def state(sight: Sight) -> State:
+    def state(sight: Sight) -> HardeningState:
         asked = sight.argument(argument)
         if asked is not None:
             return _told(asked.lower() in _YES, f"{argument}={asked}" if asked else argument)
@@ -184,8 +184,8 @@ def _switch(argument: str, *default: str) -> Callable[[Sight], State]:
     return state
 
 
-def _any_built(*names: str) -> Callable[[Sight], State]:
-    def state(sight: Sight) -> State:
+def _any_built(*names: str) -> Callable[[Sight], HardeningState]:
+    def state(sight: Sight) -> HardeningState:
         values = {name: sight.option(name) for name in names}
         if None in values.values():
             return _unknown("the kernel does not show how it was built")
@@ -197,10 +197,12 @@ def _any_built(*names: str) -> Callable[[Sight], State]:
     return state
 
 
-def _needs(option: str, state: Callable[[Sight], State]) -> Callable[[Sight], State]:
+def _needs(
+    option: str, state: Callable[[Sight], HardeningState]
+) -> Callable[[Sight], HardeningState]:
     """Off where the kernel was built without ``option``, whatever the command line says."""
 
-    def both(sight: Sight) -> State:
+    def both(sight: Sight) -> HardeningState:
         if sight.option(option) == "n":
             return _told(False, f"CONFIG_{option} is not set")
         return state(sight)
@@ -208,8 +210,8 @@ def _needs(option: str, state: Callable[[Sight], State]) -> Callable[[Sight], St
     return both
 
 
-def _file(path: str, on: Callable[[str], bool]) -> Callable[[Sight], State]:
-    def state(sight: Sight) -> State:
+def _file(path: str, on: Callable[[str], bool]) -> Callable[[Sight], HardeningState]:
+    def state(sight: Sight) -> HardeningState:
         text = stripped(sight.read, path)
         if text is None:
             return _unknown(f"{path} cannot be read")
@@ -218,7 +220,7 @@ def _file(path: str, on: Callable[[str], bool]) -> Callable[[Sight], State]:
     return state
 
 
-def _slab_debug(sight: Sight) -> State:
+def _slab_debug(sight: Sight) -> HardeningState:
     asked = [sight.argument(name) for name in ("slab_debug", "slub_debug")]
     given = next((value for value in asked if value is not None), None)
     if given is not None:
@@ -228,7 +230,7 @@ def _slab_debug(sight: Sight) -> State:
     return _any_built("SLUB_DEBUG_ON")(sight)
 
 
-def _slab_unmerged(sight: Sight) -> State:
+def _slab_unmerged(sight: Sight) -> HardeningState:
     for name in ("slab_nomerge", "slub_nomerge"):
         if sight.argument(name) is not None:
             return _told(True, name)
@@ -238,7 +240,7 @@ def _slab_unmerged(sight: Sight) -> State:
     return _told(merged == "n", f"CONFIG_SLAB_MERGE_DEFAULT={merged}")
 
 
-def _kfence(sight: Sight) -> State:
+def _kfence(sight: Sight) -> HardeningState:
     path = "/sys/module/kfence/parameters/sample_interval"
     text = stripped(sight.read, path)
     if text is not None:
@@ -248,7 +250,7 @@ def _kfence(sight: Sight) -> State:
     return _unknown(f"{path} cannot be read")
 
 
-def _sampling(static_keys: str | None, interval: str) -> State:
+def _sampling(static_keys: str | None, interval: str) -> HardeningState:
     """Only with static keys does a sample change code, for which every CPU is interrupted."""
     state = _told(interval != "0", f"sample_interval is {interval} ms")
     if static_keys == "n":
@@ -266,13 +268,13 @@ def _sampling(static_keys: str | None, interval: str) -> State:
     )
 
 
-def _iommu(sight: Sight) -> State:
+def _iommu(sight: Sight) -> HardeningState:
     if sight.argument("iommu") in ("pt", "off") or sight.argument("iommu.passthrough") == "1":
         return _told(False, "iommu is passed through")
     return _switch("iommu.strict", "IOMMU_DEFAULT_DMA_STRICT")(sight)
 
 
-def _mitigations(sight: Sight) -> State:
+def _mitigations(sight: Sight) -> HardeningState:
     names = ("spectre_v2", "retbleed", "spec_rstack_overflow", "mds", "srbds", "vmscape")
     texts = {name: stripped(sight.read, f"{_VULNERABILITIES}/{name}") for name in names}
     known = {name: text for name, text in texts.items() if text is not None}
@@ -282,7 +284,7 @@ def _mitigations(sight: Sight) -> State:
     return _told(bool(acting), ", ".join(acting) if acting else "none acts")
 
 
-def _audit(sight: Sight) -> State:
+def _audit(sight: Sight) -> HardeningState:
     asked = sight.argument("audit")
     if asked is not None:
         return _told(asked in ("1", "on"), f"audit={asked}")
@@ -291,7 +293,7 @@ def _audit(sight: Sight) -> State:
     return _unknown("built in, and on where an audit daemon or systemd switched it on")
 
 
-def _lockdown(sight: Sight) -> State:
+def _lockdown(sight: Sight) -> HardeningState:
     text = stripped(sight.read, "/sys/kernel/security/lockdown")
     if text is None and sight.option("SECURITY_LOCKDOWN_LSM") == "n":
         return _told(False, "CONFIG_SECURITY_LOCKDOWN_LSM is not set")
@@ -301,7 +303,7 @@ def _lockdown(sight: Sight) -> State:
     return _told(found[1] != "none", found[1])
 
 
-def _vulnerability(name: str, words: str) -> Callable[[Sight], State]:
+def _vulnerability(name: str, words: str) -> Callable[[Sight], HardeningState]:
     return _file(f"{_VULNERABILITIES}/{name}", lambda text: words in text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from deadbeat.host import kernel
 from deadbeat.host.values import UnreadError
-from deadbeat.settings.check import Verdict, failed, passed
+from deadbeat.settings.check import CheckVerdict, failed, passed
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_values import absent
 
@@ -17,13 +17,13 @@ def built(facts: Facts, *names: str) -> list[str]:
     return [f"CONFIG_{n}={facts.option(n)}" for n in names if facts.option(n) != "n"]
 
 
-def without(facts: Facts, names: Sequence[str], reason: str) -> Verdict:
+def without(facts: Facts, names: Sequence[str], reason: str) -> CheckVerdict:
     """Passes where the kernel has none of ``names``; else fails with ``reason``."""
     there = built(facts, *names)
     return failed(", ".join(there), reason) if there else passed("not set")
 
 
-def having(facts: Facts, name: str, reason: str) -> Verdict:
+def having(facts: Facts, name: str, reason: str) -> CheckVerdict:
     """Passes where the kernel has ``name``; else fails with ``reason``."""
     there = built(facts, name)
     return passed(there[0]) if there else failed(f"CONFIG_{name} is not set", reason)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from deadbeat.host.kernel import VERSION, release_of
 from deadbeat.host.values import UnreadError, chosen, cpus_text
-from deadbeat.settings.check import Verdict, unknown
+from deadbeat.settings.check import CheckVerdict, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.targets.readings import MISSING, is_pattern
 
@@ -62,7 +62,7 @@ def lockdown(facts: Facts) -> str | None:
     return "on" if log is not None and "Kernel is locked down" in log else None
 
 
-def shut(facts: Facts, path: str, meanwhile: str = "") -> Verdict:
+def shut(facts: Facts, path: str, meanwhile: str = "") -> CheckVerdict:
     """Unknown: a file or pattern of debugfs that is not there or was refused, with the reason.
 
     Args:

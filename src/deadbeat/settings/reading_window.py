@@ -110,7 +110,7 @@ def realtime_tasks(facts: Facts) -> list[TaskState]:
 
 
 @frozen(kw_only=True)
-class Place:
+class TaskPlace:
     """Where a thread may run, and how much of its process is locked into memory.
 
     Attributes:
@@ -124,13 +124,13 @@ class Place:
     locked_kb: int | None
 
 
-def places(facts: Facts) -> dict[int, Place]:
+def places(facts: Facts) -> dict[int, TaskPlace]:
     """Thread -> where it may run. UnreadError where that was not read."""
     return _places(facts.text(AFFINITIES))
 
 
 @lru_cache(maxsize=8)
-def _places(text: str) -> dict[int, Place]:
+def _places(text: str) -> dict[int, TaskPlace]:
     rows: dict[tuple[int, int], dict[str, str]] = {}
     pattern = r"^/proc/(\d+)/task/(\d+)/status:(\w+):[ \t]*(.*)$"
     for pid, tid, key, value in re.findall(pattern, text, re.M):
@@ -138,7 +138,7 @@ def _places(text: str) -> dict[int, Place]:
     if not rows:
         raise UnreadError("affinities: no task was read")
     return {
-        tid: Place(
+        tid: TaskPlace(
             pid=pid,
             name=row.get("Name", "?"),
             cpus=tuple(sorted(cpu_set(row.get("Cpus_allowed_list", "")))),

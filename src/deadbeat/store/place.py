@@ -30,7 +30,7 @@ CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --
 
 
 @frozen
-class Kind:
+class FolderKind:
     """What has folders of its own.
 
     Attributes:
@@ -63,11 +63,11 @@ class Kind:
         return None
 
 
-CAMPAIGN = Kind(CAMPAIGN_FILE, "campaign")
-MATRIX = Kind(LATENCY_FILE, "latency matrix")
-LOAD_TEST = Kind(LOAD_FILE, "load test")
-STUDY = Kind(STUDY_FILE, "study")
-BREAKDOWN = Kind(BreakdownStore.HEAD, "breakdown search")
+CAMPAIGN = FolderKind(CAMPAIGN_FILE, "campaign")
+MATRIX = FolderKind(LATENCY_FILE, "latency matrix")
+LOAD_TEST = FolderKind(LOAD_FILE, "load test")
+STUDY = FolderKind(STUDY_FILE, "study")
+BREAKDOWN = FolderKind(BreakdownStore.HEAD, "breakdown search")
 _HEADS = (
     *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN)),
     EXPERIMENT_FILE,
@@ -86,7 +86,7 @@ def _kind_in(file: Path) -> object:
 
 
 @frozen(kw_only=True)
-class State:
+class FolderState:
     """A folder as a list shows it.
 
     Attributes:
@@ -118,11 +118,11 @@ class State:
         return f"{kind} {self.preset}".rstrip()
 
 
-def beheaded(runs: Path) -> list[State]:
+def beheaded(runs: Path) -> list[FolderState]:
     """Folders under ``runs`` that hold runs, but not the file that says whose."""
     files = ", ".join(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST))
     return [
-        State(
+        FolderState(
             name=path.name,
             path=path,
             state="damaged",
@@ -134,7 +134,7 @@ def beheaded(runs: Path) -> list[State]:
     ]
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=FolderState)
 
 
 @frozen(kw_only=True)
@@ -155,9 +155,9 @@ def stage(path: Path, *, complete: bool) -> str:
 def choose_place(
     runs: Path,
     name: str,
-    kind: Kind,
+    kind: FolderKind,
     *,
-    state_of: Callable[[Path], State],
+    state_of: Callable[[Path], FolderState],
     differs: Callable[[Path], Iterable[str]],
     fresh: bool = False,
     retry: bool = False,

@@ -61,7 +61,7 @@ class Key(Protocol):
 K = TypeVar("K", bound=Key)
 
 
-class Run(attrs.AttrsInstance, Protocol):
+class StoredRun(attrs.AttrsInstance, Protocol):
     """One measurement."""
 
     @property
@@ -76,7 +76,7 @@ class Run(attrs.AttrsInstance, Protocol):
     def valid(self) -> bool: ...
 
 
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=StoredRun)
 
 
 class RunFolder(OwnedFolder, Generic[K, R]):

@@ -14,9 +14,9 @@ from attrs import AttrsInstance, asdict, fields
 from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import (
+    CpuMove,
     JobTotals,
     JobTrace,
-    Move,
     RunTrace,
     ThreadShare,
     TraceEvent,
@@ -164,7 +164,7 @@ def _totals(plain: Any) -> JobTotals | None:
     return JobTotals(
         seen=bool(plain["seen"]),
         woken_ns=None if woken is None else int(woken),
-        move=None if move is None else Move(**_numbers(Move, move)),
+        move=None if move is None else CpuMove(**_numbers(CpuMove, move)),
         interrupts_ns={str(name): int(ns) for name, ns in plain["interrupts_ns"].items()},
         threads=tuple(
             ThreadShare(name=str(one["name"]), **_numbers(ThreadShare, one))

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from attrs import define, field, frozen
 
-from deadbeat.model.traces import GAP, JobTotals, Move, ThreadShare, TraceEvent
+from deadbeat.model.traces import GAP, CpuMove, JobTotals, ThreadShare, TraceEvent
 from deadbeat.trace.parse import at, number
 
 #: Kernel priorities: -1 deadline, below 100 real-time (0 is SCHED_FIFO 99), from there on fair.
@@ -155,7 +155,7 @@ class Timeline:
     slices: dict[int, list[Slice]] = field(factory=lambda: defaultdict(list))
     handlers: dict[int, list[Handler]] = field(factory=lambda: defaultdict(list))
     states: list[State] = field(factory=list)
-    moves: list[Move] = field(factory=list)
+    moves: list[CpuMove] = field(factory=list)
     wakings: list[int] = field(factory=list)
     seen: bool = False
     _turns: dict[int, Slice] = field(factory=dict)
@@ -277,7 +277,7 @@ class Timeline:
             return
         from_cpu, to_cpu = number(event, "orig_cpu"), number(event, "dest_cpu")
         self.moves.append(
-            Move(
+            CpuMove(
                 at_ns=event.at_ns,
                 from_cpu=-1 if from_cpu is None else from_cpu,
                 to_cpu=-1 if to_cpu is None else to_cpu,

@@ -94,7 +94,7 @@ class Campaigns:
 
 
 @frozen(kw_only=True)
-class Observation(Conclusion[Campaigns]):
+class PublishedObservation(Conclusion[Campaigns]):
     """One observation of the paper.
 
     Attributes:
@@ -122,7 +122,7 @@ class LackingError(Exception):
         self.verdict, self.because = verdict, because
 
 
-def judge(observation: Observation, given: Campaigns) -> Judgement:
+def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
     """The verdict on an observation; what is lacking is a verdict too."""
     fitting = tuple(one for one in given.results if one.mode == observation.mode)
     labels = tuple(dict.fromkeys(label for result in fitting for label in result.labels))
@@ -139,7 +139,7 @@ def judge(observation: Observation, given: Campaigns) -> Judgement:
 
 
 def _require(
-    observation: Observation, given: Sequence[Campaign], fitting: Sequence[Campaign]
+    observation: PublishedObservation, given: Sequence[Campaign], fitting: Sequence[Campaign]
 ) -> None:
     if not fitting:
         told = ", ".join(f"{one.name} is a {one.mode} campaign" for one in given)
@@ -158,7 +158,7 @@ def _require(
 
 
 def lack(
-    observation: Observation,
+    observation: PublishedObservation,
     verdict: str,
     because: str,
     *,

@@ -13,14 +13,14 @@ CRITICAL_CORES, SHIELDED_CORES = 4, 16
 
 
 @frozen(kw_only=True)
-class Ask:
+class CampaignAsk:
     """A campaign to be run: its name, and what it asks beside its preset."""
 
     name: str
     layer: dict[str, Any]
 
 
-def ask(campaign: str, *, cores: int, quick: bool) -> Ask:
+def ask(campaign: str, *, cores: int, quick: bool) -> CampaignAsk:
     """The campaign of that name (``grid``, ``shielding``, ``random``) on a machine of ``cores``.
 
     Args:
@@ -28,7 +28,7 @@ def ask(campaign: str, *, cores: int, quick: bool) -> Ask:
     """
     name = {"grid": "observe", "shielding": "observe-shielding", "random": "observe-random"}
     layer = _LAYERS[campaign](cores, quick)
-    return Ask(name=name[campaign] + ("-quick" if quick else ""), layer=layer)
+    return CampaignAsk(name=name[campaign] + ("-quick" if quick else ""), layer=layer)
 
 
 def _grid(cores: int, quick: bool) -> dict[str, Any]:

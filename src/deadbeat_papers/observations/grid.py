@@ -10,7 +10,7 @@ from deadbeat import Evidence, all_hold
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
-    Observation,
+    PublishedObservation,
     Row,
     number,
     undecided,
@@ -130,7 +130,7 @@ def _inside(low: float, high: float) -> bool | None:
     return True if low >= LOW and high <= HIGH else None
 
 
-OBSERVATION_1 = Observation(
+OBSERVATION_1 = PublishedObservation(
     id="observation-1",
     number=1,
     title="Tasks are generated as the parameters ask",
@@ -165,7 +165,7 @@ def _decide_2(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_2 = Observation(
+OBSERVATION_2 = PublishedObservation(
     id="observation-2",
     number=2,
     title="Scalability is excellent while cores are few",
@@ -210,7 +210,7 @@ def _decide_3(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_3 = Observation(
+OBSERVATION_3 = PublishedObservation(
     id="observation-3",
     number=3,
     title="Heavy synchronisation begins to hurt at eight cores",
@@ -251,7 +251,7 @@ def _decide_4(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_4 = Observation(
+OBSERVATION_4 = PublishedObservation(
     id="observation-4",
     number=4,
     title="Many cores are a severe bottleneck",

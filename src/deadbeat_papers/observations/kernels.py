@@ -12,7 +12,7 @@ from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
     LackingError,
-    Observation,
+    PublishedObservation,
     Row,
     needs_kernels,
     number,
@@ -128,7 +128,7 @@ def _decide_7(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_7 = Observation(
+OBSERVATION_7 = PublishedObservation(
     id="observation-7",
     number=7,
     title="A newer kernel is slightly better on many cores",
@@ -180,7 +180,7 @@ def _decide_8(given: Campaigns) -> list[Evidence]:
     ]
 
 
-OBSERVATION_8 = Observation(
+OBSERVATION_8 = PublishedObservation(
     id="observation-8",
     number=8,
     title="PREEMPT_RT outperforms PREEMPT under contention",
@@ -268,7 +268,7 @@ def interval(differences: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-OBSERVATION_9 = Observation(
+OBSERVATION_9 = PublishedObservation(
     id="observation-9",
     number=9,
     title="PREEMPT_RT misses fewer deadlines in most cases",

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from deadbeat import Evidence, all_hold
-from deadbeat_papers.observations.base import Campaigns, Observation, Row, number, undecided
+from deadbeat_papers.observations.base import (
+    Campaigns,
+    PublishedObservation,
+    Row,
+    number,
+    undecided,
+)
 from deadbeat_papers.observations.campaigns import CRITICAL_CORES, SHIELDED_CORES
 from deadbeat_papers.observations.grid import value
 
@@ -62,7 +68,7 @@ def _without(rows: tuple[Row, ...], shielded: Row) -> tuple[tuple[str, str], ...
     return ()
 
 
-OBSERVATION_5 = Observation(
+OBSERVATION_5 = PublishedObservation(
     id="observation-5",
     number=5,
     title="Interference reaches critical tasks on cores of their own",
@@ -122,7 +128,7 @@ def _text(row: Row, column: str, form: str = ".3f") -> str:
     return "not measured" if found is None else format(found, form)
 
 
-OBSERVATION_6 = Observation(
+OBSERVATION_6 = PublishedObservation(
     id="observation-6",
     number=6,
     title="Mode 2 shows the whole in one figure",

@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from deadbeat import (
-    Cell,
     Conclusion,
     Count,
     Evidence,
@@ -19,6 +18,7 @@ from deadbeat import (
     Scheduler,
     StudyResults,
     StudySpec,
+    SweepCell,
     compare_means,
 )
 from deadbeat import compare_shares as compare
@@ -71,7 +71,7 @@ def spec(name: str, title: str, *, metrics: bool) -> StudySpec:
         sets=3,
         sources=SOURCES,
         cells=tuple(
-            Cell(M, n, load, source) for source in SOURCES for n in TASKS for load in LOADS
+            SweepCell(M, n, load, source) for source in SOURCES for n in TASKS for load in LOADS
         ),
         contenders=_contenders(),
         metrics=metrics,

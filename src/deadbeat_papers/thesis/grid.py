@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from deadbeat import (
-    Cell,
     Conclusion,
     Evidence,
     Preset,
@@ -15,6 +14,7 @@ from deadbeat import (
     Source,
     StudyResults,
     StudySpec,
+    SweepCell,
     compare_strata,
 )
 from deadbeat_papers.thesis.telling import falling, ordered
@@ -40,9 +40,9 @@ def task_counts(processors: int) -> tuple[int, ...]:
     return tuple(round(low + (high - low) * k / (STEPS - 1)) for k in range(STEPS))
 
 
-def cells(processors: Sequence[int]) -> tuple[Cell, ...]:
+def cells(processors: Sequence[int]) -> tuple[SweepCell, ...]:
     return tuple(
-        Cell(m, n, load, LABEL) for m in processors for n in task_counts(m) for load in LOADS
+        SweepCell(m, n, load, LABEL) for m in processors for n in task_counts(m) for load in LOADS
     )
 
 

@@ -8,7 +8,6 @@ import attrs
 import numpy as np
 
 from deadbeat import (
-    Cell,
     Conclusion,
     Evidence,
     Mask,
@@ -16,6 +15,7 @@ from deadbeat import (
     Scheduler,
     StudyResults,
     StudySpec,
+    SweepCell,
 )
 from deadbeat import compare_shares as compare
 from deadbeat_papers.thesis.grid import LOADS, SOURCE, heavy_tasks
@@ -38,7 +38,7 @@ def _tasks(load: int, mean: float) -> int:
 
 def _build() -> StudySpec:
     cells = {
-        Cell(_M, _tasks(load, mean), load, label): None
+        SweepCell(_M, _tasks(load, mean), load, label): None
         for load in LOADS
         for label in _SOURCES
         for mean in (_MEANS[label], _MEANS[_NARROW])

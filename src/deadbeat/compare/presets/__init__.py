@@ -10,7 +10,7 @@ from importlib import import_module
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.sides import SIDES_MAX, Drawn, Question
+from deadbeat.kinds.latency.sides import SIDES_MAX, DrawnLoad, Question
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 
@@ -20,7 +20,7 @@ HEDERA = "Hedera Innovations, Real-Time Embedded Linux Study on ARM Cortex-A8"
 
 
 @frozen(kw_only=True)
-class Preset:
+class PlotPreset:
     """A picture of latency matrices.
 
     Attributes:
@@ -37,7 +37,7 @@ class Preset:
     about: str
     source: str
     takes: str
-    draw: Callable[[Question], Drawn]
+    draw: Callable[[Question], DrawnLoad]
     least: int = 2
     most: int = SIDES_MAX
 
@@ -54,14 +54,14 @@ class Preset:
 
 
 @cache
-def presets() -> Mapping[str, Preset]:
+def presets() -> Mapping[str, PlotPreset]:
     """Every preset by name."""
     modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
     made = [import_module(f"{__name__}.{name}").PRESETS for name in modules if name[0] != "_"]
     return {preset.name: preset for presets in made for preset in presets}
 
 
-def preset_of(name: str) -> Preset:
+def preset_of(name: str) -> PlotPreset:
     """The preset called ``name``; UsageError with the nearest where none is."""
     found = presets().get(name)
     if found is None:

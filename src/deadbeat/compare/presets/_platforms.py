@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deadbeat.compare.page import difference_row
-from deadbeat.kinds.latency.sides import Question, Side, Table
+from deadbeat.kinds.latency.sides import Question, Side, SidesTable
 from deadbeat.model.platform import differing_platforms
 
 _NOT_RECORDED = "not recorded"
 
 
-def hardening_table(asked: Question) -> Table:
+def hardening_table(asked: Question) -> SidesTable:
     """Hardening options whose state differs."""
     one, two = asked.sides
     states = (_hardening(one), _hardening(two))
@@ -20,7 +20,7 @@ def hardening_table(asked: Question) -> Table:
         for name in dict.fromkeys(key for state in states for key in state)
         if states[0].get(name) != states[1].get(name)
     )
-    return Table(
+    return SidesTable(
         title="Hardening options that differ", columns=("option", one.name, two.name), rows=rows
     )
 
@@ -38,10 +38,10 @@ def hardening_caveats(asked: Question) -> tuple[str, ...]:
     return ()
 
 
-def differences_table(asked: Question) -> Table:
+def differences_table(asked: Question) -> SidesTable:
     """Kernel, command line, clock and the like, where they differ."""
     one, two = asked.sides
-    return Table(
+    return SidesTable(
         title="What differs between the systems",
         columns=("what", one.name, two.name),
         rows=tuple(map(difference_row, differing_platforms(one.platform, two.platform))),

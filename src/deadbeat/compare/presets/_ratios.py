@@ -10,7 +10,7 @@ from attrs import frozen
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.kinds.latency.data import load_words
 from deadbeat.kinds.latency.observe import WORDS
-from deadbeat.kinds.latency.sides import Question, Side, Table
+from deadbeat.kinds.latency.sides import Question, Side, SidesTable
 from deadbeat.model.comparison import CellComparison
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
@@ -141,7 +141,7 @@ def ratio_table(
     quantities: Sequence[tuple[str, str]],
     *,
     load: LoadPoint | None = None,
-) -> Table:
+) -> SidesTable:
     """For every load, or one, both sides' figures and their ratio, second over first."""
     base, other = asked.sides
     found = {quantity: ratios(asked, other, base, quantity) for quantity, _ in quantities}
@@ -156,7 +156,7 @@ def ratio_table(
             where = () if load else (load_words(each),)
             rows.append((*where, name, time_text(one), time_text(two), times))
     first = () if load else ("load",)
-    return Table(
+    return SidesTable(
         title=f"{other.name} against {base.name}",
         columns=(*first, f"latency ({FIGURES})", base.name, other.name, TIMES),
         rows=tuple(rows),

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import SAVOIR_FAIRE, Preset
+from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
 from deadbeat.kinds.latency.data import edges_of, interval_text, load_words, rests_on
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, by_cpu, overlaid, shown_cpus
-from deadbeat.kinds.latency.sides import Drawn, Question, Side, Table, caveats, how, systems_table
+from deadbeat.kinds.latency.sides import (
+    DrawnLoad,
+    Question,
+    Side,
+    SidesTable,
+    caveats,
+    how,
+    systems_table,
+)
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart
@@ -14,7 +22,7 @@ from deadbeat.report.times import time_text
 _HALF = LoadPoint("cpu", 50)
 
 
-def draw(asked: Question) -> Drawn:
+def draw(asked: Question) -> DrawnLoad:
     """A panel for each side, all on one scale."""
     load = asked.load or _nearest(asked)
     shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
@@ -39,7 +47,7 @@ def draw(asked: Question) -> Drawn:
         if asked.load is not None or load == _HALF
         else (f"cpu 50 % was not measured on every side: this is {load_words(load)}.",)
     )
-    return Drawn(
+    return DrawnLoad(
         charts=(chart,),
         sentences=tuple(_sentence(side, cell) for side, cell in shown),
         tables=(_table(shown), systems_table(asked)),
@@ -68,7 +76,7 @@ def _sentence(side: Side, cell: CellSummary) -> str:
     )
 
 
-def _table(shown: list[tuple[Side, CellSummary]]) -> Table:
+def _table(shown: list[tuple[Side, CellSummary]]) -> SidesTable:
     rows = [
         (
             side.name,
@@ -85,11 +93,11 @@ def _table(shown: list[tuple[Side, CellSummary]]) -> Table:
         *("system", "CPU", "wake-ups", "mean [95 %]", "99 % [95 %]", "99.9 % [95 %]"),
         *("maximum", "of one run [95 %]"),
     )
-    return Table(title="By CPU", columns=columns, rows=tuple(rows))
+    return SidesTable(title="By CPU", columns=columns, rows=tuple(rows))
 
 
 PRESETS = (
-    Preset(
+    PlotPreset(
         name="per-cpu",
         title="Latency histograms of every CPU at 50 % load, over each other",
         about="How often which latency was seen on each CPU, logarithmic; --load chooses another"

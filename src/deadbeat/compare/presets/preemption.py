@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from deadbeat.compare.engine import FALSE_ALARMS
-from deadbeat.compare.presets import SAVOIR_FAIRE, Preset
+from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
 from deadbeat.compare.presets._ratios import SESSIONS, ratios
 from deadbeat.kinds.latency.data import interval_text, load_words
 from deadbeat.kinds.latency.sides import (
-    Drawn,
+    DrawnLoad,
     Question,
     Side,
-    Table,
+    SidesTable,
     caveats,
     how,
     sides_panel,
@@ -23,7 +23,7 @@ from deadbeat.report.charts import Chart
 from deadbeat.report.times import time_text
 
 
-def draw(asked: Question) -> Drawn:
+def draw(asked: Question) -> DrawnLoad:
     """The latest of all, and beside it what a single run shows, with its interval."""
     chart = Chart(
         name="preemption",
@@ -36,7 +36,7 @@ def draw(asked: Question) -> Drawn:
             sides_panel(asked, "max_of_a_run", "Maximum of one run"),
         ),
     )
-    return Drawn(
+    return DrawnLoad(
         charts=(chart,),
         sentences=_sentences(asked),
         tables=(_table(asked), systems_table(asked)),
@@ -44,7 +44,7 @@ def draw(asked: Question) -> Drawn:
     )
 
 
-def _table(asked: Question) -> Table:
+def _table(asked: Question) -> SidesTable:
     rows = []
     for side in asked.sides:
         for cell in asked.cells(side):
@@ -59,7 +59,7 @@ def _table(asked: Question) -> Table:
                     time_text(shown["mean"].value_ns),
                 )
             )
-    return Table(
+    return SidesTable(
         title="Maxima",
         columns=("system", "load", "maximum", "on", "of one run [95 %]", "mean"),
         rows=tuple(rows),
@@ -114,7 +114,7 @@ def _is_below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
 
 
 PRESETS = (
-    Preset(
+    PlotPreset(
         name="preemption",
         title="Maximum latency of several kernels against load",
         about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"

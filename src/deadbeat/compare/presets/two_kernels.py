@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import HEDERA, Preset
+from deadbeat.compare.presets import HEDERA, PlotPreset
 from deadbeat.compare.presets._platforms import differences_table
 from deadbeat.compare.presets._ratios import SESSIONS, ratio_table, ratios
 from deadbeat.kinds.latency.data import load_words
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid
 from deadbeat.kinds.latency.sides import (
-    Drawn,
+    DrawnLoad,
     Question,
     Side,
     caveats,
@@ -25,7 +25,7 @@ _QUANTITIES = (
 )
 
 
-def draw(asked: Question) -> Drawn:
+def draw(asked: Question) -> DrawnLoad:
     """Both histograms as shares, the ratio of the maxima, and how sure it is."""
     load = asked.load or _heaviest(asked)
     named = [
@@ -39,7 +39,7 @@ def draw(asked: Question) -> Drawn:
         caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
         panels=(overlaid(named, per_million=True),),
     )
-    return Drawn(
+    return DrawnLoad(
         charts=(chart,),
         sentences=_sentences(asked, load),
         tables=(
@@ -97,7 +97,7 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
 
 
 PRESETS = (
-    Preset(
+    PlotPreset(
         name="two-kernels",
         title="Latency histograms of two kernels and the ratio of their worst cases",
         about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from deadbeat.compare.presets import SAVOIR_FAIRE, Preset
+from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
 from deadbeat.compare.presets._platforms import (
     differences_table,
     hardening_caveats,
@@ -12,9 +12,9 @@ from deadbeat.compare.presets._platforms import (
 )
 from deadbeat.compare.presets._ratios import effect_sentences, ratio_table
 from deadbeat.kinds.latency.sides import (
-    Drawn,
+    DrawnLoad,
     Question,
-    Table,
+    SidesTable,
     caveats,
     how,
     sides_panel,
@@ -31,7 +31,7 @@ _MAXIMA = (("max", "Maximum"), ("max_of_a_run", "Maximum of one run"))
 
 def _draw(
     asked: Question, *, name: str, title: str, caption: str, third: str = "", services: bool = False
-) -> Drawn:
+) -> DrawnLoad:
     """Panels, ratios and what else differs.
 
     Args:
@@ -48,7 +48,7 @@ def _draw(
     beside = (inventory_table(asked),) if services else ()
     lower = [(quantity, words.lower()) for quantity, words in quantities]
     doubts = _without_inventory(asked) if services else hardening_caveats(asked)
-    return Drawn(
+    return DrawnLoad(
         charts=(chart,),
         sentences=effect_sentences(asked, quantities[1:]),
         tables=(
@@ -82,10 +82,10 @@ def _without_inventory(asked: Question) -> tuple[str, ...]:
     )
 
 
-def inventory_table(asked: Question) -> Table:
+def inventory_table(asked: Question) -> SidesTable:
     """What either system consists of, line by line; what is known of neither is left out."""
     names = dict.fromkeys(name for side in asked.sides for name in side.inventory)
-    return Table(
+    return SidesTable(
         title="What the systems consist of",
         empty="Not recorded.",
         columns=("", *(side.name for side in asked.sides)),
@@ -97,7 +97,7 @@ def inventory_table(asked: Question) -> Table:
 
 
 PRESETS = (
-    Preset(
+    PlotPreset(
         name="hardening",
         title="Maximum latency with and without hardening",
         about="Maximum latency against load of one kernel without and with hardening options, and"
@@ -114,7 +114,7 @@ PRESETS = (
             " over the runs; bars: 95 %.",
         ),
     ),
-    Preset(
+    PlotPreset(
         name="hardening-average",
         title="Maximum beside average latency with and without hardening, over long runs",
         about="As hardening, with the average beside the maximum. Meant for runs of hours; says so"
@@ -131,7 +131,7 @@ PRESETS = (
             third="Average",
         ),
     ),
-    Preset(
+    PlotPreset(
         name="bsp",
         title="A minimal system against one with many services, with their inventories",
         about="Maximum and mean latency of two systems against load, and a table of what either"

@@ -17,10 +17,10 @@ from deadbeat.kinds.breakdown.results import (
     row,
     summarise,
 )
-from deadbeat.kinds.breakdown.spec import Cell
+from deadbeat.kinds.breakdown.spec import SearchCell
 from deadbeat.report import facts
 from deadbeat.report.canvas import Words
-from deadbeat.report.charts import Chart, Curve, Panel, Point, curve
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Panel, curve
 from deadbeat.report.document import (
     Document,
     FactList,
@@ -88,22 +88,22 @@ def criterion(found: Breakdown) -> str:
     return f"a run meets its deadlines: at most {100 * found.miss_share:g} % of its jobs miss"
 
 
-def _cores(cell: Cell) -> str:
+def _cores(cell: SearchCell) -> str:
     return "1 core" if cell.cores == 1 else f"{cell.cores} cores"
 
 
-def _sharing(cell: Cell) -> str:
+def _sharing(cell: SearchCell) -> str:
     if cell.sync_share == 1 and cell.contended_ratio in (0, 1):
         return f" with {'everything' if cell.contended_ratio else 'nothing'} contended"
     return f" at ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
 
 
-def _variant(cell: Cell) -> str:
+def _variant(cell: SearchCell) -> str:
     tasks = "1 task" if cell.tasks_per_core == 1 else f"{cell.tasks_per_core} tasks"
     return f"{tasks} a core, {cell.priorities}"
 
 
-def _place(found: Breakdown, cell: Cell) -> str:
+def _place(found: Breakdown, cell: SearchCell) -> str:
     text = f"M = {cell.cores}, ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
     variants = {(each.cell.tasks_per_core, each.cell.priorities) for each in found.cells}
     return text + f", {_variant(cell)}" * (len(variants) > 1)
@@ -211,10 +211,10 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
             if getattr(each.cell, other) == value
         ]
         name = f"{_NAMES[other]} = {value:g}"
-        measured = (Point(x, each.breakdown, each.low, each.high) for x, each in own)
+        measured = (CurvePoint(x, each.breakdown, each.low, each.high) for x, each in own)
         yield curve(name, measured, look=look, scale=100)
         inflated = (
-            Point(x, each.predicted_inflated)
+            CurvePoint(x, each.predicted_inflated)
             for x, each in own
             if each.predicted_inflated is not None
         )
@@ -222,7 +222,7 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
         yield curve(label, inflated, look=look + len(values), kind="plain", scale=100)
         if other == "cores" or value == values[0]:  # the same C at every alpha
             label = f"{name}: predicted" if other == "cores" else "predicted"
-            predicted = (Point(x, each.predicted) for x, each in own)
+            predicted = (CurvePoint(x, each.predicted) for x, each in own)
             yield curve(label, predicted, look=look + 2 * len(values), kind="plain", scale=100)
 
 

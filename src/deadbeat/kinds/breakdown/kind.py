@@ -16,23 +16,23 @@ from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.place import (
     BREAKDOWN,
     REPORT_FILE,
+    FolderState,
     Place,
-    State,
     choose_place,
     other_parameters,
     stage,
 )
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FolderState:
     """State of the search in ``path``; damage is a state, not an error."""
     try:
         store = BreakdownStore.open(path)
         spec = from_plain(store.spec)
         left, failed, harm = lacking(spec, store), store.failed(), store.damaged_run()
     except DeadbeatError as error:
-        return State(name=path.name, path=path, state="damaged", problem=str(error))
-    return State(
+        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
+    return FolderState(
         name=path.name,
         path=path,
         state="damaged" if harm else stage(path, complete=not left),

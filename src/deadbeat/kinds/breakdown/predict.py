@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns
-from deadbeat.executors.tables import Timing
+from deadbeat.executors.tables import RunTiming
 from deadbeat.kinds.breakdown.spec import SearchSpec, period_ppm
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.tasks import TaskSet
@@ -44,7 +44,7 @@ def simulated(
     """
 
     def meets(used: Fraction) -> bool:
-        timings = [Timing.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
+        timings = [RunTiming.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
         longest = max(timing.deadline_ns for timing in timings)
         horizon_ns = round(seconds * 1e9)
         found = simulate_jobs(
@@ -78,7 +78,7 @@ def proved(task_set: TaskSet, search: SearchSpec) -> float | None:
         return None
 
     def meets(used: Fraction) -> bool:
-        timings = [Timing.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
+        timings = [RunTiming.of(task, period_ppm(task_set, used)) for task in task_set.tasks]
         tasks = tuple(
             TimedTask(
                 wcet=max(1, round(task.cost_ps / 1000)),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.search import Results, lacking, misses, planned, settings
+from deadbeat.kinds.breakdown.search import SearchResults, lacking, misses, planned, settings
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
-    Cell,
+    SearchCell,
     cell_of,
     from_plain,
     keys,
@@ -45,7 +45,7 @@ class SetResult:
         jobs, missed: Of the last run, all tasks together. jobs_alone, missed_alone: each alone.
     """
 
-    cell: Cell
+    cell: SearchCell
     run: str
     breakdown: float
     end: str
@@ -72,7 +72,7 @@ class CellResult:
             measured, by Student's interval of the differences and the resolution; else "".
     """
 
-    cell: Cell
+    cell: SearchCell
     sets: int
     lacking: int
     breakdown: float
@@ -126,7 +126,7 @@ def summarise(store: BreakdownStore) -> Breakdown:
         DataError: Something in the folder is damaged.
     """
     spec = from_plain(store.spec)
-    results = Results(spec, store)
+    results = SearchResults(spec, store)
     sets = []
     for key in keys(spec):
         last = results.last(key)
@@ -152,7 +152,7 @@ def summarise(store: BreakdownStore) -> Breakdown:
 
 
 def _set_result(
-    spec: BreakdownSpec, store: BreakdownStore, results: Results, key: RunKey, last: RunKey
+    spec: BreakdownSpec, store: BreakdownStore, results: SearchResults, key: RunKey, last: RunKey
 ) -> SetResult:
     search, at = spec.search, results.walk(key)
     task_set, table = store.task_set(key), store.table(last)
@@ -191,7 +191,7 @@ def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
     return found
 
 
-def _cell_result(spec: BreakdownSpec, cell: Cell, sets: Sequence[SetResult]) -> CellResult:
+def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
     half = float(spec.search.resolution) / 2
     measured = np.array([each.breakdown for each in sets])
     predicted = np.array([each.predicted for each in sets])
@@ -233,7 +233,7 @@ def _mean(sets: Sequence[SetResult], of: Callable[[SetResult], float | None]) ->
 def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
     """Of summary.csv or sets.csv: a row for each of that kind."""
     names = [field.name for field in attrs.fields(kind) if field.name != "cell"]
-    return (*(field.name for field in attrs.fields(Cell)), *names)
+    return (*(field.name for field in attrs.fields(SearchCell)), *names)
 
 
 def row(found: CellResult | SetResult) -> dict[str, Any]:

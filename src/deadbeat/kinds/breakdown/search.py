@@ -97,7 +97,7 @@ def walk(search: SearchSpec, passes: Callable[[int], bool | None]) -> Walk:
 
 
 @define
-class Results:
+class SearchResults:
     """What the stored runs say; each is read once."""
 
     spec: BreakdownSpec
@@ -152,7 +152,7 @@ def planned(spec: BreakdownSpec) -> int:
 
 def lacking(spec: BreakdownSpec, store: BreakdownStore) -> int:
     """Runs that are still to be made."""
-    results = Results(spec, store)
+    results = SearchResults(spec, store)
     return sum(map(results.lacking, keys(spec)))
 
 
@@ -207,7 +207,7 @@ class BreakdownExperiment(Experiment[RunKey, Measured]):
             costs = known or calibrate(spec.campaign, executor, self._catalog, tell)
             store.save_calibration(costs)
             synthesiser = Synthesiser(self._catalog, costs)
-            self._results = Results(spec, store)
+            self._results = SearchResults(spec, store)
             self._requests = tuple(
                 RunRequest(key, synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)))
                 for key in keys(spec)

@@ -103,7 +103,7 @@ class BreakdownSpec:
 
 
 @frozen
-class Cell:
+class SearchCell:
     """Where task sets are alike: a point of the curves."""
 
     cores: int
@@ -228,10 +228,10 @@ def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
                 yield RunKey(Point(cores, share, ratio), replica)
 
 
-def cell_of(spec: BreakdownSpec, key: RunKey) -> Cell:
+def cell_of(spec: BreakdownSpec, key: RunKey) -> SearchCell:
     """The cell of a task set."""
     point, variant = key.point, spec.variants[key.replica // spec.sets]
-    return Cell(point.cores, point.sync_share, point.contended_ratio, *variant)
+    return SearchCell(point.cores, point.sync_share, point.contended_ratio, *variant)
 
 
 def parameters(spec: BreakdownSpec, key: RunKey) -> SynthesisParameters:

@@ -44,7 +44,7 @@ _IN_WORDS = {
 
 
 @frozen(kw_only=True, eq=False)
-class Run:
+class BlamedRun:
     """A run as blame needs it: jobs and their parts; trace and plan where there are any."""
 
     text: str
@@ -62,7 +62,7 @@ class Run:
         *,
         trace: RunTrace | None = None,
         task_set: TaskSet | None = None,
-    ) -> Run:
+    ) -> BlamedRun:
         columns = job_columns(table)
         parts = split_parts(table, columns)
         return cls(
@@ -77,7 +77,7 @@ class _Verdict:
     evidence: str = ""
 
 
-def blame(run: Run, job: int, trace: JobTrace | None) -> LateJob:
+def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     """What the job of this index, which finished, is put down to."""
     columns, task = run.columns, int(run.columns.task[job])
     own = {part: int(run.parts[part][job]) for part in PARTS}
@@ -115,7 +115,7 @@ def event_facts(trace: JobTrace | None) -> dict[str, Any]:
     return found
 
 
-def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
+def _excess(run: BlamedRun, job: int, own: Mapping[str, int]) -> dict[str, int]:
     """Each part over the median of the task's own together jobs; where nothing stands out from
     them, over the median of its solo jobs: then the usual itself is what is long."""
     columns = run.columns
@@ -132,7 +132,7 @@ def _excess(run: Run, job: int, own: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _totals(run: Run, job: int, trace: JobTrace | None) -> JobTotals | None:
+def _totals(run: BlamedRun, job: int, trace: JobTrace | None) -> JobTotals | None:
     """What the job's events add up to; None where it has none, or they never show its thread on a
     CPU. Where some were lost it is the sum of the rest (``unknown_ns`` says for how long)."""
     if trace is None or run.trace is None:
@@ -141,7 +141,7 @@ def _totals(run: Run, job: int, trace: JobTrace | None) -> JobTotals | None:
     return totals if totals.seen else None
 
 
-def _added_up(run: Run, job: int, trace: JobTrace) -> JobTotals:
+def _added_up(run: BlamedRun, job: int, trace: JobTrace) -> JobTotals:
     """Of a file without totals: of those events that were kept."""
     assert run.trace is not None
     columns, task = run.columns, int(run.columns.task[job])
@@ -154,7 +154,9 @@ def _added_up(run: Run, job: int, trace: JobTrace) -> JobTotals:
     return add_up(trace.events, task_matcher(run.trace.threads, task), span)
 
 
-def _name(run: Run, job: int, part: str, excess_ns: int, totals: JobTotals | None) -> _Verdict:
+def _name(
+    run: BlamedRun, job: int, part: str, excess_ns: int, totals: JobTotals | None
+) -> _Verdict:
     """The cause of ``excess_ns`` in ``part``."""
     moved = _moved(run, job, totals)
     if moved and part in ("wake_up", "core_wait", "execution"):
@@ -171,7 +173,7 @@ def _name(run: Run, job: int, part: str, excess_ns: int, totals: JobTotals | Non
     return rules[part](run, job, totals, excess_ns)
 
 
-def _moved(run: Run, job: int, totals: JobTotals | None) -> _Verdict | None:
+def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | None:
     """A task belongs on one CPU: wherever else it was, somebody moved it."""
     home = int(run.table.tasks[run.columns.task[job]]["cpu"])
     if totals is not None and (move := totals.move) is not None:
@@ -189,7 +191,7 @@ def _moved(run: Run, job: int, totals: JobTotals | None) -> _Verdict | None:
     return _Verdict(cause="migrated", holder=f"CPU {away[0]}", evidence=words)
 
 
-def _of_core(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Who ran while the job was ready."""
     names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
@@ -224,7 +226,7 @@ def _missing(totals: JobTotals) -> str:
 
 
 def _by_name(
-    run: Run, totals: JobTotals, length_ns: Callable[[ThreadShare], int]
+    run: BlamedRun, totals: JobTotals, length_ns: Callable[[ThreadShare], int]
 ) -> dict[str, int]:
     """What threads had, by what they are called; without those that had nothing."""
     assert run.trace is not None
@@ -235,7 +237,7 @@ def _by_name(
     return found
 
 
-def _of_resource(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Who ended most of its sleep within the job."""
     by_waker = _by_name(run, totals, lambda share: share.slept_ns)
     if not by_waker:
@@ -263,7 +265,7 @@ def _of_resource(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verd
     )
 
 
-def _of_wake_up(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
+def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     """Its timer, or what ran when it should have fired."""
     release = int(run.columns.release_ns[job])
     start = int(run.columns.start_ns[job])
@@ -279,7 +281,7 @@ def _of_wake_up(run: Run, job: int, totals: JobTotals, excess_ns: int) -> _Verdi
     return _Verdict(cause="wake-up", holder=holder, evidence=words)
 
 
-def _own_previous(run: Run, job: int, excess_ns: int) -> _Verdict | None:
+def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
     """The job before it, where that one still ran at its release: known without events."""
     release, before = int(run.columns.release_ns[job]), _previous(run, job)
     if before is None or int(run.columns.finish_ns[before]) - release < EXPLAINED * excess_ns:
@@ -289,7 +291,7 @@ def _own_previous(run: Run, job: int, excess_ns: int) -> _Verdict | None:
     return _Verdict(cause="core held", holder="its own previous job", evidence=words)
 
 
-def _previous(run: Run, job: int) -> int | None:
+def _previous(run: BlamedRun, job: int) -> int | None:
     """The job of the same task and slot before this one, if it finished."""
     columns, before = run.columns, job - 1
     if before < 0 or columns.task[before] != columns.task[job]:
@@ -308,7 +310,7 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
     return _Verdict(cause="core held", holder=f"interrupt ({name})", evidence=words)
 
 
-def _of_own_time(run: Run, job: int, part: str, excess_ns: int) -> _Verdict:
+def _of_own_time(run: BlamedRun, job: int, part: str, excess_ns: int) -> _Verdict:
     if part == "execution":
         return _of_execution(run, job, excess_ns)
     return _Verdict(
@@ -318,7 +320,7 @@ def _of_own_time(run: Run, job: int, part: str, excess_ns: int) -> _Verdict:
     )
 
 
-def _of_execution(run: Run, job: int, excess_ns: int) -> _Verdict:
+def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     """Its own code: which use of it took longest over its usual."""
     use = _use_of(run, job)
     name = str(use.get("use", ""))
@@ -334,7 +336,7 @@ def _of_execution(run: Run, job: int, excess_ns: int) -> _Verdict:
     return _Verdict(cause="execution", holder=name, evidence=words)
 
 
-def _use_of(run: Run, job: int) -> dict[str, Any]:
+def _use_of(run: BlamedRun, job: int) -> dict[str, Any]:
     """The use that took longest over its usual time: its fragment and object, as far as known."""
     if not len(run.table.details):
         return {}
@@ -356,13 +358,13 @@ def _use_of(run: Run, job: int) -> dict[str, Any]:
     return found
 
 
-def _uses(run: Run, task: int) -> list[FragmentUse]:
+def _uses(run: BlamedRun, task: int) -> list[FragmentUse]:
     if run.task_set is None or task >= len(run.task_set.tasks):
         return []
     return [use for segment in run.task_set.tasks[task].segments for use in segment.uses]
 
 
-def _object_words(run: Run, job: int, until_ns: int | None = None) -> str:
+def _object_words(run: BlamedRun, job: int, until_ns: int | None = None) -> str:
     """``; in futex (object 2)``: the use it was in, where it is known and synchronises."""
     use = _use_of(run, job)
     if not use or not use["sync"] or not use["use"]:
@@ -376,7 +378,7 @@ def _object_words(run: Run, job: int, until_ns: int | None = None) -> str:
 # --- late jobs by what they are ---------------------------------------------------------------
 
 
-def blame_late(run: Run, late: Lateness, traces: Mapping[int, JobTrace]) -> LateJob:
+def blame_late(run: BlamedRun, late: Lateness, traces: Mapping[int, JobTrace]) -> LateJob:
     """What ``late`` is put down to; ``traces`` are those of its run, by job.
 
     A row of jobs that never finished stood behind one job of its task. Its response is known from
@@ -391,7 +393,7 @@ def blame_late(run: Run, late: Lateness, traces: Mapping[int, JobTrace]) -> Late
     return _behind(run, late, traces.get(late.blocker))
 
 
-def _behind(run: Run, late: Lateness, trace: JobTrace | None) -> LateJob:
+def _behind(run: BlamedRun, late: Lateness, trace: JobTrace | None) -> LateJob:
     """The row stood behind an earlier job of its task."""
     columns, response = run.columns, late.until_ns - int(run.columns.release_ns[late.job])
     words = f"{_row(late)} skipped: job {late.blocker} of its task"
@@ -410,7 +412,7 @@ def _behind(run: Run, late: Lateness, trace: JobTrace | None) -> LateJob:
     )
 
 
-def _of_nobody(run: Run, late: Lateness) -> LateJob:
+def _of_nobody(run: BlamedRun, late: Lateness) -> LateJob:
     """Started and not finished, or nothing of its task ran before it in its slot."""
     words = (
         "started, and not finished when its slot ended"
@@ -429,7 +431,7 @@ def _waited(response_ns: int) -> dict[str, int]:
 
 
 def _late_job(
-    run: Run,
+    run: BlamedRun,
     late: Lateness,
     cause: str,
     words: str,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.contention.samples import Row, Sample, samples
+from deadbeat.kinds.contention.samples import Row, SetSample, samples
 from deadbeat.kinds.contention.stress_rows import miss_shares
 from deadbeat.model.results import Summary
 from deadbeat.report.charts import COLOURS
@@ -38,7 +38,7 @@ def separated(summary: Summary) -> bool:
     return configurations(summary) != groups(summary)
 
 
-def configuration_samples(summary: Summary, factor: float) -> tuple[Sample, ...]:
+def configuration_samples(summary: Summary, factor: float) -> tuple[SetSample, ...]:
     """The task sets of each configuration at one deadline factor."""
     several = len(factors(summary.rows)) > 1
     sets = [item for item in summary.sets if not several or factor_of(item) == factor]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.samples import Row, Sample, samples
+from deadbeat.kinds.contention.samples import Row, SetSample, samples
 from deadbeat.kinds.contention.stress_charts import SCATTER_CAPTION, scatter
 from deadbeat.model.jobs import COUNTER_EVENTS
 from deadbeat.model.results import Summary
@@ -119,7 +119,7 @@ def _value_of(event: str) -> Callable[[Row], float | None]:
     return value
 
 
-def _samples(summary: Summary) -> tuple[Sample, ...]:
+def _samples(summary: Summary) -> tuple[SetSample, ...]:
     if summary.mode == "stress":
         return samples(summary.sets, groups(summary), lambda item: str(item.get("group")))
     labels = [f"M = {m}" for m in grids.cores_of(summary)]

@@ -215,7 +215,7 @@ def _circumstances(summary: Summary) -> tuple[Part, ...]:
     )
 
 
-def _session(record: facts.Session) -> tuple[Part, ...]:
+def _session(record: facts.SessionFacts) -> tuple[Part, ...]:
     """Changed values stay in sight; the others fold away."""
     changed = record.changed
     same = sorted((record.before.keys() | record.after.keys()) - set(changed))
@@ -230,7 +230,7 @@ def _session(record: facts.Session) -> tuple[Part, ...]:
     return (Subsection(record.title, (told, *((rest,) if same else ()))),)
 
 
-def _before_after(keys: Iterable[str], record: facts.Session) -> Table:
+def _before_after(keys: Iterable[str], record: facts.SessionFacts) -> Table:
     """Values before and after; a change is marked by a word, by its amount if it has one."""
     rows = [(key, record.before.get(key), record.after.get(key)) for key in keys]
     return Table(

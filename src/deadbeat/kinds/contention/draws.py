@@ -58,7 +58,7 @@ class Drawn:
 
 
 @frozen
-class Kind:
+class DrawKind:
     """What a single value is.
 
     Attributes:
@@ -77,10 +77,10 @@ class Kind:
     example: str = "1"
 
 
-def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> Kind:
+def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind:
     """Thousandths, of ``least`` of them to 1."""
 
-    return Kind(
+    return DrawKind(
         partial(rules.share_milli, least=least),
         lambda milli: milli / 1000,
         *sensible,
@@ -88,15 +88,15 @@ def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> Kind:
     )
 
 
-def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> Kind:
+def wholes(least: int, most: int, *, sensible: tuple[int, int]) -> DrawKind:
     """Whole numbers in [least, most]; ``random`` alone means the sensible ones."""
     parse = rules.Whole(least, most).parse
-    return Kind(parse, int, *sensible, example=f"random:{sensible[0]}..{sensible[1]}")
+    return DrawKind(parse, int, *sensible, example=f"random:{sensible[0]}..{sensible[1]}")
 
 
-def durations(least_ns: int, most_ns: int, *, sensible: tuple[int, int]) -> Kind:
+def durations(least_ns: int, most_ns: int, *, sensible: tuple[int, int]) -> DrawKind:
     """Lengths of time, ns."""
-    return Kind(
+    return DrawKind(
         rules.DurationNs(least_ns, most_ns).parse,
         lambda number: f"{number}ns",
         *sensible,
@@ -104,20 +104,20 @@ def durations(least_ns: int, most_ns: int, *, sensible: tuple[int, int]) -> Kind
     )
 
 
-def words(choices: tuple[str, ...]) -> Kind:
+def words(choices: tuple[str, ...]) -> DrawKind:
     """One of some words; ``random`` means any of them."""
-    return Kind(rules.Choice(choices).parse, str, words=choices, example=",".join(choices[:2]))
+    return DrawKind(rules.Choice(choices).parse, str, words=choices, example=",".join(choices[:2]))
 
 
 @frozen
-class Spread:
+class SpreadRule:
     """The rule of a value that may differ from set to set.
 
     Attributes:
         optional: Whether nothing (None) may be said: then it is as in [tasks].
     """
 
-    kind: Kind = field()
+    kind: DrawKind = field()
     optional: bool = True
 
     def parse(self, value: Any) -> Drawn | None:
@@ -189,7 +189,7 @@ class CoreChoice:
 
 
 @frozen
-class Cores:
+class CoresRule:
     """The rule of M: ``4,8``, ``all``, ``random``, ``random:2..8`` or both kinds in one list."""
 
     def parse(self, value: Any) -> CoreChoice:
@@ -232,4 +232,4 @@ class Cores:
         return [*choice.fixed, *drawn]
 
 
-_COUNTS = Spread(wholes(1, 1024, sensible=(1, 1024)))
+_COUNTS = SpreadRule(wholes(1, 1024, sensible=(1, 1024)))

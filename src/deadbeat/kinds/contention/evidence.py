@@ -17,7 +17,7 @@ from deadbeat.store.origin import Origin
 
 
 @frozen(kw_only=True)
-class Evidence:
+class CampaignEvidence:
     """What the checks look at.
 
     Attributes:

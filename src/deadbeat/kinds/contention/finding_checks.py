@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.model.finding import Finding
 
-Check = Callable[[Evidence], Iterator[Finding]]
+Check = Callable[[CampaignEvidence], Iterator[Finding]]
 MACHINE: list[Check] = []
 RESULTS: list[Check] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deadbeat.kinds.contention import findings_machine, findings_results
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.finding_checks import MACHINE, RESULTS
 from deadbeat.model.finding import Finding, ordered
 
@@ -11,7 +11,7 @@ from deadbeat.model.finding import Finding, ordered
 FAMILIES = (findings_machine, findings_results)
 
 
-def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
+def collect_findings(evidence: CampaignEvidence) -> tuple[Finding, ...]:
     """All findings, the serious ones first."""
     checks = RESULTS if evidence.simulated else [*MACHINE, *RESULTS]
     found = [finding for check in checks for finding in check(evidence)]

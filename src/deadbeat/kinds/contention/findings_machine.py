@@ -12,14 +12,14 @@ from deadbeat.host.judgements import rt_kept, slow_clock, slow_governors, stolen
 from deadbeat.host.kernel import release_of
 from deadbeat.host.snapshot import Difference, diff, recorded
 from deadbeat.host.values import Unknown, is_unknown
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.finding_checks import machine
 from deadbeat.model.finding import Finding
 from deadbeat.store.campaign import SessionRecord
 
 
 @machine
-def _environment_recorded(evidence: Evidence) -> Iterator[Finding]:
+def _environment_recorded(evidence: CampaignEvidence) -> Iterator[Finding]:
     if not evidence.sessions:
         yield Finding(
             id="environment-not-recorded",
@@ -39,7 +39,7 @@ def _environment_recorded(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _unknown_facts(evidence: Evidence) -> Iterator[Finding]:
+def _unknown_facts(evidence: CampaignEvidence) -> Iterator[Finding]:
     names = {
         "steal_ticks": "steal",
         "throttle_counts": "throttling",
@@ -67,7 +67,7 @@ def _told(key: str, value: object) -> bool:
 
 
 @machine
-def _steal(evidence: Evidence) -> Iterator[Finding]:
+def _steal(evidence: CampaignEvidence) -> Iterator[Finding]:
     found = {
         (share, -record.number): f"CPU {cpu} in session {record.number}"
         for record in evidence.sessions
@@ -89,7 +89,7 @@ def _change(record: SessionRecord) -> Difference:
 
 
 @machine
-def _throttling(evidence: Evidence) -> Iterator[Finding]:
+def _throttling(evidence: CampaignEvidence) -> Iterator[Finding]:
     for record in evidence.sessions:
         events = sum(throttled(_change(record).throttled).values())
         if events:
@@ -102,7 +102,7 @@ def _throttling(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _rt_bandwidth(evidence: Evidence) -> Iterator[Finding]:
+def _rt_bandwidth(evidence: CampaignEvidence) -> Iterator[Finding]:
     runtime, period = evidence.last.get("rt_runtime_us"), evidence.last.get("rt_period_us")
     if rt_kept(runtime, period, release_of(str(evidence.last.get("kernel"))), None) is not None:
         of = f" of {period}" if type(period) is int else ""
@@ -115,7 +115,7 @@ def _rt_bandwidth(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _housekeeping(evidence: Evidence) -> Iterator[Finding]:
+def _housekeeping(evidence: CampaignEvidence) -> Iterator[Finding]:
     online = evidence.last.get("cpus_online")
     count = len(online) if isinstance(online, list | tuple) else online
     cores = evidence.most_cores
@@ -130,7 +130,7 @@ def _housekeeping(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _governor(evidence: Evidence) -> Iterator[Finding]:
+def _governor(evidence: CampaignEvidence) -> Iterator[Finding]:
     value = evidence.last.get("governor")
     slow = slow_governors(value.values() if isinstance(value, Mapping) else [value])
     if slow:
@@ -143,7 +143,7 @@ def _governor(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _virtual_machine(evidence: Evidence) -> Iterator[Finding]:
+def _virtual_machine(evidence: CampaignEvidence) -> Iterator[Finding]:
     if evidence.last.get("virtual") is True or _names_hypervisor(evidence.last.get("virtual")):
         yield Finding(
             id="virtual-machine",
@@ -158,7 +158,7 @@ def _names_hypervisor(value: object) -> bool:
 
 
 @machine
-def _kernel_changed(evidence: Evidence) -> Iterator[Finding]:
+def _kernel_changed(evidence: CampaignEvidence) -> Iterator[Finding]:
     kernels = {
         str(environment["kernel"])
         for record in evidence.sessions
@@ -175,7 +175,7 @@ def _kernel_changed(evidence: Evidence) -> Iterator[Finding]:
 
 
 @machine
-def _clock_source(evidence: Evidence) -> Iterator[Finding]:
+def _clock_source(evidence: CampaignEvidence) -> Iterator[Finding]:
     clock = evidence.last.get("clocksource")
     if slow_clock(clock):
         yield Finding(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from deadbeat.executors.tables import LONG_PERIODS
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.finding_checks import results
 from deadbeat.kinds.contention.point import NULL_SETS_MIN
 from deadbeat.model.finding import Finding
@@ -23,7 +23,7 @@ TAIL_SETS_MIN = 100
 
 
 @results
-def _simulated(evidence: Evidence) -> Iterator[Finding]:
+def _simulated(evidence: CampaignEvidence) -> Iterator[Finding]:
     if evidence.platform is not None and evidence.platform.kind != "hardware":
         yield Finding(
             id=evidence.platform.kind,
@@ -33,7 +33,7 @@ def _simulated(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _calibration_missing(evidence: Evidence) -> Iterator[Finding]:
+def _calibration_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
     if evidence.calibration is None and evidence.sets:
         yield Finding(
             id="no-calibration",
@@ -44,7 +44,7 @@ def _calibration_missing(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _policy(evidence: Evidence) -> Iterator[Finding]:
+def _policy(evidence: CampaignEvidence) -> Iterator[Finding]:
     ordinary = sum(not row["realtime"] for row in evidence.sets)
     if ordinary:
         yield Finding(
@@ -57,7 +57,7 @@ def _policy(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _failed(evidence: Evidence) -> Iterator[Finding]:
+def _failed(evidence: CampaignEvidence) -> Iterator[Finding]:
     if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
         yield Finding(
@@ -71,7 +71,7 @@ def _failed(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _left_out(evidence: Evidence) -> Iterator[Finding]:
+def _left_out(evidence: CampaignEvidence) -> Iterator[Finding]:
     """Jobs that a job of an earlier slot overlaps do not count."""
     left_out, counted = (
         sum(row[column] for row in evidence.sets for column in columns)
@@ -90,7 +90,7 @@ def _left_out(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _few_sets(evidence: Evidence) -> Iterator[Finding]:
+def _few_sets(evidence: CampaignEvidence) -> Iterator[Finding]:
     counts = [int(row["task_sets"]) for row in evidence.rows]
     undecided = sum(count == 0 for count in counts)
     single = sum(count == 1 for count in counts)
@@ -129,7 +129,7 @@ def _few_sets(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _share(evidence: Evidence, count: int, verb: str = "have") -> str:
+def _share(evidence: CampaignEvidence, count: int, verb: str = "have") -> str:
     """``1 of 3 groups has``, ``2 of 3 groups have``; of a single one ``the only group has``."""
     total = len(evidence.rows)
     of = f"{count} of {total} {evidence.places}"
@@ -141,7 +141,7 @@ def _share(evidence: Evidence, count: int, verb: str = "have") -> str:
 
 
 @results
-def _foreign_programs(evidence: Evidence) -> Iterator[Finding]:
+def _foreign_programs(evidence: CampaignEvidence) -> Iterator[Finding]:
     origin = evidence.origin
     if origin is None:
         return
@@ -164,7 +164,7 @@ def _foreign_programs(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _thin_tail(evidence: Evidence) -> Iterator[Finding]:
+def _thin_tail(evidence: CampaignEvidence) -> Iterator[Finding]:
     """A 95 % quantile over sets is one of the few sets beyond it."""
     thin = [row for row in evidence.rows if SETS_MIN <= row["task_sets"] < TAIL_SETS_MIN]
     if evidence.mode == "stress" and thin:
@@ -178,7 +178,7 @@ def _thin_tail(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
+def _no_unshielded_group(evidence: CampaignEvidence) -> Iterator[Finding]:
     shielded = [row for row in evidence.rows if row.get("critical_cores")]
     if shielded and len(shielded) == len(evidence.rows):
         yield Finding(
@@ -190,7 +190,7 @@ def _no_unshielded_group(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _overloaded(evidence: Evidence) -> Iterator[Finding]:
+def _overloaded(evidence: CampaignEvidence) -> Iterator[Finding]:
     """The sum of C / T on a core above 1: it falls behind even where nothing interferes."""
     if evidence.overloaded:
         yield Finding(
@@ -204,7 +204,7 @@ def _overloaded(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _long_slots(evidence: Evidence) -> Iterator[Finding]:
+def _long_slots(evidence: CampaignEvidence) -> Iterator[Finding]:
     """What is released late piles up within a slot: short slots would measure their own length."""
     if evidence.long_slots:
         yield Finding(
@@ -219,7 +219,7 @@ def _long_slots(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
+def _critical_contend(evidence: CampaignEvidence) -> Iterator[Finding]:
     """On several critical cores, critical tasks slow each other down as well."""
     for row in evidence.rows:
         if (row.get("critical_cores") or 0) > 1 and row.get("contended_ratio_real"):
@@ -234,7 +234,7 @@ def _critical_contend(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
+def _costs_disagree(evidence: CampaignEvidence) -> Iterator[Finding]:
     """Solo span against calibrated cost: the share of the delay ratio that is no contention."""
     if evidence.origin is not None:
         return  # the costs were measured elsewhere, see _foreign_programs
@@ -251,7 +251,7 @@ def _costs_disagree(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _no_solo(evidence: Evidence) -> Iterator[Finding]:
+def _no_solo(evidence: CampaignEvidence) -> Iterator[Finding]:
     rows = [row for row in evidence.sets if row["tasks_without_solo"]]
     if rows:
         tasks = sum(row["tasks_without_solo"] for row in rows)
@@ -266,7 +266,7 @@ def _no_solo(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _plan_missing(evidence: Evidence) -> Iterator[Finding]:
+def _plan_missing(evidence: CampaignEvidence) -> Iterator[Finding]:
     number = sum(row["sync_share_real"] is None for row in evidence.sets)
     if number:
         yield Finding(
@@ -278,7 +278,7 @@ def _plan_missing(evidence: Evidence) -> Iterator[Finding]:
 
 
 @results
-def _noise(evidence: Evidence) -> Iterator[Finding]:
+def _noise(evidence: CampaignEvidence) -> Iterator[Finding]:
     if evidence.sets and evidence.noise.get("smallest_effect") is None:
         yield Finding(
             id="noise-floor-undecided",

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Cell, Heat, heat, nice_step
+from deadbeat.report.charts import ABSENT, SHOWN, UNDECIDED, Heat, HeatCell, heat, nice_step
 from deadbeat.report.facts import NoiseFloor, factor_of, factors, multiple, number, percent
 
 Row = Mapping[str, Any]
@@ -24,7 +24,7 @@ CONTOUR_POINTS = 4
 
 
 @frozen(kw_only=True)
-class Metric:
+class GridMetric:
     """A quantity that is drawn.
 
     Attributes:
@@ -55,25 +55,25 @@ class Metric:
     from_below: bool = False
 
 
-METRICS: tuple[Metric, ...] = (
-    Metric(
+METRICS: tuple[GridMetric, ...] = (
+    GridMetric(
         id="slowdown", name="Slowdown", axis="slowdown (span together / span alone)",
         column="slowdown_mean", low="slowdown_ci_low", high="slowdown_ci_high",
         least_span=0.05, of_noise=True,
     ),
-    Metric(
+    GridMetric(
         id="deadline_needed", name="Deadline needed", axis="deadline needed, all but 1 in 1000 (C)",
         column="deadline_needed_p999", low="deadline_needed_p999_low",
         high="deadline_needed_p999_high", alone="alone_deadline_needed_p999", from_below=True,
         least_span=0.5,
     ),
-    Metric(
+    GridMetric(
         id="deadline_miss_ratio", name="Deadline miss ratio",
         axis="deadline miss ratio (% of jobs)", column="deadline_miss_ratio",
         low="deadline_miss_ci_low", high="deadline_miss_ci_high",
         alone="alone_miss_ratio", scale=100.0, neutral=0.0, least_span=1.0,
     ),
-    Metric(
+    GridMetric(
         id="delay_ratio", name="Delay ratio", axis="delay ratio (span / C)",
         column="delay_ratio_mean", low="delay_ratio_ci_low", high="delay_ratio_ci_high",
         least_span=0.05, of_noise=True,
@@ -117,7 +117,7 @@ def point_words(row: Row, *, several: bool) -> str:
     return words + (f", D/C = {factor_of(row):g}" if several else "")
 
 
-def state_of(row: Row | None, metric: Metric) -> str:
+def state_of(row: Row | None, metric: GridMetric) -> str:
     """How far a cell is known; a point without a run, or without a value, is undecided."""
     if row is None:
         return ABSENT
@@ -125,7 +125,7 @@ def state_of(row: Row | None, metric: Metric) -> str:
 
 
 def grid(
-    summary: Summary, metric: Metric, cores: int, scale: Scale, *, factor: float | None = None
+    summary: Summary, metric: GridMetric, cores: int, scale: Scale, *, factor: float | None = None
 ) -> Heat:
     """The points of one M by rho (rows) and alpha (columns).
 
@@ -140,7 +140,7 @@ def grid(
         if int(row["cores"]) == cores and factor in (None, factor_of(row))
     }
 
-    def cell(rho: float, alpha: float) -> Cell:
+    def cell(rho: float, alpha: float) -> HeatCell:
         row = rows.get((milli(rho), milli(alpha)))
         place = {
             "cores": cores, "sync_share": rho, "contended_ratio": alpha,
@@ -153,7 +153,7 @@ def grid(
             hover = f"{metric.name} {metric_words(row, metric)}\n{_rests_on(row)}"
         where = point_words(place, several=several)
         value = None if row is None else _value(row, metric)
-        return Cell(value, state, text, f"{where}\n{hover}", point_key(place))
+        return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place))
 
     return heat(
         [[cell(rho, alpha) for alpha in ratios] for rho in shares],
@@ -171,7 +171,7 @@ def _rests_on(row: Row) -> str:
     return f"{row['task_sets']} task sets, {int(number(row.get('jobs')) or 0):,} jobs"
 
 
-def metric_words(row: Row, metric: Metric) -> str:
+def metric_words(row: Row, metric: GridMetric) -> str:
     """A metric of a point with its interval, and that of the same tasks alone beside it."""
     own = _words(row, metric, metric.column, metric.low, metric.high)
     if not metric.alone or own == "–":
@@ -180,7 +180,7 @@ def metric_words(row: Row, metric: Metric) -> str:
     return f"{own}, alone {_words(row, metric, metric.alone, *ends).split(' [')[0]}"
 
 
-def _words(row: Row, metric: Metric, column: str, low: str, high: str) -> str:
+def _words(row: Row, metric: GridMetric, column: str, low: str, high: str) -> str:
     value, least, most = (number(row.get(name)) for name in (column, low, high))
     if metric.from_below and low and most is None:
         known = value if least is None else least
@@ -196,7 +196,7 @@ def _words(row: Row, metric: Metric, column: str, low: str, high: str) -> str:
     return f"{text(value)} [{text(least)}, {text(most)}]{' one set' * (basis == 'rounds')}"
 
 
-def cell_text(row: Row | None, metric: Metric, digits: int = 2) -> str:
+def cell_text(row: Row | None, metric: GridMetric, digits: int = 2) -> str:
     """What is written into a cell. Zero misses show their upper bound, not a zero."""
     value = None if row is None else _value(row, metric)
     if row is None or value is None:
@@ -220,7 +220,7 @@ def short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
+def scale(summary: Summary, metric: GridMetric, floor: NoiseFloor) -> Scale:
     """Colour range and contour levels of a metric.
 
     The range holds "no effect" and is never narrower than twice the smallest effect; contour lines
@@ -246,7 +246,7 @@ def scale(summary: Summary, metric: Metric, floor: NoiseFloor) -> Scale:
     return Scale(low=low, high=high, levels=levels)
 
 
-def _value(row: Row, metric: Metric) -> float | None:
+def _value(row: Row, metric: GridMetric) -> float | None:
     """In the axis' unit. A value that was not reached is known from below."""
     value = number(row.get(metric.column))
     if metric.from_below and not _ended(row, metric):
@@ -255,7 +255,7 @@ def _value(row: Row, metric: Metric) -> float | None:
     return None if value is None else value * metric.scale
 
 
-def _ended(row: Row, metric: Metric) -> bool:
+def _ended(row: Row, metric: GridMetric) -> bool:
     return None not in (number(row.get(metric.column)), number(row.get(metric.high)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from deadbeat.kinds.contention.blame import Run, blame_late
+from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.causes import in_us
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.model import jobs as j
@@ -57,13 +57,13 @@ class Worst:
         """The runs they belong to."""
         return {key for _, _, key, _ in self._heap}
 
-    def named(self, store: CampaignStore) -> Late:
+    def named(self, store: CampaignStore) -> LateJobs:
         """What each is put down to, the worst first, and what is to be known of their events.
 
         Raises:
             DataError: A file of the campaign is damaged, other than those of events.
         """
-        runs: dict[RunKey, Run] = {}
+        runs: dict[RunKey, BlamedRun] = {}
         damaged: list[str] = []
         found = []
         for _, _, key, late in sorted(self._heap, key=lambda one: one[:2], reverse=True):
@@ -79,11 +79,11 @@ class Worst:
         none = [job for job in found if "events" not in job.details]
         if none and not reason and not damaged:
             damaged.append(_NOT_KEPT.format(len(none)))
-        return Late(jobs=found, unavailable=reason, notes=(*damaged, *_notes(found)))
+        return LateJobs(jobs=found, unavailable=reason, notes=(*damaged, *_notes(found)))
 
 
 @attrs.frozen(kw_only=True)
-class Late:
+class LateJobs:
     """The worst jobs of a campaign.
 
     Attributes:
@@ -98,7 +98,7 @@ class Late:
     notes: tuple[str, ...] = ()
 
 
-def late_of(store: CampaignStore, *, count: int = WORST) -> Late:
+def late_of(store: CampaignStore, *, count: int = WORST) -> LateJobs:
     """The worst jobs of the campaign in ``store``.
 
     Raises:
@@ -156,11 +156,13 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
         )
 
 
-def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> Run:
+def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedRun:
     """``key`` with its trace and its plan, as far as they are there."""
     table, _ = without_overlapped(store.table(key))
     planned = store.planned_set(key)
-    return Run.of(key.text, table, trace=trace, task_set=planned.task_set if planned else None)
+    return BlamedRun.of(
+        key.text, table, trace=trace, task_set=planned.task_set if planned else None
+    )
 
 
 def late_facts(store: CampaignStore, worst: Worst) -> dict[str, Any]:

@@ -71,14 +71,14 @@ _SHIFT_TOLD = 0.005
 
 
 @frozen(kw_only=True)
-class Campaign(Subject):
+class CampaignSubject(Subject):
     """A campaign, and what became of its programs."""
 
     view: CampaignView = field(repr=False)
     standing: ProgramStanding = field(repr=False)
 
 
-def read_campaign(path: Path) -> Campaign:
+def read_campaign(path: Path) -> CampaignSubject:
     """The campaign in ``path``.
 
     Raises:
@@ -87,10 +87,10 @@ def read_campaign(path: Path) -> Campaign:
     return campaign_of(open_campaign(path))
 
 
-def campaign_of(view: CampaignView) -> Campaign:
+def campaign_of(view: CampaignView) -> CampaignSubject:
     """A campaign that is open already."""
     platform, standing = platform_of(view), standing_of(view)
-    return Campaign(
+    return CampaignSubject(
         view=view,
         standing=standing,
         name=name_of(view),
@@ -105,10 +105,12 @@ def campaign_of(view: CampaignView) -> Campaign:
     )
 
 
-def repeats_among(baseline: Campaign, others: Iterable[Campaign]) -> tuple[Campaign, ...]:
+def repeats_among(
+    baseline: CampaignSubject, others: Iterable[CampaignSubject]
+) -> tuple[CampaignSubject, ...]:
     """Those of ``others`` that are repeats (A/A) of ``baseline``: its programs, where it ran."""
 
-    def is_repeat(campaign: Campaign) -> bool:
+    def is_repeat(campaign: CampaignSubject) -> bool:
         if campaign.elsewhere(baseline):
             return False
         try:
@@ -133,7 +135,7 @@ def align(lineup: Lineup) -> Aligned:
     return Aligned(tables=tuple(tables), findings=tuple(dict.fromkeys(found)))
 
 
-def observe(campaign: Campaign) -> Observations:
+def observe(campaign: CampaignSubject) -> Observations:
     """Every program with a result."""
     cells = planned_cells(campaign)
 
@@ -162,7 +164,7 @@ def observe(campaign: Campaign) -> Observations:
     )
 
 
-def planned_cells(campaign: Campaign) -> dict[RunKey, Cell]:
+def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
     """Where every program of a campaign counts, also those without a result."""
     spec = read_spec(campaign.view.store.spec)
     groups = {key: group_of(spec, key) for key in campaign.standing.planned}
@@ -190,7 +192,7 @@ def _block(row: Mapping[str, Any], key: RunKey) -> str:
     return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
 
 
-def _host_state(baseline: Campaign, other: Campaign) -> float:
+def _host_state(baseline: CampaignSubject, other: CampaignSubject) -> float:
     """How much longer pure computation took on the same machine, as a logarithm."""
     if baseline.platform.get("fingerprint") != other.platform.get("fingerprint"):
         return 0.0
@@ -216,7 +218,7 @@ def host_doubts(shift: float) -> dict[str, str]:
     return {metric.name: f"the host was in another state: {told}, and delay ratios with it"}
 
 
-def _told_host_state(other: Campaign, shift: float) -> Iterator[Finding]:
+def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
     if abs(shift) > _SHIFT_TOLD:
         yield Finding(
             id="host-state-differs",
@@ -228,7 +230,7 @@ def _told_host_state(other: Campaign, shift: float) -> Iterator[Finding]:
         )
 
 
-def _doubtful(campaign: Campaign) -> Iterator[Finding]:
+def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
     serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
     if serious:
         yield Finding(
@@ -241,7 +243,7 @@ def _doubtful(campaign: Campaign) -> Iterator[Finding]:
         )
 
 
-def _overlays(subjects: Sequence[Campaign], levels: int | None) -> list[Any]:
+def _overlays(subjects: Sequence[CampaignSubject], levels: int | None) -> list[Any]:
     from deadbeat.kinds.contention.overlays import overlay_charts  # noqa: PLC0415  heavy
 
     names = [subject.name for subject in subjects]

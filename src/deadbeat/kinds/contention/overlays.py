@@ -10,7 +10,7 @@ from attrs import evolve
 
 from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.samples import Sample, distribution_charts
+from deadbeat.kinds.contention.samples import SetSample, distribution_charts
 from deadbeat.kinds.contention.stress_charts import interval_curve
 from deadbeat.model.results import Summary
 from deadbeat.report import facts
@@ -42,7 +42,7 @@ def _overlays(
     for place in reversed(_places(summaries[0])):
         for factor in every if levels is None else spread(every, levels):
             own = tuple(
-                Sample(
+                SetSample(
                     label=name,
                     look=look,
                     sets=tuple(

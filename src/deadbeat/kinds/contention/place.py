@@ -23,8 +23,8 @@ from deadbeat.store.place import (
     LIST_HINT,
     LOAD_TEST,
     MATRIX,
+    FolderState,
     Place,
-    State,
     choose_place,
     other_parameters,
     stage,
@@ -34,7 +34,7 @@ LATEST = "latest"
 
 
 @frozen(kw_only=True)
-class CampaignState(State):
+class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
     there can be until all are decided.
 

@@ -23,11 +23,11 @@ from deadbeat.executors.base import RunSettings
 from deadbeat.executors.tables import (
     SLOT_MIN_NS,
     SOLO_SAMPLE,
-    Timing,
+    RunTiming,
     rounds_min,
     slot_lengths,
 )
-from deadbeat.kinds.contention.draws import CoreChoice, Cores
+from deadbeat.kinds.contention.draws import CoreChoice, CoresRule
 from deadbeat.kinds.contention.spec import CampaignSpec, GridSpec, LoadedSpec, read_spec, spec_dict
 from deadbeat.kinds.contention.stress import (
     PRESETS,
@@ -91,7 +91,7 @@ class Resolved:
 
 
 @frozen(kw_only=True)
-class Estimate:
+class CampaignCost:
     """What a campaign takes."""
 
     runs: int
@@ -207,7 +207,7 @@ def _resolve_stress(
 
 def _preset_cores(preset: str) -> CoreChoice | None:
     cores = PRESETS.get(preset, {}).get("stress", {}).get("cores")
-    return None if cores is None else Cores().parse(cores)
+    return None if cores is None else CoresRule().parse(cores)
 
 
 def _cores_hint(available: int) -> str:
@@ -413,7 +413,9 @@ def settings(spec: CampaignSpec) -> RunSettings:
     )
 
 
-def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False) -> Estimate:
+def estimate(
+    spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False
+) -> CampaignCost:
     """What a resolved campaign takes, from its parameters alone; bytes are an upper bound.
 
     Args:
@@ -451,7 +453,7 @@ def estimate(spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = 
         seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
     elif not calibrated:
         seconds += spec.calibration.seconds
-    return Estimate(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
+    return CampaignCost(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
 
 
 def most_runs(spec: CampaignSpec) -> int:
@@ -477,7 +479,7 @@ def run_length_s(spec: CampaignSpec, tasks: int) -> float:
     rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
     """
     slowest_ns = int(spec.longest_period_ns)
-    slowest = Timing(
+    slowest = RunTiming(
         period_ns=slowest_ns,
         deadline_ns=slowest_ns,
         offset_ns=0,

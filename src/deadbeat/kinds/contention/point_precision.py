@@ -12,7 +12,7 @@ from deadbeat.executors.metrics import job_columns, of_tasks
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.point import known
-from deadbeat.kinds.contention.precision import REACHED, UNFINISHED, Estimate, Sample
+from deadbeat.kinds.contention.precision import REACHED, UNFINISHED, MeanEstimate, PointSample
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.model.finding import Finding
@@ -45,7 +45,7 @@ class SummaryGauge:
     metric: str
     critical_cores: Callable[[RunKey], int] = lambda key: 0
 
-    def sample(self, key: RunKey, table: JobTable) -> Sample | None:
+    def sample(self, key: RunKey, table: JobTable) -> PointSample | None:
         """The set's own figure."""
         table, _ = without_overlapped(table)
         columns, chosen = job_columns(table), None
@@ -54,11 +54,11 @@ class SummaryGauge:
             columns = of_tasks(columns, chosen)
         figures = run_figures(table, columns, chosen=chosen).set_figures
         if self.metric == "deadline_miss_ratio":
-            return Sample(float(figures["deadline_misses"]), float(figures["released"]))
+            return PointSample(float(figures["deadline_misses"]), float(figures["released"]))
         value = figures[f"{self.metric}_mean"]
-        return None if value is None else Sample(float(value))
+        return None if value is None else PointSample(float(value))
 
-    def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
+    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
         """Mean and interval over sets; None where the summary has none either."""
         above = np.array([sample.above for sample in samples])
         below = np.array([sample.below for sample in samples])
@@ -67,7 +67,7 @@ class SummaryGauge:
             return None
         used = below > 0
         student = student_half_width(above[used], below[used]) if used.sum() > 1 else 0.0
-        return Estimate(float(above.sum() / below.sum()), *interval, student=student)
+        return MeanEstimate(float(above.sum() / below.sum()), *interval, student=student)
 
 
 def _over_sets(metric: str, above: Floats, below: Floats) -> Interval | None:

@@ -115,7 +115,7 @@ def with_most_sets(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @frozen
-class Sample:
+class PointSample:
     """What one task set says: ``above`` / ``below``; below is 1 where sets weigh the same."""
 
     above: float
@@ -123,7 +123,7 @@ class Sample:
 
 
 @frozen
-class Estimate:
+class MeanEstimate:
     """A mean and its 95 % interval, as the summary has it.
 
     Attributes:
@@ -157,10 +157,10 @@ class Estimate:
 class Gauge(Protocol):
     """Turns runs into the numbers of the summary."""
 
-    def sample(self, key: RunKey, table: JobTable) -> Sample | None:
+    def sample(self, key: RunKey, table: JobTable) -> PointSample | None:
         """What the set says; None where the metric was not measured."""
 
-    def estimate(self, key: RunKey, samples: Sequence[Sample]) -> Estimate | None:
+    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
         """Of the samples of a point, in order of replicas; ``key`` is one of its runs."""
 
 
@@ -173,7 +173,7 @@ class Bend:
     high: str
     weight: float
 
-    def beyond_noise(self, estimates: Mapping[str, Estimate | None]) -> bool:
+    def beyond_noise(self, estimates: Mapping[str, MeanEstimate | None]) -> bool:
         """Whether the middle lies off the line by more than the three intervals explain."""
         low, middle, high = (estimates.get(unit) for unit in (self.low, self.middle, self.high))
         if low is None or middle is None or high is None:
@@ -208,16 +208,16 @@ class _Unit:
     key: RunKey
     next_look: int
     rounds: int = 0
-    samples: dict[RunKey, Sample] = field(factory=dict)
+    samples: dict[RunKey, PointSample] = field(factory=dict)
     attended: set[int] = field(factory=set)
-    estimate: Estimate | None = None
+    estimate: MeanEstimate | None = None
     stopped: bool = False
 
     @property
     def exhausted(self) -> bool:
         return len(self.attended) == self.rounds
 
-    def ordered(self) -> list[Sample]:
+    def ordered(self) -> list[PointSample]:
         """In the order of runs, as the summary has them: resampling depends on it."""
         return [self.samples[key] for key in sorted(self.samples)]
 
@@ -294,7 +294,7 @@ class Precision:
         }
         return {name for name in bent if not self._units[name].stopped}
 
-    def _tight(self, estimate: Estimate | None) -> bool:
+    def _tight(self, estimate: MeanEstimate | None) -> bool:
         return (
             estimate is not None
             and estimate.widest(relative=self._spec.relative) <= self._spec.target
@@ -346,7 +346,7 @@ class Precision:
             "stopped": self._reason(unit, estimate),
         }
 
-    def _reason(self, unit: _Unit, estimate: Estimate | None) -> str:
+    def _reason(self, unit: _Unit, estimate: MeanEstimate | None) -> str:
         if unit.stopped:
             return REACHED
         if not self._has_no_more(unit):

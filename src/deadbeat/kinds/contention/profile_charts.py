@@ -10,7 +10,7 @@ from attrs import evolve
 from deadbeat.kinds.contention import predicted
 from deadbeat.kinds.contention.grids import (
     METRICS,
-    Metric,
+    GridMetric,
     Scale,
     axis_of,
     cores_of,
@@ -21,7 +21,17 @@ from deadbeat.kinds.contention.grids import (
 from deadbeat.kinds.contention.samples import thinned
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import OPTION, Chart, Curve, Mark, Panel, Point, aside, curve, spread
+from deadbeat.report.charts import (
+    OPTION,
+    Chart,
+    Curve,
+    CurvePoint,
+    Mark,
+    Panel,
+    aside,
+    curve,
+    spread,
+)
 from deadbeat.report.facts import factor_of, factors, labels, noise_floor
 
 #: Curves in one panel.
@@ -82,7 +92,7 @@ def grid_charts(summary: Summary, levels: int | None = None) -> Iterator[Chart]:
                 )
 
 
-def _grid_caption(summary: Summary, metric: Metric, range_of: Scale) -> str:
+def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale) -> str:
     origin = "simulated" if "SIMULATED" in labels(summary) else "measured"
     text = (
         f"Numbers and dots are {origin} points; hatched: n.m. is not measured, ? is undecided. The"
@@ -196,13 +206,13 @@ def predicted_charts(summary: Summary) -> list[Chart]:
         return []
     same = max(every) - min(every) < _SAME
 
-    def points(place: int, pairs: Sequence[tuple[float, float]]) -> Iterable[Point]:
+    def points(place: int, pairs: Sequence[tuple[float, float]]) -> Iterable[CurvePoint]:
         marks = [
             {"x": place + aside(k, len(pairs)) if same else x, "ratio": ratio}
             for k, (x, ratio) in enumerate(pairs)
         ]
         for mark in thinned(marks, "ratio", max(20, _MARKS * len(pairs) // len(every))):
-            yield Point(mark["x"], mark["ratio"])
+            yield CurvePoint(mark["x"], mark["ratio"])
 
     axis = "predicted (simulated) response / C of a task set"
     if same:

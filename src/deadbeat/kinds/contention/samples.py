@@ -32,7 +32,7 @@ _MISS_AXIS = "deadline miss ratio (% of jobs, sets with a miss)"
 
 
 @frozen(kw_only=True)
-class Sample:
+class SetSample:
     """Task sets under one name; ``look`` is theirs in every figure."""
 
     label: str
@@ -45,20 +45,20 @@ class Sample:
         return [value for value in found if value is not None]
 
 
-def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[Sample, ...]:
+def samples(sets: Iterable[Row], labels: Sequence[str], label_of: Any) -> tuple[SetSample, ...]:
     """The sets by label, in the order of ``labels``; those of other labels are left out."""
     found: dict[str, list[Row]] = {label: [] for label in labels}
     for item in sets:
         if (label := label_of(item)) in found:
             found[label].append(item)
     return tuple(
-        Sample(label=label, look=look, sets=tuple(own))
+        SetSample(label=label, look=look, sets=tuple(own))
         for look, (label, own) in enumerate(found.items())
     )
 
 
 def distribution_charts(
-    made_of: Sequence[Sample], floor: NoiseFloor, *, suffix: str = "", option: str = ""
+    made_of: Sequence[SetSample], floor: NoiseFloor, *, suffix: str = "", option: str = ""
 ) -> list[Chart]:
     """Histogram, cumulative distribution and percentiles of each figure, a curve per sample.
 
@@ -74,16 +74,16 @@ def distribution_charts(
     ]
 
 
-def _known(made_of: Iterable[Sample], column: str) -> bool:
+def _known(made_of: Iterable[SetSample], column: str) -> bool:
     return any(sample.values(column) for sample in made_of)
 
 
-def _named(curve: Curve, sample: Sample) -> Curve:
+def _named(curve: Curve, sample: SetSample) -> Curve:
     return evolve(curve, label=sample.label, look=sample.look)
 
 
 def _ratio_chart(
-    made_of: Sequence[Sample], floor: NoiseFloor, entry: tuple[str, str, str, str]
+    made_of: Sequence[SetSample], floor: NoiseFloor, entry: tuple[str, str, str, str]
 ) -> Chart:
     name, column, title, axis = entry
     values = [(sample, sample.values(column)) for sample in made_of]
@@ -122,7 +122,7 @@ def _ratio_chart(
     )
 
 
-def _miss_chart(made_of: Sequence[Sample]) -> Chart:
+def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
     """Zeros do not stand on a logarithmic axis and would hide the rest: they have their own bar."""
     parts = []
     for sample in made_of:
@@ -175,7 +175,7 @@ def _miss_chart(made_of: Sequence[Sample]) -> Chart:
     )
 
 
-def _calm_bar(parts: Sequence[tuple[Sample, int, list[float]]], place: int) -> Bars:
+def _calm_bar(parts: Sequence[tuple[SetSample, int, list[float]]], place: int) -> Bars:
     """The sets of one sample without a miss, at its place among the others."""
     sample, count, own = parts[place]
     blank: list[float | None] = [None] * len(parts)

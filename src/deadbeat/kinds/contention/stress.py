@@ -18,7 +18,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.kinds.contention import draws
-from deadbeat.kinds.contention.draws import CoreChoice, Drawn, Spread
+from deadbeat.kinds.contention.draws import CoreChoice, Drawn, SpreadRule
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
@@ -82,28 +82,32 @@ class StressSpec:
         utilisation: As in [tasks], in thousandths where drawn.
     """
 
-    cores: Annotated[CoreChoice, draws.Cores()]
+    cores: Annotated[CoreChoice, draws.CoresRule()]
     sets: Annotated[int, rules.Whole(1, 100_000)]
     random_sets: Annotated[int | None, rules.OptionalWhole(1, 100_000)] = None
     critical_cores: Annotated[tuple[int, ...], CriticalCores()] = (0,)
     fill_utilisation: Annotated[Fraction, rules.Ratio("0.001", "1")] = Fraction(9, 10)
-    sync_share: Annotated[Drawn, Spread(draws.shares(), optional=False)]
-    contended_ratio: Annotated[Drawn, Spread(draws.shares(), optional=False)]
+    sync_share: Annotated[Drawn, SpreadRule(draws.shares(), optional=False)]
+    contended_ratio: Annotated[Drawn, SpreadRule(draws.shares(), optional=False)]
     per_task: Annotated[bool, rules.Flag()] = False
-    per_core: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(1, 3)))] = None
-    random_per_core: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(1, 3)))] = None
-    segments_max: Annotated[Drawn | None, Spread(draws.wholes(1, 256, sensible=(2, 16)))] = None
+    per_core: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))] = None
+    random_per_core: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))] = (
+        None
+    )
+    segments_max: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 256, sensible=(2, 16)))] = None
     wcet_min: Annotated[
-        Drawn | None, Spread(draws.durations(*_WCET, sensible=(50_000, 200_000)))
+        Drawn | None, SpreadRule(draws.durations(*_WCET, sensible=(50_000, 200_000)))
     ] = None
     wcet_max: Annotated[
-        Drawn | None, Spread(draws.durations(*_WCET, sensible=(200_000, 1_000_000)))
+        Drawn | None, SpreadRule(draws.durations(*_WCET, sensible=(200_000, 1_000_000)))
     ] = None
-    distribution: Annotated[Drawn | None, Spread(draws.words(tuple(DISTRIBUTIONS)))] = None
-    classes_min: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(1, 2)))] = None
-    classes_max: Annotated[Drawn | None, Spread(draws.wholes(1, 64, sensible=(2, 4)))] = None
-    priorities: Annotated[Drawn | None, Spread(draws.words(PRIORITIES))] = None
-    utilisation: Annotated[Drawn | None, Spread(draws.shares(least=1, sensible=(50, 700)))] = None
+    distribution: Annotated[Drawn | None, SpreadRule(draws.words(tuple(DISTRIBUTIONS)))] = None
+    classes_min: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 2)))] = None
+    classes_max: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(2, 4)))] = None
+    priorities: Annotated[Drawn | None, SpreadRule(draws.words(PRIORITIES))] = None
+    utilisation: Annotated[Drawn | None, SpreadRule(draws.shares(least=1, sensible=(50, 700)))] = (
+        None
+    )
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -300,7 +304,7 @@ def plain(stress: StressSpec) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in attrs.fields_dict(StressSpec):
         rule, value = hints[name].__metadata__[0], getattr(stress, name)
-        if isinstance(rule, Spread | draws.Cores):
+        if isinstance(rule, SpreadRule | draws.CoresRule):
             value = rule.plain(value)
         elif isinstance(value, Fraction):
             value = str(value)

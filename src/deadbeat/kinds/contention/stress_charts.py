@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention.configurations import configuration_samples, factor_rows, groups
-from deadbeat.kinds.contention.samples import Row, Sample, distribution_charts, samples, thinned
+from deadbeat.kinds.contention.samples import Row, SetSample, distribution_charts, samples, thinned
 from deadbeat.model.results import Summary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve, spread
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread
 from deadbeat.report.facts import factor_of, factors, noise_floor, number
 from deadbeat.stats.correlate import spearman
 
@@ -52,7 +52,7 @@ _ORDER = (
 )
 
 
-def group_samples(summary: Summary, factor: float) -> tuple[Sample, ...]:
+def group_samples(summary: Summary, factor: float) -> tuple[SetSample, ...]:
     """The task sets of each group at one deadline factor."""
     several = len(factors(summary.rows)) > 1
     sets = [item for item in summary.sets if not several or factor_of(item) == factor]
@@ -126,7 +126,7 @@ def interval_curve(
         value, low, high = (number(row.get(column)) for column in columns)
         if value is not None:
             bounded = value == 0 and bool(high)
-            points.append(Point(x_of(row), value, low, high, bounded))
+            points.append(CurvePoint(x_of(row), value, low, high, bounded))
     return curve(text, points, look=look, scale=scale)
 
 
@@ -208,7 +208,7 @@ _DRIVERS: tuple[tuple[str, str, Callable[[Row], float | None]], ...] = (
 )
 
 
-def _drivers(own: Sequence[Sample], suffix: str, option: str) -> list[Chart]:
+def _drivers(own: Sequence[SetSample], suffix: str, option: str) -> list[Chart]:
     panels = []
     for heading, axis, value_of in _DRIVERS:
         panel = scatter(own, heading, axis, value_of, ("slowdown_mean", _SLOWDOWN))
@@ -237,7 +237,7 @@ SCATTER_CAPTION = (
 
 
 def scatter(
-    own: Sequence[Sample],
+    own: Sequence[SetSample],
     heading: str,
     axis: str,
     value_of: Callable[[Row], float | None],
@@ -256,7 +256,7 @@ def scatter(
     for sample, items in known:
         share = max(20, _POINTS * len(items) // len(pairs))
         drawn = [_pair(item, value_of, column) for item in thinned(items, column, share)]
-        points = [Point(*pair) for pair in drawn if pair]
+        points = [CurvePoint(*pair) for pair in drawn if pair]
         curves.append(curve(sample.label, points, look=sample.look, kind="points"))
     return Panel(
         title=f"{heading}\n{found.text}",

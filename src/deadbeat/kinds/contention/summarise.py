@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.executors.metrics import Bools, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.causes import part_figures
 from deadbeat.kinds.contention.counters import EventStates, counter_figures
-from deadbeat.kinds.contention.evidence import Evidence
+from deadbeat.kinds.contention.evidence import CampaignEvidence
 from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
@@ -137,7 +137,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     else:
         parts = _profile_parts(reader, attempts)
     noise = noise_floor(parts.rows, parts.sets)
-    evidence = Evidence(
+    evidence = CampaignEvidence(
         calibration=calibration,
         sessions=store.sessions(),
         rows=parts.rows,

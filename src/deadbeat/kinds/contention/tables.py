@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deadbeat.kinds.contention.configurations import groups
-from deadbeat.kinds.contention.grids import METRICS, Metric, cell_text, state_of
+from deadbeat.kinds.contention.grids import METRICS, GridMetric, cell_text, state_of
 from deadbeat.kinds.contention.headline import load_words, needed_text, place
 from deadbeat.kinds.contention.stress_charts import group_samples
 from deadbeat.model.results import Summary
@@ -30,7 +30,7 @@ _SLOWDOWN, _NEEDED, _MISS, _ = METRICS
 # ---------- points ----------
 
 
-def _with_interval(row: Row, metric: Metric) -> str:
+def _with_interval(row: Row, metric: GridMetric) -> str:
     value = number(row.get(metric.column))
     if value is None:
         return state_of(row, metric)
@@ -47,7 +47,7 @@ def _percent(value: float) -> str:
     return f"{value:.{2 if value < 10 else 1}f}"
 
 
-def _or_dash(row: Row, metric: Metric) -> str:
+def _or_dash(row: Row, metric: GridMetric) -> str:
     return cell_text(row, metric) if state_of(row, metric) == SHOWN else "-"
 
 

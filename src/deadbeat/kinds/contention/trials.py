@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.contention.blame import Run, blame
+from deadbeat.kinds.contention.blame import BlamedRun, blame
 from deadbeat.model.errors import RunError
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
@@ -134,7 +134,7 @@ CONTROLS = (
 
 
 @frozen(kw_only=True)
-class Outcome:
+class TrialOutcome:
     """Trials of one cause.
 
     Attributes:
@@ -165,7 +165,7 @@ class Outcome:
         return named if named or not self.untraced else None
 
 
-def all_passed(outcomes: Sequence[Outcome]) -> bool | None:
+def all_passed(outcomes: Sequence[TrialOutcome]) -> bool | None:
     """Whether every cause is named; False: one is not; None: that of one at least is undecided."""
     decided = {one.passed for one in outcomes}
     return False if False in decided else None if None in decided or not decided else True
@@ -177,7 +177,7 @@ def try_causes(
     trials: int = TRIALS,
     controls: Sequence[Trial] = CONTROLS,
     progress: Callable[[float], None] = lambda share: None,
-) -> list[Outcome]:
+) -> list[TrialOutcome]:
     """Runs ``trials`` of each of ``controls``; needs two CPUs.
 
     Raises:
@@ -199,7 +199,7 @@ def try_causes(
                 outcome = session.run(_KEY)
                 if outcome.error is not None or outcome.file is None:
                     raise outcome.error or RunError("a trial gave no result")
-                run = Run.of("trial", read_job_table(outcome.file), trace=outcome.trace)
+                run = BlamedRun.of("trial", read_job_table(outcome.file), trace=outcome.trace)
                 untraced = outcome.trace.unavailable if outcome.trace else untraced
                 said.append(verdict(run, control))
                 done += 1
@@ -208,7 +208,7 @@ def try_causes(
     return outcomes
 
 
-def verdict(run: Run, control: Trial) -> str | None:
+def verdict(run: BlamedRun, control: Trial) -> str | None:
     """ "" if the worst job of the first task is named rightly, else what it was named; None: the
     injection does not show in it."""
     own = [
@@ -229,9 +229,11 @@ def verdict(run: Run, control: Trial) -> str | None:
     return "" if right else f"{late.cause}: {late.holder or 'nobody'} ({late.evidence})"
 
 
-def _outcome(control: Trial, said: Sequence[str | None], untraced: str, seconds: float) -> Outcome:
+def _outcome(
+    control: Trial, said: Sequence[str | None], untraced: str, seconds: float
+) -> TrialOutcome:
     counted = [words for words in said if words is not None]
-    return Outcome(
+    return TrialOutcome(
         name=control.name,
         cause=control.cause,
         trials=len(counted),
@@ -258,7 +260,7 @@ def probe(executor: HardwareExecutor) -> dict[Entry, float]:
             outcome = session.run(_KEY)
         if outcome.error is not None or outcome.file is None:
             raise outcome.error or RunError("a probe gave no result")
-        spans = Run.of("probe", read_job_table(outcome.file)).columns.solo_median_ns
+        spans = BlamedRun.of("probe", read_job_table(outcome.file)).columns.solo_median_ns
         found[entry] = float(np.nanmin(spans)) / _PROBE_REPEATS
     return found
 
@@ -298,7 +300,7 @@ def _task(number: int, work: Work, repeat_ns: float) -> Task:
     )
 
 
-def outcome_facts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def outcome_facts(outcomes: Sequence[TrialOutcome]) -> list[dict[str, Any]]:
     """Outcomes as plain values, for JSON."""
     return [
         {

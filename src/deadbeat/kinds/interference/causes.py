@@ -26,13 +26,13 @@ from attrs import evolve, frozen
 
 from deadbeat.host.judgements import rt_kept
 from deadbeat.kinds.interference.execution import moves, slower, stopped
-from deadbeat.kinds.interference.lost import PAIRS_MIN, Difference
+from deadbeat.kinds.interference.lost import PAIRS_MIN, LostDifference
 from deadbeat.kinds.interference.scene import (
     LEAST_SHARE,
     NAMED,
     WAITING,
-    Machine,
     Scene,
+    SceneMachine,
     waiting_share,
 )
 from deadbeat.model.load import ALL, PLAIN, LoadRun
@@ -57,7 +57,7 @@ _FREE_S, _FREE_WINDOW_S = 6.0, 2.0
 def causes_of(
     runs: Sequence[LoadRun],
     cells: Sequence[LoadCell],
-    machine: Machine,
+    machine: SceneMachine,
     traced: LoadRun | None = None,
     *,
     alone_ns: int | None = None,
@@ -144,14 +144,14 @@ def _waits(run: LoadRun) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _kept_by_bandwidth(runs: Sequence[LoadRun], machine: Machine) -> float | None:
+def _kept_by_bandwidth(runs: Sequence[LoadRun], machine: SceneMachine) -> float | None:
     """Share of the time that RT bandwidth control keeps from real-time threads; None: none."""
     limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us")) for run in runs)
     kept = (rt_kept(*limit, machine.kernel, machine.group_sched) for limit in limits)
     return next((share for share in kept if share is not None), None)
 
 
-def _kept_by_server(machine: Machine) -> float | None:
+def _kept_by_server(machine: SceneMachine) -> float | None:
     if machine.fair_server is not None:
         return machine.fair_server or None
     return _SERVER_DEFAULT if machine.kernel >= (6, 12) else None
@@ -245,8 +245,8 @@ class _Freed:
 
     after: str
     before: str
-    goes: Difference
-    stays: Difference
+    goes: LostDifference
+    stays: LostDifference
     part: float
 
     @property

@@ -10,7 +10,7 @@ from deadbeat.kinds.interference.words import condition_words
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE
 from deadbeat.model.load_summary import Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve, spread, stacked
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve, spread, stacked
 
 #: Points of an exceedance curve; steps closer than that cannot be told apart.
 _POINTS = 240
@@ -47,7 +47,9 @@ def estimate_curve(
     """Estimates over the number of ordinary threads."""
     found = ((cell.normal, value(cell)) for cell in cells)
     points = (
-        Point(x, e.value, e.low, e.high, bounds and e.value == 0) for x, e in found if e is not None
+        CurvePoint(x, e.value, e.low, e.high, bounds and e.value == 0)
+        for x, e in found
+        if e is not None
     )
     return curve(label, points, look=look, scale=scale)
 

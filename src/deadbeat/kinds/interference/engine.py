@@ -18,7 +18,7 @@ REASON = "deadbeat load"
 
 
 @frozen(kw_only=True)
-class Ask:
+class LoadRequest:
     """How one run is done.
 
     Attributes:
@@ -116,7 +116,7 @@ class LoadEngine(Protocol):
     def standing(self) -> tuple[Standing, ...]:
         """Changed settings that have not been put back, whoever changed them."""
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         """One run. The caller sleeps meanwhile.
 
         Raises:

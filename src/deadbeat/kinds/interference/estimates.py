@@ -56,7 +56,7 @@ class Counted:
 
 
 @frozen(kw_only=True)
-class Difference:
+class PairedDifference:
     """After - before, and the chance of one as large where nothing differs."""
 
     estimate: Estimate
@@ -147,7 +147,7 @@ def _within_runs(runs: Sequence[Counted]) -> tuple[float, float]:
     return poisson_interval(fewest)[0] / fewest, poisson_interval(most)[1] / most
 
 
-def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Difference:
+def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> PairedDifference:
     """Failures per second of pairs in their order.
 
     Its interval is the wider of two at each end: Student's over pairs, and by chance within runs
@@ -159,7 +159,7 @@ def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Differ
     mean = float(values.mean())
     first, last = (sum(run.failures for run in side) for side in (before, after))
     if len(values) < 2 or not first + last:
-        return Difference(estimate=Estimate(value=mean), p=1.0)
+        return PairedDifference(estimate=Estimate(value=mean), p=1.0)
     seconds = sum(run.seconds for run in (*before, *after)) / 2
     variance = _variance(before) + _variance(after)
     floor = math.sqrt(variance) / seconds
@@ -169,7 +169,7 @@ def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> Differ
     one, other = _arms(before, after), _arms(after, before)
     down, up = math.hypot(one[1], other[0]), math.hypot(one[0], other[1])
     estimate = Estimate(value=mean, low=mean - max(half, down), high=mean + max(half, up))
-    return Difference(estimate=estimate, p=max(chances))
+    return PairedDifference(estimate=estimate, p=max(chances))
 
 
 def _arms(runs: Sequence[Counted], others: Sequence[Counted]) -> tuple[float, float]:

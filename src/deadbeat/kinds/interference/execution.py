@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.interference.lost import Difference, stopped_ns
+from deadbeat.kinds.interference.lost import LostDifference, stopped_ns
 from deadbeat.kinds.interference.scene import EXECUTION, LEAST_SHARE, NAMED, SLOWER, Scene
 from deadbeat.model.load import PLAIN, LoadRun
 from deadbeat.model.load_summary import Cause, LoadCell
@@ -223,7 +223,7 @@ def moves(scene: Scene, cell: LoadCell) -> list[Cause]:
     ]
 
 
-def _price(less: Difference | None, *, stayed: bool) -> str:
+def _price(less: LostDifference | None, *, stayed: bool) -> str:
     if less is None:
         return "what they cost is not known: the remedy pin was not measured beside it"
     text = f"bound to one CPU a round takes {less.text(1e-3)} us of CPU time less"
@@ -232,7 +232,7 @@ def _price(less: Difference | None, *, stayed: bool) -> str:
     return text if less.above else f"{text}: a cost is not shown{_among(less)}"
 
 
-def _among(less: Difference) -> str:
+def _among(less: LostDifference) -> str:
     """Why an interval off zero shows nothing."""
     return " among all comparisons of the test" if less.low > 0 and not less.above else ""
 

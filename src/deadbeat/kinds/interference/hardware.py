@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.kinds.interference.protocol import parse
 from deadbeat.model.errors import RunError, TargetError
 from deadbeat.model.platform import Platform
@@ -93,7 +93,7 @@ class HardwareLoad:
         """From the journal of ``deadbeat tune``."""
         return Journal(self._target).status()
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         """One run; see the protocol."""
         out = f"{self._target.folder}/{ask.key.text}"
         options = {
@@ -116,7 +116,7 @@ class HardwareLoad:
             self._target.run(("rm", "-f", out))
             return evolve(parse(path.read_text()), trace=trace)
 
-    def _traced(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
+    def _traced(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
         """One run under event tracing; who had the CPU, or why that is not known."""
         with Tracer(self._target, cpus=ask.cpus) as tracer:
             tracer.start()
@@ -127,7 +127,7 @@ class HardwareLoad:
                 return {"unavailable": tracer.unavailable}
             return {**takers_of(text).to_json(), "lost_events": tracer.lost}
 
-    def _converse(self, ask: Ask, options: dict[str, str]) -> dict[str, Any]:
+    def _converse(self, ask: LoadRequest, options: dict[str, str]) -> dict[str, Any]:
         tail_s = (_TAIL_ROUNDS + ask.normal) * ask.units * ask.unit_ps / 1e12
         timeout = ask.seconds + tail_s + _PATIENCE_S
         for line in self._executor.converse("rounds", ask.policy, options, timeout=timeout):

@@ -6,7 +6,7 @@ What else ran, and what the host took, are labels: the run counts (`deadbeat.mod
 from __future__ import annotations
 
 from deadbeat.host.judgements import stolen
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.model.finding import Finding
 from deadbeat.model.tuning import Setting
 from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
@@ -15,7 +15,7 @@ from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 _OTHERS_MAX = 2
 
 
-def problems(ask: Ask, seen: Seen, machine: dict[str, object]) -> tuple[Finding, ...]:
+def problems(ask: LoadRequest, seen: Seen, machine: dict[str, object]) -> tuple[Finding, ...]:
     """Everything wrong with a run, and its labels."""
     found = [*_placed(ask, seen)] if ask.real_time else []
     found += [*_ran(ask, seen), *_bandwidth(machine), *_others(machine)]
@@ -32,7 +32,7 @@ def not_held(setting: Setting, text: str | None) -> Finding:
     return problem("setting-lost", text, "invalid")
 
 
-def _ran(ask: Ask, seen: Seen) -> list[Finding]:
+def _ran(ask: LoadRequest, seen: Seen) -> list[Finding]:
     """Ordinary threads that did nothing: a result where the real-time thread has their only CPU."""
     if not ask.normal or any(seen.normal_units):
         return []
@@ -70,7 +70,7 @@ def _bandwidth(machine: dict[str, object]) -> list[Finding]:
     return [problem("bandwidth-changed", text, "invalid")]
 
 
-def _placed(ask: Ask, seen: Seen) -> list[Finding]:
+def _placed(ask: LoadRequest, seen: Seen) -> list[Finding]:
     wanted = (ask.policy, ask.priority if ask.policy == "fifo" else 0)
     found = []
     if (seen.policy, seen.priority) != wanted:

@@ -10,17 +10,17 @@ from deadbeat.experiment.folders import choose_folder, state_of_folder
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
 from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.remedy import RemedyChange
 from deadbeat.kinds.interference.spec import LoadSpec, read_spec, spec_dict
 from deadbeat.kinds.interference.view import summary_of
 from deadbeat.model.load import LoadKey
 from deadbeat.model.load_summary import LoadSummary
 from deadbeat.model.platform import Platform
 from deadbeat.store.load import LoadStore
-from deadbeat.store.place import LOAD_TEST, REPORT_FILE, Place, State
+from deadbeat.store.place import LOAD_TEST, REPORT_FILE, FolderState, Place
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FolderState:
     """State of the load test in ``path``; damage is a state, not an error. A run that failed is
     measured again with the same command, so none counts as failed for good."""
 
@@ -32,7 +32,7 @@ def state_of(path: Path) -> State:
 
 def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
     """Every run that a load test should have."""
-    changes = {name: Change(words=words) for name, words in store.changes.items()}
+    changes = {name: RemedyChange(words=words) for name, words in store.changes.items()}
     return plan(read_spec(store.spec), changes)
 
 

@@ -17,7 +17,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.load import LoadRun
-from deadbeat.model.load_summary import Lost
+from deadbeat.model.load_summary import LostTime
 from deadbeat.stats.bootstrap import student_half_width, t_cdf
 
 #: Pairs of runs that a difference needs to be shown.
@@ -32,7 +32,7 @@ def inside_window(run: LoadRun) -> NDArray[np.bool_]:
 
 def lost_of(
     run: LoadRun, alone_ns: int | None, *, counted: NDArray[np.bool_] | None = None
-) -> Lost:
+) -> LostTime:
     """Of one run, s per s of window.
 
     Args:
@@ -45,7 +45,7 @@ def lost_of(
     execution = 0.0 if alone_ns is None else float((rounds.cpu_ns[these] - alone_ns).sum())
     slower = 0.0 if alone_ns is None else execution - (stopped - uncharged)
     scale = 1e9 * run.window_s
-    return Lost(
+    return LostTime(
         waiting=float(rounds.delay_ns[these].sum()) / scale,
         stopped=stopped / scale,
         slower=slower / scale,
@@ -72,7 +72,7 @@ def stopped_ns(run: LoadRun) -> tuple[float, float]:
 
 
 @frozen(kw_only=True)
-class Difference:
+class LostDifference:
     """Of pairs of runs of one repeat: their mean with its 95 % interval, both infinite where there
     are too few of them.
 
@@ -96,16 +96,16 @@ class Difference:
         return f"{self.mean * scale:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def difference_of(values: Sequence[float]) -> Difference | None:
+def difference_of(values: Sequence[float]) -> LostDifference | None:
     """Of what pairs differ by; None: there is no pair."""
     array = np.asarray(values, np.float64)
     if not len(array):
         return None
     mean = float(array.mean())
     if len(array) < PAIRS_MIN:
-        return Difference(mean=mean, low=-math.inf, high=math.inf, pairs=len(array))
+        return LostDifference(mean=mean, low=-math.inf, high=math.inf, pairs=len(array))
     half = student_half_width(array)
-    return Difference(
+    return LostDifference(
         mean=mean, low=mean - half, high=mean + half, pairs=len(array), p=_above_p(array)
     )
 

@@ -13,7 +13,7 @@ from deadbeat.kinds.interference.charts import (
 from deadbeat.kinds.interference.words import condition_words, ranged
 from deadbeat.model.load import ALL, PLAIN
 from deadbeat.model.load_summary import Effect, Estimate, LoadCell, LoadSummary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, aside, curve
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, aside, curve
 
 _SIDES = "Whether sides differ is said by the verdicts, which compare run by run."
 
@@ -124,5 +124,7 @@ def _effect_curves(
                 # Beside each other, so that no bar hides another.
                 x = place + aside(look, len(sides))
                 words = f"{condition_words(name)}: {ranged(estimate, 3, scale=scale)}"
-                points.append(Point(x, estimate.value, estimate.low, estimate.high, text=words))
+                points.append(
+                    CurvePoint(x, estimate.value, estimate.low, estimate.high, text=words)
+                )
         yield curve(side, points, look=look, kind="errors", scale=scale)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from deadbeat.kinds.interference.engine import Ask
-from deadbeat.kinds.interference.remedy import Change
+from deadbeat.kinds.interference.engine import LoadRequest
+from deadbeat.kinds.interference.remedy import RemedyChange
 from deadbeat.kinds.interference.spec import LoadSpec
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadKey
 
@@ -17,31 +17,31 @@ OVERHEAD_S = 0.4
 
 
 @frozen(order=True)
-class Cell:
+class PlannedCell:
     """Runs that differ in nothing but their repeat."""
 
     normal: int
     condition: str
 
 
-def cells(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[Cell, ...]:
+def cells(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[PlannedCell, ...]:
     """The cells of a resolved specification.
 
     Without a remedy, and with all that are possible, at every number of ordinary threads; each
     alone at the highest; and the ordinary threads without the real-time one.
     """
     counts = spec.normal or ()
-    found = [Cell(count, PLAIN) for count in counts]
+    found = [PlannedCell(count, PLAIN) for count in counts]
     if len(possible) > 1:
-        found += [Cell(count, ALL) for count in counts]
+        found += [PlannedCell(count, ALL) for count in counts]
     elif possible:
-        found += [Cell(count, name) for count in counts[:-1] for name in possible]
-    found += [Cell(max(counts), name) for name in possible]
-    found += [Cell(count, REFERENCE) for count in counts if count]
+        found += [PlannedCell(count, name) for count in counts[:-1] for name in possible]
+    found += [PlannedCell(max(counts), name) for name in possible]
+    found += [PlannedCell(count, REFERENCE) for count in counts if count]
     return tuple(found)
 
 
-def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
+def plan(spec: LoadSpec, possible: Mapping[str, RemedyChange]) -> tuple[LoadKey, ...]:
     """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
     one where remedies are told apart as many times as it has more repeats, so that all of them
     spread over the whole time; the run that is traced is the last."""
@@ -60,7 +60,7 @@ def plan(spec: LoadSpec, possible: Mapping[str, Change]) -> tuple[LoadKey, ...]:
     return tuple(keys)
 
 
-def _repeats_in(spec: LoadSpec, cell: Cell, block: int) -> range:
+def _repeats_in(spec: LoadSpec, cell: PlannedCell, block: int) -> range:
     """Repeats of a cell in a block, of 1 to the number of repeats."""
     counts = spec.normal or ()
     if cell.normal != max(counts):
@@ -82,7 +82,7 @@ def seconds_of(spec: LoadSpec, runs: int) -> float:
     return runs * (spec.seconds + OVERHEAD_S)
 
 
-def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -> Ask:
+def ask_for(spec: LoadSpec, key: LoadKey, change: RemedyChange | None, unit_ps: int) -> LoadRequest:
     """What the run ``key`` asks an engine for.
 
     Args:
@@ -91,7 +91,7 @@ def ask_for(spec: LoadSpec, key: LoadKey, change: Change | None, unit_ps: int) -
     """
     assert spec.round is not None
     assert spec.cpus is not None
-    return Ask(
+    return LoadRequest(
         key=key,
         normal=key.normal,
         real_time=key.condition != REFERENCE,

@@ -42,7 +42,7 @@ class Situation:
 
 
 @frozen(kw_only=True)
-class Change:
+class RemedyChange:
     """What a remedy does.
 
     Attributes:
@@ -85,7 +85,7 @@ class Remedy:
     source: str
     order: int
     reads: Callable[[Sequence[int]], tuple[str, ...]]
-    plan: Callable[[Situation], Change | Impossible]
+    plan: Callable[[Situation], RemedyChange | Impossible]
 
 
 @functools.cache
@@ -101,12 +101,12 @@ def known_remedies() -> dict[str, Remedy]:
     return {remedy.name: remedy for remedy in found}
 
 
-def together(changes: Sequence[Change]) -> Change:
+def together(changes: Sequence[RemedyChange]) -> RemedyChange:
     """All of them at once."""
     settings = {each.path: each for change in changes for each in change.settings}
     pins = [change.pin for change in changes if change.pin is not None]
     kept = [change.normal_cpus for change in changes if change.normal_cpus is not None]
-    return Change(
+    return RemedyChange(
         settings=tuple(settings.values()),
         pin=pins[0] if pins else None,
         normal_cpus=kept[0] if kept else None,

@@ -14,8 +14,8 @@ from deadbeat.kinds.interference.engine import REASON, LoadEngine
 from deadbeat.kinds.interference.judge import not_held, problems
 from deadbeat.kinds.interference.plan import ask_for, plan, seconds_of
 from deadbeat.kinds.interference.remedy import (
-    Change,
     Impossible,
+    RemedyChange,
     Situation,
     known_remedies,
     together,
@@ -38,7 +38,7 @@ class Possible:
         impossible: Name -> why it cannot be tried.
     """
 
-    changes: dict[str, Change] = field(factory=dict)
+    changes: dict[str, RemedyChange] = field(factory=dict)
     impossible: dict[str, str] = field(factory=dict)
 
 
@@ -71,7 +71,9 @@ def look(spec: LoadSpec, engine: LoadEngine) -> Possible:
     return possible
 
 
-def _tried(engine: LoadEngine, name: str, answer: Change | Impossible) -> Change | Impossible:
+def _tried(
+    engine: LoadEngine, name: str, answer: RemedyChange | Impossible
+) -> RemedyChange | Impossible:
     if isinstance(answer, Impossible):
         return answer
     try:
@@ -90,7 +92,7 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         spec: LoadSpec,
         engine: LoadEngine,
         store: LoadStore,
-        changes: Mapping[str, Change],
+        changes: Mapping[str, RemedyChange],
         *,
         retry_invalid: bool = False,
     ) -> None:
@@ -113,12 +115,12 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
         """Nothing is kept of it."""
 
 
-def _change(key: LoadKey, changes: Mapping[str, Change]) -> Change | None:
+def _change(key: LoadKey, changes: Mapping[str, RemedyChange]) -> RemedyChange | None:
     return together(list(changes.values())) if key.condition == ALL else changes.get(key.condition)
 
 
 def _one(
-    spec: LoadSpec, engine: LoadEngine, key: LoadKey, change: Change | None, unit_ps: int
+    spec: LoadSpec, engine: LoadEngine, key: LoadKey, change: RemedyChange | None, unit_ps: int
 ) -> LoadRun:
     ask = ask_for(spec, key, change, unit_ps)
     settings = change.settings if change else ()

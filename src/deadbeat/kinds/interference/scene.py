@@ -13,13 +13,13 @@ from attrs import evolve, field, frozen
 
 from deadbeat.kinds.interference.lost import (
     PAIRS_MIN,
-    Difference,
+    LostDifference,
     difference_of,
     inside_window,
     lost_of,
 )
 from deadbeat.model.load import ALL, PLAIN, LoadRun
-from deadbeat.model.load_summary import Lost
+from deadbeat.model.load_summary import LostTime
 from deadbeat.stats.multiple import holm
 
 #: Lost time below this share of the window is not worth a cause.
@@ -37,7 +37,7 @@ _Asked = tuple[str, str, str]
 
 
 @frozen(kw_only=True)
-class Machine:
+class SceneMachine:
     """What of a platform causes are inferred from.
 
     Attributes:
@@ -71,10 +71,10 @@ class Scene:
         proven: Comparisons that stand among all of them; None: not judged yet (`judged`).
     """
 
-    lost: Lost
+    lost: LostTime
     here: Sequence[LoadRun]
     runs: Sequence[LoadRun]
-    machine: Machine
+    machine: SceneMachine
     traced: LoadRun | None
     compared: bool
     alone_ns: int | None
@@ -114,18 +114,18 @@ class Scene:
             ),
         )
 
-    def less(self, before: str, after: str, part: str) -> Difference | None:
+    def less(self, before: str, after: str, part: str) -> LostDifference | None:
         """How much less of ``part`` there is under ``after`` than under ``before``, of pairs of
         runs of one repeat; None: there is no pair."""
         found = self._compared(before, after, part)
         assert self.proven is not None
         return found and evolve(found, above=(before, after, part) in self.proven)
 
-    def left(self, condition: str, part: str) -> Difference | None:
+    def left(self, condition: str, part: str) -> LostDifference | None:
         """How much of ``part`` there is under ``condition``; None: there is no run."""
         return self.less("", condition, part)
 
-    def _compared(self, before: str, after: str, part: str) -> Difference | None:
+    def _compared(self, before: str, after: str, part: str) -> LostDifference | None:
         of = self._part(part)
         last = {run.key.repeat: of(run) for run in self.of(after)}
         if not before:

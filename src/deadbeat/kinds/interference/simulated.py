@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import attrs
 
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.interference.engine import Ask, Seen
+from deadbeat.kinds.interference.engine import LoadRequest, Seen
 from deadbeat.model.load import Gaps, Rounds
 from deadbeat.model.platform import Platform
 from deadbeat.model.tuning import Setting, Standing
@@ -91,7 +91,7 @@ class SimulatedLoad:
         """Nothing ever is."""
         return ()
 
-    def run(self, ask: Ask) -> Seen:
+    def run(self, ask: LoadRequest) -> Seen:
         """Rounds made up from the seed and the key: the same again for the same."""
         draw = random.Random(f"{ask.seed} {ask.key.text}")
         low, high = _WARMUP_NS, _WARMUP_NS + round(ask.seconds * _SECOND_NS)
@@ -123,7 +123,7 @@ class SimulatedLoad:
         )
 
     def _rounds(
-        self, ask: Ask, draw: random.Random, end: int
+        self, ask: LoadRequest, draw: random.Random, end: int
     ) -> tuple[list[list[int]], list[list[int]]]:
         """Rows of rounds and of gaps."""
         rounds: list[list[int]] = []
@@ -153,7 +153,7 @@ class SimulatedLoad:
             now = next_due
         return rounds, gaps
 
-    def _length(self, ask: Ask, draw: random.Random) -> int:
+    def _length(self, ask: LoadRequest, draw: random.Random) -> int:
         """CPU time of a round."""
         length = ask.units * UNIT_PS / 1000
         kept = ask.normal_cpus or ask.cpus
@@ -163,14 +163,14 @@ class SimulatedLoad:
             length *= _SLOW if draw.random() < 0.1 else 1.0
         return round(length * draw.uniform(1.0, 1.01))
 
-    def _crowded(self, ask: Ask) -> bool:
+    def _crowded(self, ask: LoadRequest) -> bool:
         """Whether ordinary threads wait where the real-time one runs."""
         if any("fair_server" in path for path in self._held):
             return False
         return ask.normal >= len(ask.normal_cpus or ask.cpus)
 
     def _normal(
-        self, ask: Ask, draw: random.Random, length_ns: int, taken_ns: int
+        self, ask: LoadRequest, draw: random.Random, length_ns: int, taken_ns: int
     ) -> tuple[int, ...]:
         """Work of each ordinary thread: an equal share of what is left of the CPUs they use."""
         if not ask.normal:

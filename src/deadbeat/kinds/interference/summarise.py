@@ -30,7 +30,7 @@ from deadbeat.kinds.interference.estimates import (
 )
 from deadbeat.kinds.interference.lost import PAIRS_MIN, lost_of
 from deadbeat.kinds.interference.power import could_show
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import ALL, PLAIN, REFERENCE, TRACED, LoadRun, Rounds
 from deadbeat.model.load_summary import (
@@ -38,7 +38,7 @@ from deadbeat.model.load_summary import (
     Estimate,
     LoadCell,
     LoadSummary,
-    Lost,
+    LostTime,
 )
 from deadbeat.stats.bootstrap import seed_of
 from deadbeat.stats.multiple import holm
@@ -130,7 +130,7 @@ def summarise_load(
     *,
     name: str,
     spec: Mapping[str, Any],
-    machine: Machine,
+    machine: SceneMachine,
     platform: Mapping[str, str],
     deadline_ns: int,
     period_ns: int | None,
@@ -243,12 +243,12 @@ def _realtime(valid: Sequence[LoadFigures], alone_ns: int | None) -> dict[str, A
     }
 
 
-def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> Lost:
+def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> LostTime:
     """Of all runs together."""
     each = [lost_of(one.run, alone_ns, counted=one.counted) for one in valid]
     weights = [one.run.window_s / seconds for one in valid]
     parts = ("waiting", "stopped", "slower", "uncharged")
-    return Lost(
+    return LostTime(
         **{
             part: sum(getattr(lost, part) * w for lost, w in zip(each, weights, strict=True))
             for part in parts

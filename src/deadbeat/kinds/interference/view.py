@@ -7,8 +7,8 @@ from typing import Any
 
 from deadbeat.host.kernel import release_of
 from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.remedy import Change
-from deadbeat.kinds.interference.scene import Machine
+from deadbeat.kinds.interference.remedy import RemedyChange
+from deadbeat.kinds.interference.scene import SceneMachine
 from deadbeat.kinds.interference.spec import read_spec, spec_dict
 from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.model.load import LoadRun
@@ -17,7 +17,7 @@ from deadbeat.model.platform import Platform
 from deadbeat.store.load import LoadStore
 
 
-def machine_of(platform: Platform) -> Machine:
+def machine_of(platform: Platform) -> SceneMachine:
     """What causes are inferred from; what was not recorded is not known."""
     details = platform.details
     servers = details.get("fair_server_runtime_ns")
@@ -29,7 +29,7 @@ def machine_of(platform: Platform) -> Machine:
         if isinstance(each, dict) and isinstance(each.get("siblings"), list)
     }
     virtual = details.get("virtual")
-    return Machine(
+    return SceneMachine(
         kernel=release_of(platform.kernel),
         fair_server=max(read) / 1e9 if read else None,
         siblings=siblings,
@@ -50,7 +50,7 @@ def summary_of(store: LoadStore, runs: Iterable[LoadRun] | None = None) -> LoadS
     spec = read_spec(store.spec)
     assert spec.round is not None
     assert spec.deadline is not None
-    changes = {name: Change(words=words) for name, words in store.changes.items()}
+    changes = {name: RemedyChange(words=words) for name, words in store.changes.items()}
     return summarise_load(
         store.runs() if runs is None else runs,
         name=store.path.resolve().name,

@@ -32,7 +32,7 @@ done 2>/dev/null; :"""
 
 
 @frozen(kw_only=True)
-class Thread:
+class CyclictestThread:
     """A measuring thread: ``allowed`` CPUs, and ``cpu``, where it ran last."""
 
     number: int
@@ -47,7 +47,7 @@ def threads_command(out: str) -> str:
     return _SCRIPT.replace("{out}", out)
 
 
-def threads_of(text: str) -> tuple[Thread, ...]:
+def threads_of(text: str) -> tuple[CyclictestThread, ...]:
     """The threads in what `threads_command` printed, in the order of their numbers."""
     pairs = re.findall(r"^(\d+) \(.*\) (.*)\nallowed (.*)$", text, re.M)
     found = []
@@ -56,7 +56,7 @@ def threads_of(text: str) -> tuple[Thread, ...]:
         if len(fields) <= _POLICY:
             continue
         policy = int(fields[_POLICY])
-        thread = Thread(
+        thread = CyclictestThread(
             number=int(number),
             policy=_POLICIES.get(policy, f"policy {policy}"),
             priority=int(fields[_RT_PRIORITY]),
@@ -67,7 +67,9 @@ def threads_of(text: str) -> tuple[Thread, ...]:
     return tuple(sorted(found, key=lambda thread: thread.number))
 
 
-def as_seen(cpus: Sequence[CpuLatency], threads: Sequence[Thread]) -> tuple[CpuLatency, ...]:
+def as_seen(
+    cpus: Sequence[CpuLatency], threads: Sequence[CyclictestThread]
+) -> tuple[CpuLatency, ...]:
     """``cpus`` with what their threads had; unchanged where not every thread was seen.
 
     A thread that may run on one CPU alone is that CPU's; others are given out in the order in which
@@ -83,6 +85,6 @@ def as_seen(cpus: Sequence[CpuLatency], threads: Sequence[Thread]) -> tuple[CpuL
     return tuple(_having(cpu, own[cpu.cpu]) for cpu in cpus)
 
 
-def _having(cpu: CpuLatency, thread: Thread) -> CpuLatency:
+def _having(cpu: CpuLatency, thread: CyclictestThread) -> CpuLatency:
     placed = thread.allowed[0] if len(thread.allowed) == 1 else -1
     return attrs.evolve(cpu, policy=thread.policy, priority=thread.priority, placed=placed)

@@ -67,7 +67,7 @@ class Series:
 
 
 @frozen(kw_only=True, eq=False)
-class Sample:
+class TailSample:
     """What a family is fitted to.
 
     Attributes:
@@ -145,7 +145,7 @@ def series_of(parts: Sequence[Part], *, seed: int = 1) -> tuple[Series | None, s
 # -- samples
 
 
-def peaks_of(series: Series) -> Sample:
+def peaks_of(series: Series) -> TailSample:
     """Peaks of clusters above the threshold that a tenth of the stretches exceed."""
     many = len(series.values)
     wanted = min(max(_SHARE * many, 1.5 * ENOUGH), _SHARE_MOST * many, 2.0 * MOST)
@@ -157,7 +157,7 @@ def peaks_of(series: Series) -> Sample:
         if len(values) * share >= ENOUGH / 2:
             higher = float(np.quantile(values, 1 - share))
             others.append(values[values > higher] - higher)
-    return Sample(
+    return TailSample(
         method=PEAKS,
         values=values,
         late=_late(series, places),
@@ -196,7 +196,7 @@ def declustered(series: Series, threshold: float) -> tuple[np.ndarray, float]:
     return np.sort(places[order[first]]), index
 
 
-def blocks_of(series: Series) -> Sample:
+def blocks_of(series: Series) -> TailSample:
     """Maxima of as many blocks of stretches as give twice ENOUGH, of whole runs.
 
     A block has ten stretches at least: the largest of a few values is no extreme value.
@@ -205,7 +205,7 @@ def blocks_of(series: Series) -> Sample:
     size = max(_BLOCK_MIN, int(lengths.sum()) // (2 * ENOUGH))
     values, places = _maxima(series, size)
     double, _ = _maxima(series, 2 * size)
-    return Sample(
+    return TailSample(
         method=BLOCKS,
         values=values,
         late=_late(series, places),
@@ -292,15 +292,15 @@ def _ranks(values: Floats) -> Floats:
 
 # -- gates: each a function of the sample that says whether it holds, and with which figures
 
-_Gate = Callable[[Sample, int], tuple[bool, str]]
+_Gate = Callable[[TailSample, int], tuple[bool, str]]
 
 
-def _enough(sample: Sample, seed: int) -> tuple[bool, str]:
+def _enough(sample: TailSample, seed: int) -> tuple[bool, str]:
     what = "independent peaks" if sample.method == PEAKS else "blocks"
     return len(sample.values) >= ENOUGH, f"{len(sample.values)} {what}, {ENOUGH} are needed"
 
 
-def _stationary(sample: Sample, seed: int) -> tuple[bool, str]:
+def _stationary(sample: TailSample, seed: int) -> tuple[bool, str]:
     """Numbers and sizes alike in all halves of all runs; no trend, and runs alike."""
     random = np.random.default_rng(seed_of(seed, "stationary"))
     p_count = 1.0
@@ -344,7 +344,7 @@ def even_p(
     return float((np.count_nonzero(others >= seen) + 1) / (draws + 1))
 
 
-def _sizes_p(sample: Sample) -> float:
+def _sizes_p(sample: TailSample) -> float:
     """Smallest p of first against second halves, and of the first half of runs against the rest.
 
     Rank sums (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18, 1947), doubled
@@ -367,7 +367,7 @@ def rank_sum_p(values: Floats, group: np.ndarray) -> float:
     return math.erfc(abs(float(ranks[group].sum()) - middle) / error / math.sqrt(2))
 
 
-def _independent(sample: Sample, seed: int) -> tuple[bool, str]:
+def _independent(sample: TailSample, seed: int) -> tuple[bool, str]:
     """Neighbours do not resemble each other, and clusters are not huge."""
     ranks = np.argsort(np.argsort(sample.values)).astype(np.float64)
     left, right = ranks[:-1] - ranks.mean(), ranks[1:] - ranks.mean()
@@ -380,7 +380,7 @@ def _independent(sample: Sample, seed: int) -> tuple[bool, str]:
     return fine and sample.index >= INDEX_MIN, f"extremal index {sample.index:.2f}, {text}"
 
 
-def _threshold(sample: Sample, seed: int) -> tuple[bool, str]:
+def _threshold(sample: TailSample, seed: int) -> tuple[bool, str]:
     """The shape is the same at a higher threshold, or of longer blocks, as far as chance allows.
 
     A part of a sample differs from the whole by the difference of their variances, which are
@@ -403,13 +403,13 @@ def _shape(family: str, values: Floats) -> float:
     return fit(family, values).one()[0]
 
 
-def _fits(sample: Sample, seed: int) -> tuple[bool, str]:
+def _fits(sample: TailSample, seed: int) -> tuple[bool, str]:
     random = np.random.default_rng(seed_of(seed, "fit"))
     p = fit_p(sample.family, sample.values, random=random, draws=_DRAWS)
     return p >= _ALPHA_FIT, f"Anderson-Darling p = {p:.2g}, at least {_ALPHA_FIT:g} is needed"
 
 
-def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
+def _bounded_shape(sample: TailSample, seed: int) -> tuple[bool, str]:
     shape = _shape(sample.family, sample.values)
     error = max(1 + shape, 0.5) / math.sqrt(len(sample.values))
     high = shape + NormalDist().inv_cdf(0.95) * error
@@ -418,7 +418,7 @@ def _bounded_shape(sample: Sample, seed: int) -> tuple[bool, str]:
     )
 
 
-def _largest(sample: Sample, seed: int) -> tuple[bool, str]:
+def _largest(sample: TailSample, seed: int) -> tuple[bool, str]:
     """The largest value is no stranger to the fit of all others.
 
     Its probability under that fit, against the same of samples drawn from it: each loses its
@@ -442,7 +442,7 @@ def _largest(sample: Sample, seed: int) -> tuple[bool, str]:
     )
 
 
-def _hold_out(sample: Sample, seed: int) -> tuple[bool, str]:
+def _hold_out(sample: TailSample, seed: int) -> tuple[bool, str]:
     """Each half predicts the largest of the other, within what chance allows."""
     first = sample.run < sample.runs / 2 if sample.runs > 1 else sample.late < 1
     halves = sample.values[first], sample.values[~first]
@@ -489,7 +489,7 @@ def _unseen(names: Sequence[str] | dict[str, _Gate]) -> Iterator[TailGate]:
     return (TailGate(name=name, passed=None, text="not looked at") for name in names)
 
 
-def _extrapolate(sample: Sample, series: Series, *, seed: int) -> Extrapolation:
+def _extrapolate(sample: TailSample, series: Series, *, seed: int) -> Extrapolation:
     gates = [
         TailGate(
             name="order",
@@ -527,7 +527,7 @@ def _extrapolate(sample: Sample, series: Series, *, seed: int) -> Extrapolation:
 # -- levels
 
 
-def levels_of(sample: Sample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
+def levels_of(sample: TailSample, found: Fit, *, seed: int) -> Iterator[ReturnLevel]:
     """What is exceeded once in multiples of the time measured, with 95 % intervals.
 
     By parametric bootstrap, the number of peaks drawn too (Poisson). No upper end is below what was

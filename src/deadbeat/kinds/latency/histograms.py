@@ -22,7 +22,7 @@ from deadbeat.kinds.latency.data import (
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.report.times import time_text
 
 #: Looks that can be told apart; more CPUs than these are drawn as one curve.
@@ -252,7 +252,7 @@ def tail_curve(label: str, histogram: Histogram, *, look: int) -> Curve:
     if total:
         found.append((float(total), histogram.max_ns))
     points = (
-        Point(n, value / US, text=f"one in {n:,.0f}: {time_text(value)}")
+        CurvePoint(n, value / US, text=f"one in {n:,.0f}: {time_text(value)}")
         for n, value in found
         if value is not None
     )

@@ -35,7 +35,7 @@ _TOLD = 3
 
 
 @frozen(kw_only=True)
-class Evidence:
+class RunEvidence:
     """All that is known of a run when it has ended.
 
     Attributes:
@@ -51,7 +51,7 @@ class Evidence:
     circumstances: Mapping[str, Any]
 
 
-def judge(evidence: Evidence) -> tuple[Finding, ...]:
+def judge(evidence: RunEvidence) -> tuple[Finding, ...]:
     """Every problem of a run, the invalidating ones first."""
     found = [
         *load_problems(
@@ -67,7 +67,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
     return tuple(ordered(found))
 
 
-def _host(evidence: Evidence) -> Iterator[Finding]:
+def _host(evidence: RunEvidence) -> Iterator[Finding]:
     much = stolen(evidence.circumstances.get("steal_share") or {})
     if much:
         yield problem("steal", f"the host gave the time to others: {shares_text(much)} stolen")
@@ -79,7 +79,7 @@ def _host(evidence: Evidence) -> Iterator[Finding]:
             yield problem("stall", f"the kernel's log: {line.strip()}")
 
 
-def _frequency(evidence: Evidence) -> Iterator[Finding]:
+def _frequency(evidence: RunEvidence) -> Iterator[Finding]:
     slowed = throttled(evidence.circumstances.get("throttled") or {})
     if slowed:
         counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in slowed.items())
@@ -95,7 +95,7 @@ def _frequency(evidence: Evidence) -> Iterator[Finding]:
             yield problem("frequency-moved", text)
 
 
-def _heat(evidence: Evidence) -> Iterator[Finding]:
+def _heat(evidence: RunEvidence) -> Iterator[Finding]:
     """Slowed down by the kernel's own cooling, as machines without x86's counters are."""
     seen = evidence.circumstances
     limits = seen.get("limit_khz") or {}
@@ -121,7 +121,7 @@ def _heat(evidence: Evidence) -> Iterator[Finding]:
             yield problem("hot", text)
 
 
-def _thread(evidence: Evidence) -> Iterator[Finding]:
+def _thread(evidence: RunEvidence) -> Iterator[Finding]:
     request = evidence.request
     for cpu in evidence.cpus:
         if cpu.policy and cpu.policy != request.policy:
@@ -138,7 +138,7 @@ def _thread(evidence: Evidence) -> Iterator[Finding]:
             yield problem("wrong-cpu", f"asked for CPU {cpu.cpu}, ran on {where}", "invalid")
 
 
-def _cycles(evidence: Evidence) -> Iterator[Finding]:
+def _cycles(evidence: RunEvidence) -> Iterator[Finding]:
     missing = sorted(set(evidence.request.cpus) - {cpu.cpu for cpu in evidence.cpus})
     if missing:
         text = f"no figures of CPU {', '.join(map(str, missing))}"
@@ -158,7 +158,7 @@ def _cycles(evidence: Evidence) -> Iterator[Finding]:
         yield problem("short", text)
 
 
-def _clock(evidence: Evidence) -> Iterator[Finding]:
+def _clock(evidence: RunEvidence) -> Iterator[Finding]:
     clocks = [name for name in evidence.circumstances.get("clocksource") or () if name]
     if len(set(clocks)) > 1:
         text = f"the clock source changed from {clocks[0]} to {clocks[-1]}"
@@ -175,7 +175,7 @@ def _clock(evidence: Evidence) -> Iterator[Finding]:
             yield problem("coarse-clock", text)
 
 
-def _others(evidence: Evidence) -> Iterator[Finding]:
+def _others(evidence: RunEvidence) -> Iterator[Finding]:
     request = evidence.request
     tasks = [
         task

@@ -35,13 +35,13 @@ from deadbeat.model.latency import PATH_PARTS
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.platform import Platform
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, REPORT_FILE, Place, State
+from deadbeat.store.place import MATRIX, REPORT_FILE, FolderState, Place
 
 #: Runs without a result that are named; the folder has all of them.
 _TOLD = 5
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FolderState:
     """State of the matrix in ``path``; damage is a state, not an error."""
 
     def plan(store: LatencyStore) -> tuple[Sequence[Any], str]:

@@ -23,7 +23,7 @@ from deadbeat.kinds.latency.words import without_run
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report import facts
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
@@ -123,9 +123,9 @@ def quantity_curves(
             continue
         text = f"{load_words(load)}: {interval_text(quantity)}; {rests_on(cell.whole)}"
         x, y = place + aside, quantity.value_ns
-        points.append(Point(x, y, quantity.low_ns, quantity.high_ns, text=text))
+        points.append(CurvePoint(x, y, quantity.low_ns, quantity.high_ns, text=text))
         if load.profile == "cpu":
-            joined.append(Point(x, y))
+            joined.append(CurvePoint(x, y))
     if not points:
         return ()
     shown = curve(label, points, look=look, kind="errors", scale=1 / US)
@@ -175,7 +175,7 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     busy = [_range("reached", loads, reached, scale=100)]
     busy = [each for each in busy if each.x]
     asked = [
-        Point(place, load.percent, text=f"{load_words(load)} was asked for")
+        CurvePoint(place, load.percent, text=f"{load_words(load)} was asked for")
         for place, load in enumerate(loads)
         if load.profile == "cpu"  # others are no share of the CPUs' time
     ]
@@ -221,9 +221,9 @@ def _range(
 ) -> Curve:
     """Mean and range at each load that has values, of all names or of one."""
 
-    def point(place: int, load: LoadPoint) -> Point | None:
+    def point(place: int, load: LoadPoint) -> CurvePoint | None:
         own = [v for name, each in values[load].items() if only in ("", name) for v in each]
-        return Point(place, sum(own) / len(own), min(own), max(own)) if own else None
+        return CurvePoint(place, sum(own) / len(own), min(own), max(own)) if own else None
 
     points = (point(place, load) for place, load in enumerate(loads))
     return curve(label, points, look=look, kind="errors", scale=scale)

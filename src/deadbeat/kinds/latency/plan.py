@@ -36,7 +36,7 @@ class Visit:
 
 
 @frozen(kw_only=True)
-class Estimate:
+class MatrixCost:
     """What a matrix takes."""
 
     runs: int
@@ -69,11 +69,11 @@ def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
     return int.from_bytes(_digest(spec, "run", key.text)[:6], "little")
 
 
-def estimate(spec: LatencySpec, *, runs: int) -> Estimate:
+def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
     """What ``runs`` runs of ``spec`` take."""
     cpus = max(len(spec.cpus or ()), 1)
     # Histograms grow with the logarithm of what is measured.
-    return Estimate(
+    return MatrixCost(
         runs=runs,
         seconds=_made_up(spec, runs, cpus) if spec.engines == (SIMULATED,) else _real(spec, runs),
         bytes=runs * _RUN_BYTES * cpus,

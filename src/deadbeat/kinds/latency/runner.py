@@ -19,7 +19,7 @@ from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
 from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.engine import Engine, Measured, Request
-from deadbeat.kinds.latency.judge import Evidence, judge
+from deadbeat.kinds.latency.judge import RunEvidence, judge
 from deadbeat.kinds.latency.load import Loads, RunningLoad
 from deadbeat.kinds.latency.plan import estimate, keys, seed_of, visits
 from deadbeat.kinds.latency.spec import LatencySpec
@@ -37,7 +37,7 @@ _TRIAL_S = 1.0
 
 
 @frozen(kw_only=True)
-class Machine:
+class MatrixMachine:
     """What a matrix is measured with: a target, engines by name, and loads."""
 
     target: Target
@@ -61,7 +61,7 @@ def request_of(spec: LatencySpec, key: LatencyKey) -> Request:
     )
 
 
-def try_engines(spec: LatencySpec, machine: Machine) -> None:
+def try_engines(spec: LatencySpec, machine: MatrixMachine) -> None:
     """Measures a moment with every engine: what is refused is refused before a matrix is begun.
 
     Raises:
@@ -88,7 +88,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         self,
         spec: LatencySpec,
         store: LatencyStore,
-        machine: Machine,
+        machine: MatrixMachine,
         *,
         retry_failed: bool = True,
         retry_invalid: bool = False,
@@ -158,7 +158,9 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
         if request.trace and not died:
             measured = engine.trace(target, request, measured)
-        evidence = Evidence(request=request, cpus=measured.cpus, load=load_said, circumstances=seen)
+        evidence = RunEvidence(
+            request=request, cpus=measured.cpus, load=load_said, circumstances=seen
+        )
         run = LatencyRun(
             key=key,
             started=started,

@@ -79,7 +79,7 @@ class Question:
 
 
 @frozen(kw_only=True)
-class Table:
+class SidesTable:
     """Texts in rows under a heading; ``empty`` stands there without any."""
 
     title: str
@@ -89,7 +89,7 @@ class Table:
 
 
 @frozen(kw_only=True)
-class Drawn:
+class DrawnLoad:
     """What a preset made of it.
 
     Attributes:
@@ -99,7 +99,7 @@ class Drawn:
 
     charts: tuple[Chart, ...]
     sentences: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[SidesTable, ...] = ()
     caveats: tuple[str, ...] = ()
 
 
@@ -247,7 +247,7 @@ def sides_panel(asked: Question, name: str, title: str) -> Panel:
     return loads_panel(title, asked.loads, curves)
 
 
-def systems_table(asked: Question) -> Table:
+def systems_table(asked: Question) -> SidesTable:
     """What was measured, and how much of it."""
     rows = []
     for side in asked.sides:
@@ -269,7 +269,7 @@ def systems_table(asked: Question) -> Table:
         *("system", "processor", "kernel", "preemption", "wake-ups"),
         *("beside each load, at least", "runs of each, at least"),
     )
-    return Table(title="Systems", columns=columns, rows=tuple(rows))
+    return SidesTable(title="Systems", columns=columns, rows=tuple(rows))
 
 
 def how(asked: Question) -> str:

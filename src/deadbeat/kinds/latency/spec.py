@@ -38,7 +38,7 @@ _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([a-z]{0,3})")
 
 
 @frozen
-class Span:
+class SpanRule:
     """A length of time in seconds: ``10s``, ``5min``, ``2h``, ``3d``, ``600ms`` or a number."""
 
     low_s: Fraction
@@ -64,7 +64,7 @@ def _text(value: Any) -> bool:
 
 
 @frozen
-class Loads:
+class LoadsRule:
     """Background loads: ``idle``, ``50`` or ``cpu:50``, ``memory`` (full strength), ``io:50``."""
 
     def parse(self, value: Any) -> tuple[LoadPoint, ...]:
@@ -97,7 +97,7 @@ def _point(value: Any) -> LoadPoint:
 
 
 def load_word(point: LoadPoint) -> str:
-    """A load as `Loads` reads it: ``idle``, ``cpu:50``."""
+    """A load as `LoadsRule` reads it: ``idle``, ``cpu:50``."""
     return "idle" if point.percent == 0 else f"{point.profile}:{point.percent}"
 
 
@@ -172,7 +172,7 @@ class LatencySpec:
     ]
     loads: Annotated[
         tuple[LoadPoint, ...],
-        Loads(),
+        LoadsRule(),
         Option(
             "--loads",
             "LIST",
@@ -191,7 +191,7 @@ class LatencySpec:
     ]
     duration: Annotated[
         float,
-        Span(Fraction(1, 10), Fraction(30 * 86400)),
+        SpanRule(Fraction(1, 10), Fraction(30 * 86400)),
         Option(
             "--duration",
             "TIME",

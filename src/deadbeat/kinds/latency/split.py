@@ -33,7 +33,7 @@ _CAPTION = (
 
 
 @frozen(kw_only=True)
-class Traced:
+class TracedWakeUp:
     """Traced wake-ups of a CPU beside a load."""
 
     cell: CellSummary
@@ -61,10 +61,10 @@ class Traced:
         return {part: int(value) for part, value in found.items() if value is not None}
 
 
-def traced(cells: Iterable[CellSummary]) -> list[Traced]:
+def traced(cells: Iterable[CellSummary]) -> list[TracedWakeUp]:
     """CPUs of cells that have traced wake-ups, loads in order."""
     return [
-        Traced(cell=cell, split=split)
+        TracedWakeUp(cell=cell, split=split)
         for cell in sorted(cells, key=lambda cell: (load_order(cell.load), cell.engine))
         for split in cell.split
         if split.worst or any(histogram.total for histogram in split.parts.values())
@@ -105,21 +105,21 @@ def _wake_ups(split: PathSplit) -> int:
     return max((histogram.total for histogram in split.parts.values()), default=0)
 
 
-def _own(name: str, item: Traced) -> float | None:
+def _own(name: str, item: TracedWakeUp) -> float | None:
     """A quantile of the CPU's wake-ups, those that were not traced among them."""
     return next(row.raw[name].value_ns for row in item.cell.cpus if row.cpu == item.split.cpu)
 
 
-def _of_traced(name: str, item: Traced) -> float | None:
+def _of_traced(name: str, item: TracedWakeUp) -> float | None:
     assert item.split.latency is not None
     return item.split.latency.quantile(QUANTILES_PPM[name])
 
 
-def _worst(part: str, item: Traced) -> int | None:
+def _worst(part: str, item: TracedWakeUp) -> int | None:
     return item.worst_parts.get(part)
 
 
-def _mean_of(part: str, item: Traced) -> float | None:
+def _mean_of(part: str, item: TracedWakeUp) -> float | None:
     return _mean(item.split, part)
 
 
@@ -208,7 +208,7 @@ def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float
     )
 
 
-def cause_line(item: Traced) -> str:
+def cause_line(item: TracedWakeUp) -> str:
     """``memory 100 %, CPU 1, prober: 84 µs: the cause``."""
     return f"{item.place}, {item.cell.engine}: {time_text(item.worst_ns)}: {item.cause}"
 

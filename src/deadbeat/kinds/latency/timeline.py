@@ -8,8 +8,8 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.kinds.latency.data import LATENCY, US, load_order, load_words
-from deadbeat.model.latency import Late, LatencyRun, LoadPoint
-from deadbeat.report.charts import Chart, Curve, Mark, Panel, Point, curve
+from deadbeat.model.latency import LatencyRun, LateWakeUp, LoadPoint
+from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 from deadbeat.report.times import time_text
 
 #: Beginnings of runs that are marked; more would hide what is drawn.
@@ -26,7 +26,7 @@ class Event:
     """A late wake-up on the time axis of a cell, whose runs stand one after another."""
 
     at_s: float
-    late: Late
+    late: LateWakeUp
     cpu: int
     run: LatencyRun
 
@@ -166,7 +166,7 @@ def _by_cpu(events: Sequence[Event], cpus: Sequence[int]) -> list[list[Event]]:
 def _points(events: Sequence[Event], *, label: str, look: int, size: float) -> Curve:
     """At most so many, the latest of them."""
     kept = sorted(events, key=lambda event: -event.late.latency_ns)[:_POINTS]
-    points = (Point(e.at_s / size, e.late.latency_ns / US, text=e.words) for e in kept)
+    points = (CurvePoint(e.at_s / size, e.late.latency_ns / US, text=e.words) for e in kept)
     return curve(label, points, look=look, kind="points")
 
 

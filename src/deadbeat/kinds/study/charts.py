@@ -14,24 +14,34 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import Mask, Results
+from deadbeat.kinds.study.results import Mask, StudyResults
 from deadbeat.kinds.study.spec import BINS
 from deadbeat.kinds.study.statistics import Count, Mean, weighted_schedulability
-from deadbeat.report.charts import ABSENT, SHOWN, Cell, Chart, Curve, Panel, Point, curve, heat
+from deadbeat.report.charts import (
+    ABSENT,
+    SHOWN,
+    Chart,
+    Curve,
+    CurvePoint,
+    HeatCell,
+    Panel,
+    curve,
+    heat,
+)
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4
 _U_AXIS = "total utilisation U by number of processors m"
 
 
-def charts(results: Results) -> tuple[Chart, ...]:
+def charts(results: StudyResults) -> tuple[Chart, ...]:
     """The figures that the study's preset asks for, or those of a sweep."""
     preset = presets().get(results.spec.preset)
     wanted = preset.charts if preset else _for_sweep(results)
     return tuple(chart for name in wanted for chart in BUILDERS[name](results))
 
 
-def _for_sweep(results: Results) -> Iterator[str]:
+def _for_sweep(results: StudyResults) -> Iterator[str]:
     yield "curves"
     if len({(c.processors, c.tasks) for c in results.spec.cells}) > 1:
         yield "weighted"
@@ -50,7 +60,7 @@ _Measure = Callable[[Mask], _Known | None]
 _Line = tuple[str, Mask, _Measure]
 
 
-def _share(results: Results, label: str) -> _Measure:
+def _share(results: StudyResults, label: str) -> _Measure:
     """Schedulable sets in percent of the decided."""
 
     def of(mask: Mask) -> _Known | None:
@@ -74,7 +84,7 @@ def _mean(mean_of: Callable[[Mask], Mean]) -> _Measure:
     return of
 
 
-def _weight(results: Results, label: str) -> _Measure:
+def _weight(results: StudyResults, label: str) -> _Measure:
     """Weighted schedulability over the decided sets."""
 
     def of(mask: Mask) -> _Known | None:
@@ -105,7 +115,7 @@ def _panel(
     curves = []
     for look, (name, mask, of) in enumerate(lines):
         known = ((x, of(mask & (column == x))) for x in _axis(column[mask]))
-        points = (Point(x / per, *each[:3], n=each[3]) for x, each in known if each)
+        points = (CurvePoint(x / per, *each[:3], n=each[3]) for x, each in known if each)
         curves.append(curve(name, points, look=look))
     return Panel(
         title=title,
@@ -125,15 +135,15 @@ def framed(values: Sequence[float]) -> tuple[float, float] | None:
     return (low - margin if low < 0 else -margin / 12), high + margin
 
 
-def _over_load(results: Results, title: str, y_label: str, lines: Iterable[_Line]) -> Panel:
+def _over_load(results: StudyResults, title: str, y_label: str, lines: Iterable[_Line]) -> Panel:
     return _panel(title, y_label, lines, results.load, _U_AXIS, per=1000)
 
 
-def _shares(results: Results, title: str, labels: Iterable[str], mask: Mask) -> Panel:
+def _shares(results: StudyResults, title: str, labels: Iterable[str], mask: Mask) -> Panel:
     return _share_panel(results, title, ((name, mask, _share(results, name)) for name in labels))
 
 
-def _share_panel(results: Results, title: str, lines: Iterable[_Line]) -> Panel:
+def _share_panel(results: StudyResults, title: str, lines: Iterable[_Line]) -> Panel:
     panel = _over_load(results, title, "schedulable sets (% of the decided)", lines)
     return evolve(panel, y_limits=(-2.0, 102.0))
 
@@ -159,7 +169,7 @@ def _split(name: str, title: str, caption: str, panels: Sequence[Panel]) -> Iter
         )
 
 
-def _curves(results: Results) -> Iterator[Chart]:
+def _curves(results: StudyResults) -> Iterator[Chart]:
     """Ratio curves over U: a panel per m and source, a line per scheduler and test."""
     panels = []
     for m, source in product(_axis(results.processors), results.spec.sources):
@@ -177,7 +187,7 @@ def _curves(results: Results) -> Iterator[Chart]:
     yield from _split("curves", "Schedulable sets by total utilisation", caption, panels)
 
 
-def _critical(results: Results) -> Iterator[Chart]:
+def _critical(results: StudyResults) -> Iterator[Chart]:
     """As Figures 2 and 3: how many sets of a cell are not schedulable."""
     label = results.labels()[0]
     tests = [name for name in results.labels() if results.is_test(name)]
@@ -195,11 +205,11 @@ def _critical(results: Results) -> Iterator[Chart]:
         )
 
 
-def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Panel:
+def _critical_panel(results: StudyResults, label: str, mask: Mask, title: str) -> Panel:
     loads, counts = _axis(results.load[mask]), _axis(results.tasks[mask])
     sets = results.spec.sets
 
-    def cell(n: int, load: int) -> Cell:
+    def cell(n: int, load: int) -> HeatCell:
         own = mask & (results.tasks == n) & (results.load == load)
         made = _critical_cell(results.count(label, own), sets)
         return evolve(made, hover=f"U/m {load / 1000:g}, n {n}\n{made.hover}")
@@ -218,16 +228,18 @@ def _critical_panel(results: Results, label: str, mask: Mask, title: str) -> Pan
     )
 
 
-def _critical_cell(count: Count, sets: int) -> Cell:
+def _critical_cell(count: Count, sets: int) -> HeatCell:
     """``7``, or ``7/28`` where fewer than all sets are decided: coloured by the share of those."""
     if not count.total:
-        return Cell(state=ABSENT, text="–", hover="no set is decided")
+        return HeatCell(state=ABSENT, text="–", hover="no set is decided")
     failed = count.total - count.yes
     text = f"{failed}" if count.total == sets else f"{failed}/{count.total}"
-    return Cell(sets * (1 - count.share), SHOWN, text, f"{failed} of {count.total} not schedulable")
+    return HeatCell(
+        sets * (1 - count.share), SHOWN, text, f"{failed} of {count.total} not schedulable"
+    )
 
 
-def _utilisations(results: Results) -> Iterator[Chart]:
+def _utilisations(results: StudyResults) -> Iterator[Chart]:
     """As Figure 1: the distributions of task utilisations, and what they do to schedulability."""
     cases_of = presets()[results.spec.preset].cases
     assert cases_of is not None, "a preset that asks for this chart says its cases"
@@ -266,7 +278,7 @@ def _utilisations(results: Results) -> Iterator[Chart]:
 _APPROACHES = ("global", "partitioned", "clustered", "loose clustered")
 
 
-def _approaches(results: Results) -> Iterator[Chart]:
+def _approaches(results: StudyResults) -> Iterator[Chart]:
     """As Figure 4, and the ways to balance the loose approach."""
     loose = [label for label in results.labels() if label.startswith("loose clustered")]
     for name, title, labels in (
@@ -286,17 +298,17 @@ def _approaches(results: Results) -> Iterator[Chart]:
         )
 
 
-def _migrations(results: Results) -> Iterator[Chart]:
+def _migrations(results: StudyResults) -> Iterator[Chart]:
     """As Figure 5, and by job, which does not depend on how long the hyper-period is."""
     yield from _migration_charts(results, _APPROACHES)
 
 
-def _sweep_migrations(results: Results) -> Iterator[Chart]:
+def _sweep_migrations(results: StudyResults) -> Iterator[Chart]:
     labels = [label for label in results.labels() if not results.is_test(label)]
     yield from _migration_charts(results, labels)
 
 
-def _migration_charts(results: Results, labels: Sequence[str]) -> Iterator[Chart]:
+def _migration_charts(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
     for source in results.spec.sources:
         here = results.source == source
         panels = tuple(
@@ -326,7 +338,7 @@ def _migration_charts(results: Results, labels: Sequence[str]) -> Iterator[Chart
         )
 
 
-def _slack(results: Results) -> Iterator[Chart]:
+def _slack(results: StudyResults) -> Iterator[Chart]:
     """As Figure 6, and over the sets that all approaches schedule: others are easier sets."""
     common = results.everything
     for label in _APPROACHES:
@@ -356,7 +368,7 @@ def _slack(results: Results) -> Iterator[Chart]:
         )
 
 
-def _weighted(results: Results) -> Iterator[Chart]:
+def _weighted(results: StudyResults) -> Iterator[Chart]:
     """Weighted schedulability over n, or over m where n does not vary."""
     by_tasks = len(_axis(results.tasks)) > 1
     column, name = (results.tasks, "tasks n") if by_tasks else (results.processors, "processors m")
@@ -379,7 +391,7 @@ def _word(text: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in text)
 
 
-BUILDERS: Mapping[str, Callable[[Results], Iterator[Chart]]] = {
+BUILDERS: Mapping[str, Callable[[StudyResults], Iterator[Chart]]] = {
     "approaches": _approaches,
     "critical": _critical,
     "curves": _curves,

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import Results, table
+from deadbeat.kinds.study.results import StudyResults, table
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import StudySpec, read_spec
 from deadbeat.model.conclusion import Judgement, judge
@@ -47,7 +47,7 @@ _MEANS = (
 
 
 def study_document(
-    results: Results,
+    results: StudyResults,
     judgements: Sequence[Judgement],
     drawn: Sequence[Chart],
     *,
@@ -173,7 +173,7 @@ def _sweep(spec: StudySpec) -> str:
     )
 
 
-def _facts(results: Results) -> tuple[tuple[str, str], ...]:
+def _facts(results: StudyResults) -> tuple[tuple[str, str], ...]:
     spec = results.spec
     return (
         ("Title", spec.title),
@@ -191,7 +191,7 @@ def _arrivals(spec: StudySpec) -> str:
     return "synchronous periodic"
 
 
-def answers_table(results: Results) -> Table:
+def answers_table(results: StudyResults) -> Table:
     """A row per scheduler and test over all cells."""
 
     def share(label: str) -> str | None:
@@ -223,7 +223,7 @@ def answers_table(results: Results) -> Table:
     )
 
 
-def _weighted(results: Results, label: str) -> str | None:
+def _weighted(results: StudyResults, label: str) -> str | None:
     inside = results.decided(label)
     whole = float(results.rows["utilisation"][inside].sum())
     if not whole:
@@ -231,7 +231,7 @@ def _weighted(results: Results, label: str) -> str | None:
     return f"{float(results.rows['utilisation'][inside & results.yes(label)].sum()) / whole:.3f}"
 
 
-def open_cases(results: Results) -> tuple[str, ...]:
+def open_cases(results: StudyResults) -> tuple[str, ...]:
     """What has no answer, and what became of it; one line each, none where nothing is open."""
     found = []
     missing = ~results.generated
@@ -284,7 +284,7 @@ def _fields(plain: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in plain.items())
 
 
-def summary_dict(results: Results, judgements: tuple[Judgement, ...]) -> dict[str, Any]:
+def summary_dict(results: StudyResults, judgements: tuple[Judgement, ...]) -> dict[str, Any]:
     """Counts and conclusions as plain values."""
     return {
         "sets": results.spec.total,
@@ -308,7 +308,7 @@ def summary_dict(results: Results, judgements: tuple[Judgement, ...]) -> dict[st
     }
 
 
-def _answer(results: Results, label: str) -> dict[str, Any]:
+def _answer(results: StudyResults, label: str) -> dict[str, Any]:
     count = results.count(label, results.everything)
     low, high = count.interval
     return {
@@ -329,7 +329,7 @@ class StudyReport:
 
     document: Document
     summary: dict[str, Any]
-    results: Results
+    results: StudyResults
     charts: Sequence[Chart]
 
 
@@ -340,7 +340,7 @@ def study_report(store: StudyStore) -> StudyReport:
         DataError: A chunk is missing or damaged.
     """
     spec = read_spec(store.spec)
-    results = Results(spec, load(spec, store))
+    results = StudyResults(spec, load(spec, store))
     preset = presets().get(spec.preset)
     asked = preset.conclusions if preset else ()
     judgements = tuple(found for each in asked if (found := judge(each, results)))

@@ -7,23 +7,23 @@ from pathlib import Path
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.document import LABEL, StudyReport, study_report, write_study
-from deadbeat.kinds.study.results import Results, table
+from deadbeat.kinds.study.results import StudyResults, table
 from deadbeat.kinds.study.runner import load
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.store.place import REPORT_FILE, STUDY, State, stage
+from deadbeat.store.place import REPORT_FILE, STUDY, FolderState, stage
 from deadbeat.store.study import StudyStore
 
 
-def state_of(path: Path) -> State:
+def state_of(path: Path) -> FolderState:
     """State of the study in ``path``; damage is a state, not an error."""
     try:
         store = StudyStore.open(path)
         spec = read_spec(store.spec)
         done, chunks = len(store.finished()), chunk_count(spec)
     except DeadbeatError as error:
-        return State(name=path.name, path=path, state="damaged", problem=str(error))
-    return State(
+        return FolderState(name=path.name, path=path, state="damaged", problem=str(error))
+    return FolderState(
         name=path.name,
         path=path,
         state=stage(path, complete=done >= chunks),
@@ -58,10 +58,10 @@ def _report(path: Path, figures: bool) -> Shown:
     return shown(store, write_study(store, figures=figures))
 
 
-def _open(path: Path) -> Stored[StudyStore, Results]:
+def _open(path: Path) -> Stored[StudyStore, StudyResults]:
     store = StudyStore.open(path)
     spec = read_spec(store.spec)
-    results = Results(spec, load(spec, store))
+    results = StudyResults(spec, load(spec, store))
     return Stored(store=store, summary=results, rows=table(results)[1])
 
 

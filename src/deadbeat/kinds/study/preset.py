@@ -8,7 +8,7 @@ from importlib import import_module
 
 from attrs import frozen
 
-from deadbeat.kinds.study.results import Mask, Results
+from deadbeat.kinds.study.results import Mask, StudyResults
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion
 
@@ -34,8 +34,8 @@ class Preset:
     about: str
     build: Callable[[], StudySpec]
     charts: tuple[str, ...]
-    conclusions: tuple[Conclusion[Results], ...] = ()
-    cases: Callable[[Results], Iterator[tuple[str, dict[str, Mask]]]] | None = None
+    conclusions: tuple[Conclusion[StudyResults], ...] = ()
+    cases: Callable[[StudyResults], Iterator[tuple[str, dict[str, Mask]]]] | None = None
 
 
 @cache

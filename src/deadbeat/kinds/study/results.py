@@ -19,7 +19,7 @@ from deadbeat.kinds.study.chunks import (
     YES,
     Rows,
 )
-from deadbeat.kinds.study.spec import Cell, StudySpec
+from deadbeat.kinds.study.spec import StudySpec, SweepCell
 from deadbeat.kinds.study.statistics import Count, Mean
 from deadbeat.sched import tests as test_facts
 
@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 _OPEN = (TEST_UNDECIDED, NOT_APPLICABLE)
 
 
-class Results:
+class StudyResults:
     """Columns over all task sets of a study. A mask is a truth value per row.
 
     A scheduler or test is named by its label in the specification.
@@ -135,11 +135,11 @@ class Results:
         jobs = np.maximum(1, self.figure(label, "jobs")[inside])
         return Mean.of(1000.0 * self.figure(label, name)[inside] / jobs)
 
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[SweepCell, ...]:
         return self.spec.cells
 
 
-def table(results: Results) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+def table(results: StudyResults) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Columns and rows of ``cells.csv``: one per cell and contender or test."""
     spec = results.spec
     columns = (*_COLUMNS, *(_METRICS if spec.metrics else ()))
@@ -148,7 +148,7 @@ def table(results: Results) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     for at, cell in enumerate(spec.cells):
         inside = np.zeros(len(results.rows), dtype=np.bool_)
         inside[at * spec.sets : (at + 1) * spec.sets] = True
-        small = Results(spec, results.rows[at * spec.sets : (at + 1) * spec.sets])
+        small = StudyResults(spec, results.rows[at * spec.sets : (at + 1) * spec.sets])
         for label in small.labels():
             made.append(_row(small, cell, label, columns))
     return columns, made
@@ -185,7 +185,9 @@ _METRICS = (
 )
 
 
-def _row(small: Results, cell: Cell, label: str, columns: Iterable[str]) -> dict[str, Any]:
+def _row(
+    small: StudyResults, cell: SweepCell, label: str, columns: Iterable[str]
+) -> dict[str, Any]:
     everything = small.everything
     count = small.count(label, everything)
     low, high = count.interval
@@ -219,7 +221,7 @@ def _row(small: Results, cell: Cell, label: str, columns: Iterable[str]) -> dict
     return row
 
 
-def _means(small: Results, label: str) -> Mapping[str, Any]:
+def _means(small: StudyResults, label: str) -> Mapping[str, Any]:
     good, everything = small.yes(label), small.everything
     return {
         "jobs": int(small.figure(label, "jobs")[good].sum()),

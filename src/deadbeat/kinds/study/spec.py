@@ -63,7 +63,7 @@ class Source:
 
 
 @frozen
-class Cell:
+class SweepCell:
     """One scenario. ``load``: utilisation by processor in thousandths; ``source``: its label."""
 
     processors: int
@@ -100,7 +100,7 @@ class StudySpec:
     seed: int = 1
     sets: int
     sources: Mapping[str, Source]
-    cells: tuple[Cell, ...]
+    cells: tuple[SweepCell, ...]
     contenders: Mapping[str, Scheduler]
     tests: tuple[str, ...] = ()
     partition: str = "first-fit"
@@ -156,7 +156,7 @@ def read_spec(plain: Mapping[str, Any]) -> StudySpec:
     values = dict(plain)
     try:
         contenders, sources = values.pop("contender_order"), values.pop("source_order")
-        values["cells"] = tuple(Cell(*cell) for cell in values["cells"])
+        values["cells"] = tuple(SweepCell(*cell) for cell in values["cells"])
         values["contenders"] = {
             label: _CONVERTER.structure(values["contenders"][label], Scheduler)
             for label in contenders
@@ -180,7 +180,7 @@ def digest(plain: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def cell_seed(spec: StudySpec, cell: Cell) -> int:
+def cell_seed(spec: StudySpec, cell: SweepCell) -> int:
     """Seed of a cell: of the study's seed and what is drawn, so that studies share task sets."""
     drawn: list[Any] = [spec.seed, cell.processors, cell.tasks, cell.load]
     drawn += [attrs.asdict(spec.sources[cell.source])]
@@ -312,10 +312,10 @@ def _tests(spec: StudySpec) -> Iterator[Problem]:
 __all__ = [
     "BINS",
     "SETS_MAX",
-    "Cell",
     "Costs",
     "Source",
     "StudySpec",
+    "SweepCell",
     "cell_seed",
     "digest",
     "read_spec",

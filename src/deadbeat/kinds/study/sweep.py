@@ -13,7 +13,7 @@ import attrs
 from cattrs import Converter
 
 from deadbeat.kinds.study.preset import Preset, presets
-from deadbeat.kinds.study.spec import SETS_MAX, Cell, Source, StudySpec
+from deadbeat.kinds.study.spec import SETS_MAX, Source, StudySpec, SweepCell
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Flag, Name, Problem, RefusedError, Whole, refuse
 from deadbeat.model.specification import usage
@@ -167,7 +167,7 @@ def _sweep(asked: Mapping[str, Any], reader: _Reader) -> StudySpec | None:
         title="Sweep",
         sources=sources,
         cells=tuple(
-            Cell(m, n, load, source)
+            SweepCell(m, n, load, source)
             for source in sources
             for m in processors
             for n in tasks

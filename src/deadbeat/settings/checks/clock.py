@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.judgements import slow_clock
 from deadbeat.host.values import UnreadError
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_cpus import cpu_flags
 from deadbeat.settings.reading_values import few
@@ -33,7 +33,7 @@ _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "tsc-early", "i
 
 
 @check("clock.source")
-def source(facts: Facts) -> Verdict:
+def source(facts: Facts) -> CheckVerdict:
     current = facts.text(_CURRENT)
     if current in _FAST:
         return passed(current)
@@ -53,7 +53,7 @@ def source(facts: Facts) -> Verdict:
 
 
 @check("clock.stable")
-def stable(facts: Facts) -> Verdict:
+def stable(facts: Facts) -> CheckVerdict:
     log = facts.get(DMESG)
     bad = re.search(
         r"^.*(?:Marking clocksource .* as unstable|Marking TSC unstable|TSC found unstable).*$",
@@ -75,7 +75,7 @@ def stable(facts: Facts) -> Verdict:
 
 
 @check("clock.user-space")
-def user_space(facts: Facts) -> Verdict:
+def user_space(facts: Facts) -> CheckVerdict:
     if facts.argument("vdso") == "0":
         return failed("vdso=0", "each time stamp is a system call")
     current = facts.text(_CURRENT)
@@ -85,7 +85,7 @@ def user_space(facts: Facts) -> Verdict:
 
 
 @check("clock.event-device")
-def event_device(facts: Facts) -> Verdict:
+def event_device(facts: Facts) -> CheckVerdict:
     found = sorted(set(facts.texts(_EVENTS).values()))
     bad = [name for name in found if re.fullmatch(r"hpet\d*|pit|dummy_timer|bc_hrtimer|", name)]
     if bad:
@@ -97,7 +97,7 @@ def event_device(facts: Facts) -> Verdict:
 
 
 @check("clock.constant-rate")
-def constant_rate(facts: Facts) -> Verdict:
+def constant_rate(facts: Facts) -> CheckVerdict:
     flags = cpu_flags(facts)
     if not flags:
         return passed("no time stamp counter", "it concerns x86 alone")
@@ -122,7 +122,7 @@ def _chrony(facts: Facts) -> str:
 
 
 @check("clock.time-stamping")
-def time_stamping(facts: Facts) -> Verdict:
+def time_stamping(facts: Facts) -> CheckVerdict:
     daemons = _daemons(facts)
     if "chronyd" not in daemons:
         return passed("chronyd does not run")
@@ -134,7 +134,7 @@ def time_stamping(facts: Facts) -> Verdict:
 
 
 @check("clock.steps")
-def steps(facts: Facts) -> Verdict:
+def steps(facts: Facts) -> CheckVerdict:
     daemons = _daemons(facts)
     free = sorted(daemons & {"ntpd", "systemd-timesyn", "systemd-timesyncd", "sntp"})
     if free:
@@ -148,7 +148,7 @@ def steps(facts: Facts) -> Verdict:
 
 
 @check("clock.timer-slack")
-def timer_slack(facts: Facts) -> Verdict:
+def timer_slack(facts: Facts) -> CheckVerdict:
     value = facts.integer(_SLACK)
     if value <= _SLACK_DEFAULT_NS:
         return passed(f"{value} ns", "recorded; it concerns ordinary tasks alone")

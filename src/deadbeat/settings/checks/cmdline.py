@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_cpus import (
     argument_cpus,
@@ -50,7 +50,7 @@ def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
 
 
 @check("cmdline.isolation")
-def isolation(facts: Facts) -> Verdict:
+def isolation(facts: Facts) -> CheckVerdict:
     found = isolated(facts)
     housekeeping(facts)
     bare = _uncovered(facts, found)
@@ -65,7 +65,7 @@ def isolation(facts: Facts) -> Verdict:
 
 
 @check("cmdline.managed-irq")
-def managed_irq(facts: Facts) -> Verdict:
+def managed_irq(facts: Facts) -> CheckVerdict:
     flagged = "managed_irq" in (facts.argument("isolcpus") or "").split(",")
     if flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")):
         return passed(_said(facts, "isolcpus"))
@@ -78,7 +78,7 @@ def managed_irq(facts: Facts) -> Verdict:
 
 
 @check("cmdline.nohz-full")
-def nohz_full(facts: Facts) -> Verdict:
+def nohz_full(facts: Facts) -> CheckVerdict:
     found = tickless(facts)
     with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
     if facts.workload == "periodic":
@@ -99,7 +99,7 @@ def nohz_full(facts: Facts) -> Verdict:
 
 
 @check("cmdline.rcu-nocbs")
-def rcu_nocbs(facts: Facts) -> Verdict:
+def rcu_nocbs(facts: Facts) -> CheckVerdict:
     found = offloaded(facts)
     bare = _uncovered(facts, found)
     if bare:
@@ -112,7 +112,7 @@ def rcu_nocbs(facts: Facts) -> Verdict:
 
 
 @check("cmdline.rcu-nocb-poll")
-def rcu_nocb_poll(facts: Facts) -> Verdict:
+def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
     if not offloaded(facts):
         return passed("nothing is offloaded", "there is nothing to poll for")
     if facts.argument("rcu_nocb_poll") is not None:
@@ -121,7 +121,7 @@ def rcu_nocb_poll(facts: Facts) -> Verdict:
 
 
 @check("cmdline.irqaffinity")
-def irqaffinity(facts: Facts) -> Verdict:
+def irqaffinity(facts: Facts) -> CheckVerdict:
     found = argument_cpus(facts, "irqaffinity")
     on = found & set(facts.rt_cpus)
     if found and not on:
@@ -134,7 +134,7 @@ def irqaffinity(facts: Facts) -> Verdict:
 
 
 @check("cmdline.skew-tick")
-def skew_tick(facts: Facts) -> Verdict:
+def skew_tick(facts: Facts) -> CheckVerdict:
     if len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
     if facts.argument("skew_tick") == "1":
@@ -143,7 +143,7 @@ def skew_tick(facts: Facts) -> Verdict:
 
 
 @check("cmdline.tsc")
-def tsc(facts: Facts) -> Verdict:
+def tsc(facts: Facts) -> CheckVerdict:
     flags = cpu_flags(facts)
     if "tsc" not in flags:
         return passed("no time stamp counter", "it concerns x86 alone")
@@ -166,7 +166,7 @@ def _trusted_sockets(kernel: tuple[int, int]) -> int:
 
 
 @check("cmdline.watchdogs")
-def watchdogs(facts: Facts) -> Verdict:
+def watchdogs(facts: Facts) -> CheckVerdict:
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
     if lacking(facts, "/proc/sys/kernel/watchdog"):
@@ -182,7 +182,7 @@ def watchdogs(facts: Facts) -> Verdict:
 
 
 @check("cmdline.max-cstate")
-def max_cstate(facts: Facts) -> Verdict:
+def max_cstate(facts: Facts) -> CheckVerdict:
     driver = facts.text(_IDLE_DRIVER)
     if not re.fullmatch(r"[\w-]+", driver):
         raise UnreadError(f"{_IDLE_DRIVER} holds {driver[:20]!r}")
@@ -201,7 +201,7 @@ def max_cstate(facts: Facts) -> Verdict:
 
 
 @check("cmdline.idle-poll")
-def idle_poll(facts: Facts) -> Verdict:
+def idle_poll(facts: Facts) -> CheckVerdict:
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle") or "no idle=")
     if "hypervisor" in cpu_flags(facts):
@@ -213,7 +213,7 @@ def idle_poll(facts: Facts) -> Verdict:
 
 
 @check("cmdline.pstate")
-def pstate(facts: Facts) -> Verdict:
+def pstate(facts: Facts) -> CheckVerdict:
     for path in _PSTATES:
         status = facts.get(path)
         if status in ("active", "guided"):
@@ -229,7 +229,7 @@ def pstate(facts: Facts) -> Verdict:
 
 
 @check("cmdline.threadirqs")
-def threadirqs(facts: Facts) -> Verdict:
+def threadirqs(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "all handlers are threads")
     if facts.argument("threadirqs") is not None:
@@ -238,7 +238,7 @@ def threadirqs(facts: Facts) -> Verdict:
 
 
 @check("cmdline.kthread-cpus")
-def kthread_cpus(facts: Facts) -> Verdict:
+def kthread_cpus(facts: Facts) -> CheckVerdict:
     known = "kthread_cpus" not in _not_known(facts)
     found = argument_cpus(facts, "kthread_cpus") if known else set()
     if found and not found & set(facts.rt_cpus):
@@ -257,7 +257,7 @@ def kthread_cpus(facts: Facts) -> Verdict:
 
 
 @check("cmdline.rcu-expedited")
-def rcu_expedited(facts: Facts) -> Verdict:
+def rcu_expedited(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
     values = {path.rpartition("/")[2]: facts.integer(path) for path in _RCU_NORMAL}
@@ -271,7 +271,7 @@ def rcu_expedited(facts: Facts) -> Verdict:
 
 
 @check("cmdline.rcu-patience")
-def rcu_patience(facts: Facts) -> Verdict:
+def rcu_patience(facts: Facts) -> CheckVerdict:
     if not tickless(facts):
         return passed("no CPU without a tick", "it concerns nohz_full= alone")
     value = facts.integer(_RCU_PATIENCE)
@@ -281,7 +281,7 @@ def rcu_patience(facts: Facts) -> Verdict:
 
 
 @check("cmdline.rcu-priority")
-def rcu_priority(facts: Facts) -> Verdict:
+def rcu_priority(facts: Facts) -> CheckVerdict:
     value = facts.integer(_RCU_PRIORITY)
     if value <= _RCU_PRIORITY_MOST:
         return passed(value)
@@ -289,7 +289,7 @@ def rcu_priority(facts: Facts) -> Verdict:
 
 
 @check("cmdline.serial-console")
-def serial_console(facts: Facts) -> Verdict:
+def serial_console(facts: Facts) -> CheckVerdict:
     active = facts.get(_CONSOLE)
     names = facts.arguments("console") if active is None else active.split()
     serial = [name for name in names if _SERIAL.match(name)]
@@ -309,7 +309,7 @@ def _quiet(facts: Facts) -> str:
 
 
 @check("cmdline.quiet")
-def quiet(facts: Facts) -> Verdict:
+def quiet(facts: Facts) -> CheckVerdict:
     word = _quiet(facts)
     if word:
         return passed(word)
@@ -318,7 +318,7 @@ def quiet(facts: Facts) -> Verdict:
 
 
 @check("cmdline.mitigations")
-def mitigations(facts: Facts) -> Verdict:
+def mitigations(facts: Facts) -> CheckVerdict:
     asked = _said(facts, "mitigations") or "default"
     states = {path.rpartition("/")[2]: t for path, t in facts.texts(_VULNERABILITIES).items()}
     open_ = [name for name, text in states.items() if text.startswith("Vulnerable")]
@@ -336,7 +336,7 @@ def _not_known(facts: Facts) -> str:
 
 
 @check("cmdline.unknown")
-def unknown_words(facts: Facts) -> Verdict:
+def unknown_words(facts: Facts) -> CheckVerdict:
     log, words = facts.text(DMESG), _not_known(facts)
     if words:
         return failed(
@@ -350,7 +350,7 @@ def unknown_words(facts: Facts) -> Verdict:
 
 
 @check("cmdline.lists-agree")
-def lists_agree(facts: Facts) -> Verdict:
+def lists_agree(facts: Facts) -> CheckVerdict:
     names = ("isolcpus", "nohz_full", "rcu_nocbs")
     lists = {name: argument_cpus(facts, name) for name in names if facts.argument(name)}
     found = ", ".join(f"{name}: {cpus_text(cpus)}" for name, cpus in lists.items())
@@ -361,7 +361,7 @@ def lists_agree(facts: Facts) -> Verdict:
 
 
 @check("cmdline.housekeeping")
-def keeps_house(facts: Facts) -> Verdict:
+def keeps_house(facts: Facts) -> CheckVerdict:
     away = isolated(facts) | tickless(facts)
     left = online(facts) - away
     if not left:

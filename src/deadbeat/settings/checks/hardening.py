@@ -6,7 +6,7 @@ None of them advises to switch security off: what an option costs is to be measu
 from __future__ import annotations
 
 from deadbeat.host.values import is_unknown
-from deadbeat.settings.check import Check, Verdict, failed, passed, unknown
+from deadbeat.settings.check import Check, CheckVerdict, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.hardening import OPTIONS, Hardening, sight_of_facts
 
@@ -16,7 +16,7 @@ _MEASURE = "keep it unless it costs too much: deadbeat doctor --hardening-cost W
 def _made(option: Hardening) -> Check:
     assert option.severity is not None
 
-    def body(facts: Facts) -> Verdict:
+    def body(facts: Facts) -> CheckVerdict:
         state = option.state(sight_of_facts(facts))
         if is_unknown(state.words):
             return unknown(state.words.removeprefix("unknown: "))

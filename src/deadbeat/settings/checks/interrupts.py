@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from deadbeat.host.proc import Interrupt
 from deadbeat.host.values import UnreadError, cpu_set, cpus_text, mask_cpus
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_interrupts import COMMANDS as IRQ_COMMANDS
 from deadbeat.settings.reading_interrupts import managed_by_name, read_only
@@ -47,7 +47,7 @@ _IRQ_THREAD_PRIORITY = 50
 
 
 @check("interrupts.on-rt-cpus")
-def on_rt_cpus(facts: Facts) -> Verdict:
+def on_rt_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
         f"{_device(label, seen.after.interrupts[label])}: {count} on CPU {cpu}"
@@ -61,7 +61,7 @@ def on_rt_cpus(facts: Facts) -> Verdict:
 
 
 @check("interrupts.placement")
-def placement(facts: Facts) -> Verdict:
+def placement(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     here = _directed_here(facts)
     if here:
@@ -70,7 +70,7 @@ def placement(facts: Facts) -> Verdict:
 
 
 @check("interrupts.managed")
-def managed(facts: Facts) -> Verdict:
+def managed(facts: Facts) -> CheckVerdict:
     closed = read_only(facts)
     if closed is None:
         return unknown("ls shows no /proc/irq/N/smp_affinity")
@@ -82,7 +82,7 @@ def managed(facts: Facts) -> Verdict:
 
 
 @check("interrupts.balancing")
-def balancing(facts: Facts) -> Verdict:
+def balancing(facts: Facts) -> CheckVerdict:
     if not any(task.name == "irqbalance" for task in tasks(facts)):
         return passed("it does not run")
     banned: set[int] = set()
@@ -102,13 +102,13 @@ def balancing(facts: Facts) -> Verdict:
 
 
 @check("interrupts.default-placement")
-def default_placement(facts: Facts) -> Verdict:
+def default_placement(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text("/proc/irq/default_smp_affinity")))
 
 
 @check("interrupts.thread-priority")
-def thread_priority(facts: Facts) -> Verdict:
+def thread_priority(facts: Facts) -> CheckVerdict:
     threads = [task for task in tasks(facts) if task.kernel and task.name.startswith("irq/")]
     raised = [task.words for task in threads if task.priority > _IRQ_THREAD_PRIORITY]
     if raised:
@@ -123,19 +123,19 @@ def thread_priority(facts: Facts) -> Verdict:
 
 
 @check("interrupts.workqueues")
-def workqueues(facts: Facts) -> Verdict:
+def workqueues(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text(WORKQUEUES)))
 
 
 @check("interrupts.writeback")
-def writeback(facts: Facts) -> Verdict:
+def writeback(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     return _kept_out(facts, mask_cpus(facts.text(WRITEBACK)))
 
 
 @check("interrupts.kernel-threads")
-def kernel_threads(facts: Facts) -> Verdict:
+def kernel_threads(facts: Facts) -> CheckVerdict:
     other = {*housekeeping(facts)}
     where = places(facts)
     loose = [
@@ -150,7 +150,7 @@ def kernel_threads(facts: Facts) -> Verdict:
 
 
 @check("interrupts.softirqs")
-def softirqs(facts: Facts) -> Verdict:
+def softirqs(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = [
         f"{name}: {count} on CPU {cpu}"
@@ -164,7 +164,7 @@ def softirqs(facts: Facts) -> Verdict:
 
 
 @check("interrupts.softirq-threads")
-def softirq_threads(facts: Facts) -> Verdict:
+def softirq_threads(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     tasks(facts)
     names = {f"ksoftirqd/{cpu}" for cpu in facts.rt_cpus}
@@ -180,7 +180,7 @@ def softirq_threads(facts: Facts) -> Verdict:
 
 
 @check("interrupts.receive-steering")
-def receive_steering(facts: Facts) -> Verdict:
+def receive_steering(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     queues = facts.texts(RECEIVE)
     here = [_queue(path) for path, text in queues.items() if shared(facts, mask_cpus(text))]
@@ -190,7 +190,7 @@ def receive_steering(facts: Facts) -> Verdict:
 
 
 @check("interrupts.send-steering")
-def send_steering(facts: Facts) -> Verdict:
+def send_steering(facts: Facts) -> CheckVerdict:
     other = {*housekeeping(facts)}
     found = facts.matches(SEND)
     refused = [f"{p}: {r.reason}" for p, r in found.items() if "denied" in r.reason]
@@ -205,7 +205,7 @@ def send_steering(facts: Facts) -> Verdict:
 
 
 @check("interrupts.packet-threads")
-def packet_threads(facts: Facts) -> Verdict:
+def packet_threads(facts: Facts) -> CheckVerdict:
     found = {path.split("/")[4]: text for path, text in facts.texts(THREADED).items()}
     devices = [name for name in found if name != "lo"]
     plain = [name for name in devices if found[name] == "0"]
@@ -217,7 +217,7 @@ def packet_threads(facts: Facts) -> Verdict:
 
 
 @check("interrupts.network-queues")
-def network_queues(facts: Facts) -> Verdict:
+def network_queues(facts: Facts) -> CheckVerdict:
     room = len(housekeeping(facts))
     counts: dict[str, int] = {}
     for path in facts.texts(RECEIVE):
@@ -230,7 +230,7 @@ def network_queues(facts: Facts) -> Verdict:
 
 
 @check("interrupts.disk-completion")
-def disk_completion(facts: Facts) -> Verdict:
+def disk_completion(facts: Facts) -> CheckVerdict:
     real = {
         path.split("/")[3]: text
         for path, text in facts.texts(COMPLETION).items()
@@ -245,7 +245,7 @@ def disk_completion(facts: Facts) -> Verdict:
 
 
 @check("interrupts.between-cpus")
-def between_cpus(facts: Facts) -> Verdict:
+def between_cpus(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     counted = []
     for cpu in facts.rt_cpus:
@@ -259,7 +259,7 @@ def between_cpus(facts: Facts) -> Verdict:
 
 
 @check("interrupts.timer-tick")
-def timer_tick(facts: Facts) -> Verdict:
+def timer_tick(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     rates = {
         cpu: sum(
@@ -277,7 +277,7 @@ def timer_tick(facts: Facts) -> Verdict:
 
 
 @check("interrupts.unhandled")
-def unhandled(facts: Facts) -> Verdict:
+def unhandled(facts: Facts) -> CheckVerdict:
     found, log = f"noirqdebug = {facts.text(UNHANDLED)}", facts.text(DMESG)
     off = list(dict.fromkeys(re.findall(r"Disabling IRQ #(\d+)", log)))
     if off:
@@ -289,7 +289,7 @@ def unhandled(facts: Facts) -> Verdict:
     return passed(found, "recorded; no line was switched off")
 
 
-def _kept_out(facts: Facts, cpus: Iterable[int]) -> Verdict:
+def _kept_out(facts: Facts, cpus: Iterable[int]) -> CheckVerdict:
     found = cpus_text(cpus)
     if here := shared(facts, cpus):
         return failed(f"CPU {found}", f"real-time CPU {cpus_text(here)} is among them")

@@ -6,7 +6,7 @@ import re
 
 from deadbeat.host.kernel import kernel_release, preemption_model
 from deadbeat.host.values import Unknown, cpus_text, mask_cpus
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import CONFIG, DMESG, Facts
 from deadbeat.settings.reading_cpus import meant
 from deadbeat.settings.reading_options import built, having, lacking, realtime, without
@@ -45,7 +45,7 @@ _DEBUG = (
 
 
 @check("kernel.preempt-rt")
-def preempt_rt(facts: Facts) -> Verdict:
+def preempt_rt(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "/sys/kernel/realtime or /proc/version says so")
     if facts.get(CONFIG) is None and facts.get("/proc/version"):
@@ -58,7 +58,7 @@ def preempt_rt(facts: Facts) -> Verdict:
 
 
 @check("kernel.preemption")
-def preemption(facts: Facts) -> Verdict:
+def preemption(facts: Facts) -> CheckVerdict:
     model, basis = preemption_model(lambda path: _as_read(facts, path))
     if isinstance(model, Unknown) or "debugfs does not show" in basis:
         booted = re.findall(r"Dynamic Preempt: (\w+)", facts.get(DMESG) or "")
@@ -86,7 +86,7 @@ def _as_read(facts: Facts, path: str) -> str | None:
 
 
 @check("kernel.high-res-timers")
-def high_res_timers(facts: Facts) -> Verdict:
+def high_res_timers(facts: Facts) -> CheckVerdict:
     found = re.search(r"resolution:\s*(\d+) nsecs", facts.get(_RESOLUTION) or "")
     if found is not None:
         words = f"resolution {found[1]} ns"
@@ -102,12 +102,12 @@ def high_res_timers(facts: Facts) -> Verdict:
 
 
 @check("kernel.cpu-freq")
-def cpu_freq(facts: Facts) -> Verdict:
+def cpu_freq(facts: Facts) -> CheckVerdict:
     return having(facts, "CPU_FREQ", "the clock stays what the boot loader made it")
 
 
 @check("kernel.default-governor")
-def default_governor(facts: Facts) -> Verdict:
+def default_governor(facts: Facts) -> CheckVerdict:
     others = [n for n in facts.config() if n.startswith("CPU_FREQ_DEFAULT_GOV_")]
     if facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE") == "y":
         return passed("performance")
@@ -116,7 +116,7 @@ def default_governor(facts: Facts) -> Verdict:
 
 
 @check("kernel.other-governors")
-def other_governors(facts: Facts) -> Verdict:
+def other_governors(facts: Facts) -> CheckVerdict:
     there = [name.lower() for name in _GOVERNORS if facts.option(f"CPU_FREQ_GOV_{name}") != "n"]
     if not there:
         return passed("none")
@@ -125,7 +125,7 @@ def other_governors(facts: Facts) -> Verdict:
 
 
 @check("kernel.cpu-idle")
-def cpu_idle(facts: Facts) -> Verdict:
+def cpu_idle(facts: Facts) -> CheckVerdict:
     return having(facts, "CPU_IDLE", "heat and wear, where a cap at C1 would do for latency")
 
 
@@ -133,7 +133,7 @@ _TICK_SOURCES = "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a ste
 
 
 @check("kernel.tick")
-def tick(facts: Facts) -> Verdict:
+def tick(facts: Facts) -> CheckVerdict:
     full = facts.option("NO_HZ_FULL") == "y"
     stops = full or facts.option("NO_HZ_IDLE") == "y"
     off = facts.argument("nohz") in ("off", "0")
@@ -155,7 +155,7 @@ def tick(facts: Facts) -> Verdict:
 
 
 @check("kernel.lockup-detector")
-def lockup_detector(facts: Facts) -> Verdict:
+def lockup_detector(facts: Facts) -> CheckVerdict:
     if facts.get(_WATCHDOG) is None and not built(facts, "LOCKUP_DETECTOR"):
         return passed("not set")
     if facts.integer(_WATCHDOG) == 0:
@@ -167,24 +167,24 @@ def lockup_detector(facts: Facts) -> Verdict:
 
 
 @check("kernel.lockdep")
-def lockdep(facts: Facts) -> Verdict:
+def lockdep(facts: Facts) -> CheckVerdict:
     names = ("PROVE_LOCKING", "LOCKDEP", "LOCK_STAT", "DEBUG_LOCK_ALLOC")
     return without(facts, names, "every lock taken is recorded and searched")
 
 
 @check("kernel.latency-tracers")
-def latency_tracers(facts: Facts) -> Verdict:
+def latency_tracers(facts: Facts) -> CheckVerdict:
     names = ("IRQSOFF_TRACER", "PREEMPT_TRACER")
     return without(facts, names, "they cost latency also while nothing is traced")
 
 
 @check("kernel.tracing")
-def tracing(facts: Facts) -> Verdict:
+def tracing(facts: Facts) -> CheckVerdict:
     return having(facts, "TRACING", "no late wake-up can be explained on this kernel")
 
 
 @check("kernel.noise-tracers")
-def noise_tracers(facts: Facts) -> Verdict:
+def noise_tracers(facts: Facts) -> CheckVerdict:
     names = ("TIMERLAT_TRACER", "OSNOISE_TRACER", "HWLAT_TRACER")
     missing = [name for name in names if facts.option(name) == "n"]
     if missing:
@@ -193,7 +193,7 @@ def noise_tracers(facts: Facts) -> Verdict:
 
 
 @check("kernel.efi-runtime")
-def efi_runtime(facts: Facts) -> Verdict:
+def efi_runtime(facts: Facts) -> CheckVerdict:
     if facts.option("EFI") == "n" or lacking(facts, _EFI):
         return passed("no EFI", "this system was not booted by EFI")
     words = (facts.argument("efi") or "").split(",")
@@ -211,7 +211,7 @@ def efi_runtime(facts: Facts) -> Verdict:
 
 
 @check("kernel.drm")
-def drm(facts: Facts) -> Verdict:
+def drm(facts: Facts) -> CheckVerdict:
     if facts.option("DRM") == "n":
         return passed("not set")
     cards = [path.split("/")[-2] for path in facts.matches(_CARDS)]
@@ -221,7 +221,7 @@ def drm(facts: Facts) -> Verdict:
 
 
 @check("kernel.slub-partial")
-def slub_partial(facts: Facts) -> Verdict:
+def slub_partial(facts: Facts) -> CheckVerdict:
     if facts.option("SLUB_CPU_PARTIAL") == "n":
         return passed("not set")
     counts = [int(word) for word in facts.text(_PARTIAL).split()]
@@ -232,7 +232,7 @@ def slub_partial(facts: Facts) -> Verdict:
 
 
 @check("kernel.rt-group-sched")
-def rt_group_sched(facts: Facts) -> Verdict:
+def rt_group_sched(facts: Facts) -> CheckVerdict:
     if facts.option("RT_GROUP_SCHED") == "n":
         return passed("not set")
     default = "0" if facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y" else "1"
@@ -242,39 +242,39 @@ def rt_group_sched(facts: Facts) -> Verdict:
 
 
 @check("kernel.rcu-nocb")
-def rcu_nocb(facts: Facts) -> Verdict:
+def rcu_nocb(facts: Facts) -> CheckVerdict:
     return having(facts, "RCU_NOCB_CPU", "callbacks run on the CPU that queued them")
 
 
 @check("kernel.rcu-boost")
-def rcu_boost(facts: Facts) -> Verdict:
+def rcu_boost(facts: Facts) -> CheckVerdict:
     if facts.option("PREEMPT_RCU") == "n":
         return passed("CONFIG_PREEMPT_RCU is not set", "readers are not preempted")
     return having(facts, "RCU_BOOST", "a reader below real-time priority can hold RCU up")
 
 
 @check("kernel.cpu-isolation")
-def cpu_isolation(facts: Facts) -> Verdict:
+def cpu_isolation(facts: Facts) -> CheckVerdict:
     return having(facts, "CPU_ISOLATION", "isolcpus= has no effect on this kernel")
 
 
 @check("kernel.cpusets")
-def cpusets(facts: Facts) -> Verdict:
+def cpusets(facts: Facts) -> CheckVerdict:
     return having(facts, "CPUSETS", "CPUs cannot be isolated at run time")
 
 
 @check("kernel.sanitizers")
-def sanitizers(facts: Facts) -> Verdict:
+def sanitizers(facts: Facts) -> CheckVerdict:
     return without(facts, _SANITIZERS, "every memory access or branch is checked or counted")
 
 
 @check("kernel.debug")
-def debug(facts: Facts) -> Verdict:
+def debug(facts: Facts) -> CheckVerdict:
     return without(facts, _DEBUG, "they add to the worst case at every use")
 
 
 @check("kernel.hz")
-def hz(facts: Facts) -> Verdict:
+def hz(facts: Facts) -> CheckVerdict:
     value = facts.option("HZ")
     if not value.isdigit():
         return unknown("CONFIG_HZ is not in the configuration", value)
@@ -284,7 +284,7 @@ def hz(facts: Facts) -> Verdict:
 
 
 @check("kernel.release")
-def release(facts: Facts) -> Verdict:
+def release(facts: Facts) -> CheckVerdict:
     text = facts.text("/proc/version")
     found = kernel_release(lambda path: text)
     if found == (0, 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deadbeat.host.proc import MEMINFO, TaskState, colon_fields, limit, status_field
 from deadbeat.host.values import Unknown, UnreadError, chosen
-from deadbeat.settings.check import Verdict, check, failed, judged, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, unknown
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_values import ONLINE, absent, few
 from deadbeat.settings.reading_window import (
@@ -32,7 +32,7 @@ _DIRTY_MAX = 10
 
 
 @check("memory.swap")
-def swap(facts: Facts) -> Verdict:
+def swap(facts: Facts) -> CheckVerdict:
     devices = [line.split()[0] for line in facts.text("/proc/swaps").splitlines()[1:] if line]
     if not devices:
         return passed("no swap")
@@ -44,7 +44,7 @@ def swap(facts: Facts) -> Verdict:
 
 
 @check("memory.huge-pages")
-def huge_pages(facts: Facts) -> Verdict:
+def huge_pages(facts: Facts) -> CheckVerdict:
     if _no_huge_pages(facts):
         return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
     found = chosen(facts.text(f"{HUGE}/enabled"))
@@ -54,7 +54,7 @@ def huge_pages(facts: Facts) -> Verdict:
 
 
 @check("memory.huge-page-defrag")
-def huge_page_defrag(facts: Facts) -> Verdict:
+def huge_page_defrag(facts: Facts) -> CheckVerdict:
     if _no_huge_pages(facts):
         return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
     found = chosen(facts.text(f"{HUGE}/defrag"))
@@ -64,7 +64,7 @@ def huge_page_defrag(facts: Facts) -> Verdict:
 
 
 @check("memory.khugepaged")
-def khugepaged(facts: Facts) -> Verdict:
+def khugepaged(facts: Facts) -> CheckVerdict:
     if _no_huge_pages(facts):
         return passed("CONFIG_TRANSPARENT_HUGEPAGE is not set")
     if chosen(facts.text(f"{HUGE}/enabled")) == "never":
@@ -80,7 +80,7 @@ def _no_huge_pages(facts: Facts) -> bool:
 
 
 @check("memory.lock-limit")
-def lock_limit(facts: Facts) -> Verdict:
+def lock_limit(facts: Facts) -> CheckVerdict:
     capabilities = status_field(facts.text, "CapEff")
     if capabilities and int(capabilities, 16) >> _CAP_IPC_LOCK & 1:
         return passed("CAP_IPC_LOCK")
@@ -95,7 +95,7 @@ def lock_limit(facts: Facts) -> Verdict:
 
 
 @check("memory.dirty")
-def dirty(facts: Facts) -> Verdict:
+def dirty(facts: Facts) -> CheckVerdict:
     size, ratio = facts.integer("/proc/sys/vm/dirty_bytes"), "/proc/sys/vm/dirty_ratio"
     if size:
         return passed(f"vm.dirty_bytes = {size}")
@@ -106,7 +106,7 @@ def dirty(facts: Facts) -> Verdict:
 
 
 @check("memory.reserved-huge-pages")
-def reserved_huge_pages(facts: Facts) -> Verdict:
+def reserved_huge_pages(facts: Facts) -> CheckVerdict:
     numbers = colon_fields(facts.text(MEMINFO))
     if not numbers.get("HugePages_Total", "").isdigit():
         return unknown(f"{MEMINFO} does not count huge pages")
@@ -117,7 +117,7 @@ def reserved_huge_pages(facts: Facts) -> Verdict:
 
 
 @check("memory.balloon")
-def balloon(facts: Facts) -> Verdict:
+def balloon(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)  # /sys is there
     found = [path for pattern in BALLOONS for path in facts.readings.patterns[pattern]]
     if found:
@@ -126,7 +126,7 @@ def balloon(facts: Facts) -> Verdict:
 
 
 @check("memory.page-reporting")
-def page_reporting(facts: Facts) -> Verdict:
+def page_reporting(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)
     if not facts.matches(FEATURES):
         return passed("no balloon")
@@ -140,7 +140,7 @@ def page_reporting(facts: Facts) -> Verdict:
 
 
 @check("memory.hot-plug")
-def hot_plug(facts: Facts) -> Verdict:
+def hot_plug(facts: Facts) -> CheckVerdict:
     facts.text(ONLINE)
     found = facts.readings.patterns[VIRTIO_MEM]
     if found:
@@ -149,7 +149,7 @@ def hot_plug(facts: Facts) -> Verdict:
 
 
 @check("memory.access-monitor")
-def access_monitor(facts: Facts) -> Verdict:
+def access_monitor(facts: Facts) -> CheckVerdict:
     running = [
         task.name for task in tasks(facts) if task.kernel and task.name.startswith("kdamond")
     ]
@@ -160,7 +160,7 @@ def access_monitor(facts: Facts) -> Verdict:
 
 
 @check("memory.locked-tasks")
-def locked_tasks(facts: Facts) -> Verdict:
+def locked_tasks(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [task for task in _some_realtime(facts) if task.tid in where]
     loose = [task.words for task in found if not where[task.tid].locked_kb]
@@ -170,7 +170,7 @@ def locked_tasks(facts: Facts) -> Verdict:
 
 
 @check("memory.faults")
-def faults(facts: Facts) -> Verdict:
+def faults(facts: Facts) -> CheckVerdict:
     before = window(facts).before.tasks
     grown = {
         task.words: task.faults - before[task.tid].faults

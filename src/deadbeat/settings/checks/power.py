@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO
 from deadbeat.host.values import UnreadError, chosen, cpu_set, cpus_text
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_cooling import cooling_of_cpus
 from deadbeat.settings.reading_cpus import is_x86, isolated, meant, online
@@ -91,7 +91,7 @@ def _guest(facts: Facts) -> bool:
 
 
 @check("power.governor")
-def governor(facts: Facts) -> Verdict:
+def governor(facts: Facts) -> CheckVerdict:
     if not facts.matches(_GOVERNORS):
         return unknown(_NO_DRIVER)
     found = _by_cpu(facts, _GOVERNORS)
@@ -101,7 +101,7 @@ def governor(facts: Facts) -> Verdict:
 
 
 @check("power.fixed-frequency")
-def fixed_frequency(facts: Facts) -> Verdict:
+def fixed_frequency(facts: Facts) -> CheckVerdict:
     if not facts.matches(_LOWEST):
         return unknown(_NO_DRIVER)
     lowest, highest = numbers(facts, _LOWEST), numbers(facts, _HIGHEST)
@@ -116,7 +116,7 @@ def fixed_frequency(facts: Facts) -> Verdict:
 
 
 @check("power.turbo")
-def turbo(facts: Facts) -> Verdict:
+def turbo(facts: Facts) -> CheckVerdict:
     switched = facts.get(_TURBO[0])
     off = facts.integer(_TURBO[1]) == 0 if switched is None else facts.integer(_TURBO[0]) == 1
     if off:
@@ -125,7 +125,7 @@ def turbo(facts: Facts) -> Verdict:
 
 
 @check("power.energy-preference")
-def energy_preference(facts: Facts) -> Verdict:
+def energy_preference(facts: Facts) -> CheckVerdict:
     pattern = _PREFERENCES if facts.matches(_PREFERENCES) else _BIASES
     if not facts.matches(pattern):
         return unknown("neither energy_performance_preference nor energy_perf_bias is there")
@@ -136,7 +136,7 @@ def energy_preference(facts: Facts) -> Verdict:
 
 
 @check("power.idle-states")
-def idle_states(facts: Facts) -> Verdict:
+def idle_states(facts: Facts) -> CheckVerdict:
     if not facts.matches(_EXITS):
         driver = facts.text(_IDLE_DRIVER)
         if _guest(facts):
@@ -180,7 +180,7 @@ def _limit_us(facts: Facts, cpu: int) -> int:
 
 
 @check("power.dma-latency")
-def dma_latency(facts: Facts) -> Verdict:
+def dma_latency(facts: Facts) -> CheckVerdict:
     held = _held_us(facts)
     if held is None:
         facts.text(_DMA_LATENCY)
@@ -200,7 +200,7 @@ def _held_us(facts: Facts) -> int | None:
 
 
 @check("power.resume-latency")
-def resume_latency(facts: Facts) -> Verdict:
+def resume_latency(facts: Facts) -> CheckVerdict:
     values = {cpu: v for cpu, v in _by_cpu(facts, _RESUME).items() if cpu in facts.rt_cpus}
     if not values or not all(re.fullmatch(r"n/a|\d+", v) for v in values.values()):
         raise UnreadError(f"{_RESUME} tells no limit for {meant(facts)}")
@@ -221,7 +221,7 @@ def resume_latency(facts: Facts) -> Verdict:
 
 
 @check("power.smt")
-def smt(facts: Facts) -> Verdict:
+def smt(facts: Facts) -> CheckVerdict:
     if facts.get(_SMT[0]) is None:
         active = any(len(cpu_set(text)) > 1 for text in _by_cpu(facts, _SIBLINGS).values())
     else:
@@ -234,7 +234,7 @@ def smt(facts: Facts) -> Verdict:
 
 
 @check("power.smt-siblings")
-def smt_siblings(facts: Facts) -> Verdict:
+def smt_siblings(facts: Facts) -> CheckVerdict:
     there, away = online(facts), isolated(facts)
     cores = {cpu: cpu_set(t) for cpu, t in _by_cpu(facts, _SIBLINGS).items()}
     rt = set(facts.rt_cpus)
@@ -260,7 +260,7 @@ def smt_siblings(facts: Facts) -> Verdict:
 
 
 @check("power.shared-cache")
-def shared_cache(facts: Facts) -> Verdict:
+def shared_cache(facts: Facts) -> CheckVerdict:
     levels, sharing = facts.texts(_LEVELS), facts.texts(_SHARING)
     others = online(facts) - set(facts.rt_cpus)
     shared: dict[str, set[int]] = {}
@@ -281,7 +281,7 @@ def shared_cache(facts: Facts) -> Verdict:
 
 
 @check("power.numa")
-def numa(facts: Facts) -> Verdict:
+def numa(facts: Facts) -> CheckVerdict:
     nodes = {path.split("/")[-2]: cpu_set(t) for path, t in facts.texts(_NODES).items()}
     used = sorted(node for node, cpus in nodes.items() if cpus & set(facts.rt_cpus))
     found = f"{meant(facts)} on {', '.join(used)} of {len(nodes)}"
@@ -291,7 +291,7 @@ def numa(facts: Facts) -> Verdict:
 
 
 @check("power.cache-allocation")
-def cache_allocation(facts: Facts) -> Verdict:
+def cache_allocation(facts: Facts) -> CheckVerdict:
     known = facts.text(_FILESYSTEMS).split()
     if "proc" not in known:
         raise UnreadError(f"{_FILESYSTEMS} names no file systems")
@@ -304,7 +304,7 @@ def cache_allocation(facts: Facts) -> Verdict:
 
 
 @check("power.throttling")
-def throttling(facts: Facts) -> Verdict:
+def throttling(facts: Facts) -> CheckVerdict:
     cooling = cooling_of_cpus(facts)
     slowed = [f"{name} = {state}" for name, state in cooling if state > 0]
     if slowed:
@@ -325,7 +325,7 @@ def throttling(facts: Facts) -> Verdict:
 
 
 @check("power.temperature")
-def temperature(facts: Facts) -> Verdict:
+def temperature(facts: Facts) -> CheckVerdict:
     zones = {p: int(t) for p, r in facts.matches(_ZONES).items() if _whole(t := r.text or "")}
     if not zones:
         return unknown("no thermal zone can be read")
@@ -360,7 +360,7 @@ def _trips(facts: Facts, zone: str) -> list[int]:
 
 
 @check("power.all-online")
-def all_online(facts: Facts) -> Verdict:
+def all_online(facts: Facts) -> CheckVerdict:
     away = set(facts.cpu_list(f"{_CPU}/present")) - online(facts)
     if not away:
         return passed(facts.text(ONLINE))
@@ -370,7 +370,7 @@ def all_online(facts: Facts) -> Verdict:
 
 
 @check("power.capacity")
-def capacity(facts: Facts) -> Verdict:
+def capacity(facts: Facts) -> CheckVerdict:
     every = {_cpu(path): str(value) for path, value in numbers(facts, _CAPACITIES).items()}
     found = {cpu: text for cpu, text in every.items() if cpu in facts.rt_cpus}
     if not found:
@@ -383,7 +383,7 @@ def capacity(facts: Facts) -> Verdict:
 
 
 @check("power.processor")
-def processor(facts: Facts) -> Verdict:
+def processor(facts: Facts) -> CheckVerdict:
     text = facts.text(CPUINFO)
     fields = ("model name", "microcode", "CPU part", "uarch")
     rows = {
@@ -399,7 +399,7 @@ def processor(facts: Facts) -> Verdict:
 
 
 @check("power.pcie-aspm")
-def pcie_aspm(facts: Facts) -> Verdict:
+def pcie_aspm(facts: Facts) -> CheckVerdict:
     if facts.argument("pcie_aspm") == "off":
         return passed("pcie_aspm=off")
     policy = chosen(facts.text(_ASPM))

@@ -9,7 +9,7 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import DEADLINE, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import Verdict, check, failed, judged, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_domains import COMMANDS as DOMAINS_COMMANDS
 from deadbeat.settings.reading_domains import root_domains
@@ -73,7 +73,7 @@ _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
 
 
 @check("scheduler.rt-bandwidth")
-def rt_bandwidth(facts: Facts) -> Verdict:
+def rt_bandwidth(facts: Facts) -> CheckVerdict:
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     found = f"{runtime} of {period} us"
     if runtime < 0 or runtime >= period:
@@ -112,7 +112,7 @@ def _limit_holds(facts: Facts) -> bool:
 
 
 @check("scheduler.throttled")
-def throttled(facts: Facts) -> Verdict:
+def throttled(facts: Facts) -> CheckVerdict:
     log = facts.text(DMESG)
     lines = re.findall(r"^.*RT throttling activated.*$", log, re.M)
     if lines:
@@ -128,7 +128,7 @@ def throttled(facts: Facts) -> Verdict:
 
 
 @check("scheduler.fair-server")
-def fair_server(facts: Facts) -> Verdict:
+def fair_server(facts: Facts) -> CheckVerdict:
     if release(facts) < (6, 12):
         return passed("none before Linux 6.12")
     found = facts.matches(FAIR_SERVER)
@@ -150,7 +150,7 @@ def fair_server(facts: Facts) -> Verdict:
 
 
 @check("scheduler.group-rt-runtime")
-def group_rt_runtime(facts: Facts) -> Verdict:
+def group_rt_runtime(facts: Facts) -> CheckVerdict:
     told = facts.text(GROUP)
     if not told.startswith(("none", "absent")):
         file, _, runtime = told.rpartition(" ")
@@ -168,7 +168,7 @@ def group_rt_runtime(facts: Facts) -> Verdict:
     return _of_version_2(facts, told)
 
 
-def _of_version_2(facts: Facts, told: str) -> Verdict:
+def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
     seen = dict(line.partition(" ")[::2] for line in told.splitlines())
     seen |= {path: facts.text(path) for path in ("/proc/self/cgroup", "/proc/self/mountinfo")}
     group = cpu_cgroup(seen.get)
@@ -186,7 +186,7 @@ def _of_version_2(facts: Facts, told: str) -> Verdict:
 
 
 @check("scheduler.timer-migration")
-def timer_migration(facts: Facts) -> Verdict:
+def timer_migration(facts: Facts) -> CheckVerdict:
     why = "timers of other CPUs may expire on the real-time CPUs"
     well = ""
     if facts.get(VERSION) is None:
@@ -202,7 +202,7 @@ def timer_migration(facts: Facts) -> Verdict:
 
 
 @check("scheduler.deadline-admission")
-def deadline_admission(facts: Facts) -> Verdict:
+def deadline_admission(facts: Facts) -> CheckVerdict:
     runtime, period = facts.integer(RUNTIME), facts.integer(PERIOD)
     if runtime == 0:
         return failed(
@@ -227,7 +227,7 @@ def deadline_admission(facts: Facts) -> Verdict:
 
 
 @check("scheduler.deadline-partition")
-def deadline_partition(facts: Facts) -> Verdict:
+def deadline_partition(facts: Facts) -> CheckVerdict:
     if facts.integer(RUNTIME) < 0:
         return passed("admission is off (sched_rt_runtime_us = -1)", "no pinned task is refused")
     housekeeping(facts)
@@ -244,7 +244,7 @@ def deadline_partition(facts: Facts) -> Verdict:
 
 
 @check("scheduler.rt-affinity")
-def rt_affinity(facts: Facts) -> Verdict:
+def rt_affinity(facts: Facts) -> CheckVerdict:
     other = housekeeping(facts)
     where = places(facts)
     # The kernel refuses to pin a deadline task within its scheduling domain: another check.
@@ -263,7 +263,7 @@ def rt_affinity(facts: Facts) -> Verdict:
 
 
 @check("scheduler.rt-runtime-share")
-def rt_runtime_share(facts: Facts) -> Verdict:
+def rt_runtime_share(facts: Facts) -> CheckVerdict:
     words = _features(facts)
     if words is None:
         return shut(facts, FEATURES)
@@ -275,7 +275,7 @@ def rt_runtime_share(facts: Facts) -> Verdict:
 
 
 @check("scheduler.hrtick-deadline")
-def hrtick_deadline(facts: Facts) -> Verdict:
+def hrtick_deadline(facts: Facts) -> CheckVerdict:
     words = _features(facts)
     if words is None:
         return shut(facts, FEATURES)

@@ -7,7 +7,7 @@ import re
 from deadbeat.host.proc import DEADLINE, limit, status_field
 from deadbeat.host.realtime import permission
 from deadbeat.host.values import Unknown, cpus_text
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_values import few, housekeeping, shared
 from deadbeat.settings.reading_window import (
@@ -46,7 +46,7 @@ echo "timers $(count timer active)" """,
 
 
 @check("tasks.competitors")
-def competitors(facts: Facts) -> Verdict:
+def competitors(facts: Facts) -> CheckVerdict:
     where = places(facts)
     found = [t for t in realtime_tasks(facts) if t.priority >= PRIORITY or t.policy == DEADLINE]
     here = [t.words for t in found if t.tid not in where or shared(facts, where[t.tid].cpus)]
@@ -58,13 +58,13 @@ def competitors(facts: Facts) -> Verdict:
 
 
 @check("tasks.top-priority")
-def top_priority(facts: Facts) -> Verdict:
+def top_priority(facts: Facts) -> CheckVerdict:
     found = [task.words for task in realtime_tasks(facts) if task.priority == 99]
     return failed(few(found), "they compete with migration/N") if found else passed("none")
 
 
 @check("tasks.processes")
-def processes(facts: Facts) -> Verdict:
+def processes(facts: Facts) -> CheckVerdict:
     own = {place.pid for place in places(facts).values()}
     kernel = sum(task.kernel for task in tasks(facts))
     found = f"{len(own)}, {kernel} of them threads of the kernel"
@@ -74,7 +74,7 @@ def processes(facts: Facts) -> Verdict:
 
 
 @check("tasks.services")
-def services(facts: Facts) -> Verdict:
+def services(facts: Facts) -> CheckVerdict:
     counts = dict(re.findall(r"^(active|running) (\d+)$", facts.text(SERVICES), re.M))
     if {*counts} != {"active", "running"}:
         return unknown("systemctl gave no count")
@@ -85,7 +85,7 @@ def services(facts: Facts) -> Verdict:
 
 
 @check("tasks.periodic-jobs")
-def periodic_jobs(facts: Facts) -> Verdict:
+def periodic_jobs(facts: Facts) -> CheckVerdict:
     running = [task.name for task in tasks(facts) if not task.kernel and task.name in _PERIODIC]
     services = facts.reading(SERVICES)
     if services.text is None and _NO_SYSTEMD not in services.reason:
@@ -98,7 +98,7 @@ def periodic_jobs(facts: Facts) -> Verdict:
 
 
 @check("tasks.boot-over")
-def boot_over(facts: Facts) -> Verdict:
+def boot_over(facts: Facts) -> CheckVerdict:
     up = window(facts).after.uptime_s
     state = re.search(r"^state (\w+)$", facts.get(SERVICES) or "", re.M)
     found = f"up for {up:.0f} s{f', {state[1]}' if state else ''}"
@@ -108,7 +108,7 @@ def boot_over(facts: Facts) -> Verdict:
 
 
 @check("tasks.realtime-permission")
-def realtime_permission(facts: Facts) -> Verdict:
+def realtime_permission(facts: Facts) -> CheckVerdict:
     facts.text(LIMITS), facts.text(STATUS)
     problem = permission(facts.get, PRIORITY)
     if problem:
@@ -117,7 +117,7 @@ def realtime_permission(facts: Facts) -> Verdict:
 
 
 @check("tasks.time-limit")
-def time_limit(facts: Facts) -> Verdict:
+def time_limit(facts: Facts) -> CheckVerdict:
     soft = limit(facts.text, "Max realtime timeout")["soft"]
     if isinstance(soft, Unknown):
         return unknown(soft.reason)
@@ -127,7 +127,7 @@ def time_limit(facts: Facts) -> Verdict:
 
 
 @check("tasks.limits-file")
-def limits_file(facts: Facts) -> Verdict:
+def limits_file(facts: Facts) -> CheckVerdict:
     facts.text(LIMITS)  # a system is there
     files = {LIMIT_FILES[0]: facts.reading(LIMIT_FILES[0]), **facts.matches(LIMIT_FILES[1])}
     denied = [f"{p}: {r.reason}" for p, r in files.items() if "denied" in r.reason]
@@ -145,7 +145,7 @@ def limits_file(facts: Facts) -> Verdict:
 
 
 @check("tasks.capabilities")
-def capabilities(facts: Facts) -> Verdict:
+def capabilities(facts: Facts) -> CheckVerdict:
     text = status_field(facts.text, "CapEff")
     if text is None:
         return unknown(f"{STATUS} has no CapEff")
@@ -156,7 +156,7 @@ def capabilities(facts: Facts) -> Verdict:
 
 
 @check("tasks.first-process")
-def first_process(facts: Facts) -> Verdict:
+def first_process(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     place = places(facts).get(1)
     if place is None:
@@ -168,7 +168,7 @@ def first_process(facts: Facts) -> Verdict:
 
 
 @check("tasks.ordinary")
-def ordinary(facts: Facts) -> Verdict:
+def ordinary(facts: Facts) -> CheckVerdict:
     housekeeping(facts)
     where = places(facts)
     loose = sorted(
@@ -185,7 +185,7 @@ def ordinary(facts: Facts) -> Verdict:
 
 
 @check("tasks.containers")
-def containers(facts: Facts) -> Verdict:
+def containers(facts: Facts) -> CheckVerdict:
     window(facts)
     inside = [path for path in IN_CONTAINER if facts.get(path) is not None]
     names = {task.name for task in window(facts).after.tasks.values()}
@@ -196,7 +196,7 @@ def containers(facts: Facts) -> Verdict:
 
 
 @check("tasks.system-call-filter")
-def system_call_filter(facts: Facts) -> Verdict:
+def system_call_filter(facts: Facts) -> CheckVerdict:
     found = status_field(facts.text, "Seccomp")
     if found is None:
         return unknown(f"{STATUS} has no line Seccomp")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from deadbeat.host.kernel import is_virtual
 from deadbeat.host.proc import CPUINFO, STAT, colon_fields
 from deadbeat.host.values import Unknown, UnreadError
-from deadbeat.settings.check import Verdict, check, failed, passed, unknown
+from deadbeat.settings.check import CheckVerdict, check, failed, passed, unknown
 from deadbeat.settings.facts import DMESG, Facts
 from deadbeat.settings.reading_values import LOCKDOWN, few, lockdown
 from deadbeat.settings.reading_window import gaps, window
@@ -63,7 +63,7 @@ done
 
 
 @check("virtualisation.hypervisor")
-def hypervisor(facts: Facts) -> Verdict:
+def hypervisor(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if isinstance(found, Unknown):
         return unknown(basis)
@@ -73,7 +73,7 @@ def hypervisor(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.steal")
-def steal(facts: Facts) -> Verdict:
+def steal(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     after = seen.after.ticks
     if not after:
@@ -88,7 +88,7 @@ def steal(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.gaps")
-def host_gaps(facts: Facts) -> Verdict:
+def host_gaps(facts: Facts) -> CheckVerdict:
     watched, found = gaps(facts)
     from_below = [gap for gap in found if gap.host_ms >= _STALL_MS]
     if not from_below:
@@ -101,7 +101,7 @@ def host_gaps(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.quota")
-def quota(facts: Facts) -> Verdict:
+def quota(facts: Facts) -> CheckVerdict:
     rows = re.findall(r"^(\S+) (\S+) (\d+)$", facts.text(QUOTA), re.M)
     held = [(file, value, period) for file, value, period in rows if value not in ("max", "-1")]
     if held:
@@ -112,7 +112,7 @@ def quota(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.guest-polling")
-def guest_polling(facts: Facts) -> Verdict:
+def guest_polling(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if isinstance(found, Unknown):
         return unknown(basis)
@@ -128,7 +128,7 @@ def guest_polling(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.host-polling")
-def host_polling(facts: Facts) -> Verdict:
+def host_polling(facts: Facts) -> CheckVerdict:
     facts.text("/sys/devices/system/cpu/online")
     if facts.get(HOST_POLL) is None and "denied" not in facts.reading(HOST_POLL).reason:
         return passed("this kernel is no host")
@@ -139,7 +139,7 @@ def host_polling(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.clock")
-def clock(facts: Facts) -> Verdict:
+def clock(facts: Facts) -> CheckVerdict:
     now, offered = facts.text(CLOCK), facts.text(CLOCKS).split()
     if now in ("kvm-clock", "hyperv_clocksource_tsc_page", "xen") and "tsc" in offered:
         return failed(now, "a paravirtual clock, although tsc is offered")
@@ -147,7 +147,7 @@ def clock(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.smi")
-def smi(facts: Facts) -> Verdict:
+def smi(facts: Facts) -> CheckVerdict:
     seen = window(facts)
     if seen.before.smi is None or seen.after.smi is None:
         vendor = colon_fields(facts.text(CPUINFO)).get("vendor_id", "GenuineIntel")
@@ -162,7 +162,7 @@ def smi(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.latency-tracer")
-def latency_tracer(facts: Facts) -> Verdict:
+def latency_tracer(facts: Facts) -> CheckVerdict:
     text = facts.get(TRACERS)
     if text is None and facts.option("HWLAT_TRACER") == "n" == facts.option("OSNOISE_TRACER"):
         return failed("not built", "gaps can only be looked for from user space")
@@ -173,7 +173,7 @@ def latency_tracer(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.firmware")
-def firmware(facts: Facts) -> Verdict:
+def firmware(facts: Facts) -> CheckVerdict:
     found, basis = is_virtual(facts.get)
     if found is True:
         return unknown(f"the host's firmware is not to be seen from a guest ({basis})")
@@ -190,7 +190,7 @@ def firmware(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.lockdown")
-def locked_down(facts: Facts) -> Verdict:
+def locked_down(facts: Facts) -> CheckVerdict:
     mode = lockdown(facts)
     if mode is None:
         if facts.option("SECURITY_LOCKDOWN_LSM") != "n":
@@ -205,7 +205,7 @@ def locked_down(facts: Facts) -> Verdict:
 
 
 @check("virtualisation.stalls")
-def stalls(facts: Facts) -> Verdict:
+def stalls(facts: Facts) -> CheckVerdict:
     lines = [line.strip() for line in facts.text(DMESG).splitlines() if re.search(_STALLS, line)]
     if lines:
         return failed(lines[-1], f"{len(lines)} such lines, the last one shown")

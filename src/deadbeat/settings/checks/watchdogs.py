@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from deadbeat.host.values import UnreadError, cpus_text
-from deadbeat.settings.check import Verdict, check, failed, judged, passed
+from deadbeat.settings.check import CheckVerdict, check, failed, judged, passed
 from deadbeat.settings.facts import Facts
 from deadbeat.settings.reading_cpus import is_x86, meant
 from deadbeat.settings.reading_options import lacking, numbers, without
@@ -53,7 +53,7 @@ _TRACING = ("kprobe", "tracepoint", "raw_tracepoint", "raw_tracepoint_writable",
 
 
 @check("watchdogs.soft-lockup")
-def soft_lockup(facts: Facts) -> Verdict:
+def soft_lockup(facts: Facts) -> CheckVerdict:
     if lacking(facts, _SOFT[0]):
         return passed("not built")
     if facts.integer(_SOFT[0]) == 0:
@@ -68,7 +68,7 @@ def soft_lockup(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.nmi")
-def nmi(facts: Facts) -> Verdict:
+def nmi(facts: Facts) -> CheckVerdict:
     if lacking(facts, _NMI):
         return passed("not built")
     if facts.integer(_NMI) == 0:
@@ -77,7 +77,7 @@ def nmi(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.hung-task")
-def hung_task(facts: Facts) -> Verdict:
+def hung_task(facts: Facts) -> CheckVerdict:
     if lacking(facts, _HUNG):
         return passed("not built")
     value = facts.integer(_HUNG)
@@ -87,7 +87,7 @@ def hung_task(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.stat-interval")
-def stat_interval(facts: Facts) -> Verdict:
+def stat_interval(facts: Facts) -> CheckVerdict:
     value = facts.integer(_STAT)
     if value >= 10:
         return passed(f"{value} s")
@@ -95,7 +95,7 @@ def stat_interval(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.rcu-stall")
-def rcu_stall(facts: Facts) -> Verdict:
+def rcu_stall(facts: Facts) -> CheckVerdict:
     panic, suppressed, timeout = (facts.integer(path) for path in _STALLS)
     found = f"time-out {timeout} s, panic {panic}"
     if suppressed:
@@ -115,7 +115,7 @@ def rcu_stall(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.tracing")
-def tracing(facts: Facts) -> Verdict:
+def tracing(facts: Facts) -> CheckVerdict:
     tracer = facts.get(_TRACERS[0]) or facts.get(_TRACERS[1])
     if not tracer:
         raise UnreadError(f"{_TRACERS[0]}: {facts.reading(_TRACERS[0]).reason}")
@@ -141,7 +141,7 @@ def _of_instances(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 @check("watchdogs.bpf")
-def bpf(facts: Facts) -> Verdict:
+def bpf(facts: Facts) -> CheckVerdict:
     kinds = re.findall(r"^\d+: (\w+)", facts.text(_PROGRAMS), re.M)
     found = [kind for kind in kinds if kind in _TRACING]
     if not found:
@@ -152,20 +152,20 @@ def bpf(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.bpf-statistics")
-def bpf_statistics(facts: Facts) -> Verdict:
+def bpf_statistics(facts: Facts) -> CheckVerdict:
     if lacking(facts, _BPF_STATS):
         return passed("not built")
     return passed("0") if facts.integer(_BPF_STATS) == 0 else failed("1", "each run is timed")
 
 
 @check("watchdogs.profilers")
-def profilers(facts: Facts) -> Verdict:
+def profilers(facts: Facts) -> CheckVerdict:
     found = sorted({t.name for t in tasks(facts) if t.name in _PROFILERS and not t.kernel})
     return failed(few(found), "they interrupt what they watch") if found else passed("none")
 
 
 @check("watchdogs.machine-check")
-def machine_check(facts: Facts) -> Verdict:
+def machine_check(facts: Facts) -> CheckVerdict:
     if not facts.matches(_INTERVALS) and not is_x86(facts):
         return passed("not applicable", "only x86 polls for machine checks", severity="info")
     intervals, ignored = numbers(facts, _INTERVALS), facts.texts(_IGNORED)
@@ -189,7 +189,7 @@ def _number(path: str) -> int:
 
 
 @check("watchdogs.edac")
-def edac(facts: Facts) -> Verdict:
+def edac(facts: Facts) -> CheckVerdict:
     if lacking(facts, _EDAC_POLL):
         return passed("no EDAC driver")
     value = facts.integer(_EDAC_POLL)
@@ -199,7 +199,7 @@ def edac(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.scrubbing")
-def scrubbing(facts: Facts) -> Verdict:
+def scrubbing(facts: Facts) -> CheckVerdict:
     fastest = max(numbers(facts, _SCRUBBING).values())
     if fastest:
         return failed(f"{fastest} bytes/s", "bandwidth goes to scrubbing")
@@ -207,7 +207,7 @@ def scrubbing(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.console-level")
-def console_level(facts: Facts) -> Verdict:
+def console_level(facts: Facts) -> CheckVerdict:
     first = (facts.text(_PRINTK).split() or [""])[0]
     if not first.isdigit():
         raise UnreadError(f"{_PRINTK} holds {first[:20]!r}")
@@ -217,7 +217,7 @@ def console_level(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.audit")
-def audit(facts: Facts) -> Verdict:
+def audit(facts: Facts) -> CheckVerdict:
     if facts.argument("audit") in ("0", "off"):
         return passed("audit=0")
     if any(task.name == "auditd" for task in tasks(facts)):
@@ -228,7 +228,7 @@ def audit(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.journal")
-def journal(facts: Facts) -> Verdict:
+def journal(facts: Facts) -> CheckVerdict:
     if not any(task.name.startswith("systemd-journal") for task in tasks(facts)):
         return passed("systemd-journald does not run")
     texts = ["" if lacking(facts, _JOURNAL[0]) else facts.text(_JOURNAL[0])]
@@ -242,7 +242,7 @@ def journal(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.psi")
-def psi(facts: Facts) -> Verdict:
+def psi(facts: Facts) -> CheckVerdict:
     if not lacking(facts, _PRESSURE):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
@@ -257,7 +257,7 @@ def psi(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.schedstats")
-def schedstats(facts: Facts) -> Verdict:
+def schedstats(facts: Facts) -> CheckVerdict:
     if lacking(facts, _SCHEDSTATS) and facts.option("SCHEDSTATS") == "n":
         return passed("CONFIG_SCHEDSTATS is not set")
     if facts.integer(_SCHEDSTATS) == 0:
@@ -266,7 +266,7 @@ def schedstats(facts: Facts) -> Verdict:
 
 
 @check("watchdogs.latencytop")
-def latencytop(facts: Facts) -> Verdict:
+def latencytop(facts: Facts) -> CheckVerdict:
     path = "/proc/sys/kernel/latencytop"
     if facts.get(path) is not None:
         return judged(facts, path, lambda on: on == 0, why="each wait costs a stack trace")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
+from deadbeat.kinds.interference.remedy import Impossible, Remedy, RemedyChange, Situation
 
 
-def _plan(situation: Situation) -> Change | Impossible:
+def _plan(situation: Situation) -> RemedyChange | Impossible:
     if len(situation.cpus) == 1:
         return Impossible(f"CPU {situation.home} is the only one: the thread is bound to it anyway")
-    return Change(
+    return RemedyChange(
         pin=situation.home, words=f"the real-time thread is bound to CPU {situation.home}"
     )
 

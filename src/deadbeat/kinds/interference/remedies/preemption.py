@@ -7,14 +7,14 @@ takes a CPU from another that computes, so it should hardly matter here. It is m
 
 from __future__ import annotations
 
-from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
+from deadbeat.kinds.interference.remedy import Impossible, Remedy, RemedyChange, Situation
 from deadbeat.model.tuning import Setting
 
 _MODEL = "/sys/kernel/debug/sched/preempt"
 _REALTIME = "/sys/kernel/realtime"
 
 
-def _plan(situation: Situation) -> Change | Impossible:
+def _plan(situation: Situation) -> RemedyChange | Impossible:
     if situation.text(_REALTIME) == "1":
         return Impossible("a PREEMPT_RT kernel has no other model while it runs")
     text = situation.text(_MODEL)
@@ -26,7 +26,7 @@ def _plan(situation: Situation) -> Change | Impossible:
         return Impossible("the model is none already, in every run: the advice is followed here")
     if "none" not in text.split():
         return Impossible(f"this kernel offers no such model: {_MODEL} holds {text}")
-    return Change(
+    return RemedyChange(
         settings=(Setting(_MODEL, "none", "selected"),),
         words=f"preemption model none (was {text})",
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deadbeat.host.values import parse_cpu_list
-from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
+from deadbeat.kinds.interference.remedy import Impossible, Remedy, RemedyChange, Situation
 from deadbeat.model.tuning import Setting
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -24,7 +24,7 @@ def _reads(cpus: Sequence[int]) -> tuple[str, ...]:
     return (ONLINE, RUNTIME, *(SERVER.format(cpu) for cpu in cpus))
 
 
-def _plan(situation: Situation) -> Change | Impossible:
+def _plan(situation: Situation) -> RemedyChange | Impossible:
     online = situation.text(ONLINE)
     if online and len(parse_cpu_list(online)) == 1:
         return Impossible(
@@ -47,7 +47,7 @@ def _plan(situation: Situation) -> Change | Impossible:
     if not settings:
         held = situation.why(RUNTIME) if runtime is None else runtime
         return Impossible(f"{RUNTIME} is {held}; {words[-1]}")
-    return Change(settings=tuple(settings), words="; ".join(words))
+    return RemedyChange(settings=tuple(settings), words="; ".join(words))
 
 
 REMEDY = Remedy(

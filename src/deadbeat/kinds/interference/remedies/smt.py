@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deadbeat.host.values import parse_cpu_list
-from deadbeat.kinds.interference.remedy import Change, Impossible, Remedy, Situation
+from deadbeat.kinds.interference.remedy import Impossible, Remedy, RemedyChange, Situation
 
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
@@ -14,7 +14,7 @@ def _reads(cpus: Sequence[int]) -> tuple[str, ...]:
     return tuple(_SIBLINGS.format(cpu) for cpu in cpus)
 
 
-def _plan(situation: Situation) -> Change | Impossible:
+def _plan(situation: Situation) -> RemedyChange | Impossible:
     path = _SIBLINGS.format(situation.home)
     text = situation.text(path)
     if not text:
@@ -26,7 +26,7 @@ def _plan(situation: Situation) -> Change | Impossible:
     if len(kept) < 2:
         return Impossible("without the sibling no CPU is left to the ordinary threads")
     names = ", ".join(map(str, siblings))
-    return Change(
+    return RemedyChange(
         pin=situation.home,
         normal_cpus=kept,
         words=f"the real-time thread is bound to CPU {situation.home}, and the ordinary threads"

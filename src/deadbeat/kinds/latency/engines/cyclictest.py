@@ -11,7 +11,12 @@ import attrs
 
 from deadbeat.host.realtime import diagnose_realtime
 from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest
-from deadbeat.kinds.latency.cyclictest_threads import Thread, as_seen, threads_command, threads_of
+from deadbeat.kinds.latency.cyclictest_threads import (
+    CyclictestThread,
+    as_seen,
+    threads_command,
+    threads_of,
+)
 from deadbeat.kinds.latency.engine import Measured, Request, unsplit
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
 from deadbeat.model.errors import DataError, TargetError
@@ -122,10 +127,12 @@ def command(request: Request, out: str) -> tuple[str, ...]:
     )
 
 
-def _look(target: Target, process: Process, request: Request, out: str) -> tuple[Thread, ...]:
+def _look(
+    target: Target, process: Process, request: Request, out: str
+) -> tuple[CyclictestThread, ...]:
     """What its threads have while it measures; looked at again only while they are not what was
     asked for, as before they have begun. Empty: they could not be seen."""
-    threads: tuple[Thread, ...] = ()
+    threads: tuple[CyclictestThread, ...] = ()
     wait = min(_LOOK_S, request.seconds / 2)
     for _ in range(_LOOKS):
         if _over(process, wait):

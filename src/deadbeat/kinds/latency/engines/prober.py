@@ -18,7 +18,7 @@ from deadbeat.kinds.latency.engine import TRACE_S, Measured, Request
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, Late, PathSplit
+from deadbeat.model.latency import CpuLatency, LateWakeUp, PathSplit
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 from deadbeat.trace.session import Tracer
@@ -283,7 +283,7 @@ def cpu_latency(plain: Mapping[str, Any], interval_ns: int) -> CpuLatency:
             raw=raw,
             corrected=raw + omitted,
             worst=tuple(
-                Late(due_ns=due, latency_ns=latency, missed=missed)
+                LateWakeUp(due_ns=due, latency_ns=latency, missed=missed)
                 for due, latency, missed in plain["worst"]
             ),
             block_ns=plain["block_periods"] * interval_ns,

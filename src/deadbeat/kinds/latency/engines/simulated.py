@@ -6,7 +6,7 @@ import numpy as np
 
 from deadbeat.kinds.latency.engine import Measured, Request, unsplit
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import BLOCKS_MAX, CpuLatency, Late
+from deadbeat.model.latency import BLOCKS_MAX, CpuLatency, LateWakeUp
 from deadbeat.targets.base import Target
 
 _WORST = 20
@@ -63,7 +63,8 @@ class SimulatedEngine:
             raw=raw,
             corrected=raw,
             worst=tuple(
-                Late(due_ns=int(i) * request.interval_ns, latency_ns=int(times[i])) for i in worst
+                LateWakeUp(due_ns=int(i) * request.interval_ns, latency_ns=int(times[i]))
+                for i in worst
             ),
             block_ns=stretch * request.interval_ns,
             block_maxima=tuple(
