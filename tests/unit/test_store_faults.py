@@ -85,12 +85,14 @@ with store.lock():
     for replica in itertools.count(first):
         print(replica, flush=True)
         store.commit_table(key(replica=replica), table)
-        store.save_precision({"replica": replica, "filler": "x" * 5000})
+        record = {"metric": "slowdown", "target": 0.1, "points": {}, "filler": "x" * 5000}
+        store.save_precision({**record, "replica": replica})
 """
 
 
 def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
-    new_store(tmp_path).save_precision({"replica": -1})
+    record = {"metric": "slowdown", "target": 0.1, "points": {}, "replica": -1}
+    new_store(tmp_path).save_precision(record)
     announced = -1
     for round_ in range(8):
         child = python(CHILD_COMMITS, str(tmp_path))
