@@ -10,7 +10,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, one has all tests that take the machine's lock."""
+    """With several workers, one has all tests that take the machine's lock, and one builds."""
     for item in items:
         if item.get_closest_marker("hardware"):
             item.add_marker(pytest.mark.xdist_group("hardware"))
+        elif item.path.name == "test_core.py":
+            item.add_marker(pytest.mark.xdist_group("core"))

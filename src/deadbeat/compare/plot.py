@@ -11,7 +11,7 @@ from attrs import asdict, frozen
 from deadbeat.compare.presets import PlotPreset
 from deadbeat.kinds.latency.data import kernel_text
 from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.sides import DrawnLoad, Question, Side, SidesTable, question
+from deadbeat.kinds.latency.sides import DrawnPlot, Question, Side, SidesTable, question
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -43,7 +43,7 @@ class Plot:
 
     preset: PlotPreset
     asked: Question
-    drawn: DrawnLoad
+    drawn: DrawnPlot
     page: Path
     files: tuple[Path, ...]
     labels: tuple[str, ...]
@@ -154,7 +154,7 @@ def _origin(asked: Question) -> str:
     return f"{kernels}."
 
 
-def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnLoad) -> Document:
+def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Document:
     """The picture, what it says, and of what it is."""
     said: list[Part] = [Sentence(line, answer=True) for line in drawn.sentences]
     if drawn.caveats:
@@ -182,7 +182,7 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnLoad) -> Docu
     )
 
 
-def render_plot(preset: PlotPreset, asked: Question, drawn: DrawnLoad) -> str:
+def render_plot(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> str:
     """The page as text; the same runs give the same page."""
     return html_page(plot_document(preset, asked, drawn))
 
@@ -191,4 +191,7 @@ def _table(table: SidesTable, number: int) -> Part:
     if not table.rows:
         return Sentence(table.empty)
     columns = [heading or "what" for heading in table.columns]
-    return texts_table(f"table-{number}", columns, table.rows, title=table.title)
+    many = len(columns) > 4
+    return texts_table(
+        f"table-{number}", columns, table.rows, title=table.title, dense=True, wrapped=not many
+    )

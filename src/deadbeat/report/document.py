@@ -132,10 +132,22 @@ class Table:
 
 
 def texts_table(
-    name: str, headings: Sequence[str], rows: Sequence[Sequence[str]], **more: Any
+    name: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    wrapped: bool = False,
+    **more: Any,
 ) -> Table:
-    """A table of rows that are texts already."""
-    columns = [said(heading, itemgetter(place)) for place, heading in enumerate(headings)]
+    """A table of rows that are texts already.
+
+    Args:
+        wrapped: They are words, which break where there is no room.
+    """
+    columns = [
+        said(heading, itemgetter(place), words=wrapped, long=wrapped and place > 0)
+        for place, heading in enumerate(headings)
+    ]
     return Table(name=name, columns=columns, rows=rows, **more)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.sides import SIDES_MAX, DrawnLoad, Question
+from deadbeat.kinds.latency.sides import SIDES_MAX, DrawnPlot, Question
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import nearest, shown
 
@@ -37,7 +37,7 @@ class PlotPreset:
     about: str
     source: str
     takes: str
-    draw: Callable[[Question], DrawnLoad]
+    draw: Callable[[Question], DrawnPlot]
     least: int = 2
     most: int = SIDES_MAX
 

@@ -6,7 +6,7 @@ from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
 from deadbeat.kinds.latency.data import edges_of, interval_text, load_words, rests_on
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, by_cpu, overlaid, shown_cpus
 from deadbeat.kinds.latency.sides import (
-    DrawnLoad,
+    DrawnPlot,
     Question,
     Side,
     SidesTable,
@@ -22,7 +22,7 @@ from deadbeat.report.times import time_text
 _HALF = LoadPoint("cpu", 50)
 
 
-def draw(asked: Question) -> DrawnLoad:
+def draw(asked: Question) -> DrawnPlot:
     """A panel for each side, all on one scale."""
     load = asked.load or _nearest(asked)
     shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
@@ -47,7 +47,7 @@ def draw(asked: Question) -> DrawnLoad:
         if asked.load is not None or load == _HALF
         else (f"cpu 50 % was not measured on every side: this is {load_words(load)}.",)
     )
-    return DrawnLoad(
+    return DrawnPlot(
         charts=(chart,),
         sentences=tuple(_sentence(side, cell) for side, cell in shown),
         tables=(_table(shown), systems_table(asked)),

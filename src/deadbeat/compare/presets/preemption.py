@@ -9,7 +9,7 @@ from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
 from deadbeat.compare.presets._ratios import SESSIONS, ratios
 from deadbeat.kinds.latency.data import interval_text, load_words
 from deadbeat.kinds.latency.sides import (
-    DrawnLoad,
+    DrawnPlot,
     Question,
     Side,
     SidesTable,
@@ -23,7 +23,7 @@ from deadbeat.report.charts import Chart
 from deadbeat.report.times import time_text
 
 
-def draw(asked: Question) -> DrawnLoad:
+def draw(asked: Question) -> DrawnPlot:
     """The latest of all, and beside it what a single run shows, with its interval."""
     chart = Chart(
         name="preemption",
@@ -36,7 +36,7 @@ def draw(asked: Question) -> DrawnLoad:
             sides_panel(asked, "max_of_a_run", "Maximum of one run"),
         ),
     )
-    return DrawnLoad(
+    return DrawnPlot(
         charts=(chart,),
         sentences=_sentences(asked),
         tables=(_table(asked), systems_table(asked)),

@@ -8,7 +8,7 @@ from deadbeat.compare.presets._ratios import SESSIONS, ratio_table, ratios
 from deadbeat.kinds.latency.data import load_words
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid
 from deadbeat.kinds.latency.sides import (
-    DrawnLoad,
+    DrawnPlot,
     Question,
     Side,
     caveats,
@@ -25,7 +25,7 @@ _QUANTITIES = (
 )
 
 
-def draw(asked: Question) -> DrawnLoad:
+def draw(asked: Question) -> DrawnPlot:
     """Both histograms as shares, the ratio of the maxima, and how sure it is."""
     load = asked.load or _heaviest(asked)
     named = [
@@ -39,7 +39,7 @@ def draw(asked: Question) -> DrawnLoad:
         caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
         panels=(overlaid(named, per_million=True),),
     )
-    return DrawnLoad(
+    return DrawnPlot(
         charts=(chart,),
         sentences=_sentences(asked, load),
         tables=(

@@ -12,7 +12,7 @@ from deadbeat.compare.presets._platforms import (
 )
 from deadbeat.compare.presets._ratios import effect_sentences, ratio_table
 from deadbeat.kinds.latency.sides import (
-    DrawnLoad,
+    DrawnPlot,
     Question,
     SidesTable,
     caveats,
@@ -31,7 +31,7 @@ _MAXIMA = (("max", "Maximum"), ("max_of_a_run", "Maximum of one run"))
 
 def _draw(
     asked: Question, *, name: str, title: str, caption: str, third: str = "", services: bool = False
-) -> DrawnLoad:
+) -> DrawnPlot:
     """Panels, ratios and what else differs.
 
     Args:
@@ -48,7 +48,7 @@ def _draw(
     beside = (inventory_table(asked),) if services else ()
     lower = [(quantity, words.lower()) for quantity, words in quantities]
     doubts = _without_inventory(asked) if services else hardening_caveats(asked)
-    return DrawnLoad(
+    return DrawnPlot(
         charts=(chart,),
         sentences=effect_sentences(asked, quantities[1:]),
         tables=(

@@ -89,7 +89,7 @@ class SidesTable:
 
 
 @frozen(kw_only=True)
-class DrawnLoad:
+class DrawnPlot:
     """What a preset made of it.
 
     Attributes:
