@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from deadbeat.kinds.study.results import Mask
     from deadbeat.kinds.study.results import Results as StudyResults
     from deadbeat.kinds.study.spec import Cell, Source, StudySpec
-    from deadbeat.kinds.study.statistics import (
-        Count,
-        Mean,
-        compare_means,
-        compare_paired,
-        compare_strata,
-    )
-    from deadbeat.kinds.study.statistics import compare as compare_shares
     from deadbeat.model.comparison import CellComparison, Comparison
     from deadbeat.model.conclusion import (
         UNDECIDED,
@@ -35,6 +27,14 @@ if TYPE_CHECKING:
     from deadbeat.model.errors import UsageError
     from deadbeat.model.results import Summary
     from deadbeat.sched import Scheduler
+    from deadbeat.stats.proportions import (
+        Count,
+        Mean,
+        compare_means,
+        compare_paired,
+        compare_strata,
+    )
+    from deadbeat.stats.proportions import compare as compare_shares
 
     __version__: str
 
@@ -72,7 +72,7 @@ _PUBLIC = {
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults:Results"),
     "kinds.study.spec": ("Cell", "Source", "StudySpec"),
-    "kinds.study.statistics": (
+    "stats.proportions": (
         *("Count", "Mean", "compare_means", "compare_paired", "compare_shares:compare"),
         "compare_strata",
     ),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Mask, Results
 from deadbeat.kinds.study.spec import BINS
-from deadbeat.kinds.study.statistics import Count, Mean, weighted_schedulability
 from deadbeat.report.charts import ABSENT, SHOWN, Cell, Chart, Curve, Panel, Point, curve, heat
+from deadbeat.stats.proportions import Count, Mean, weighted_schedulability
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4
