@@ -29,9 +29,9 @@ from judges import compare_sides, options_of
 from deadbeat.compare import engine, gate, pairs, words
 from deadbeat.compare.engine import CompareOptions
 from deadbeat.compare.kinds import all_found
-from deadbeat.kinds.study.statistics import wilson
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.observations import Observations
+from deadbeat.stats.proportions import wilson
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
 
 Change = Callable[[], None]

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask, StudyResults
     from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
-    from deadbeat.kinds.study.statistics import (
-        Count,
-        Mean,
-        compare_means,
-        compare_paired,
-        compare_strata,
-    )
-    from deadbeat.kinds.study.statistics import compare as compare_shares
     from deadbeat.model.comparison import CellComparison, Comparison
     from deadbeat.model.conclusion import (
         UNDECIDED,
@@ -34,6 +26,14 @@ if TYPE_CHECKING:
     from deadbeat.model.errors import UsageError
     from deadbeat.model.results import Summary
     from deadbeat.sched import Scheduler
+    from deadbeat.stats.proportions import (
+        Count,
+        Mean,
+        compare_means,
+        compare_paired,
+        compare_strata,
+    )
+    from deadbeat.stats.proportions import compare as compare_shares
 
     __version__: str
 
@@ -71,7 +71,7 @@ _PUBLIC = {
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults"),
     "kinds.study.spec": ("Source", "StudySpec", "SweepCell"),
-    "kinds.study.statistics": (
+    "stats.proportions": (
         *("Count", "Mean", "compare_means", "compare_paired", "compare_shares:compare"),
         "compare_strata",
     ),

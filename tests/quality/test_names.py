@@ -13,9 +13,8 @@ KINDS = ("contention", "latency", "interference", "study", "breakdown")
 SUPPRESSED_IMPORTS_MAX = 25
 UNTYPED_SIGNATURES_MAX = 353
 #: A kind that still imports another: the search for the breakdown utilisation runs campaigns'
-#: task sets, and rows of stress campaigns use intervals of studies.
+#: task sets.
 STILL_CROSSED = {
-    "contention/stress_rows.py": "study",
     "breakdown/search.py": "contention",
     "breakdown/spec.py": "contention",
 }

@@ -1,4 +1,4 @@
-"""Truth: printed tables of Student's t, and the published splitmix64."""
+"""Truth: printed tables of Student's t."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from deadbeat.stats.bootstrap import (
     arm_factor,
-    random_indices,
     seed_of,
     student_half_width,
     t_quantile,
@@ -23,14 +22,6 @@ from deadbeat.stats.bootstrap import (
 )  # fmt: skip
 def test_t_quantiles_are_those_of_the_printed_table(degrees: int, expected: float) -> None:
     assert t_quantile(0.975, degrees) == pytest.approx(expected, rel=3e-5)
-
-
-def test_random_numbers_are_splitmix64() -> None:
-    # First outputs for seed 0, S. Vigna's splitmix64.c.
-    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
-    drawn = random_indices(3, below=2**32, seed=0)
-    assert drawn.tolist() == [value >> 32 for value in published]
-    assert random_indices(1, below=2**32, seed=0, first=2).tolist() == drawn[2:].tolist()
 
 
 def test_few_sets_lengthen_the_arms() -> None:

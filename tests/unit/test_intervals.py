@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.kinds.study.statistics import wilson
 from deadbeat.stats.binomial import at_most
 from deadbeat.stats.bootstrap import student_half_width, t_quantile
 from deadbeat.stats.intervals import (
@@ -17,6 +16,7 @@ from deadbeat.stats.intervals import (
     own_interval,
     share_over_sets,
 )
+from deadbeat.stats.proportions import wilson
 
 
 def test_one_set_has_no_interval_over_sets() -> None:

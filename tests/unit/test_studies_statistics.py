@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.kinds.study.statistics import (
+from deadbeat.stats.proportions import (
     Count,
     Mean,
     compare,

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from deadbeat.model.calibration import Cost, ParallelRatio
 from deadbeat.model.errors import CalibrationError, DataError
 from deadbeat.model.tasks import Entry
+from deadbeat.stats.binomial import Z95
 from deadbeat.stats.bootstrap import t_quantile
 
 QUIET_TOLERANCE = 0.02
@@ -301,7 +302,7 @@ def _interval(logs: NDArray[Any]) -> ParallelRatio | None:
     means = np.sort((logs[first] + logs[second]) / 2)
     # the signed-rank statistic is normal enough from ten values on
     spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-    out = max(int(len(means) / 2 - 1.96 * spread), 0)
+    out = max(int(len(means) / 2 - Z95 * spread), 0)
     low, middle, high = np.exp([means[out], np.median(means), means[-1 - out]])
     return ParallelRatio(
         ratio=round(float(middle), 4),

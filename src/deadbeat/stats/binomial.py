@@ -9,6 +9,8 @@ from deadbeat.stats import special
 
 #: Error of a one-sided bound (95 %), and of a two-sided interval on each side.
 ALPHA, TAIL = 0.05, 0.025
+#: Two-sided 95 % point of the standard normal distribution.
+Z95 = 1.959963984540054
 
 
 def at_most(successes: int, values: int, share: float) -> float:

@@ -1,8 +1,4 @@
-"""Seeds, random indices for resampling, and Student's t.
-
-The random numbers are splitmix64 of a counter: the same seed gives the same interval with every
-version of numpy.
-"""
+"""Seeds, and Student's t."""
 
 from __future__ import annotations
 
@@ -22,21 +18,6 @@ Floats = NDArray[np.float64]
 def seed_of(*parts: object) -> int:
     """A seed of 64 bits from anything with a stable text, such as a campaign's seed and a point."""
     return int.from_bytes(sha256(repr(parts).encode()).digest()[:8], "big")
-
-
-def random_indices(count: int, *, below: int, seed: int, first: int = 0) -> NDArray[np.int64]:
-    """Draws ``first`` to ``first + count`` - 1 of the stream ``seed``, uniform in [0, below).
-
-    Args:
-        below: At most 2**32; the bias of the multiply-shift reduction is under below / 2**32.
-    """
-    with np.errstate(over="ignore"):
-        z = np.arange(first + 1, first + count + 1, dtype=np.uint64)
-        z = z * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-    return (((z >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32)).astype(np.int64)
 
 
 def residuals(numerators: Floats, denominators: Floats) -> Floats:

@@ -67,7 +67,7 @@ def spearman(x: Sequence[float], y: Sequence[float], *, level: float = 0.95) -> 
     return Correlation(value=value, low=math.tanh(z - arm), high=math.tanh(z + arm), pairs=count)
 
 
-def ranks(values: Sequence[float]) -> NDArray[np.float64]:
+def ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks from 1; equal values share the mean of theirs."""
     array = np.asarray(values, dtype=np.float64)
     _, place, counts = np.unique(array, return_inverse=True, return_counts=True)

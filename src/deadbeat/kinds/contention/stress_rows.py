@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.point import compute_columns, ends, known, mean_of
-from deadbeat.kinds.study.statistics import wilson
 from deadbeat.model.results import PART_COLUMNS
 from deadbeat.stats.intervals import difference, mean_interval, share_over_sets
+from deadbeat.stats.proportions import wilson
 
 Floats = NDArray[np.float64]
 Sets = Sequence[Mapping[str, Any]]

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 
 from deadbeat.model.load_summary import Estimate
 from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
-from deadbeat.stats.bootstrap import arm_factor, random_indices, student_half_width, t_cdf
+from deadbeat.stats.bootstrap import arm_factor, student_half_width, t_cdf
 
 Integers = NDArray[np.int64]
 
-_Z = NormalDist().inv_cdf(0.975)
 _TAIL = 0.025
 #: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).
 _NONE_SEEN = 3.0
@@ -235,7 +234,7 @@ def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, see
 
     Its interval is the wider of two at each end: within runs by ranks, both sides joined by their
     squares (R. G. Newcombe, Statistics in Medicine 17, 1998), and between runs by drawing pairs
-    anew, with arms as in `analysis.bootstrap`. Without a rank far enough out there is none.
+    anew, with arms as in `stats.bootstrap`. Without a rank far enough out there is none.
     """
     one, other = p99_of(np.concatenate(before)), p99_of(np.concatenate(after))
     value = other.value - one.value
@@ -262,7 +261,7 @@ def _drawn(
 ) -> NDArray[np.float64]:
     pairs = len(before)
     known: dict[tuple[int, ...], float] = {}
-    picks = random_indices(_RESAMPLES * pairs, below=pairs, seed=seed).reshape(-1, pairs)
+    picks = np.random.default_rng(seed).integers(pairs, size=(_RESAMPLES, pairs))
     found = []
     for row in np.sort(picks, axis=1).tolist():
         pick = tuple(row)

@@ -20,6 +20,7 @@ from deadbeat.kinds.latency.tail import Part, intervals_estimator
 from deadbeat.model.latency_summary import Extrapolation, ReturnLevel, TailGate
 from deadbeat.stats.binomial import chi_squared_p
 from deadbeat.stats.bootstrap import seed_of
+from deadbeat.stats.correlate import ranks
 from deadbeat.stats.evt_fit import Fit, Floats, fit, fit_p
 
 PEAKS, BLOCKS = "peaks over threshold", "block maxima"
@@ -285,9 +286,7 @@ def drift(series: Series) -> tuple[float, float]:
 
 def _ranks(values: Floats) -> Floats:
     """About 0; equal values share theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middles = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(middles[place] - (len(values) + 1) / 2, dtype=np.float64)
+    return ranks(values) - (len(values) + 1) / 2
 
 
 # -- gates: each a function of the sample that says whether it holds, and with which figures

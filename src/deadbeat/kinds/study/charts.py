@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import Mask, StudyResults
 from deadbeat.kinds.study.spec import BINS
-from deadbeat.kinds.study.statistics import Count, Mean, weighted_schedulability
 from deadbeat.report.charts import (
     ABSENT,
     SHOWN,
@@ -28,6 +27,7 @@ from deadbeat.report.charts import (
     curve,
     heat,
 )
+from deadbeat.stats.proportions import Count, Mean, weighted_schedulability
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4

@@ -20,8 +20,8 @@ from deadbeat.kinds.study.chunks import (
     Rows,
 )
 from deadbeat.kinds.study.spec import StudySpec, SweepCell
-from deadbeat.kinds.study.statistics import Count, Mean
 from deadbeat.sched import tests as test_facts
+from deadbeat.stats.proportions import Count, Mean
 
 Mask = NDArray[np.bool_]
 

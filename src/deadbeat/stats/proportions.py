@@ -10,10 +10,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.stats.binomial import Z95, at_most
 from deadbeat.stats.bootstrap import t_quantile
-
-#: Two-sided 95 % point of the standard normal distribution.
-Z95 = 1.959963984540054
 
 
 @frozen
@@ -40,14 +38,14 @@ class Count:
         return f"{100 * self.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {self.total}"
 
 
-def wilson(yes: int, total: int, z: float = Z95) -> tuple[float, float]:
+def wilson(yes: int, total: int) -> tuple[float, float]:
     """Score interval of a proportion (Wilson, JASA 22, 1927); (0, 1) of nothing."""
     if total == 0:
         return 0.0, 1.0
-    share, square = yes / total, z * z
+    share, square = yes / total, Z95 * Z95
     centre = (share + square / (2 * total)) / (1 + square / total)
     half = (
-        z
+        Z95
         / (1 + square / total)
         * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
     )
@@ -76,14 +74,7 @@ def sign_test(only_a: int, only_b: int) -> float:
     total, few = only_a + only_b, min(only_a, only_b)
     if total == 0:
         return 1.0
-    logs = [
-        math.lgamma(total + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(total - k + 1)
-        - total * math.log(2)
-        for k in range(few + 1)
-    ]
-    return min(1.0, 2 * math.fsum(map(math.exp, logs)))
+    return min(1.0, 2 * at_most(few, total, 0.5))
 
 
 def compare_paired(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> tuple[int, int, int]:
