@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 import numpy as np
 from attrs import frozen
@@ -19,6 +17,7 @@ from deadbeat.kinds.latency.data import (
     loads_of,
     rests_on,
 )
+from deadbeat.kinds.latency.figures import pool
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
@@ -137,12 +136,8 @@ def by_cpu(cell: CellSummary, shown: Sequence[int]) -> tuple[Named, ...]:
     rest = [histogram for cpu, histogram in found.items() if cpu not in shown]
     if not rest:
         return tuple(named)
-    others = Named(label=f"the other {len(rest)} CPUs", histogram=_pooled(rest), look=len(shown))
+    others = Named(label=f"the other {len(rest)} CPUs", histogram=pool(rest), look=len(shown))
     return (*named, others)
-
-
-def _pooled(histograms: Sequence[Histogram]) -> Histogram:
-    return reduce(operator.add, histograms, Histogram())
 
 
 def deadline_marks(deadlines_ns: Sequence[int], axis: str = "x") -> tuple[Mark, ...]:
