@@ -34,7 +34,7 @@ LAYERS = (
 )
 MAY_PRINT = ("cli",)
 MAY_START_PROCESSES = ("targets", "build")
-MAY_WRITE_FILES = ("store", "build", "report", "kinds", "compare")
+MAY_WRITE_FILES = ("store", "build", "report")
 MAY_IMPORT_NATIVE = ("sched",)
 
 LINES_MAX = 600
