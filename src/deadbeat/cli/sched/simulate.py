@@ -221,7 +221,10 @@ def _write(
 
 
 def _print_json(answer: dict[str, Any], written: dict[str, str]) -> None:
-
     # A hyper-period is told exactly, also where it has more digits than Python shows by itself.
+    limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
-    print_json({**answer, "files": written})
+    try:
+        print_json({**answer, "files": written})
+    finally:
+        sys.set_int_max_str_digits(limit)
