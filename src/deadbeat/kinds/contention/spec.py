@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 from attrs import frozen
 
@@ -24,15 +24,7 @@ from deadbeat.kinds.contention.precision import PrecisionSpec, contradictions, w
 from deadbeat.kinds.contention.stress import Group, StressSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import (
-    Option,
-    built,
-    checked,
-    layered,
-    plain_of,
-    renamed,
-    usage,
-)
+from deadbeat.model.specification import built, checked, keyed, layered, plain_of, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 MODES = ("profile", "stress")
@@ -43,23 +35,14 @@ class LoadedSpec:
     """A row of points beside the grid whose task sets load their cores: they show misses; it has
     the grid's cores and replicas."""
 
-    per_core: Annotated[int, rules.Whole(1, 64), Option("", "N", "N/M.")]
-    deadline_factor: Annotated[
-        Fraction, rules.Factor(1, 1000), Option("", "X", "T = D = X times C.")
-    ]
-    sync_share: Annotated[tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of rho.")]
-    contended_ratio: Annotated[
-        tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of alpha.")
-    ]
+    per_core: int = keyed(rules.Whole(1, 64), "N", "N/M.")
+    deadline_factor: Fraction = keyed(rules.Factor(1, 1000), "X", "T = D = X times C.")
+    sync_share: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of rho.")
+    contended_ratio: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of alpha.")
 
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.
-_LOADED = {
-    "per_core": 2,
-    "deadline_factor": 2,
-    "sync_share": [1],
-    "contended_ratio": [0, 1],
-}
+_LOADED = {"per_core": 2, "deadline_factor": 2, "sync_share": [1], "contended_ratio": [0, 1]}
 #: A long campaign gives the sets it saves to the widest intervals: ten a point on average.
 _TO_THE_WIDEST = {"target": 0.02, "sets_min": 6, "sets_max": 40, "sets_mean": 10}
 #: What a preset changes. quick on 2 cores: 20 s of calibration and 132 sets of 1.05 s. Many short
@@ -89,20 +72,17 @@ class CampaignSpec(TaskSetSpec):
         precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
-    mode: Annotated[
-        str,
+    mode: str = keyed(
         rules.Choice(MODES),
-        Option("", "NAME", "profile or stress; the command knows it.  [profile]"),
-    ] = "profile"
-    preset: Annotated[
-        str,
+        "NAME",
+        "profile or stress; the command knows it.  [profile]",
+        default="profile",
+    )
+    preset: str = keyed(
         rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS}))),
-        Option(
-            "",
-            "NAME",
-            "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
-        ),
-    ]
+        "NAME",
+        "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
+    )
     grid: GridSpec | None = None
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
