@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention import plan as design
 from deadbeat.store.campaign import CampaignStore
 
 SPEC = precise_spec(0.02)
-KEYS = [key.text for key in rounds.offered(SPEC, None)]
+KEYS = [key.text for key in design.offered(SPEC, None)]
 FAULTS = Faults(fail={KEYS[1]: 1, KEYS[20]: 99})
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.contention import rounds
-from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.plan import is_complete, plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.errors import UsageError
@@ -66,7 +65,7 @@ def standing_of(view: CampaignView) -> ProgramStanding:
     done = frozenset(view.keys)
     failed = frozenset(store.failed()) - done
     others = (store.planned() | frozenset(plan(spec))) - done - failed
-    complete = rounds.is_complete(spec, store)
+    complete = is_complete(spec, store)
     return ProgramStanding(
         done=done,
         failed=failed,

@@ -19,11 +19,10 @@ from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
-from deadbeat.kinds.contention.plan import group_of
+from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
-from deadbeat.kinds.contention.point_precision import precision_columns, precision_findings
+from deadbeat.kinds.contention.precision import precision_columns, precision_findings
 from deadbeat.kinds.contention.predict import prediction_figures
-from deadbeat.kinds.contention.rounds import group_text
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
