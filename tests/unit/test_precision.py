@@ -275,7 +275,7 @@ def test_a_precision_asked_later_replaces_a_fixed_number() -> None:
 def test_the_sets_of_a_campaign_that_stopped_are_all_that_others_may_run(tmp_path: Path) -> None:
     spec = precise_spec(0.5)
     store = finished(tmp_path, spec)
-    keys = offered(spec, store.planned())
+    keys = offered(spec, store.programs.keys())
     assert store.committed() <= set(keys) < set(plan(spec))
 
 

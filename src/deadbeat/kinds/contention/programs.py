@@ -59,7 +59,7 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
             f"the programs of {name} are of an earlier version, which measured in windows",
             "measure that campaign again with this version, then run its programs here",
         )
-    calibration, programs = source.load_calibration(), source.programs()
+    calibration, programs = source.load_calibration(), source.programs.all()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)
     if calibration is None or not programs:
@@ -68,7 +68,7 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
             "finish it first with its own command, then run its programs here",
         )
     planned = plan(spec)
-    lacking = len(planned) - len(source.planned().intersection(planned))
+    lacking = len(planned) - len(source.programs.keys().intersection(planned))
     # one that stopped when it was known built no more than it wanted, and is offered that
     known = spec.precision is not None and is_complete(read_spec(source.spec), source)
     if lacking and not known:
@@ -127,7 +127,7 @@ def _checked_hashes(
 ) -> dict[str, str]:
     """SHA-256 by suffix of what is there of a batch, compared with what was recorded."""
     files = _files_of(source, program)
-    recorded = source.recorded_hashes(program.batch)
+    recorded = source.programs.recorded_hashes(program.batch)
     if kept is not None:
         recorded = _hashes(kept, program.batch)
     name = source.path.resolve().name
@@ -219,7 +219,7 @@ def _copy(source: CampaignStore | None, store: CampaignStore, name: str, digest:
             f"program {there} is not the one with which {store.path.name} was begun",
             "put the old one back, or begin anew with --fresh",
         )
-    store.copy_program_file(name, there)
+    store.programs.copy_file(name, there)
 
 
 def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
@@ -229,7 +229,7 @@ def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Or
         name = f"{batch}.sha256"
         there = source.path / "programs" / name
         if there.exists() and not (store.path / "programs" / name).exists():
-            store.copy_program_file(name, there)
+            store.programs.copy_file(name, there)
 
 
 def verify_program(store: CampaignStore, origin: Origin, program: Program) -> None:
@@ -299,7 +299,7 @@ class StoredPrograms:
 
     def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
         """As they were built, the batch of the first key first."""
-        home = {key: each.batch for each in self.store.programs() for key in each.keys}
+        home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
         found: dict[str, list[RunKey]] = {}
         for key in keys:
             if key not in home:
@@ -312,11 +312,11 @@ class StoredPrograms:
 
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
         """Every set of the program, also those that are not run: their places tell them apart."""
-        (program,) = [each for each in self.store.programs() if each.batch == name]
+        (program,) = [each for each in self.store.programs.all() if each.batch == name]
         verify_program(self.store, self.origin, program)
         requests, ids = [], {}
         for key in program.keys:
-            planned = self.store.planned_set(key)
+            planned = self.store.programs.planned(key)
             assert planned is not None
             requests.append(RunRequest(key, planned.task_set))
             ids[key] = planned.set_id

@@ -78,7 +78,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
             copy_programs(self._source, store, origin)
             borrowed = _borrow(store, self._source)
         with self._calibrated(tell, borrowed=borrowed) as costs:
-            self._keys = design.offered(spec, None if origin is None else store.planned())
+            self._keys = design.offered(spec, None if origin is None else store.programs.keys())
             self._supply: Supply = (
                 Generated(spec=spec, synthesiser=Synthesiser(self._catalog, costs))
                 if origin is None
@@ -144,7 +144,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         found, set_id = result
         try:
             table = table_of(found, set_id)
-            self._commit(found.key, found, table)
+            self._store.commit(found.key, table, found.file)
             if self._precision is not None:
                 self._precision.learn(found.key, table)
             self._keep_trace(found, table)

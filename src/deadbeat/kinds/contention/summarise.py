@@ -64,7 +64,7 @@ class Attempts:
         return cls(
             committed=store.committed(),
             failed=store.failed(),
-            planned=store.planned(),
+            planned=store.programs.keys(),
             mode=mode_of(store),
             precision=store.load_precision(),
         )
@@ -330,14 +330,14 @@ class RunReader:
         """Which tasks the set is about; None: all of them."""
         if group is None or not group.critical_cores:
             return None
-        planned = self._store.planned_set(key)
+        planned = self._store.programs.planned(key)
         if planned is None or len(planned.task_set.tasks) != len(table.tasks):
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
     def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
         """What needs the task set: its seed, the realised axes, the overlap."""
-        planned = self._store.planned_set(key)
+        planned = self._store.programs.planned(key)
         if planned is None:
             return {}
         task_set, path = planned.task_set, self._store.jobs_path(key)
