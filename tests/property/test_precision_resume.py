@@ -58,7 +58,7 @@ def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
 
 
 @pytest.mark.parametrize("place", ["before a run", "after a write"])
-@pytest.mark.parametrize("after", [0, 1, 19, 29, 33, 36])
+@pytest.mark.parametrize("after", [0, 19, 33, 36])
 def test_one_crash_changes_no_decision(tmp_path: Path, place: str, after: int) -> None:
     assert everything(broken_off(tmp_path, [(place, after)])) == uninterrupted()[0]
 
