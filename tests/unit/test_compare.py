@@ -502,8 +502,8 @@ def test_bad_input_is_refused(
 
 def test_set_ids_are_those_of_the_task_sets(runs: Path) -> None:
     store = CampaignStore.open(runs / "a")
-    ids = store.set_ids()
-    assert set(ids) == store.planned()
-    for key in store.planned():
-        planned = store.planned_set(key)
+    ids = store.programs.set_ids()
+    assert set(ids) == store.programs.keys()
+    for key in sorted(ids):
+        planned = store.programs.planned(key)
         assert planned is not None and ids[key] == planned.set_id
