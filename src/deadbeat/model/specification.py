@@ -1,21 +1,24 @@
-"""What the specifications of campaigns have in common: checked whole, every problem at once.
+"""What the specifications of experiments have in common: checked whole, every problem at once.
 
-Fields state their rule with ``Annotated`` (`deadbeat.model.rules`); a class may have ``problems()``
-for what is wrong between fields that are each right.
+A field states its rule (`deadbeat.model.rules`) and its `Option` with `keyed`: from them
+follow reading, errors, the canonical form, the options of a command and the reference of the keys.
+A field of another such class is a table (``[run]``). A class may have ``problems()`` for what is
+wrong between fields that are each right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import attrs
 from attrs import frozen
-from cattrs import Converter
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn
 
+from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, duration_ns, duration_words, refuse
 from deadbeat.model.words import nearest, shortened, shown
@@ -26,13 +29,17 @@ _SECONDS = ("seconds", "duration")
 _LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
 
 
+#: Option, path of the key, metavar and help.
+Row = tuple[str, str, str, str]
+
+
 @frozen
 class Option:
-    """How a field of a specification is given on the command line; part of its ``Annotated``.
+    """What a key of a specification is to a reader.
 
     Attributes:
-        name: ``--repeats``.
-        metavar: What stands for the value: its form or unit.
+        name: Its option on the command line, ``--repeats``; "": it has none.
+        metavar: What stands for the value: its form or unit; "": a flag.
         help: What it is; in brackets what it is unless given.
     """
 
@@ -41,23 +48,115 @@ class Option:
     help: str
 
 
-def options_of(kind: type, section: str = "") -> tuple[tuple[str, str, str, str], ...]:
-    """Name, path, metavar and help of every option of a specification, in the order of its fields.
+def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
+    """A field of a specification.
 
     Args:
-        section: Where the table lies in the whole: ``run`` for ``[run]``.
+        rule: What its value may be.
+        option: ``--repeats N``; a flag has no metavar, a key without an option nothing else.
+        help: As `Option`.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        (
-            option.name,
-            f"{section}.{field.name}" if section else field.name,
-            *attrs.astuple(option)[1:],
-        )
+    name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
+    if not option.startswith("--"):
+        name, metavar = "", option
+    told = (Option(name, metavar, help),)
+    return attrs.field(default=default, metadata={"rule": rule, "options": told})
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+@cache
+def sections_of(kind: type) -> dict[str, type]:
+    """The tables of a specification: field -> class."""
+    return {
+        field.name: table
         for field in attrs.fields(kind)
-        for option in getattr(hints[field.name], "__metadata__", ())
-        if isinstance(option, Option)
-    )
+        for table in (_hints(kind)[field.name], *get_args(_hints(kind)[field.name]))
+        if isinstance(table, type) and attrs.has(table) and rule_of(kind, field.name) is None
+    }
+
+
+def rule_of(kind: type, name: str) -> Any:
+    """The rule of a field; None: it has none."""
+    written = attrs.fields_dict(kind)[name].metadata.get("rule")
+    return written or next(iter(getattr(_hints(kind)[name], "__metadata__", ())), None)
+
+
+def given_by(kind: type, name: str) -> tuple[Option, ...]:
+    """What the field ``name`` is to a reader; several options may mean the same."""
+    found: Any = attrs.fields_dict(kind)[name].metadata.get("options")
+    found = found or getattr(_hints(kind)[name], "__metadata__", ())
+    return tuple(each for each in found if isinstance(each, Option))
+
+
+def options_of(kind: type, *, without: Sequence[str] = (), first: str = "") -> tuple[Row, ...]:
+    """The options of a specification and its tables, in the order of their fields.
+
+    Args:
+        without: Paths of fields to leave out.
+        first: The table whose options come first, and take the place of those of the same name.
+    """
+    rows = [*_options(kind, "")]
+    own = [row for row in rows if row[1].startswith(f"{first}.")]
+    taken = {row[0] for row in own}
+    rows = own + [row for row in rows if row[0] not in taken]
+    left_out = tuple(f"{path}." for path in without)
+    return tuple(row for row in rows if not f"{row[1]}.".startswith(left_out))
+
+
+def _options(kind: type, path: str) -> Iterator[Row]:
+    for field in attrs.fields(kind):
+        if (table := sections_of(kind).get(field.name)) is not None:
+            yield from _options(table, f"{path}{field.name}.")
+            continue
+        for option in given_by(kind, field.name):
+            if option.name:
+                yield option.name, path + field.name, option.metavar, option.help
+
+
+def layered(kind: type, *layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Later layers win, key by key inside a table of ``kind``; nothing is checked."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            below = merged.get(key) if key in sections_of(kind) else None
+            table = isinstance(value, Mapping)
+            merged[key] = (
+                {**(below if isinstance(below, dict) else {}), **value} if table else value
+            )
+    return merged
+
+
+def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
+    """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
+    found = {}
+    for key, value in written.items():
+        below = value if isinstance(value, Mapping) else {}
+        for path in (str(key), *(f"{key}.{name}" for name in below)):
+            found[path] = f"{file}: {path}"
+    return found
+
+
+def plain_of(spec: Any) -> dict[str, Any]:
+    """The canonical plain form of a specification, which its rules read back."""
+    kind: type = type(spec)
+    return {
+        field.name: _plain(rule_of(kind, field.name), getattr(spec, field.name))
+        for field in attrs.fields(kind)
+    }
+
+
+def _plain(rule: Any, value: Any) -> Any:
+    if value is not None and hasattr(rule, "plain"):
+        return rule.plain(value)
+    if attrs.has(type(value)):
+        return plain_of(value)
+    if isinstance(value, tuple):
+        return [_plain(None, item) for item in value]
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> T:
@@ -72,87 +171,72 @@ def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | N
     asked: dict[str, Any] = {}
     for layer in layers:
         asked.update(layer)
+    return checked(kind, asked, names)
+
+
+def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) -> T:
+    """The specification of the plain ``values``, by the rules of its fields.
+
+    Raises:
+        UsageError: Naming every problem.
+    """
     try:
-        return Structure(kind).build(asked, kind)
+        return built(kind, values)
     except RefusedError as error:
         problems = error.problems
     raise usage([renamed(problem, names or {}) for problem in problems])
 
 
+def built(kind: type[T], values: Any) -> T:
+    """As `checked`; raises RefusedError with every problem and its full path."""
+    whole: Any = kind
+    made: T = _built(whole, values, sections_of(whole))
+    return made
+
+
+def _built(of: Any, values: Any, tables: Mapping[str, type]) -> Any:
+    """A table of a specification that has ``tables``: it must be one, and its fields must fit."""
+    if not isinstance(values, Mapping):
+        raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
+    problems: list[Problem] = []
+    made: dict[str, Any] = {}
+    fields = attrs.fields_dict(of)
+    for name, field in fields.items():
+        if name not in values:
+            if field.default is attrs.NOTHING:
+                problems.append(Problem(name, "missing", "add it"))
+            continue
+        table, value = sections_of(of).get(name), values[name]
+        try:
+            if table is None:
+                made[name] = rule_of(of, name).parse(value)
+            else:
+                absent = value is None and field.default is None
+                made[name] = None if absent else _built(table, value, tables)
+        except RefusedError as error:
+            problems += [Problem(_join(name, p.path), p.found, p.hint) for p in error.problems]
+    for name in sorted(map(str, values.keys() - fields.keys())):
+        homes = (each for each, table in tables.items() if name in attrs.fields_dict(table))
+        home = next(homes, "")
+        hint = f"it belongs in [{home}]" if home else nearest(name[:60], fields)
+        problems.append(Problem(shown(name)[1:-1], "unknown key", hint))
+    if not problems:
+        whole = of(**made)
+        problems = [*whole.problems()] if hasattr(whole, "problems") else []
+        if not problems:
+            return whole
+    raise RefusedError(*problems)
+
+
 class Structure:
-    """Builds specifications of one kind from plain values, by the rules of their fields.
+    """Builds specifications of one kind from plain values, by the rules of their fields."""
 
-    Args:
-        whole: The class of a whole specification.
-        sections: Its tables: name of the field -> class.
-    """
-
-    def __init__(self, whole: type, sections: Mapping[str, type] | None = None) -> None:
-        self._sections = dict(sections or {})
-        self._converter = Converter(detailed_validation=True, forbid_extra_keys=True)
-        self._converter.register_structure_hook_func(
-            lambda kind: _rule(kind) is not None, lambda value, kind: _rule(kind).parse(value)
-        )
-        for kind in (*self._sections.values(), whole):
-            self._converter.register_structure_hook(kind, _checked(kind, self._converter))
+    def __init__(self, whole: type) -> None:
+        self._whole = whole
 
     def build(self, values: Any, kind: type[T]) -> T:
         """The specification; raises RefusedError with every problem and its full path."""
-        try:
-            return self._converter.structure(values, kind)
-        except (RefusedError, ClassValidationError) as error:
-            problems = self._problems(error, "")
-        raise RefusedError(*problems)
-
-    def _problems(self, error: BaseException, path: str) -> list[Problem]:
-        """Flattens what cattrs collected into problems with their full path."""
-        if isinstance(error, ClassValidationError):
-            below = [
-                problem
-                for inner, note in error.group_exceptions()[0]
-                for problem in self._problems(inner, _join(path, note.name))
-            ]
-            return below + [
-                p for inner in error.group_exceptions()[1] for p in self._problems(inner, path)
-            ]
-        if isinstance(error, RefusedError):
-            return [Problem(_join(path, p.path), p.found, p.hint) for p in error.problems]
-        if isinstance(error, ForbiddenExtraKeysError):
-            known = attrs.fields_dict(error.cl)
-            return [
-                Problem(_join(path, shown(key)[1:-1]), "unknown key", self._where(key, known))
-                for key in sorted(map(str, error.extra_fields))
-            ]
-        if isinstance(error, KeyError):
-            return [Problem(path, "missing", "add it")]
-        raise error
-
-    def _where(self, key: str, known: Mapping[str, Any]) -> str:
-        """Hint for an unknown key: the section in which it does exist, or the nearest here."""
-        for section, kind in self._sections.items():
-            if key in attrs.fields_dict(kind):
-                return f"it belongs in [{section}]"
-        return nearest(key[:60], known)
-
-
-def _rule(kind: Any) -> Any:
-    return next(iter(getattr(kind, "__metadata__", ())), None)
-
-
-def _checked(kind: type, converter: Converter) -> Callable[[Any, Any], Any]:
-    """Structure hook of a table: it must be one, and its fields must fit each other."""
-    fields: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter)
-
-    def structure(values: Any, kind: Any) -> Any:
-        if not isinstance(values, Mapping):
-            raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
-        built = fields(dict(values), kind)
-        problems = built.problems() if hasattr(built, "problems") else ()
-        if problems:
-            raise RefusedError(*problems)
-        return built
-
-    return structure
+        return built(kind, values)
 
 
 def _join(path: str, below: str) -> str:
