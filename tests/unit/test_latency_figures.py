@@ -11,9 +11,9 @@ from helpers.latency_series import MS, cpu_of, run_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.figures import distribution, order_interval, pool
+from deadbeat.kinds.latency.figures import distribution, order_interval
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.model.histogram import Histogram, to_json
+from deadbeat.model.histogram import Histogram, pool, to_json
 from deadbeat.model.latency import QUANTILES_PPM
 
 LISTS = st.lists(st.lists(st.integers(0, 10**12), max_size=30), min_size=1, max_size=5)

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.kinds.latency.between import OPEN, Interval, between_runs
-from deadbeat.model.histogram import Histogram, bucket_low
+from deadbeat.model.histogram import Histogram, bucket_low, pool
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.latency_summary import Distribution, Quantity
 from deadbeat.stats.binomial import TAIL, quantile_ranks
@@ -22,32 +22,6 @@ from deadbeat.stats.bootstrap import t_quantile
 
 #: Below, the spread of the maxima of runs is a guess.
 _MAXIMA_MIN = 3
-
-
-def pool(histograms: Sequence[Histogram]) -> Histogram:
-    """All values of all of them: their sum, also of thousands."""
-    if not histograms:
-        return Histogram()
-    buckets, place = np.unique(
-        np.concatenate([each.buckets for each in histograms]), return_inverse=True
-    )
-    counts = np.zeros(len(buckets), np.int64)
-    np.add.at(counts, place, np.concatenate([each.counts for each in histograms]))
-
-    def known(name: str) -> list[int]:
-        found = (getattr(each, name) for each in histograms)
-        return [value for value in found if value is not None]
-
-    return Histogram(
-        buckets=buckets,
-        counts=counts,
-        min_ns=min(known("min_ns"), default=None),
-        max_ns=max(known("max_ns"), default=None),
-        sum_ns=sum(each.sum_ns for each in histograms),
-        resolution_ns=max(each.resolution_ns for each in histograms),
-        overflow=sum(each.overflow for each in histograms),
-        overflow_from_ns=min(known("overflow_from_ns"), default=None),
-    )
 
 
 def distribution(runs: Sequence[Histogram]) -> Distribution:

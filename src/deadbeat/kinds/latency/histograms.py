@@ -17,8 +17,7 @@ from deadbeat.kinds.latency.data import (
     loads_of,
     rests_on,
 )
-from deadbeat.kinds.latency.figures import pool
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from deadbeat.kinds.latency.data import LATENCY, load_order, load_words
-from deadbeat.kinds.latency.figures import pool
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid, tail_curve
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.report.charts import Chart, Panel
 

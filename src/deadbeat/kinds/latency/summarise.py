@@ -15,10 +15,10 @@ from attrs import asdict, evolve
 
 from deadbeat.experiment.beside import beside_latency
 from deadbeat.kinds.latency.evt import extrapolations
-from deadbeat.kinds.latency.figures import distribution, pool
+from deadbeat.kinds.latency.figures import distribution
 from deadbeat.kinds.latency.findings import findings_of
 from deadbeat.kinds.latency.tail import Part, tail_statements
-from deadbeat.model.histogram import Histogram
+from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import (
     BLOCKS_MAX,
     PATH_PARTS,
