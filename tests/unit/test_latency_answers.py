@@ -11,9 +11,9 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.cli._latency_import import status_of
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency.charts import load_charts
 from deadbeat.kinds.latency.document import matrix_table, paper_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts
 from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import sentence, tail_sentences, without_run

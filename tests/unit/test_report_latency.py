@@ -13,13 +13,21 @@ from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.kinds.latency import words
+from deadbeat.kinds.latency.charts import (
+    events_of,
+    level_curve,
+    limits_of,
+    load_charts,
+    machine_charts,
+    timeline_charts,
+)
 from deadbeat.kinds.latency.circumstances_table import (
     interrupt_pairs,
     loads_table,
     machine_pairs,
     missing_pairs,
 )
-from deadbeat.kinds.latency.data import binned, edges_of, interval_text, load_words
+from deadbeat.kinds.latency.data import interval_text, load_words
 from deadbeat.kinds.latency.document import (
     latency_charts,
     latency_document,
@@ -29,17 +37,17 @@ from deadbeat.kinds.latency.document import (
 )
 from deadbeat.kinds.latency.histograms import (
     Named,
+    binned,
     by_cpu,
+    edges_of,
     histogram_charts,
     overlaid,
+    overlay_charts,
     shown_cpus,
     tail_curve,
 )
-from deadbeat.kinds.latency.load_charts import limits_of, load_charts, machine_charts
-from deadbeat.kinds.latency.overlays import overlay_charts
 from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency
-from deadbeat.kinds.latency.timeline import events_of, level_curve, timeline_charts
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (

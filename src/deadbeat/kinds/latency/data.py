@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import PROFILES, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, Quantity
 from deadbeat.report.times import seconds_text, time_text
 
-Integers = NDArray[np.int64]
-
-#: Bins of a histogram over its whole range: more cannot be told apart on paper.
-_BINS = 140
 #: What a made-up machine has for a kernel.
 _NO_KERNEL = "none"
 #: What latencies are drawn in, in ns.
@@ -79,37 +71,3 @@ def interval_text(quantity: Quantity) -> str:
     low = "not bounded" if quantity.low_ns is None else time_text(quantity.low_ns)
     high = "not bounded" if quantity.high_ns is None else time_text(quantity.high_ns)
     return f"{value} [{low}, {high}]"
-
-
-def edges_of(histograms: Sequence[Histogram], *, bins: int = _BINS) -> Integers:
-    """Edges around all values, evenly wide on a logarithmic axis, in ns.
-
-    An edge is a whole multiple of the coarsest resolution: a bin that holds two steps of a clock
-    beside one that holds one would be a tooth that nothing in the machine has made.
-    """
-    filled = [item for item in histograms if item.total]
-    if not filled:
-        return np.array([900, 1100], np.int64)
-    step = max(item.resolution_ns for item in filled)
-    low = max(min(item.min_ns or 0 for item in filled), step)
-    high = max(max(item.max_ns or 0 for item in filled) + step, low + 2 * step)
-    wanted = np.geomspace(low // step * step, -(-high // step) * step, bins + 1)
-    return np.unique(np.round(wanted / step).astype(np.int64) * step)
-
-
-def binned(histogram: Histogram, edges_ns: Integers) -> Integers:
-    """Values in each bin, by the greatest value of their bucket (shape: edges - 1).
-
-    A whole step of a coarse clock seldom begins a bucket: by the least value 17 µs would lie below
-    17 µs. What lies outside counts in the first or last bin; overflow from where it is known to
-    begin.
-    """
-    counts = np.zeros(len(edges_ns) - 1, np.int64)
-    if histogram.buckets.size:
-        place = np.searchsorted(edges_ns, histogram.highs_ns(), side="right") - 1
-        np.add.at(counts, np.clip(place, 0, len(counts) - 1), histogram.counts)
-    if histogram.overflow:
-        start = histogram.overflow_from_ns or 0
-        at = int(np.searchsorted(edges_ns, start, side="right")) - 1
-        counts[min(max(at, 0), len(counts) - 1)] += histogram.overflow
-    return counts

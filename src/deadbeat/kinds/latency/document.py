@@ -11,13 +11,12 @@ from typing import Any
 from attrs import asdict, frozen
 
 from deadbeat.kinds.latency import split, words
+from deadbeat.kinds.latency.charts import load_charts, machine_charts, timeline_charts
 from deadbeat.kinds.latency.circumstances_table import circumstances
 from deadbeat.kinds.latency.data import kernel_text, load_words
 from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.load_charts import load_charts, machine_charts
 from deadbeat.kinds.latency.split import split_charts
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
-from deadbeat.kinds.latency.timeline import timeline_charts
 from deadbeat.kinds.latency.words import labels_of, ordered
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun

@@ -243,7 +243,7 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
-    from deadbeat.kinds.latency.overlays import overlay_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.latency.histograms import overlay_charts  # noqa: PLC0415  heavy
 
     return overlay_charts((subject.name, subject.runs) for subject in subjects)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from deadbeat.kinds.latency.data import edges_of, load_order, load_words, loads_of, rests_on
-from deadbeat.kinds.latency.histograms import Named, by_cpu, overlaid, shown_cpus
-from deadbeat.kinds.latency.load_charts import loads_panel, quantity_curves
+from deadbeat.kinds.latency.charts import loads_panel, quantity_curves
+from deadbeat.kinds.latency.data import load_order, load_words, loads_of, rests_on
+from deadbeat.kinds.latency.histograms import Named, by_cpu, edges_of, overlaid, shown_cpus
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
