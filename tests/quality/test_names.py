@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -20,6 +21,7 @@ STILL_CROSSED = {
 }
 
 
+@cache
 def trees() -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
 
