@@ -13,12 +13,6 @@ KINDS = ("contention", "latency", "interference", "study", "breakdown")
 #: Bounds that may only fall: what is left of what the design wants gone.
 SUPPRESSED_IMPORTS_MAX = 25
 UNTYPED_SIGNATURES_MAX = 353
-#: A kind that still imports another: the search for the breakdown utilisation runs campaigns'
-#: task sets.
-STILL_CROSSED = {
-    "breakdown/search.py": "contention",
-    "breakdown/spec.py": "contention",
-}
 
 
 @cache
@@ -47,7 +41,7 @@ def test_kinds_import_no_other_kind() -> None:
             other = re.match(r"deadbeat\.kinds\.(\w+)", module or "")
             if other and other[1] in KINDS and other[1] != own[2]:
                 found["/".join(own[2:])] = other[1]
-    assert found == STILL_CROSSED
+    assert found == {}
 
 
 def test_what_is_to_go_does_not_grow() -> None:

@@ -56,11 +56,16 @@ def dest(option: str) -> str:
 
 
 def value_options(values: Values) -> Callable[[F], F]:
-    """The options of ``values``, in their order."""
+    """The options of ``values``, in their order; one without a metavar is a flag, and one that
+    stands for several keys is one."""
+    rows = {option: (metavar, text) for option, _, metavar, text in reversed(values)}
 
     def add(function: F) -> F:
-        for option, _, metavar, text in reversed(values):
-            function = click.option(option, dest(option), metavar=metavar, help=text)(function)
+        for option, (metavar, text) in rows.items():
+            shape: dict[str, Any] = (
+                {"metavar": metavar} if metavar else {"is_flag": True, "default": None}
+            )
+            function = click.option(option, dest(option), help=text, **shape)(function)
         return function
 
     return add
@@ -142,24 +147,32 @@ def calibration_option(function: F) -> F:
 def typed(
     values: Iterable[tuple[str, str, str, str]], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """What was typed, by key of a specification, and which option each key was typed with.
+    """What was typed as a layer of a specification, and which option each path was typed with.
 
     Args:
-        values: Option, key, metavar and help; several options may stand for one key.
+        values: Option, path, metavar and help; several options may stand for one path, and an
+            option for several paths.
 
     Raises:
-        UsageError: Two options for the same key.
+        UsageError: Two options for the same path.
     """
     layer: dict[str, Any] = {}
     names: dict[str, str] = {}
-    for option, key, _, _ in values:
+    for option, path, _, _ in values:
         value = options[dest(option)]
         if value is None:
             continue
-        if key in names:
-            raise UsageError(f"{names[key]} and {option} mean the same", "give one of them")
-        layer[key], names[key] = value, option
+        if path in names:
+            raise UsageError(f"{names[path]} and {option} mean the same", "give one of them")
+        put(layer, path, value)
+        names[path] = option
     return layer, names
+
+
+def put(layer: dict[str, Any], path: str, value: Any) -> None:
+    """Sets ``path`` (``run.seconds``) of a layer."""
+    section, _, key = path.rpartition(".")
+    (layer.setdefault(section, {}) if section else layer)[key] = value
 
 
 def choice(option: str, value: str | None, words: tuple[str, ...], default: str) -> str:

@@ -11,9 +11,8 @@ import attrs
 import click
 
 from deadbeat.cli._output import print_json, print_table
-from deadbeat.compare.plot import Plot, read_side, write_plot
-from deadbeat.compare.presets import PlotPreset, preset_of, presets
-from deadbeat.kinds.latency.sides import Side
+from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
+from deadbeat.kinds.latency.sides import PlotPreset, Side
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import nearest, shown

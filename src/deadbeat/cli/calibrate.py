@@ -18,7 +18,8 @@ from deadbeat.cli._options import (
 from deadbeat.cli._output import print_json, say
 from deadbeat.cli._run import Watch
 from deadbeat.cli._signals import interruptible
-from deadbeat.kinds.contention.spec import POOLS, specify
+from deadbeat.experiment.tasksets import POOLS
+from deadbeat.kinds.contention.spec import specify
 from deadbeat.store.files import storing
 from deadbeat.store.serial import read_calibration, to_plain, write_calibration
 

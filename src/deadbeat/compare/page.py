@@ -25,6 +25,7 @@ from deadbeat.model.comparison import (
     ComparisonResult,
     MetricComparison,
 )
+from deadbeat.model.platform import difference_row
 from deadbeat.report import facts
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.charts import Chart
@@ -322,10 +323,3 @@ def _differences(result: ComparisonResult) -> list[Part]:
             rows = [difference_row(line.removeprefix(prefix)) for line in own]
             made.append(texts_table(f"differences-{number}", columns, rows, title="What differs"))
     return made
-
-
-def difference_row(line: str) -> tuple[str, str, str]:
-    """``what: A's value | B's value`` in three."""
-    what, _, values = line.partition(": ")
-    one, _, two = values.partition(" | ")
-    return what, one, two
