@@ -155,7 +155,7 @@ def _set_result(
     spec: BreakdownSpec, store: CampaignStore, results: SearchResults, key: RunKey, last: RunKey
 ) -> SetResult:
     search, at = spec.breakdown, results.walk(key)
-    task_set, table = store.task_set(key), store.table(last)
+    task_set, table = store.programs.task_set(key), store.table(last)
     costs = predict.calibrated(task_set)
     grown = predict.inflation(job_columns(table), task_set)
     seconds = settings(spec, solo=False).seconds
