@@ -18,7 +18,7 @@ from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyRun
+from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
 from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
@@ -125,7 +125,7 @@ def late_and_labelled(one: Matrix, *, scale: int) -> Matrix:
         values = Histogram.of([int(low) * scale for low in cpu.raw.lows_ns()])
         return evolve(cpu, raw=values, corrected=values)
 
-    busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9, "1": 0.8}}
+    busy = LoadReport(judged=True, achieved={"0": 0.9, "1": 0.8})
     runs = [
         evolve(run, load=busy, problems=BUSY, cpus=tuple(map(later, run.cpus)))
         if run.key.repeat % 3
