@@ -27,8 +27,13 @@ from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey, point_text
-from deadbeat.stats.bootstrap import Floats, Interval, student_half_width
-from deadbeat.stats.intervals import mean_interval, share_over_sets
+from deadbeat.stats.intervals import (
+    Floats,
+    Interval,
+    mean_interval,
+    share_over_sets,
+    student_half_width,
+)
 
 #: A look follows when a point has so many times the sets of the last one.
 GROWTH = 1.1
