@@ -12,9 +12,8 @@ from deadbeat.cli.latency import _begin, idle_only
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.engines import SimulatedEngine
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate
 from deadbeat.kinds.latency.runner import MatrixMachine
-from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify
+from deadbeat.kinds.latency.spec import LatencySpec, estimate, resolve, specify
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text

@@ -29,9 +29,8 @@ from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.kind import choose, write
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.plan import estimate, keys
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
-from deadbeat.kinds.latency.spec import LatencySpec, resolve, spec_dict, specify
+from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, resolve, spec_dict, specify
 from deadbeat.kinds.latency.stress import StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.examples import example_platform

@@ -11,7 +11,6 @@ from typing import Any
 from attrs import asdict, frozen
 
 from deadbeat.kinds.latency.data import kernel_text
-from deadbeat.kinds.latency.plan import keys
 from deadbeat.kinds.latency.sides import (
     DrawnPlot,
     PlotPreset,
@@ -20,7 +19,7 @@ from deadbeat.kinds.latency.sides import (
     SidesTable,
     question,
 )
-from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint

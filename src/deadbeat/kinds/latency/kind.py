@@ -18,8 +18,7 @@ from deadbeat.kinds.latency.document import (
     problems_of,
     write_latency,
 )
-from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict
+from deadbeat.kinds.latency.spec import LatencySpec, keys, read_spec, spec_dict
 from deadbeat.kinds.latency.split import (
     cause_line,
     causes_table,

@@ -15,8 +15,7 @@ from typing import Any
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_latency
-from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.spec import read_spec
+from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.model.comparison import Aligned, Comparable, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, other_work_beside
