@@ -20,20 +20,22 @@ from deadbeat.kinds.latency.words import sentence, tail_sentences, without_run
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit
+from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
 SPLIT = {part: Histogram.of([1000, 3000]) for part in PATH_PARTS}
-WORST = {
-    "interrupt": 1000,
-    "wake_up": 2000,
-    "switch": 90_000,
-    "exit": 500,
-    "latency_ns": 93_500,
-    "cause": "stress-ng ran 88 us on the CPU",
-}
+WORST = WorstTraced(
+    **{
+        "interrupt": 1000,
+        "wake_up": 2000,
+        "switch": 90_000,
+        "exit": 500,
+        "latency_ns": 93_500,
+        "cause": "stress-ng ran 88 us on the CPU",
+    }
+)
 INVALID = Finding(id="wrong-priority", severity="invalid", message="it had 50")
 
 

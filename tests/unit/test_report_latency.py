@@ -58,6 +58,7 @@ from deadbeat.model.latency import (
     LateWakeUp,
     LoadPoint,
     PathSplit,
+    WorstTraced,
 )
 from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.platform import Platform
@@ -347,7 +348,8 @@ def split_run() -> LatencyRun:
         "cause": "softirq NET_RX ran 70 us before <it>",
     }  # fmt: skip
     return run_of([10, 83], split=(
-        PathSplit(cpu=0, parts=made, worst=worst), PathSplit(cpu=1, unavailable="no tracefs here"),
+        PathSplit(cpu=0, parts=made, worst=WorstTraced(**worst)),
+        PathSplit(cpu=1, unavailable="no tracefs here"),
     ))  # fmt: skip
 
 
@@ -371,7 +373,7 @@ def test_parts_of_the_path_stack_to_the_latency_and_the_worst_has_its_cause():
 def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
     run = split_run()
     lost = {"due_ns": 5, "latency_ns": 90_000, "cause": "unknown: events are missing"}
-    splits = (evolve(run.split[0], worst=lost),)
+    splits = (evolve(run.split[0], worst=WorstTraced(**lost)),)
     whole = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1), split=splits)])
     ((_, _, latency, *parts, cause),) = causes_table(whole.cells).texts()
     assert latency == "90 µs"

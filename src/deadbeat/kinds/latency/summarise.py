@@ -21,7 +21,6 @@ from deadbeat.kinds.latency.tail import Part, tail_statements
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import (
     BLOCKS_MAX,
-    PATH_PARTS,
     PROFILES,
     CpuLatency,
     LatencyKey,
@@ -256,7 +255,7 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
             name: pool([split.parts[name] for split in having if name in split.parts])
             for name in names
         },
-        worst=max((split.worst for split in having), key=split_total, default={}),
+        worst=max((split.worst for split in having), key=lambda worst: worst.total_ns),
         latency=_pooled([split.latency for split in having]),
         left_out=sum(split.left_out for split in having),
         lost=sum(split.lost for split in having),
@@ -267,12 +266,6 @@ def _pooled(histograms: Iterable[Histogram | None]) -> Histogram | None:
     """Those there are; None where there are none."""
     known = [histogram for histogram in histograms if histogram is not None]
     return pool(known) if known else None
-
-
-def split_total(worst: dict[str, Any]) -> int:
-    """Latency of a split wake-up, ns: as it was told, else the sum of its parts."""
-    told = worst.get("latency_ns")
-    return int(sum(int(worst.get(part) or 0) for part in PATH_PARTS) if told is None else told)
 
 
 # -- rows for CSV and tables
