@@ -120,7 +120,7 @@ def test_a_list_of_runs_shows_the_invalid_ones(
     summary = summarise_latency(bad, name="m")
     both = summary.cells
     assert not any("*" in text for row in matrix_table(summary, cpus=False).texts() for text in row)
-    two = (both[0], attrs.evolve(both[0], engine="cyclictest"))
+    two = (attrs.evolve(both[0], engine="cyclictest"), both[0])
     assert without_run(two) == (
         "No valid run: memory 100 % by cyclictest (1 invalid),"
         f" memory 100 % by {both[0].engine} (1 invalid)."

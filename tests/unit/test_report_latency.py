@@ -27,7 +27,6 @@ from deadbeat.kinds.latency.circumstances_table import (
     machine_pairs,
     missing_pairs,
 )
-from deadbeat.kinds.latency.data import interval_text, load_words
 from deadbeat.kinds.latency.document import (
     latency_charts,
     latency_document,
@@ -48,6 +47,7 @@ from deadbeat.kinds.latency.histograms import (
 )
 from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS, summarise_latency
+from deadbeat.kinds.latency.words import interval_text, load_words
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import (

@@ -9,7 +9,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.kinds.latency.circumstances_table import pooled
-from deadbeat.kinds.latency.data import (
+from deadbeat.kinds.latency.histograms import deadline_marks
+from deadbeat.kinds.latency.words import (
     LATENCY,
     QUANTITY_WORDS,
     US,
@@ -19,9 +20,8 @@ from deadbeat.kinds.latency.data import (
     load_words,
     loads_of,
     rests_on,
+    without_run,
 )
-from deadbeat.kinds.latency.histograms import deadline_marks
-from deadbeat.kinds.latency.words import without_run
 from deadbeat.model.latency import LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.latency.data import (
+from deadbeat.kinds.latency.words import (
     LATENCY,
     US,
     load_order,

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.data import US, engines_of, load_order, load_words
+from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
 from deadbeat.report.charts import Chart, Panel, stacked
@@ -58,7 +58,7 @@ def traced(cells: Iterable[CellSummary]) -> list[TracedWakeUp]:
     """CPUs of cells that have traced wake-ups, loads in order."""
     return [
         TracedWakeUp(cell=cell, split=split)
-        for cell in sorted(cells, key=lambda cell: (load_order(cell.load), cell.engine))
+        for cell in cells
         for split in cell.split
         if split.worst.total_ns or any(histogram.total for histogram in split.parts.values())
     ]
