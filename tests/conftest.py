@@ -9,10 +9,18 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, one has all tests that take the machine's lock, and one builds."""
+    """With several workers, one has all tests that take the machine's lock, and what a module
+    prepares once (a build, a campaign, figures) is prepared once."""
     for item in items:
         if item.get_closest_marker("hardware"):
             item.add_marker(pytest.mark.xdist_group("hardware"))
-        elif item.path.name == "test_core.py":
-            item.add_marker(pytest.mark.xdist_group("core"))
+        elif item.path.name == "test_core.py" or _has_module_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def _has_module_fixture(item: pytest.Item) -> bool:
+    found = getattr(item, "_fixtureinfo", None)
+    definitions = found.name2fixturedefs.values() if found else ()
+    return any(each.scope == "module" for one in definitions for each in one)

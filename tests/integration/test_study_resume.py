@@ -22,7 +22,7 @@ WORDS = [
     "0.6..0.9:0.1",
 ]
 WORDS += ["--distribution", "randfixedsum:lcm-limit=10000", "--policy", "g-edf,p-edf", "--metrics"]
-WORDS += ["--sets", "200", "--no-figures", "--workers", "1", "--name", "s"]
+WORDS += ["--sets", "70", "--no-figures", "--workers", "1", "--name", "s"]
 
 
 def _start(runs: Path) -> subprocess.Popen[str]:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.contention.spec import (
-    SECTIONS,
     CampaignSpec,
     read_spec,
     spec_dict,
@@ -20,11 +19,16 @@ from deadbeat.kinds.contention.spec import (
 )
 from deadbeat.kinds.contention.stress import StressSpec
 from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import sections_of
 from deadbeat.store.tomlfile import read_toml
 
 KEYS = st.sampled_from(
     sorted(
-        {field for kind in (CampaignSpec, *SECTIONS.values()) for field in attrs.fields_dict(kind)}
+        {
+            field
+            for kind in (CampaignSpec, *sections_of(CampaignSpec).values())
+            for field in attrs.fields_dict(kind)
+        }
     )
 )
 STRESS_KEYS = st.sampled_from(sorted(attrs.fields_dict(StressSpec)))
@@ -74,7 +78,7 @@ def test_any_layer_is_read_or_refused(layer: dict[str, Any]) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(sorted(SECTIONS)), KEYS, VALUES)
+@given(st.sampled_from(sorted(sections_of(CampaignSpec))), KEYS, VALUES)
 def test_any_single_value_is_read_or_refused(section: str, key: str, value: Any) -> None:
     for mode in ("profile", "stress"):
         accepted_or_refused({"mode": mode, section: {key: value}})

@@ -64,7 +64,7 @@ def tiny(**more: dict[str, Any]) -> BreakdownSpec:
 
 
 def begin(folder: Path, spec: BreakdownSpec) -> BreakdownStore:
-    return BreakdownStore.create(folder / "breakdown", to_plain(spec), spec.campaign.seed)
+    return BreakdownStore.create(folder / "breakdown", to_plain(spec), spec.seed)
 
 
 def run(
@@ -92,7 +92,7 @@ def job_files(store: BreakdownStore) -> dict[str, bytes]:
 
 
 def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
-    search = tiny(breakdown={"steps": 5}).search
+    search = tiny(breakdown={"steps": 5}).breakdown
     for turn in range(65):
         at = walk(search, lambda level, turn=turn: level <= turn)
         assert at.ends
@@ -100,7 +100,7 @@ def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
 
 
 def test_the_bisection_stops_at_what_is_not_known() -> None:
-    search = tiny().search
+    search = tiny().breakdown
     assert walk(search, lambda _: None) == Walk(0, 16)
     assert walk(search, {8: True}.get) == Walk(8, 16)
     assert walk(search, {8: True, 12: False}.get) == Walk(8, 12)
@@ -111,8 +111,8 @@ def test_levels_reach_from_low_to_high_and_each_has_a_name_of_its_own() -> None:
     for steps, high in ((8, "1.1"), (7, "2"), (10, "0.25")):
         spec = tiny(breakdown={"steps": steps, "high": high, "tasks_per_core": 1})
         levels = range(2 ** (steps + 1) + 1)
-        assert utilisation(spec.search, 0) == Fraction(5, 100)
-        assert utilisation(spec.search, levels[-1]) == Fraction(high)
+        assert utilisation(spec.breakdown, 0) == Fraction(5, 100)
+        assert utilisation(spec.breakdown, levels[-1]) == Fraction(high)
         names = {run_key(spec, keys(spec)[0], level).text for level in levels}
         assert len(names) == len(levels)
 
@@ -182,7 +182,7 @@ def test_two_tasks_of_one_core_reach_what_the_textbook_says(tmp_path: Path) -> N
             for task, own in zip(tasks, segments, strict=True)
         ),
     )
-    search = from_plain(store.spec).search
+    search = from_plain(store.spec).breakdown
     assert predict.proved(worst, search) == pytest.approx(2 * (2**0.5 - 1), abs=0.001)
     same = attrs.evolve(worst, tasks=tuple(attrs.evolve(task, priority=79) for task in worst.tasks))
     assert predict.proved(same, search) is None

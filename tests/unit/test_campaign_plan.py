@@ -21,7 +21,6 @@ from deadbeat.kinds.contention.plan import (
     run_length_s,
     run_seconds,
     set_seed,
-    settings,
 )
 from deadbeat.kinds.contention.rounds import bends
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
@@ -175,7 +174,7 @@ ROW = {"per_core": 3, "deadline_factor": 40, "sync_share": [1], "contended_ratio
 @pytest.mark.parametrize("layer", [{}, {"tasks": {"per_core": 12}}, {"loaded": ROW}])
 def test_no_run_is_longer_than_its_bound(layer: dict[str, Any]) -> None:
     spec = tiny_spec(layer)
-    how, costs = settings(spec), FakeExecutor().calibrate(
+    how, costs = spec.run.settings, FakeExecutor().calibrate(
         example_catalog(), pool="quick", seconds=1, basis="warm", policy="fifo",
         progress=lambda _: None,
     )  # fmt: skip

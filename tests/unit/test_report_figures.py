@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import xml.etree.ElementTree as ET
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -60,7 +61,8 @@ def test_axes_carry_quantities_and_units(svgs):
 
 
 def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
-    content = dict(draw_figures(demo_summary(cores=(4,)), ("svg",)))["slowdown-m004.svg"]
+    figures = draw_figures(demo_summary(cores=(4,)), ("svg",))
+    content = next(content for name, content in figures if name == "slowdown-m004.svg")
     words = svg_words(content).split("\n")
     assert "1.84" in words
     assert words.count("n.m.") == 1
@@ -68,9 +70,9 @@ def test_measured_values_are_in_their_cells_and_missing_ones_are_named():
 
 
 def test_files_are_of_their_kind_and_are_written_into_figures(tmp_path):
-    paths = write_figures(demo_summary(**SMALL), tmp_path, ("png", "pdf"))
+    paths = write_figures(demo_summary(cores=(1,), steps=1), tmp_path, ("png", "pdf"))
     assert {path.parent for path in paths} == {tmp_path / "figures"}
-    assert len(paths) == len(set(paths)) == 34
+    assert len(paths) == len(set(paths)) == 22
     for path in paths:
         magic = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-"}[path.suffix]
         assert path.read_bytes().startswith(magic)
@@ -90,14 +92,18 @@ def test_a_png_shows_colours_on_white(tmp_path):
 
 def test_the_same_summary_gives_the_same_bytes():
     summary = demo_summary(cores=(2,), steps=1, sets_per_point=1)
-    formats = ("png", "svg", "pdf")
-    assert dict(draw_figures(summary, formats)) == dict(draw_figures(summary, formats))
+    first, again = (dict(draw_figures(summary, ("svg",))) for _ in range(2))
+    assert first == again
+    # Each kind of picture stands in the first: a surface, and the same as a heat map.
+    first, again = (dict(islice(draw_figures(summary, ("png", "pdf")), 2)) for _ in range(2))
+    assert first == again
 
 
 def test_names_from_outside_are_neither_formulas_nor_markup():
     name = "a$_x$ </text><script>x</script> \x07 & \ud800"
     summary = demo_summary(cores=(1,), steps=1, sets_per_point=1, name=name)
-    content = dict(draw_figures(summary, ("svg",)))["slowdown-m001.svg"]
+    figures = draw_figures(summary, ("svg",))
+    content = next(content for name, content in figures if name == "slowdown-m001.svg")
     assert "a$_x$ </text><script>x</script> � & �" in svg_words(content)
     assert not re.search(rb"<script", content)
 
@@ -167,8 +173,9 @@ def test_a_surface_has_the_colours_of_its_heights() -> None:
         row | {"slowdown_mean": 1.0 + 8.0 * (row["sync_share"] * row["contended_ratio"] == 1)}
         for row in base.rows
     )
-    pictures = dict(draw_figures(evolve(base, rows=rows), ("png",)))
-    picture = imread(io.BytesIO(pictures["slowdown-m002.png"]))[..., :3]
+    pictures = draw_figures(evolve(base, rows=rows), ("png",))
+    content = next(content for name, content in pictures if name == "slowdown-m002.png")
+    picture = imread(io.BytesIO(content))[..., :3]
     left = picture[:, : int(picture.shape[1] * 0.42)].reshape(-1, 3)
     for share in (0.02, 0.25, 0.5, 0.75, 0.95):
         colour = np.array(colormaps["viridis"](share)[:3])

@@ -36,7 +36,7 @@ from deadbeat.kinds import KINDS
 from deadbeat.kinds.base import Begin
 from deadbeat.kinds.registry import kind_of
 from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import options_of, read
+from deadbeat.model.specification import names_in_file, options_of, read
 from deadbeat.store.latest import point_latest
 from deadbeat.store.tomlfile import read_toml
 
@@ -136,11 +136,7 @@ def written(file: Path | None, verb: str, noun: str) -> tuple[dict[str, Any], di
     if mode != verb:
         hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
         raise UsageError(f"{file} is a {mode} campaign, not a {noun}", hint)
-    names = {key: f"{file}: {key}" for key in values}
-    for section, value in values.items():
-        if isinstance(value, Mapping):
-            names |= {f"{section}.{key}": f"{file}: {section}.{key}" for key in value}
-    return values, names
+    return values, {} if file is None else names_in_file(file, values)
 
 
 def tell_failed(

@@ -33,22 +33,18 @@ from deadbeat.cli._programs import (
 from deadbeat.cli._run import carry_out, interrupted, tell_failed, watched
 from deadbeat.executors.base import Executor
 from deadbeat.experiment.base import Outcome
+from deadbeat.experiment.programs import check_calibration
 from deadbeat.kinds.contention.document import campaign_document
 from deadbeat.kinds.contention.kind import plain, write
 from deadbeat.kinds.contention.place import choose, finished_like
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
-from deadbeat.kinds.contention.runner import CampaignExperiment, check_calibration, standing
-from deadbeat.kinds.contention.spec import (
-    MODES,
-    CampaignSpec,
-    names_in_file,
-    spec_dict,
-    specify,
-)
+from deadbeat.kinds.contention.runner import CampaignExperiment, standing
+from deadbeat.kinds.contention.spec import MODES, CampaignSpec, spec_dict, specify
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
+from deadbeat.model.specification import names_in_file
 from deadbeat.report.terminal import print_document, print_findings
 from deadbeat.store.campaign import CampaignStore, free_bytes
 from deadbeat.store.latest import point_latest

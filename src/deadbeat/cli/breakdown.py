@@ -8,67 +8,36 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._campaign import (
-    MEASURING,
-    NAMING,
-    PLACING,
-    RUNNING,
-    TASKS,
-)
+from deadbeat.cli._campaign import asked_of
 from deadbeat.cli._machine import given_calibration, make_catalog, make_executor
 from deadbeat.cli._options import (
-    Values,
     calibration_option,
     experiment_options,
     file_option,
     machine_options,
     to_repeat,
-    typed,
     value_options,
 )
 from deadbeat.cli._output import duration, print_shown, say
 from deadbeat.cli._run import carry_out, tell_failed, written
 from deadbeat.experiment.base import Outcome
+from deadbeat.experiment.programs import check_calibration
 from deadbeat.kinds.breakdown.kind import choose, write
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, resolve, specify, to_plain
-from deadbeat.kinds.contention.runner import check_calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
-from deadbeat.store.campaign import BreakdownStore
+from deadbeat.model.specification import layered, options_of
+from deadbeat.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.store.latest import point_latest
-from deadbeat.store.place import (
-    Place,
-)
+from deadbeat.store.place import Place
 
-_AXES: Values = (
-    ("--cores", "cores", "LIST", "Core counts M: 1,2,4 or 1..4 or all."),
-    ("--sync-share", "grid.sync_share", "LIST", "Values of rho: 0,0.5,1 or step=0.1."),
-    ("--contended-ratio", "grid.contended_ratio", "LIST", "Values of alpha, likewise."),
-    ("--tasks-per-core", "breakdown.tasks_per_core", "LIST", "N/M: 2 or 1,2,4.  [2]"),
-    (
-        "--priorities",
-        "breakdown.priorities",
-        "LIST",
-        "uniform, rate-monotonic, random.  [rate-monotonic]",
-    ),
-    ("--sets", "grid.replicas", "N", "Task sets of each combination.  [6 or 10]"),
-)
-_SEARCH: Values = (
-    (
-        "--miss-share",
-        "breakdown.miss_share",
-        "X",
-        "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
-    ),
-    ("--low", "breakdown.low", "U", "Lowest utilisation that is considered.  [0.05]"),
-    ("--high", "breakdown.high", "U", "Highest.  [1.1]"),
-    ("--steps", "breakdown.steps", "N", "Halvings of what lies between.  [6 or 7]"),
-)
 #: T = D is what the search varies; a job that comes too late would not be judged like the others.
-_NOT_HERE = ("--tasks-per-core", "--deadline-factor", "--priorities", "--overrun")
-_COMMON = tuple(each for each in RUNNING + TASKS + MEASURING if each[0] not in _NOT_HERE)
-_VALUES = NAMING + _AXES + _SEARCH + PLACING + _COMMON
+_NOT_HERE = (
+    *("tasks.deadline_factor", "run.overrun"),
+    *("run.split", "run.causes", "run.counters"),
+)
+_VALUES = options_of(BreakdownSpec, without=_NOT_HERE, first="breakdown")
 
 
 @click.command()
@@ -90,16 +59,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Searches live in RUNS/NAME; the same command continues one that was interrupted, or lost a run.
     """
-    values, names = typed(_VALUES, options)
+    asked, names = asked_of(options, _VALUES)
     said, called = written(options["campaign_file"], "breakdown", "breakdown search")
-    layer: dict[str, Any] = {
-        key: dict(value) if isinstance(value, Mapping) else value for key, value in said.items()
-    }
-    for path, value in values.items():
-        section, _, key = path.rpartition(".")
-        (layer.setdefault(section, {}) if section else layer)[key] = value
-    if options["preset"] is not None or options["quick"]:
-        layer["preset"], names["preset"] = options["preset"] or "quick", "--preset"
+    layer = layered(BreakdownSpec, said, asked)
     words = ctx.find_root().obj or ["breakdown"]
     return run_breakdown(options, layer=layer, names={**called, **names}, words=words)
 
@@ -122,16 +84,16 @@ def run_breakdown(
         raise UsageError(f"--quick and --preset {options['preset']} exclude each other", "drop one")
     asked = specify(layer, names=names)
     make = options["executor_text"], options["simulated"]
-    with closing(make_executor(make[0], simulated=make[1], cpus=asked.campaign.cpus)) as executor:
+    with closing(make_executor(make[0], simulated=make[1], cpus=asked.cpus)) as executor:
         spec = resolve(asked, executor.describe(), names=names)
         catalog = make_catalog(executor)
-        for name in spec.campaign.tasks.fragments:
+        for name in spec.tasks.fragments:
             catalog.fragment(name)
         file = options["calibration_file"]
         given = None if file is None else given_calibration(file)
         if given is not None:
             called = f"the calibration in {file}"
-            check_calibration(given, spec.campaign, executor, called=called)
+            check_calibration(given, spec, executor, called=called)
         place = choose(options["runs"], spec, fresh=options["fresh"])
         if executor.describe().kind == "simulated":
             say("SIMULATED: a made-up machine; nothing here says anything about this one")
@@ -149,20 +111,20 @@ def run_breakdown(
 def _begin(place: Place, spec: BreakdownSpec) -> BreakdownStore:
     """Says what will happen, and makes the search's folder unless it is there."""
     if not place.resumed:
-        BreakdownStore.create(place.path, to_plain(spec), spec.campaign.seed)
+        BreakdownStore.create(place.path, to_plain(spec), spec.seed)
     store = BreakdownStore.open(place.path)
     point_latest(place.path.parent, place.path.name)
     left = lacking(spec, store)
     seconds = estimate_seconds(spec) * left / planned(spec)
     if store.load_calibration() is None:
-        seconds += spec.campaign.calibration.seconds
+        seconds += spec.calibration.seconds
     verb = "continue" if place.resumed else "begin"
     say(f"{verb} {store.path}: {left} of {planned(spec)} runs, about {duration(seconds)}")
     return store
 
 
 def _answer(
-    store: BreakdownStore, outcome: Outcome[RunKey], again: str, options: Mapping[str, Any]
+    store: CampaignStore, outcome: Outcome[RunKey], again: str, options: Mapping[str, Any]
 ) -> int:
     found, shown = write(store, figures=options["figures"])
     print_shown(shown, as_json=options["as_json"])

@@ -6,27 +6,13 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._campaign import (
-    MEASURING,
-    NAMING,
-    PLACING,
-    PRECISION,
-    RUNNING,
-    TASKS,
-    Layer,
-    preset_options,
-    session_options,
-)
-from deadbeat.cli._options import Values, value_options
+from deadbeat.cli._campaign import asked_of, preset_options, session_options
+from deadbeat.cli._options import put, value_options
 from deadbeat.cli._session import run_session
+from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.model.specification import options_of
 
-_GRID: Values = (
-    ("--cores", "cores", "LIST", "Core counts M: 1,2,4 or 1..4 or all."),
-    ("--sync-share", "grid.sync_share", "LIST", "Values of rho: 0,0.5,1 or step=0.1."),
-    ("--contended-ratio", "grid.contended_ratio", "LIST", "Values of alpha, likewise."),
-    ("--replicas", "grid.replicas", "N", "Task sets per point."),
-)
-_VALUES = NAMING + _GRID + PRECISION + PLACING + RUNNING + TASKS + MEASURING
+_VALUES = options_of(CampaignSpec, without=("stress",), first="grid")
 
 
 @click.command()
@@ -45,16 +31,11 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
     Keys of a campaign file are the options' long forms in sections: see examples/.
     """
-    layer = _layer(options)
-    words = ctx.find_root().obj or ["profile"]
-    return run_session(options, layer=layer.values, names=layer.names, words=words)
-
-
-def _layer(options: dict[str, Any]) -> Layer:
-    layer = Layer(options, _VALUES)
+    layer, names = asked_of(options, _VALUES)
     if options["step"] is not None:
-        for axis in ("sync_share", "contended_ratio"):
-            if f"grid.{axis}" not in layer.names:
-                layer.put(f"grid.{axis}", {"step": options["step"]}, "--step")
-                layer.names[f"grid.{axis}.step"] = "--step"
-    return layer
+        for axis in ("grid.sync_share", "grid.contended_ratio"):
+            if axis not in names:
+                put(layer, axis, {"step": options["step"]})
+                names[axis] = names[f"{axis}.step"] = "--step"
+    words = ctx.find_root().obj or ["profile"]
+    return run_session(options, layer=layer, names=names, words=words)

@@ -192,6 +192,10 @@ class Factors:
             raise refuse(f"{shown(value)} is finer than a thousandth", "round it to 0.001")
         return tuple(sorted(factors))
 
+    @staticmethod
+    def plain(factors: tuple[Fraction, ...]) -> str | list[str]:
+        return str(factors[0]) if len(factors) == 1 else [str(factor) for factor in factors]
+
 
 def duration_ns(value: Any) -> int:
     """Nanoseconds of ``100us``, ``0.5ms``, ``500_000ns``; a bare number has no unit: refused."""
@@ -241,6 +245,10 @@ class DurationNs:
                 f"from {duration_text(self.low_ns)} to {duration_text(self.high_ns)}",
             )
         return number
+
+    @staticmethod
+    def plain(number: int) -> str:
+        return f"{number}ns"
 
 
 @frozen
@@ -306,6 +314,10 @@ class Shares:
         if doubled:
             raise refuse(f"{doubled[0] / 1000:g} is listed twice", "list each share once")
         return tuple(sorted(shares))
+
+    @staticmethod
+    def plain(shares: tuple[int, ...]) -> list[float]:
+        return [milli / 1000 for milli in shares]
 
     def _steps(self, table: Mapping[Any, Any]) -> tuple[int, ...]:
         extra = [str(key) for key in table if key != "step"]

@@ -1,14 +1,19 @@
-"""What the specifications of campaigns have in common: checked whole, every problem at once.
+"""What the specifications of experiments have in common: checked whole, every problem at once.
 
-Fields state their rule with ``Annotated`` (`deadbeat.model.rules`); a class may have ``problems()``
-for what is wrong between fields that are each right.
+A field states its rule (`deadbeat.model.rules`) and its `Option` with ``Annotated``: from them
+follow reading, errors, the canonical form, the options of a command and the reference of the keys.
+A field of another such class is a table (``[run]``). A class may have ``problems()`` for what is
+wrong between fields that are each right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import attrs
 from attrs import frozen
@@ -26,13 +31,17 @@ _SECONDS = ("seconds", "duration")
 _LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
 
 
+#: Option, path of the key, metavar and help.
+Row = tuple[str, str, str, str]
+
+
 @frozen
 class Option:
-    """How a field of a specification is given on the command line; part of its ``Annotated``.
+    """What a key of a specification is to a reader; part of the ``Annotated`` of its field.
 
     Attributes:
-        name: ``--repeats``.
-        metavar: What stands for the value: its form or unit.
+        name: Its option on the command line, ``--repeats``; "": it has none.
+        metavar: What stands for the value: its form or unit; "": a flag.
         help: What it is; in brackets what it is unless given.
     """
 
@@ -41,23 +50,94 @@ class Option:
     help: str
 
 
-def options_of(kind: type, section: str = "") -> tuple[tuple[str, str, str, str], ...]:
-    """Name, path, metavar and help of every option of a specification, in the order of its fields.
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+@cache
+def sections_of(kind: type) -> dict[str, type]:
+    """The tables of a specification: field -> class."""
+    return {
+        name: table
+        for name, hint in _hints(kind).items()
+        for table in (hint, *get_args(hint))
+        if isinstance(table, type) and attrs.has(table) and rule_of(hint) is None
+    }
+
+
+def given_by(kind: type, name: str) -> tuple[Option, ...]:
+    """What the field ``name`` is to a reader; several options may mean the same."""
+    found = getattr(_hints(kind)[name], "__metadata__", ())
+    return tuple(each for each in found if isinstance(each, Option))
+
+
+def options_of(kind: type, *, without: Sequence[str] = (), first: str = "") -> tuple[Row, ...]:
+    """The options of a specification and its tables, in the order of their fields.
 
     Args:
-        section: Where the table lies in the whole: ``run`` for ``[run]``.
+        without: Paths of fields to leave out.
+        first: The table whose options come first, and take the place of those of the same name.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        (
-            option.name,
-            f"{section}.{field.name}" if section else field.name,
-            *attrs.astuple(option)[1:],
-        )
+    rows = [*_options(kind, "")]
+    own = [row for row in rows if row[1].startswith(f"{first}.")]
+    taken = {row[0] for row in own}
+    rows = own + [row for row in rows if row[0] not in taken]
+    left_out = tuple(f"{path}." for path in without)
+    return tuple(row for row in rows if not f"{row[1]}.".startswith(left_out))
+
+
+def _options(kind: type, path: str) -> Iterator[Row]:
+    for field in attrs.fields(kind):
+        if (table := sections_of(kind).get(field.name)) is not None:
+            yield from _options(table, f"{path}{field.name}.")
+            continue
+        for option in given_by(kind, field.name):
+            if option.name:
+                yield option.name, path + field.name, option.metavar, option.help
+
+
+def layered(kind: type, *layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Later layers win, key by key inside a table of ``kind``; nothing is checked."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            below = merged.get(key) if key in sections_of(kind) else None
+            table = isinstance(value, Mapping)
+            merged[key] = (
+                {**(below if isinstance(below, dict) else {}), **value} if table else value
+            )
+    return merged
+
+
+def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
+    """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
+    found = {}
+    for key, value in written.items():
+        below = value if isinstance(value, Mapping) else {}
+        for path in (str(key), *(f"{key}.{name}" for name in below)):
+            found[path] = f"{file}: {path}"
+    return found
+
+
+def plain_of(spec: Any) -> dict[str, Any]:
+    """The canonical plain form of a specification, which its rules read back."""
+    kind: type = type(spec)
+    hints = _hints(kind)
+    return {
+        field.name: _plain(rule_of(hints[field.name]), getattr(spec, field.name))
         for field in attrs.fields(kind)
-        for option in getattr(hints[field.name], "__metadata__", ())
-        if isinstance(option, Option)
-    )
+    }
+
+
+def _plain(rule: Any, value: Any) -> Any:
+    if value is not None and hasattr(rule, "plain"):
+        return rule.plain(value)
+    if attrs.has(type(value)):
+        return plain_of(value)
+    if isinstance(value, tuple):
+        return [_plain(None, item) for item in value]
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> T:
@@ -72,11 +152,26 @@ def read(kind: type[T], *layers: Mapping[str, Any], names: Mapping[str, str] | N
     asked: dict[str, Any] = {}
     for layer in layers:
         asked.update(layer)
+    return checked(kind, asked, names)
+
+
+def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) -> T:
+    """The specification of the plain ``values``, by the rules of its fields.
+
+    Raises:
+        UsageError: Naming every problem.
+    """
     try:
-        return Structure(kind).build(asked, kind)
+        return built(kind, values)
     except RefusedError as error:
         problems = error.problems
     raise usage([renamed(problem, names or {}) for problem in problems])
+
+
+def built(kind: type[T], values: Any) -> T:
+    """As `checked`; raises RefusedError with every problem and its full path."""
+    whole: Any = kind
+    return _structure(whole).build(values, kind)
 
 
 class Structure:
@@ -84,14 +179,13 @@ class Structure:
 
     Args:
         whole: The class of a whole specification.
-        sections: Its tables: name of the field -> class.
     """
 
-    def __init__(self, whole: type, sections: Mapping[str, type] | None = None) -> None:
-        self._sections = dict(sections or {})
+    def __init__(self, whole: type) -> None:
+        self._sections = sections_of(whole)
         self._converter = Converter(detailed_validation=True, forbid_extra_keys=True)
         self._converter.register_structure_hook_func(
-            lambda kind: _rule(kind) is not None, lambda value, kind: _rule(kind).parse(value)
+            lambda kind: rule_of(kind) is not None, lambda value, kind: rule_of(kind).parse(value)
         )
         for kind in (*self._sections.values(), whole):
             self._converter.register_structure_hook(kind, _checked(kind, self._converter))
@@ -135,8 +229,14 @@ class Structure:
         return nearest(key[:60], known)
 
 
-def _rule(kind: Any) -> Any:
-    return next(iter(getattr(kind, "__metadata__", ())), None)
+@cache
+def _structure(kind: Any) -> Structure:
+    return Structure(kind)
+
+
+def rule_of(hint: Any) -> Any:
+    """The rule of a field's type; None: it has none."""
+    return next(iter(getattr(hint, "__metadata__", ())), None)
 
 
 def _checked(kind: type, converter: Converter) -> Callable[[Any, Any], Any]:

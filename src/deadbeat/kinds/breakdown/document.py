@@ -33,7 +33,7 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.files import write_charts, write_page
 from deadbeat.report.glossary import terms
-from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.summary import csv_text
@@ -263,7 +263,7 @@ def summary_dict(found: Breakdown) -> dict[str, Any]:
     }
 
 
-def write_breakdown(store: BreakdownStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
+def write_breakdown(store: CampaignStore, *, draw: bool = True) -> tuple[Breakdown, Path]:
     """Everything derived, replaced atomically, the page last; the page's path."""
     found = summarise(store)
     path = store.path / REPORT_FILE

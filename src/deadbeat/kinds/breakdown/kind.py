@@ -12,7 +12,7 @@ from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
 from deadbeat.kinds.breakdown.search import lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, to_plain
 from deadbeat.model.errors import DeadbeatError
-from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.store.place import (
     BREAKDOWN,
     REPORT_FILE,
@@ -36,7 +36,7 @@ def state_of(path: Path) -> FolderState:
         name=path.name,
         path=path,
         state="damaged" if harm else stage(path, complete=not left),
-        preset=spec.campaign.preset,
+        preset=spec.preset,
         planned=planned(spec),
         done=planned(spec) - left,
         failed=len(failed),
@@ -52,11 +52,11 @@ def choose(runs: Path, spec: BreakdownSpec, *, fresh: bool) -> Place:
         kept = to_plain(from_plain(BreakdownStore.open(path).spec))
         yield from other_parameters(kept, to_plain(spec))
 
-    name = spec.campaign.name
+    name = spec.name
     return choose_place(runs, name, BREAKDOWN, state_of=state_of, differs=differs, fresh=fresh)
 
 
-def write(store: BreakdownStore, *, figures: bool) -> tuple[Breakdown, Shown]:
+def write(store: CampaignStore, *, figures: bool) -> tuple[Breakdown, Shown]:
     """Everything derived, and where it is."""
     found, page = write_breakdown(store, draw=figures)
     shown = Shown(

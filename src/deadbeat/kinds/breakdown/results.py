@@ -23,7 +23,7 @@ from deadbeat.kinds.breakdown.spec import (
 )
 from deadbeat.model.results import RunKey
 from deadbeat.stats.bootstrap import Interval, student_half_width
-from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.campaign import CampaignStore
 
 
 @frozen(kw_only=True)
@@ -119,7 +119,7 @@ class Breakdown:
     spec: dict[str, Any]
 
 
-def summarise(store: BreakdownStore) -> Breakdown:
+def summarise(store: CampaignStore) -> Breakdown:
     """Everything that the stored runs say.
 
     Raises:
@@ -135,7 +135,7 @@ def summarise(store: BreakdownStore) -> Breakdown:
     calibration = store.load_calibration()
     platform = None if calibration is None else calibration.platform
     labels = ["SIMULATED"] if platform is None or platform.kind == "simulated" else []
-    labels += ["SCHED_OTHER"] if spec.campaign.run.policy == "other" else []
+    labels += ["SCHED_OTHER"] if spec.run.policy == "other" else []
     names = ("name", "soc", "kernel", "preemption")
     return Breakdown(
         name=store.path.name,
@@ -143,8 +143,8 @@ def summarise(store: BreakdownStore) -> Breakdown:
         platform={} if platform is None else {name: getattr(platform, name) for name in names},
         planned=planned(spec),
         done=planned(spec) - lacking(spec, store),
-        miss_share=float(spec.search.miss_share),
-        resolution=float(spec.search.resolution),
+        miss_share=float(spec.breakdown.miss_share),
+        resolution=float(spec.breakdown.resolution),
         cells=tuple(_cells(spec, sets)),
         sets=tuple(sets),
         spec=store.spec,
@@ -152,9 +152,9 @@ def summarise(store: BreakdownStore) -> Breakdown:
 
 
 def _set_result(
-    spec: BreakdownSpec, store: BreakdownStore, results: SearchResults, key: RunKey, last: RunKey
+    spec: BreakdownSpec, store: CampaignStore, results: SearchResults, key: RunKey, last: RunKey
 ) -> SetResult:
-    search, at = spec.search, results.walk(key)
+    search, at = spec.breakdown, results.walk(key)
     task_set, table = store.task_set(key), store.table(last)
     costs = predict.calibrated(task_set)
     grown = predict.inflation(job_columns(table), task_set)
@@ -192,7 +192,7 @@ def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> list[CellResult]:
 
 
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
-    half = float(spec.search.resolution) / 2
+    half = float(spec.breakdown.resolution) / 2
     measured = np.array([each.breakdown for each in sets])
     predicted = np.array([each.predicted for each in sets])
     low, high = _around(measured, half)
@@ -203,7 +203,7 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
         lacking=spec.sets - len(sets),
         breakdown=float(measured.mean()),
         low=max(0.0, low),
-        high=min(high, float(spec.search.high)),
+        high=min(high, float(spec.breakdown.high)),
         at_low=sum(each.end == "low" for each in sets),
         at_high=sum(each.end == "high" for each in sets),
         predicted=float(predicted.mean()),

@@ -18,7 +18,8 @@ from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings, Session
 from deadbeat.executors.metrics import job_columns
-from deadbeat.experiment.base import Experiment, Kept, Lost, Phase, Todo, Watcher
+from deadbeat.experiment.base import Kept, Lost, Phase, Todo, Watcher
+from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     SearchSpec,
@@ -29,19 +30,11 @@ from deadbeat.kinds.breakdown.spec import (
     set_seed,
     utilisation,
 )
-from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention.runner import (
-    calibrate,
-    commit,
-    known_calibration,
-    recorded,
-    table_of,
-)
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
-from deadbeat.store.campaign import BreakdownStore
+from deadbeat.store.campaign import CampaignStore
 from deadbeat.synthesis import Synthesiser
 
 _PROGRAM = "batch-000"
@@ -101,7 +94,7 @@ class SearchResults:
     """What the stored runs say; each is read once."""
 
     spec: BreakdownSpec
-    store: BreakdownStore
+    store: CampaignStore
     _known: dict[RunKey, bool] = field(factory=dict)
     _stored: set[RunKey] = field(init=False)
 
@@ -119,7 +112,7 @@ class SearchResults:
 
     def walk(self, key: RunKey) -> Walk:
         """Of one task set."""
-        return walk(self.spec.search, lambda level: self._passes(run_key(self.spec, key, level)))
+        return walk(self.spec.breakdown, lambda level: self._passes(run_key(self.spec, key, level)))
 
     def last(self, key: RunKey) -> RunKey | None:
         """The run at the breakdown that was found; None: the bisection has not ended."""
@@ -142,15 +135,15 @@ class SearchResults:
 
     def _meets(self, table: JobTable) -> bool:
         found = misses(table)
-        return found.missed <= self.spec.search.miss_share * found.jobs
+        return found.missed <= self.spec.breakdown.miss_share * found.jobs
 
 
 def planned(spec: BreakdownSpec) -> int:
     """Runs of a whole search."""
-    return len(keys(spec)) * (spec.search.steps + 1)
+    return len(keys(spec)) * (spec.breakdown.steps + 1)
 
 
-def lacking(spec: BreakdownSpec, store: BreakdownStore) -> int:
+def lacking(spec: BreakdownSpec, store: CampaignStore) -> int:
     """Runs that are still to be made."""
     results = SearchResults(spec, store)
     return sum(map(results.lacking, keys(spec)))
@@ -159,55 +152,46 @@ def lacking(spec: BreakdownSpec, store: BreakdownStore) -> int:
 def settings(spec: BreakdownSpec, *, solo: bool) -> RunSettings:
     """How the runs of the bisection are carried out; ``solo``: the last run of each set, in which
     the tasks also run alone."""
-    plain = design.settings(spec.campaign)
+    plain = spec.run.settings
     return attrs.evolve(plain, solo=solo, seconds=plain.seconds * (_LAST_LENGTH if solo else 1))
 
 
 def estimate_seconds(spec: BreakdownSpec) -> float:
     """Wall time of a whole search without its calibration, about."""
     one = settings(spec, solo=False).seconds
-    return len(keys(spec)) * one * (spec.search.steps + _LAST_LENGTH) * 1.1
+    return len(keys(spec)) * one * (spec.breakdown.steps + _LAST_LENGTH) * 1.1
 
 
 #: The run that was made, what it gave, of which task set, and its period.
 Measured = tuple[RunKey, RunOutcome, RunRequest, int]
 
 
-class BreakdownExperiment(Experiment[RunKey, Measured]):
+class BreakdownExperiment(TaskSetExperiment[Measured]):
     """All that a search lacks; runs that failed are tried again by the same call.
 
     Args:
         spec: Resolved.
-        calibration: To be used instead of one made now.
     """
 
     def __init__(
         self,
         spec: BreakdownSpec,
         executor: Executor,
-        store: BreakdownStore,
+        store: CampaignStore,
         catalog: Catalog,
         *,
         calibration: Calibration | None = None,
     ) -> None:
-        self._spec, self._executor, self._store = spec, executor, store
-        self._catalog, self._calibration = catalog, calibration
+        super().__init__(spec, executor, store, catalog, calibration=calibration)
+        self._spec = spec
         self._given_up: set[RunKey] = set()
-
-    @property
-    def store(self) -> BreakdownStore:
-        return self._store
 
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
-        """As `CampaignExperiment.prepared`."""
-        spec, store, executor = self._spec, self._store, self._executor
-        known = known_calibration(spec.campaign, executor, store, self._calibration)
-        with recorded(store, executor):
-            costs = known or calibrate(spec.campaign, executor, self._catalog, tell)
-            store.save_calibration(costs)
+        spec = self._spec
+        with self._calibrated(tell) as costs:
             synthesiser = Synthesiser(self._catalog, costs)
-            self._results = SearchResults(spec, store)
+            self._results = SearchResults(spec, self._store)
             self._requests = tuple(
                 RunRequest(key, synthesiser.synthesise(parameters(spec, key), set_seed(spec, key)))
                 for key in keys(spec)
@@ -223,7 +207,7 @@ class BreakdownExperiment(Experiment[RunKey, Measured]):
         return estimate_seconds(self._spec) * runs / planned(self._spec)
 
     def measure(self, tell: Watcher) -> Generator[Measured]:
-        last = self._spec.search.steps
+        last = self._spec.breakdown.steps
         yield from self._all(range(last), tell, solo=False)
         yield from self._all(range(last, last + 1), tell, solo=True)
 
@@ -239,30 +223,24 @@ class BreakdownExperiment(Experiment[RunKey, Measured]):
         stored = next((program.elf for program in self._store.programs()), None)
         how = settings(self._spec, solo=solo)
         with self._executor.open(self._requests, how, program=stored) as session:
-            self._keep_program(session)
+            ids = [task_set_id(request.task_set) for request in self._requests]
+            self._keep_program(_PROGRAM, session, self._requests, ids)
             for step in steps:
                 for request in self._order(step):
-                    if self._lacking(request) == self._spec.search.steps + 1 - step:
+                    if self._lacking(request) == self._spec.breakdown.steps + 1 - step:
                         yield self._run(session, request)
 
     def _order(self, step: int) -> list[RunRequest]:
-        seed = self._spec.campaign.seed
+        seed = self._spec.seed
 
         def rank(request: RunRequest) -> bytes:
             return sha256(f"breakdown {seed} {step} {request.key.text}".encode()).digest()
 
         return sorted(self._requests, key=rank)
 
-    def _keep_program(self, session: Session) -> None:
-        if self._store.programs():
-            return
-        sets = [(request.key, request.task_set) for request in self._requests]
-        ids = [task_set_id(task_set) for _, task_set in sets]
-        self._store.save_program(_PROGRAM, session.source, sets, session.program, set_ids=ids)
-
     def _run(self, session: Session, request: RunRequest) -> Measured:
         level = self._results.walk(request.key).level
-        ppm = period_ppm(request.task_set, utilisation(self._spec.search, level))
+        ppm = period_ppm(request.task_set, utilisation(self._spec.breakdown, level))
         found = session.run(request.key, period_ppm=ppm)
         return run_key(self._spec, request.key, level), found, request, ppm
 
@@ -271,15 +249,12 @@ class BreakdownExperiment(Experiment[RunKey, Measured]):
         try:
             table = table_of(found, task_set_id(request.task_set))
             _check(table, request, ppm)
-            commit(self._store, run, found, table)
+            self._commit(run, found, table)
         except (RunError, DataError) as error:
             self._given_up.add(request.key)
             return Lost(run, error)
         self._results.learn(run, table)
         return Kept(run)
-
-    def lose(self, key: RunKey, reason: str) -> None:
-        self._store.fail(key, reason)
 
     def kept(self) -> str:
         total = planned(self._spec)

@@ -1,37 +1,41 @@
-"""What a search for the breakdown utilisation is: a campaign's task sets, and how U is sought.
+"""What a search for the breakdown utilisation is: its task sets, and how U is sought.
 
-The campaign says what the sets are made of and how they are run; its grid holds the axes rho and
-alpha and the number of sets. ``SearchSpec`` has the other axes and the bisection.
+The grid holds the axes rho and alpha and the number of sets; [breakdown] has the other axes and the
+bisection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Annotated, Any
 
 import attrs
 from attrs import frozen
 
-from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention.plan import BATCH_LIMIT
-from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict
-from deadbeat.kinds.contention.spec import specify as specify_campaign
+from deadbeat.experiment.tasksets import (
+    BATCH_LIMIT,
+    DEFAULT,
+    QUICK_CALIBRATION,
+    GridSpec,
+    TaskSetSpec,
+    check_utilisations,
+    fitted,
+    too_few_segments,
+)
 from deadbeat.model import rules
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
-from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import Structure, renamed, usage
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import Option, checked, layered, plain_of, usage
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.words import nearest, shown
-from deadbeat.synthesis import SynthesisParameters
+from deadbeat.synthesis import SynthesisParameters, seed_for
 from deadbeat.synthesis.parameters import PRIORITIES
 
 #: T = D of the programs as they are built, over C; every run scales it.
 BUILT_FACTOR = 10
-_SECTION = "breakdown"
 
 
 @frozen
@@ -47,22 +51,51 @@ class _List:
 
 
 @frozen(kw_only=True)
+class CellsSpec(GridSpec):
+    """The axes rho and alpha, and task sets per cell."""
+
+    replicas: Annotated[
+        int,
+        rules.Whole(1, 10_000),
+        Option("--sets", "N", "Task sets of each combination.  [6 or 10]"),
+    ]
+
+
+@frozen(kw_only=True)
 class SearchSpec:
-    """The axes beside the grid's, and the bisection.
+    """The axes beside the grid's, and the bisection: the answer is known to (high - low) /
+    2**steps."""
 
-    Attributes:
-        tasks_per_core, priorities: Further axes.
-        low, high: Between them the breakdown utilisation is sought.
-        steps: Halvings: the answer is known to (high - low) / 2**steps.
-        miss_share: A run meets its deadlines where at most this share of its jobs misses.
-    """
-
-    tasks_per_core: Annotated[tuple[int, ...], _List(rules.Whole(1, 64), "1,2 or 1..4")]
-    priorities: Annotated[tuple[str, ...], _List(rules.Choice(PRIORITIES), "rate-monotonic,random")]
-    low: Annotated[Fraction, rules.Ratio("0.01", "1")]
-    high: Annotated[Fraction, rules.Ratio("0.02", "2")]
-    steps: Annotated[int, rules.Whole(1, 12)]
-    miss_share: Annotated[Fraction, rules.Ratio("0", "0.5")]
+    tasks_per_core: Annotated[
+        tuple[int, ...],
+        _List(rules.Whole(1, 64), "1,2 or 1..4"),
+        Option("--tasks-per-core", "LIST", "N/M: 2 or 1,2,4.  [2]"),
+    ]
+    priorities: Annotated[
+        tuple[str, ...],
+        _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
+        Option("--priorities", "LIST", "uniform, rate-monotonic, random.  [rate-monotonic]"),
+    ]
+    miss_share: Annotated[
+        Fraction,
+        rules.Ratio("0", "0.5"),
+        Option(
+            "--miss-share",
+            "X",
+            "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
+        ),
+    ]
+    low: Annotated[
+        Fraction,
+        rules.Ratio("0.01", "1"),
+        Option("--low", "U", "Lowest utilisation that is considered.  [0.05]"),
+    ]
+    high: Annotated[Fraction, rules.Ratio("0.02", "2"), Option("--high", "U", "Highest.  [1.1]")]
+    steps: Annotated[
+        int,
+        rules.Whole(1, 12),
+        Option("--steps", "N", "Halvings of what lies between.  [6 or 7]"),
+    ]
 
     @property
     def resolution(self) -> Fraction:
@@ -83,23 +116,61 @@ class SearchSpec:
         return []
 
 
+#: What a preset changes.
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "quick": {
+        "grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 6},
+        "run": {"seconds": 0.8},
+        "calibration": QUICK_CALIBRATION,
+    },
+    "default": {
+        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 10},
+        "run": {"seconds": 1.0},
+        "breakdown": {"steps": 7},
+    },
+}
+_DEFAULT: dict[str, Any] = {
+    "name": "breakdown",
+    "preset": "default",
+    "tasks": {"deadline_factor": BUILT_FACTOR},
+    "breakdown": {
+        "tasks_per_core": [2],
+        "priorities": ["rate-monotonic"],
+        "low": "0.05",
+        "high": "1.1",
+        "steps": 6,
+        "miss_share": "0.01",
+    },
+}
+
+
 @frozen(kw_only=True)
-class BreakdownSpec:
+class BreakdownSpec(TaskSetSpec):
     """A whole search."""
 
-    campaign: CampaignSpec
-    search: SearchSpec
+    preset: Annotated[
+        str, rules.Choice(tuple(PRESETS)), Option("", "NAME", "default or quick.  [default]")
+    ]
+    grid: CellsSpec
+    breakdown: SearchSpec
 
     @property
     def sets(self) -> int:
         """Task sets of a cell."""
-        assert self.campaign.grid is not None
-        return self.campaign.grid.replicas
+        return self.grid.replicas
 
     @property
     def variants(self) -> tuple[tuple[int, str], ...]:
         """Tasks per core and priority rule, every pair."""
-        return tuple(product(self.search.tasks_per_core, self.search.priorities))
+        return tuple(product(self.breakdown.tasks_per_core, self.breakdown.priorities))
+
+    def most_tasks(self, cores: int) -> int:
+        return cores * max(self.breakdown.tasks_per_core)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between tables that are each right."""
+        few = too_few_segments(self.grid.mixed, self.tasks.segments_max)
+        return [*few, *super().problems()]
 
 
 @frozen
@@ -113,33 +184,10 @@ class SearchCell:
     priorities: str
 
 
-#: What a preset changes in the campaign, and in the search.
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "quick": {
-        "grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 6},
-        "run": {"seconds": 0.8},
-    },
-    "default": {
-        "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 10},
-        "run": {"seconds": 1.0},
-        _SECTION: {"steps": 7},
-    },
-}
-_SEARCH = {
-    "tasks_per_core": [2],
-    "priorities": ["rate-monotonic"],
-    "low": "0.05",
-    "high": "1.1",
-    "steps": 6,
-    "miss_share": "0.01",
-}
-
-
 def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownSpec:
     """What ``layer`` asks for over its preset.
 
     Args:
-        layer: Sections of a campaign, and [breakdown].
         names: What a path is called where it was written (``run.seconds`` -> ``--seconds``).
 
     Raises:
@@ -149,33 +197,16 @@ def specify(layer: Mapping[str, Any], *, names: Mapping[str, str]) -> BreakdownS
     if preset not in PRESETS:
         text = f"{shown(preset)} is not a choice"
         raise usage([Problem(names.get("preset", "preset"), text, nearest(preset, PRESETS))])
-    base = PRESETS[preset]
-    sections = {key: value for key, value in base.items() if key != _SECTION}
-    defaults = {"name": "breakdown", "tasks": {"deadline_factor": BUILT_FACTOR}}
-    asked = {key: value for key, value in layer.items() if key != _SECTION}
-    campaign = specify_campaign(defaults, sections, asked, names=names)
-    found = {**_SEARCH, **base.get(_SECTION, {}), **layer.get(_SECTION, {})}
-    return _checked(campaign, found, names)
+    return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, PRESETS[preset], layer), names)
 
 
-def _checked(
-    campaign: CampaignSpec, search: Mapping[str, Any], names: Mapping[str, str]
-) -> BreakdownSpec:
-    try:
-        built = _structure().build(search, SearchSpec)
-    except RefusedError as error:
-        problems = [attrs.evolve(p, path=f"{_SECTION}.{p.path}") for p in error.problems]
-        raise usage([renamed(problem, names) for problem in problems]) from None
-    # what the campaign is checked with; `parameters` has each of the axes
-    tasks = attrs.evolve(
-        campaign.tasks, per_core=built.tasks_per_core[0], priorities=built.priorities[0]
+def _read(values: Mapping[str, Any], names: Mapping[str, str]) -> BreakdownSpec:
+    spec = checked(BreakdownSpec, values, names)
+    # the axes take the place of what [tasks] says
+    per_core, priorities = spec.variants[0]
+    return attrs.evolve(
+        spec, tasks=attrs.evolve(spec.tasks, per_core=per_core, priorities=priorities)
     )
-    return BreakdownSpec(campaign=attrs.evolve(campaign, tasks=tasks), search=built)
-
-
-@cache
-def _structure() -> Structure:
-    return Structure(SearchSpec)
 
 
 def resolve(spec: BreakdownSpec, platform: Platform, *, names: Mapping[str, str]) -> BreakdownSpec:
@@ -184,30 +215,30 @@ def resolve(spec: BreakdownSpec, platform: Platform, *, names: Mapping[str, str]
     Raises:
         UsageError: The machine lacks them, or there are more task sets than one program holds.
     """
-    resolved = design.resolve(spec.campaign, platform, names=names).spec
-    whole = attrs.evolve(spec, campaign=resolved)
+    whole, _ = fitted(spec, platform, names, few=spec.preset == "quick")
     if (count := len(keys(whole))) > BATCH_LIMIT:
         text = f"{count} task sets in all: one program holds {BATCH_LIMIT}"
         where = names.get("grid.replicas", "grid.replicas")
         raise usage([Problem(where, text, "fewer sets, or values of the axes")])
-    for key in keys(whole):
-        parameters(whole, key)
+    made = (parameters(whole, key) for key in keys(whole))
+    check_utilisations(made, names, where="tasks.utilisation")
     return whole
 
 
 def to_plain(spec: BreakdownSpec) -> dict[str, Any]:
-    """JSON values; from_plain(to_plain(s)) == s."""
-    search = attrs.asdict(spec.search)
-    for name in ("low", "high", "miss_share"):
-        search[name] = str(search[name])
-    for name in ("tasks_per_core", "priorities"):
-        search[name] = list(search[name])
-    return {"campaign": spec_dict(spec.campaign), _SECTION: search}
+    """JSON values; from_plain(to_plain(s)) == s. The task sets have the form of a campaign."""
+    plain = plain_of(spec)
+    search = plain.pop("breakdown")
+    return {"campaign": {"mode": "profile", "precision": None, **plain}, "breakdown": search}
 
 
 def from_plain(plain: Mapping[str, Any]) -> BreakdownSpec:
     """Raises UsageError naming every problem."""
-    return _checked(read_spec(plain.get("campaign")), plain.get(_SECTION, {}), {})
+    campaign = plain.get("campaign")
+    values = dict(campaign) if isinstance(campaign, Mapping) else {}
+    for key in ("mode", "precision"):
+        values.pop(key, None)
+    return _read({**values, "breakdown": plain.get("breakdown", {})}, {})
 
 
 # ---------- task sets ----------
@@ -220,10 +251,8 @@ def keys(spec: BreakdownSpec) -> tuple[RunKey, ...]:
 
 
 def _keys(spec: BreakdownSpec) -> Iterator[RunKey]:
-    grid = spec.campaign.grid
-    assert grid is not None
-    for cores in spec.campaign.cores or ():
-        for share, ratio in product(grid.sync_share, grid.contended_ratio):
+    for cores in spec.core_counts:
+        for share, ratio in product(spec.grid.sync_share, spec.grid.contended_ratio):
             for replica in range(len(spec.variants) * spec.sets):
                 yield RunKey(Point(cores, share, ratio), replica)
 
@@ -237,19 +266,17 @@ def cell_of(spec: BreakdownSpec, key: RunKey) -> SearchCell:
 def parameters(spec: BreakdownSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
     cell = cell_of(spec, key)
-    tasks = attrs.evolve(
-        spec.campaign.tasks, per_core=cell.tasks_per_core, priorities=cell.priorities
+    return spec.tasks.parameters(
+        key.point,
+        tasks=cell.cores * cell.tasks_per_core,
+        factor=None if spec.by_utilisation else spec.tasks.deadline_factor[0],
+        priorities=cell.priorities,
     )
-    return design.parameters(attrs.evolve(spec.campaign, tasks=tasks), _plain_key(spec, key))
 
 
 def set_seed(spec: BreakdownSpec, key: RunKey) -> int:
     """Common to all rho, alpha, numbers of tasks and priority rules of one M and set."""
-    return design.set_seed(spec.campaign, _plain_key(spec, key))
-
-
-def _plain_key(spec: BreakdownSpec, key: RunKey) -> RunKey:
-    return RunKey(key.point, key.replica % spec.sets)
+    return seed_for(spec.seed, key.point.cores, key.replica % spec.sets)
 
 
 # ---------- levels of utilisation ----------
@@ -263,7 +290,7 @@ def utilisation(search: SearchSpec, level: int) -> Fraction:
 def run_key(spec: BreakdownSpec, key: RunKey, level: int) -> RunKey:
     """The run of a task set at a level. Its name holds the mean T / C on the fullest core (the
     harmonic mean: tasks per core over U) in thousandths."""
-    factor = cell_of(spec, key).tasks_per_core / utilisation(spec.search, level)
+    factor = cell_of(spec, key).tasks_per_core / utilisation(spec.breakdown, level)
     return RunKey(attrs.evolve(key.point, deadline_factor_milli=round(1000 * factor)), key.replica)
 
 

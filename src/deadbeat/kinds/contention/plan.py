@@ -8,18 +8,15 @@ to each other in time, in random order too (measurement.md, "Design of an experi
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
 
 import attrs
 from attrs import frozen
 
-from deadbeat.executors.base import RunSettings
 from deadbeat.executors.tables import (
     SLOT_MIN_NS,
     SOLO_SAMPLE,
@@ -27,8 +24,17 @@ from deadbeat.executors.tables import (
     rounds_min,
     slot_lengths,
 )
+from deadbeat.experiment.tasksets import (
+    BATCH_LIMIT,
+    GridSpec,
+    check_utilisations,
+    checked_again,
+    cores_hint,
+    fitted,
+    usable_cpus,
+)
 from deadbeat.kinds.contention.draws import CoreChoice, CoresRule
-from deadbeat.kinds.contention.spec import CampaignSpec, GridSpec, LoadedSpec, read_spec, spec_dict
+from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
     Group,
@@ -40,7 +46,6 @@ from deadbeat.kinds.contention.stress import (
     leave_none,
     mean_milli,
 )
-from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.rules import Problem
@@ -48,31 +53,10 @@ from deadbeat.model.specification import usage
 from deadbeat.store.campaign import estimate_bytes
 from deadbeat.synthesis import SynthesisParameters, seed_for
 
-#: Task sets of one program at most: what the build cost per set was measured with.
-BATCH_LIMIT = 1000
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
 _OVERHEAD_S = 0.05
 #: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.
 _SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
-#: Keys of [tasks], most of which SynthesisParameters calls the same.
-_SAME_NAME = (
-    "segments_max",
-    "wcet_min",
-    "wcet_max",
-    "distribution",
-    "classes_min",
-    "classes_max",
-    "priorities",
-    "fragments",
-    "utilisation",
-    "utilisation_method",
-    "utilisation_min",
-    "utilisation_max",
-    "periods",
-    "period_min",
-    "period_max",
-)
-_PARAMETER = re.compile(r"\b(?:utilisation(?:_m\w+)?|(?:wcet|period)_m\w\w_ns)\b")
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
 
@@ -111,72 +95,21 @@ def resolve(
     Raises:
         UsageError: A CPU or a core count that does not exist here.
     """
-    where = {"cores": "cores", "cpus": "cpus", **(names or {})}
-    cpus = platform.cpus if spec.cpus is None else spec.cpus
-    strange = [cpu for cpu in cpus if cpu not in platform.cpus]
-    if strange:
-        known = ", ".join(map(str, platform.cpus))
-        raise usage(
-            (Problem(where["cpus"], f"there is no CPU {strange[0]} to use", f"use {known}"),)
-        )
-    available = len(cpus)
+    names = names or {}
     if spec.stress is not None:
-        return _resolve_stress(spec, tuple(cpus), names or {})
-    if spec.cores is None:
-        every = range(1, available + 1)
-        cores = tuple(sorted({1, available})) if spec.preset == "quick" else tuple(every)
+        whole, missing = _resolve_stress(spec, usable_cpus(spec, platform, names), names)
     else:
-        cores = spec.cores
-    missing = tuple(count for count in cores if count > available)
-    if missing and spec.preset != "paper":
-        places = [
-            Problem(where["cores"], f"M = {count} asked", _cores_hint(available))
-            for count in missing
-        ]
-        raise usage(tuple(places[:1]))
-    fitting = tuple(count for count in cores if count <= available)
-    if not fitting:
-        raise usage(
-            (Problem(where["cores"], f"none of M = {cores} exists", _cores_hint(available)),)
-        )
-    whole = attrs.evolve(spec, cores=fitting, cpus=tuple(cpus))
-    return Resolved(spec=_complete(whole, names), missing_cores=missing)
-
-
-def _complete(spec: CampaignSpec, names: Mapping[str, str] | None) -> CampaignSpec:
-    """Checked once more as a whole."""
-    whole = read_spec(spec_dict(spec), names=names)
+        few, lenient = spec.preset == "quick", spec.preset == "paper"
+        whole, missing = fitted(spec, platform, names, few=few, lenient=lenient)
     if whole.by_utilisation:
-        _check_utilisations(whole, names or {})
-    return whole
-
-
-def _check_utilisations(spec: CampaignSpec, names: Mapping[str, str]) -> None:
-    """Whether every set can be had: what is drawn together need not be possible together."""
-    for key in plan(spec):
-        try:
-            parameters(spec, key)
-        except UsageError as error:
-            where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
-            text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
-            hint = _as_written(cure, names) or error.hint
-            raise usage((Problem(names.get(where, where), text, hint),)) from None
-
-
-def _as_written(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with the synthesis's words for parameters as options, or keys of a campaign file."""
-    typed = any(option.startswith("--utilisation") for option in names.values())
-
-    def written(match: re.Match[str]) -> str:
-        key = match[0].removesuffix("_ns")
-        return "--" + key.replace("_", "-") if typed else key
-
-    return _PARAMETER.sub(written, text)
+        where = "tasks.utilisation" if spec.tasks.utilisation else "stress.utilisation"
+        check_utilisations((parameters(whole, key) for key in plan(whole)), names, where=where)
+    return Resolved(spec=whole, missing_cores=missing)
 
 
 def _resolve_stress(
     spec: CampaignSpec, cpus: tuple[int, ...], names: Mapping[str, str]
-) -> Resolved:
+) -> tuple[CampaignSpec, tuple[int, ...]]:
     """Core counts as they exist here: those of a preset are left out, those asked are refused."""
     stress, available = spec.stress, len(cpus)
     assert stress is not None
@@ -189,11 +122,11 @@ def _resolve_stress(
     missing = tuple(count for count in fixed if count > available)
     wanted = max([counts.high or 0, *missing])
     if wanted > available and not (missing and from_preset):
-        raise usage((Problem(where, f"M = {wanted} asked", _cores_hint(available)),))
+        raise usage((Problem(where, f"M = {wanted} asked", cores_hint(available)),))
     fitting = tuple(count for count in fixed if count <= available)
     if not fitting and not counts.drawn:
         text = f"none of M = {', '.join(map(str, fixed))} exists" if fixed else "no M is left"
-        raise usage((Problem(where, text, _cores_hint(available)),))
+        raise usage((Problem(where, text, cores_hint(available)),))
     chosen = attrs.evolve(counts, fixed=fitting)
     if counts.drawn and counts.high is None:
         if least > available:
@@ -202,16 +135,12 @@ def _resolve_stress(
             raise usage((Problem(place, text, "fewer critical cores"),))
         chosen = attrs.evolve(chosen, low=least, high=available)
     whole = attrs.evolve(spec, stress=attrs.evolve(stress, cores=chosen), cpus=cpus)
-    return Resolved(spec=_complete(whole, names), missing_cores=missing)
+    return checked_again(whole, names), missing
 
 
 def _preset_cores(preset: str) -> CoreChoice | None:
     cores = PRESETS.get(preset, {}).get("stress", {}).get("cores")
     return None if cores is None else CoresRule().parse(cores)
-
-
-def _cores_hint(available: int) -> str:
-    return f"{available} core{'s' if available != 1 else ''} can be used here"
 
 
 @lru_cache(maxsize=4)
@@ -355,61 +284,24 @@ def deadline_factor(spec: CampaignSpec, key: RunKey) -> Fraction | None:
 
 def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
+    point, factor = key.point, deadline_factor(spec, key)
     if spec.stress is None:
-        cores = key.point.cores
-        tasks = cores * (key.point.per_core or spec.tasks.per_core)
-        return _parameters(spec, key, values={}, tasks=tasks)
+        tasks = point.cores * (point.per_core or spec.tasks.per_core)
+        return spec.tasks.parameters(point, tasks=tasks, factor=factor)
     drawn = draw_set(spec.stress, spec.seed, key.replica)
-    tasks = _tasks_of(spec, drawn)
+    tasks, values = _tasks_of(spec, drawn), drawn.values
+    if "utilisation" in values:
+        values = {**values, "utilisation": Fraction(values["utilisation"], 1000)}
     shares: tuple[int, ...] = ()
     ratios: tuple[int, ...] = ()
     if spec.stress.per_task:
         shares, ratios = draw_tasks(spec.stress, spec.seed, key.replica, tasks)
     return attrs.evolve(
-        _parameters(spec, key, values=drawn.values, tasks=tasks),
+        spec.tasks.parameters(point, tasks=tasks, factor=factor, **values),
         sync_shares=tuple(Fraction(milli, 1000) for milli in shares),
         contended_ratios=tuple(Fraction(milli, 1000) for milli in ratios),
         critical_cores=drawn.group.critical_cores,
         fill_utilisation=spec.stress.fill_utilisation,
-    )
-
-
-def _parameters(
-    spec: CampaignSpec, key: RunKey, *, values: Mapping[str, Any], tasks: int
-) -> SynthesisParameters:
-    """Of [tasks], but for what ``values`` says."""
-    found = {name: getattr(spec.tasks, name) for name in _SAME_NAME} | dict(values)
-    if "utilisation" in values:
-        found["utilisation"] = Fraction(values["utilisation"], 1000)
-    factor = deadline_factor(spec, key)
-    if factor is not None:
-        found["deadline_factor"] = factor
-    return SynthesisParameters(
-        cores=key.point.cores,
-        tasks=tasks,
-        wcet_min_ns=found.pop("wcet_min"),
-        wcet_max_ns=found.pop("wcet_max"),
-        period_min_ns=found.pop("period_min"),
-        period_max_ns=found.pop("period_max"),
-        sync_share=Fraction(key.point.sync_share_milli, 1000),
-        contended_ratio=Fraction(key.point.contended_ratio_milli, 1000),
-        **found,
-    )
-
-
-def settings(spec: CampaignSpec) -> RunSettings:
-    """How every run is carried out."""
-    run = spec.run
-    return RunSettings(
-        seconds=run.seconds,
-        slot_periods=run.slot_periods,
-        warmup_jobs=run.warmup_jobs,
-        overrun=run.overrun,
-        policy=run.policy,
-        split=run.split or run.causes,
-        counters=run.counters,
-        causes=run.causes,
-        layout=run.layout,
     )
 
 
@@ -487,7 +379,7 @@ def run_length_s(spec: CampaignSpec, tasks: int) -> float:
         core=0,
     )
     round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
-        slot_lengths([slowest], [slowest], settings(spec))
+        slot_lengths([slowest], [slowest], spec.run.settings)
     )
     return max(spec.run.seconds, rounds_min(tasks) * round_ns / 1e9)
 

@@ -21,6 +21,7 @@ from deadbeat.model import rules
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Problem, RefusedError
+from deadbeat.model.specification import Option
 
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: A look follows when a point has so many times the sets of the last one.
@@ -46,11 +47,39 @@ class PrecisionSpec:
             goes to those with the widest intervals. None: no such bound.
     """
 
-    target: Annotated[float, rules.Number("0.001", "1")]
-    metric: Annotated[str, rules.Choice(METRICS)] = "slowdown"
-    sets_min: Annotated[int, _SETS] = SETS_MIN
-    sets_max: Annotated[int, _SETS] = SETS_MAX
-    sets_mean: Annotated[int | None, rules.OptionalWhole(5, 10_000)] = None
+    target: Annotated[
+        float,
+        rules.Number("0.001", "1"),
+        Option(
+            "--precision",
+            "X",
+            "Task sets until the 95 % interval is within X of the mean, instead of a fixed number.",
+        ),
+    ]
+    metric: Annotated[
+        str,
+        rules.Choice(METRICS),
+        Option(
+            "--precision-metric",
+            "NAME",
+            "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
+        ),
+    ] = "slowdown"
+    sets_min: Annotated[
+        int, _SETS, Option("--sets-min", "N", "Task sets every point gets.  [30]")
+    ] = SETS_MIN
+    sets_max: Annotated[
+        int, _SETS, Option("--sets-max", "N", "Task sets no point exceeds.  [200]")
+    ] = SETS_MAX
+    sets_mean: Annotated[
+        int | None,
+        rules.OptionalWhole(5, 10_000),
+        Option(
+            "--sets-mean",
+            "N",
+            "Task sets a point gets on average at most; what early points save goes to the widest.",
+        ),
+    ] = None
 
     @property
     def relative(self) -> bool:

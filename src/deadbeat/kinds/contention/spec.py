@@ -1,235 +1,55 @@
 """What a campaign is: every parameter, its range, its default by preset.
 
-A specification is layered (preset, then campaign file, then command line) as plain dicts and
-validated once, whole: every problem is reported, each with its path. The canonical form goes into
-the campaign's folder; resuming compares against it.
+The canonical form goes into the campaign's folder; resuming compares against it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import attrs
 from attrs import frozen
 
-from deadbeat.kinds.contention import checks, stress
+from deadbeat.experiment.tasksets import (
+    DEFAULT,
+    QUICK_CALIBRATION,
+    RUNS_MAX,
+    GridSpec,
+    TaskSetSpec,
+    too_few_segments,
+)
+from deadbeat.kinds.contention import stress
 from deadbeat.kinds.contention.precision import PrecisionSpec, contradictions, with_most_sets
 from deadbeat.kinds.contention.stress import Group, StressSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import Option, Structure, renamed, usage
+from deadbeat.model.specification import (
+    Option,
+    built,
+    checked,
+    layered,
+    plain_of,
+    renamed,
+    usage,
+)
 from deadbeat.model.words import nearest, shown
-from deadbeat.synthesis.parameters import PRIORITIES
-from deadbeat.synthesis.periods import PERIODS
-from deadbeat.synthesis.utilisations import UTILISATION_METHODS
 
-Shares = Annotated[tuple[int, ...], rules.Shares()]
-Text = Annotated[str, rules.Name()]
-
-DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "exponential")
-POOLS = ("full", "quick")
 MODES = ("profile", "stress")
 
 
 @frozen(kw_only=True)
-class GridSpec:
-    """Axes in thousandths, and task sets per point."""
-
-    sync_share: Shares
-    contended_ratio: Shares
-    replicas: Annotated[int, rules.Whole(1, 10_000)]
-
-
-@frozen(kw_only=True)
 class LoadedSpec:
-    """A row of points beside the grid whose task sets load their cores: they show misses.
+    """A row of points beside the grid whose task sets load their cores: they show misses; it has
+    the grid's cores and replicas."""
 
-    Attributes:
-        per_core, deadline_factor: As in [tasks].
-        sync_share, contended_ratio: Axes, as in [grid]; it gets the grid's cores and replicas.
-    """
-
-    per_core: Annotated[int, rules.Whole(1, 64)]
-    deadline_factor: Annotated[Fraction, rules.Factor(1, 1000)]
-    sync_share: Shares
-    contended_ratio: Shares
-
-
-@frozen(kw_only=True)
-class RunSpec:
-    """How one task set is run; the words of ``RunSettings``."""
-
-    seconds: Annotated[
-        float,
-        rules.Seconds("0.05", "3600"),
-        Option("--seconds", "S", "Measuring time per task set: 1 or 600ms."),
-    ]
-    slot_periods: Annotated[
-        int,
-        rules.Whole(0, 100_000),
-        Option(
-            "--slot-periods",
-            "N",
-            "Length of a slot in periods of its slowest task.  [5, within 5 to 20 ms]",
-        ),
-    ] = 0
-    warmup_jobs: Annotated[
-        int,
-        rules.Whole(0, 1000),
-        Option("--warmup-jobs", "N", "Periods at the start of a slot that do not count.  [1]"),
-    ]
-    overrun: Annotated[
-        Literal["skip", "late"],
-        rules.Choice(("skip", "late")),
-        Option("--overrun", "skip|late", "A release while the last job still runs.  [skip]"),
-    ]
-    policy: Annotated[
-        Literal["fifo", "other"],
-        rules.Choice(("fifo", "other")),
-        Option("--policy", "fifo|other", "other needs no permission, marks every result."),
-    ]
-    split: Annotated[bool, rules.Flag()]
-    counters: Annotated[bool, rules.Flag()] = False
-    causes: Annotated[bool, rules.Flag()] = False
-    layout: Annotated[
-        Literal["default", "shared-address-space"],
-        rules.Choice(("default", "shared-address-space")),
-        Option(
-            "--layout",
-            "NAME",
-            "default (a process per core) or shared-address-space; the latter marks every result.",
-        ),
-    ]
-
-
-@frozen(kw_only=True)
-class TasksSpec:
-    """What a task set is made of; the words of ``SynthesisParameters``.
-
-    Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
-    """
-
-    per_core: Annotated[int, rules.Whole(1, 64), Option("--tasks-per-core", "N", "N/M.  [1]")]
-    segments_max: Annotated[
-        int, rules.Whole(1, 256), Option("--segments-max", "N", "Most segments of a task.  [8]")
-    ]
-    wcet_min: Annotated[
-        int,
-        rules.DurationNs(1_000, 1_000_000_000),
-        Option("--wcet-min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns."),
-    ]
-    wcet_max: Annotated[
-        int, rules.DurationNs(1_000, 1_000_000_000), Option("--wcet-max", "TIME", "Longest C.")
-    ]
-    distribution: Annotated[
-        str,
-        rules.Choice(DISTRIBUTIONS),
-        Option("--distribution", "NAME", "uniform, log-uniform, normal, exponential."),
-    ]
+    per_core: Annotated[int, rules.Whole(1, 64), Option("", "N", "N/M.")]
     deadline_factor: Annotated[
-        tuple[Fraction, ...],
-        rules.Factors(1, 1000),
-        Option(
-            "--deadline-factor",
-            "LIST",
-            "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
-        ),
+        Fraction, rules.Factor(1, 1000), Option("", "X", "T = D = X times C.")
     ]
-    classes_min: Annotated[
-        int,
-        rules.Whole(1, 64),
-        Option("--classes-min", "N", "Fewest SY classes of a task set.  [1]"),
-    ]
-    classes_max: Annotated[
-        int, rules.Whole(1, 64), Option("--classes-max", "N", "Most SY classes of a task set.  [3]")
-    ]
-    priorities: Annotated[
-        str,
-        rules.Choice(PRIORITIES),
-        Option("--priorities", "NAME", "uniform, rate-monotonic, random."),
-    ]
-    fragments: Annotated[
-        tuple[str, ...],
-        rules.Names(),
-        Option("--fragments", "LIST", "Only these of their kind (NS or SY): matmul,futex."),
-    ]
-    utilisation: Annotated[
-        Fraction | None,
-        rules.Ratio("0.001", "1", optional=True),
-        Option("--utilisation", "U", "Sum of C/T on each core; T is then drawn and C follows."),
-    ] = None
-    utilisation_method: Annotated[
-        str,
-        rules.Choice(tuple(UTILISATION_METHODS)),
-        Option(
-            "--utilisation-method",
-            "NAME",
-            "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
-        ),
-    ] = "uunifast-discard"
-    utilisation_min: Annotated[
-        Fraction,
-        rules.Ratio("0", "1"),
-        Option("--utilisation-min", "U", "Least C/T of a task.  [0]"),
-    ] = Fraction(0)
-    utilisation_max: Annotated[
-        Fraction,
-        rules.Ratio("0.001", "1"),
-        Option("--utilisation-max", "U", "Greatest C/T of a task.  [1]"),
-    ] = Fraction(1)
-    periods: Annotated[
-        str,
-        rules.Choice(tuple(PERIODS)),
-        Option("--periods", "NAME", "How T is drawn: log-uniform or harmonic."),
-    ] = "log-uniform"
-    period_min: Annotated[
-        int,
-        rules.DurationNs(1_000, 10_000_000_000),
-        Option("--period-min", "TIME", "Shortest T drawn.  [500us]"),
-    ] = 500_000
-    period_max: Annotated[
-        int,
-        rules.DurationNs(1_000, 10_000_000_000),
-        Option("--period-max", "TIME", "Longest T drawn.  [10ms]"),
-    ] = 10_000_000
-
-    def problems(self) -> list[Problem]:
-        """What is wrong between fields that are each right."""
-        pairs = [
-            ("wcet_min", "wcet_max", f"{self.wcet_min}ns", f"{self.wcet_max}ns"),
-            ("classes_min", "classes_max", self.classes_min, self.classes_max),
-            ("period_min", "period_max", f"{self.period_min}ns", f"{self.period_max}ns"),
-            ("utilisation_min", "utilisation_max", self.utilisation_min, self.utilisation_max),
-        ]
-        return [
-            Problem(low, f"{a} is above {high} = {b}", f"lower it or raise {high}")
-            for low, high, a, b in pairs
-            if getattr(self, low) > getattr(self, high)
-        ]
-
-
-@frozen(kw_only=True)
-class CalibrationSpec:
-    """How costs are found."""
-
-    pool: Annotated[
-        str,
-        rules.Choice(POOLS),
-        Option("--pool", "full|quick", "Which entries are calibrated and used."),
-    ]
-    seconds: Annotated[
-        float,
-        rules.Seconds("1", "86400"),
-        Option("--calibration-seconds", "S", "Time for the calibration."),
-    ]
-    basis: Annotated[
-        str,
-        rules.Choice(("warm", "cold")),
-        Option("--cost-basis", "warm|cold", "Cost of a first use.  [warm]"),
+    sync_share: Annotated[tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of rho.")]
+    contended_ratio: Annotated[
+        tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of alpha.")
     ]
 
 
@@ -249,7 +69,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
         "grid": {"sync_share": {"step": 0.5}, "contended_ratio": {"step": 0.5}, "replicas": 6},
         "run": {"seconds": 1.0},
-        "calibration": {"pool": "quick", "seconds": 20.0},
+        "calibration": QUICK_CALIBRATION,
     },
     "paper": {
         "cores": list(range(1, 17)),
@@ -259,40 +79,39 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @frozen(kw_only=True)
-class CampaignSpec:
+class CampaignSpec(TaskSetSpec):
     """A campaign: of Mode 1, M x rho x alpha with replicas, or of Mode 2, random task sets.
 
     Attributes:
-        mode: ``profile`` (with a grid) or ``stress`` (with what is drawn).
-        name: Base name of its folder.
+        mode: ``profile`` (with a grid) or ``stress`` (with what is drawn, its core counts too).
         preset: What its defaults came from.
-        seed: Everything random derives from it.
-        cores: Values of M; None: chosen on the machine (``resolve``). A stress campaign has its
-            own in [stress].
-        cpus: CPU numbers of the logical cores; None: chosen on the machine.
         loaded: A second row of points; None: the grid alone.
         precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
-    mode: Annotated[str, rules.Choice(MODES)] = "profile"
-    name: Text
-    preset: Annotated[str, rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS})))]
-    seed: Annotated[int, rules.Whole(0, 2**63 - 1)]
-    cores: Annotated[tuple[int, ...] | None, rules.Cores()] = None
-    cpus: Annotated[tuple[int, ...] | None, rules.Cpus(shared=True)]
+    mode: Annotated[
+        str,
+        rules.Choice(MODES),
+        Option("", "NAME", "profile or stress; the command knows it.  [profile]"),
+    ] = "profile"
+    preset: Annotated[
+        str,
+        rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS}))),
+        Option(
+            "",
+            "NAME",
+            "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
+        ),
+    ]
     grid: GridSpec | None = None
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
-    run: RunSpec
-    tasks: TasksSpec
-    calibration: CalibrationSpec
     precision: PrecisionSpec | None = None
 
     @property
     def core_counts(self) -> tuple[int, ...]:
-        """Every M that can occur; empty before ``resolve`` where the machine decides."""
         if self.stress is None:
-            return self.cores or ()
+            return super().core_counts
         found = {m for group in stress.groups(self.stress) for m in (group.low, group.high)}
         return tuple(sorted(found))
 
@@ -302,7 +121,7 @@ class CampaignSpec:
         longest = [self._largest("wcet_max") * max(self.tasks.deadline_factor)]
         if self.by_utilisation:
             longest = [Fraction(self.tasks.period_max)]
-        if self.stress is not None and any(self.stress.critical_cores):
+        if self.stress is not None and self.fills_cores:
             # Of N tasks as many are on each core, up to one; C / T of each is its part of the fill.
             part = self.stress.fill_utilisation / self.most_tasks(1)
             longest.append(self._largest("wcet_max") / part)
@@ -310,9 +129,12 @@ class CampaignSpec:
 
     @property
     def by_utilisation(self) -> bool:
-        """Whether T is drawn and C follows."""
         drawn = None if self.stress is None else self.stress.utilisation
-        return drawn is not None or self.tasks.utilisation is not None
+        return drawn is not None or super().by_utilisation
+
+    @property
+    def fills_cores(self) -> bool:
+        return self.stress is not None and any(self.stress.critical_cores)
 
     def most_tasks(self, cores: int, group: Group | None = None) -> int:
         """N of the largest set at ``cores`` cores; None: of all groups."""
@@ -329,49 +151,82 @@ class CampaignSpec:
         return int(getattr(self.tasks, name)) if drawn is None else int(drawn.largest)
 
     def problems(self) -> list[Problem]:
-        """What is wrong between sections that are each right."""
-        known = PRESETS if self.mode == "profile" else stress.PRESETS
-        return checks.between_sections(self, presets=tuple(known))
+        """What is wrong between tables that are each right."""
+        return [
+            *self._wrong_mode(),
+            *self._wrong_rows(),
+            *self._wrong_draws(),
+            *self._too_many_runs(),
+            *super().problems(),
+        ]
+
+    def _wrong_mode(self) -> Iterator[Problem]:
+        profile = self.mode == "profile"
+        if (self.grid is None) == profile:
+            hint = "a profile has a grid" if profile else "a stress campaign has none"
+            yield Problem("grid", "missing" if profile else f"mode is {self.mode}", hint)
+        if (self.stress is None) != profile:
+            hint = "a profile has none" if profile else "a stress campaign has one"
+            yield Problem("stress", f"mode is {self.mode}" if profile else "missing", hint)
+        if self.loaded is not None and not profile:
+            yield Problem("loaded", f"mode is {self.mode}", "only a profile has such a row")
+        if self.loaded is not None and self.by_utilisation:
+            text = "with a utilisation T is drawn, not C times its deadline_factor"
+            yield Problem("loaded", text, "leave one of the two out")
+        known = PRESETS if profile else stress.PRESETS
+        if self.preset not in known:
+            text = f"{self.preset} is no preset of a {'profile' if profile else 'stress campaign'}"
+            yield Problem("preset", text, nearest(self.preset, known))
+        if not profile and self.cores is not None:
+            yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
+
+    def _wrong_rows(self) -> Iterator[Problem]:
+        if self.grid is not None:
+            loaded = () if self.loaded is None else self.loaded.sync_share
+            mixed = self.grid.mixed or any(0 < share < 1000 for share in loaded)
+            yield from too_few_segments(mixed, self.tasks.segments_max)
+
+    def _wrong_draws(self) -> Iterator[Problem]:
+        """Between what is drawn for each set and what is said of all of them."""
+        drawn, tasks = self.stress, self.tasks
+        if drawn is None:
+            return
+        rho, most = drawn.sync_share, drawn.segments_max
+        mixed = rho.ranged or any(option not in (0, 1000) for option in rho.options)
+        if most is None:
+            yield from too_few_segments(mixed, tasks.segments_max)
+        else:
+            yield from too_few_segments(mixed, most.smallest, "stress.segments_max")
+        # a drawn lower bound must not exceed its upper one, whichever table has it
+        for low, high in (("wcet_min", "wcet_max"), ("classes_min", "classes_max")):
+            a, b = getattr(drawn, low), getattr(drawn, high)
+            top = getattr(tasks, low) if a is None else a.largest
+            bottom = getattr(tasks, high) if b is None else b.smallest
+            if (a is not None or b is not None) and top > bottom:
+                where = f"stress.{low if a is not None else high}"
+                unit = " ns" if low == "wcet_min" else ""
+                text = f"{low} up to {top}{unit} is above {high} from {bottom}{unit}"
+                yield Problem(where, text, f"keep every {low} below every {high}")
+        if self.by_utilisation and not self.fills_cores and drawn.distribution is not None:
+            text = "with a utilisation C follows from u and T"
+            yield Problem("stress.distribution", text, "leave one of the two out")
+
+    def _too_many_runs(self) -> Iterator[Problem]:
+        runs, where, hint = 0, "stress.sets", "fewer sets or fewer groups"
+        levels = len(self.tasks.deadline_factor)
+        if self.stress is not None:
+            runs = levels * sum(group.sets for group in stress.groups(self.stress))
+        if self.grid is not None:
+            points = len(self.grid.sync_share) * len(self.grid.contended_ratio) * levels
+            if self.loaded is not None:
+                points += len(self.loaded.sync_share) * len(self.loaded.contended_ratio)
+            runs = len(self.cores or (1,)) * points * self.grid.replicas
+            where, hint = "grid", "a coarser grid, fewer replicas or fewer cores"
+        if runs > RUNS_MAX:
+            yield Problem(where, f"{runs} runs are more than {RUNS_MAX}", hint)
 
 
-#: The keys of a campaign file: section -> class; fields of the top level beside them.
-SECTIONS: dict[str, type] = {
-    "grid": GridSpec,
-    "loaded": LoadedSpec,
-    "stress": StressSpec,
-    "run": RunSpec,
-    "tasks": TasksSpec,
-    "calibration": CalibrationSpec,
-    "precision": PrecisionSpec,
-}
-
-_DEFAULT: dict[str, Any] = {
-    "seed": 1,
-    "cores": None,
-    "cpus": None,
-    "grid": {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10},
-    "run": {
-        "seconds": 2.0,
-        "warmup_jobs": 1,
-        "overrun": "skip",
-        "policy": "fifo",
-        "split": False,
-        "layout": "default",
-    },
-    "tasks": {
-        "per_core": 1,
-        "segments_max": 8,
-        "wcet_min": "100us",
-        "wcet_max": "500us",
-        "distribution": "uniform",
-        "deadline_factor": 10,
-        "classes_min": 1,
-        "classes_max": 3,
-        "priorities": "uniform",
-        "fragments": [],
-    },
-    "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
-}
+_GRID = {"sync_share": {"step": 0.25}, "contended_ratio": {"step": 0.25}, "replicas": 10}
 
 
 #: Presets with a loaded row, and what one asks who wants points of one's own instead.
@@ -385,18 +240,6 @@ _OWN_POINTS = (
 )
 
 
-def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Later layers win, key by key inside a section; nothing is checked."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            if key in SECTIONS and isinstance(value, Mapping) and isinstance(merged.get(key), dict):
-                merged[key] = {**merged[key], **value}
-            else:
-                merged[key] = dict(value) if isinstance(value, Mapping) else value
-    return merged
-
-
 def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) -> CampaignSpec:
     """The specification the layers describe over their preset.
 
@@ -406,12 +249,12 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
     Raises:
         UsageError: Naming every problem.
     """
-    asked = layered(*layers)
+    asked = layered(CampaignSpec, *layers)
     problems = [*_unknown_preset(asked), *contradictions(layers, names or {})]
     stressed = asked.get("mode", "profile") == "stress"
     values = with_most_sets(_stress_values(asked) if stressed else _profile_values(asked))
     try:
-        spec = _structured(values)
+        spec = built(CampaignSpec, values)
     except RefusedError as error:
         problems += error.problems
     if problems:
@@ -444,7 +287,7 @@ def _profile_values(asked: dict[str, Any]) -> dict[str, Any]:
         defaults["loaded"] = _LOADED
     if preset == "default" and not _says(asked, "grid", "replicas") and "precision" not in asked:
         defaults["precision"] = _TO_THE_WIDEST
-    return layered(_DEFAULT, base, defaults, asked)
+    return layered(CampaignSpec, DEFAULT, {"grid": _GRID}, base, defaults, asked)
 
 
 def _says(asked: Mapping[str, Any], section: str, key: str) -> bool:
@@ -461,9 +304,8 @@ def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
     known = isinstance(preset, str) and preset in stress.PRESETS
     base = stress.PRESETS[preset] if known else {}
     name = f"stress-{preset}" if known else "stress"
-    common = {key: value for key, value in _DEFAULT.items() if key not in ("grid", "cores")}
     defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
-    return layered(common, defaults, base, asked)
+    return layered(CampaignSpec, DEFAULT, defaults, base, asked)
 
 
 def is_of_windows(values: Any) -> bool:
@@ -483,61 +325,12 @@ def _without_windows(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
-    if is_of_windows(values):
-        values = _without_windows(values)
-    try:
-        return _structured(values)
-    except RefusedError as error:
-        problems = error.problems
-    raise usage(tuple(renamed(problem, names or {}) for problem in problems))
-
-
-def _structured(values: Any) -> CampaignSpec:
-    """The specification; raises RefusedError with every problem and its full path."""
-    return _structure().build(values, CampaignSpec)
-
-
-def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
-    """What the paths of ``written`` are called in messages: ``f.toml: run.seconds``."""
-    found = {}
-    for key, value in written.items():
-        below = value if key in SECTIONS and isinstance(value, Mapping) else {}
-        paths = [str(key), *(f"{key}.{name}" for name in below)]
-        found.update({path: f"{file}: {path}" for path in paths})
-    return found
+    return checked(
+        CampaignSpec, _without_windows(values) if is_of_windows(values) else values, names
+    )
 
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Any]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
-    plain = attrs.asdict(spec)
-    if spec.grid is None:
-        del plain["grid"]
-    else:
-        for axis in ("sync_share", "contended_ratio"):
-            plain["grid"][axis] = [milli / 1000 for milli in plain["grid"][axis]]
-    if spec.loaded is None:
-        del plain["loaded"]
-    else:
-        for axis in ("sync_share", "contended_ratio"):
-            plain["loaded"][axis] = [milli / 1000 for milli in plain["loaded"][axis]]
-        plain["loaded"]["deadline_factor"] = str(spec.loaded.deadline_factor)
-    if spec.stress is None:
-        del plain["stress"]
-    else:
-        plain["stress"] = stress.plain(spec.stress)
-    for bound in ("wcet_min", "wcet_max", "period_min", "period_max"):
-        plain["tasks"][bound] = f"{plain['tasks'][bound]}ns"
-    for share in ("utilisation", "utilisation_min", "utilisation_max"):
-        value = plain["tasks"][share]
-        plain["tasks"][share] = None if value is None else str(value)
-    factors = [str(factor) for factor in spec.tasks.deadline_factor]
-    plain["tasks"]["deadline_factor"] = factors[0] if len(factors) == 1 else factors
-    plain["tasks"]["fragments"] = list(spec.tasks.fragments)
-    for key in ("cores", "cpus"):
-        plain[key] = None if plain[key] is None else list(plain[key])
-    return plain
-
-
-@cache
-def _structure() -> Structure:
-    return Structure(CampaignSpec, SECTIONS)
+    absent = [name for name in ("grid", "loaded", "stress") if getattr(spec, name) is None]
+    return {key: value for key, value in plain_of(spec).items() if key not in absent}

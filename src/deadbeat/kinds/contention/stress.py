@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
-import attrs
-from attrs import frozen
+from attrs import evolve, frozen
 
+from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
 from deadbeat.kinds.contention import draws
 from deadbeat.kinds.contention.draws import CoreChoice, Drawn, SpreadRule
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem
+from deadbeat.model.specification import Option, given_by
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream
@@ -47,7 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
         "stress": {"sets": 96, "random_per_core": "random:1..2"},
         "run": {"seconds": 1.0},
-        "calibration": {"pool": "quick", "seconds": 20.0},
+        "calibration": QUICK_CALIBRATION,
     },
 }
 ALIASES = {"2a": "fixed-cores", "2b": "random"}
@@ -62,52 +63,113 @@ class CriticalCores:
         return tuple(sorted(set(rules.each(listed, rules.Whole(0, 1023).parse))))
 
 
+def _as_all(name: str) -> Option:
+    """The option of a field of [tasks], of which each set may have a value of its own here."""
+    return evolve(given_by(TasksSpec, name)[0], metavar="VALUES")
+
+
+_PER_CORE = SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))
+
+
 @frozen(kw_only=True)
 class StressSpec:
     """What differs from task set to task set; what is None is for all sets as [tasks] says.
 
     Attributes:
         cores: M: each number listed is a group; ``random`` is one group that draws its own.
-        sets: Task sets of a group.
         random_sets: Task sets of the group that draws its M; None: as many as of the others.
         critical_cores: k: how many cores carry the critical tasks, each k a group of its own;
             computation fills the rest. 0: all cores carry the tasks, nothing is shielded.
-        fill_utilisation: Sum of C/T on a core that computation fills.
-        sync_share, contended_ratio: rho and alpha.
-        per_task: Whether rho and alpha are drawn for each task anew.
         per_core: N / M; from a range, N itself is drawn: from low M to high M.
         random_per_core: The same for the group that draws its M; None: as of the others.
-        segments_max, wcet_min, wcet_max, distribution, classes_min, classes_max, priorities: As
-            in [tasks].
         utilisation: As in [tasks], in thousandths where drawn.
     """
 
-    cores: Annotated[CoreChoice, draws.CoresRule()]
-    sets: Annotated[int, rules.Whole(1, 100_000)]
-    random_sets: Annotated[int | None, rules.OptionalWhole(1, 100_000)] = None
-    critical_cores: Annotated[tuple[int, ...], CriticalCores()] = (0,)
-    fill_utilisation: Annotated[Fraction, rules.Ratio("0.001", "1")] = Fraction(9, 10)
-    sync_share: Annotated[Drawn, SpreadRule(draws.shares(), optional=False)]
-    contended_ratio: Annotated[Drawn, SpreadRule(draws.shares(), optional=False)]
-    per_task: Annotated[bool, rules.Flag()] = False
-    per_core: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))] = None
-    random_per_core: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))] = (
-        None
-    )
-    segments_max: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 256, sensible=(2, 16)))] = None
+    cores: Annotated[
+        CoreChoice,
+        draws.CoresRule(),
+        Option("--cores", "LIST", "M: 4,8 (a group each), random, random:2..8, or all."),
+    ]
+    sets: Annotated[int, rules.Whole(1, 100_000), Option("--sets", "N", "Task sets of each group.")]
+    random_sets: Annotated[
+        int | None,
+        rules.OptionalWhole(1, 100_000),
+        Option("--sets", "N", "Of the group that draws its M; as sets unless given."),
+    ] = None
+    critical_cores: Annotated[
+        tuple[int, ...],
+        CriticalCores(),
+        Option(
+            "--critical-cores",
+            "LIST",
+            "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
+            "  [0]",
+        ),
+    ] = (0,)
+    fill_utilisation: Annotated[
+        Fraction,
+        rules.Ratio("0.001", "1"),
+        Option(
+            "--fill-utilisation",
+            "U",
+            "How full computation makes a core that is not critical.  [0.9]",
+        ),
+    ] = Fraction(9, 10)
+    sync_share: Annotated[
+        Drawn,
+        SpreadRule(draws.shares(), optional=False),
+        Option("--sync-share", "VALUES", "rho: 0.5, 0,0.5,1 or random:0.2..0.8."),
+    ]
+    contended_ratio: Annotated[
+        Drawn,
+        SpreadRule(draws.shares(), optional=False),
+        Option("--contended-ratio", "VALUES", "alpha, likewise."),
+    ]
+    per_task: Annotated[
+        bool, rules.Flag(), Option("--per-task", "", "Draw rho and alpha for each task anew.")
+    ] = False
+    per_core: Annotated[Drawn | None, _PER_CORE, _as_all("per_core")] = None
+    random_per_core: Annotated[
+        Drawn | None,
+        _PER_CORE,
+        Option("--tasks-per-core", "VALUES", "N/M of the group that draws its M."),
+    ] = None
+    segments_max: Annotated[
+        Drawn | None,
+        SpreadRule(draws.wholes(1, 256, sensible=(2, 16))),
+        _as_all("segments_max"),
+    ] = None
     wcet_min: Annotated[
-        Drawn | None, SpreadRule(draws.durations(*_WCET, sensible=(50_000, 200_000)))
+        Drawn | None,
+        SpreadRule(draws.durations(*_WCET, sensible=(50_000, 200_000))),
+        _as_all("wcet_min"),
     ] = None
     wcet_max: Annotated[
-        Drawn | None, SpreadRule(draws.durations(*_WCET, sensible=(200_000, 1_000_000)))
+        Drawn | None,
+        SpreadRule(draws.durations(*_WCET, sensible=(200_000, 1_000_000))),
+        _as_all("wcet_max"),
     ] = None
-    distribution: Annotated[Drawn | None, SpreadRule(draws.words(tuple(DISTRIBUTIONS)))] = None
-    classes_min: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(1, 2)))] = None
-    classes_max: Annotated[Drawn | None, SpreadRule(draws.wholes(1, 64, sensible=(2, 4)))] = None
-    priorities: Annotated[Drawn | None, SpreadRule(draws.words(PRIORITIES))] = None
-    utilisation: Annotated[Drawn | None, SpreadRule(draws.shares(least=1, sensible=(50, 700)))] = (
-        None
-    )
+    distribution: Annotated[
+        Drawn | None, SpreadRule(draws.words(tuple(DISTRIBUTIONS))), _as_all("distribution")
+    ] = None
+    classes_min: Annotated[
+        Drawn | None,
+        SpreadRule(draws.wholes(1, 64, sensible=(1, 2))),
+        _as_all("classes_min"),
+    ] = None
+    classes_max: Annotated[
+        Drawn | None,
+        SpreadRule(draws.wholes(1, 64, sensible=(2, 4))),
+        _as_all("classes_max"),
+    ] = None
+    priorities: Annotated[
+        Drawn | None, SpreadRule(draws.words(PRIORITIES)), _as_all("priorities")
+    ] = None
+    utilisation: Annotated[
+        Drawn | None,
+        SpreadRule(draws.shares(least=1, sensible=(50, 700))),
+        _as_all("utilisation"),
+    ] = None
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -296,17 +358,3 @@ def mean_milli(values: tuple[int, ...]) -> int:
     """The mean in whole thousandths; halves go up."""
     mean = Fraction(sum(values), len(values))
     return (2 * mean.numerator + mean.denominator) // (2 * mean.denominator)
-
-
-def plain(stress: StressSpec) -> dict[str, Any]:
-    """The canonical plain form of the section."""
-    hints = get_type_hints(StressSpec, include_extras=True)
-    found: dict[str, Any] = {}
-    for name in attrs.fields_dict(StressSpec):
-        rule, value = hints[name].__metadata__[0], getattr(stress, name)
-        if isinstance(rule, SpreadRule | draws.CoresRule):
-            value = rule.plain(value)
-        elif isinstance(value, Fraction):
-            value = str(value)
-        found[name] = list(value) if isinstance(value, tuple) else value
-    return found

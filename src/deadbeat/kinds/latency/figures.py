@@ -8,7 +8,7 @@ counts. One run says nothing of how runs differ: it has no interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from attrs import evolve
@@ -101,9 +101,21 @@ def _exact(name: str, value: int | None, each: Sequence[int | None]) -> Quantity
 
 
 def _mean(runs: Sequence[Histogram], whole: Histogram, between: Interval) -> Quantity:
-    low, high = between
-    each = tuple(run.mean_ns for run in runs)
-    return Quantity(name="mean", value_ns=whole.mean_ns, low_ns=low, high_ns=high, runs_ns=each)
+    value = whole.mean_ns
+    return Quantity(
+        name="mean",
+        value_ns=value,
+        low_ns=_outer(min, between[0], value),
+        high_ns=_outer(max, between[1], value),
+        runs_ns=tuple(run.mean_ns for run in runs),
+    )
+
+
+def _outer(
+    pick: Callable[[float, float], float], bound: float | None, value: float | None
+) -> float | None:
+    """An interval's end, never on the wrong side of the value: pooled and run by run differ."""
+    return bound if bound is None or value is None else pick(bound, value)
 
 
 def _quantile(
@@ -116,8 +128,8 @@ def _quantile(
     return Quantity(
         name=name,
         value_ns=value,
-        low_ns=low if low is None or value is None else min(low, value),
-        high_ns=high if high is None or value is None else max(high, value),
+        low_ns=_outer(min, low, value),
+        high_ns=_outer(max, high, value),
         runs_ns=tuple(run.quantile(share_ppm) for run in runs),
     )
 

@@ -1,0 +1,175 @@
+"""An experiment that measures built task sets: with which costs they are made, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from deadbeat.catalog import Catalog
+from deadbeat.executors.base import Executor, RunOutcome, RunRequest, Session
+from deadbeat.experiment.base import Experiment, Phase, Watcher
+from deadbeat.experiment.tasksets import TaskSetSpec
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import CalibrationError, RunError
+from deadbeat.model.jobs import JobTable
+from deadbeat.model.results import RunKey
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.jobfile import read_job_table
+
+S = TypeVar("S", bound=CampaignStore)
+M = TypeVar("M")
+#: Of the jobs of a campaign so much is kept in memory until it is summarised.
+_TABLES_BYTES = 64_000_000
+
+
+class TaskSetExperiment(Experiment[RunKey, M]):
+    """What ``store`` lacks of the runs of task sets.
+
+    Args:
+        spec: As it fits the machine.
+        calibration: To be used instead of one made now; kept in the folder.
+    """
+
+    def __init__(
+        self,
+        spec: TaskSetSpec,
+        executor: Executor,
+        store: CampaignStore,
+        catalog: Catalog,
+        *,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self._asked, self._executor, self._store = spec, executor, store
+        self._catalog, self._calibration = catalog, calibration
+
+    @property
+    def store(self) -> CampaignStore:
+        return self._store
+
+    @contextmanager
+    def _calibrated(
+        self, tell: Watcher, *, borrowed: Calibration | None = None
+    ) -> Iterator[Calibration]:
+        """The costs, made if need be; what the machine is like before and after is recorded.
+
+        Args:
+            borrowed: Those of the programs that are run, wherever they were made.
+
+        Raises:
+            CalibrationError: Those that are there cannot serve, or two differ.
+        """
+        store = self._store
+        known = borrowed or self._known()
+        store.remember(_TABLES_BYTES)
+        number = store.next_session()
+        store.save_session(number, "before", self._executor.environment())
+        try:
+            costs = known or self._calibrate(tell)
+            store.save_calibration(costs)
+            yield costs
+        finally:
+            store.save_session(number, "after", self._executor.environment())
+
+    def _known(self) -> Calibration | None:
+        """The folder's own calibration, else the one given."""
+        kept, given = self._store.load_calibration(), self._calibration
+        if kept is not None and given is not None and given != kept:
+            raise CalibrationError(
+                f"{self._store.path} has another calibration already",
+                "continue without --calibration, or begin anew with --fresh",
+            )
+        known = kept or given
+        if known is not None:
+            check_calibration(known, self._asked, self._executor)
+        return known
+
+    def _calibrate(self, tell: Watcher) -> Calibration:
+        spec = self._asked
+        tell(Phase(name="calibration"))
+        return self._executor.calibrate(
+            self._catalog,
+            pool=spec.calibration.pool,
+            seconds=spec.calibration.seconds,
+            basis=spec.calibration.basis,
+            policy=spec.run.policy,
+            layout=spec.run.layout,
+            participants=max(map(spec.most_tasks, spec.core_counts)),
+            progress=lambda share: tell(Phase(name="calibration", share=share)),
+        )
+
+    def _keep_program(
+        self, name: str, session: Session, requests: Sequence[RunRequest], ids: Sequence[str]
+    ) -> None:
+        """Kept once: a batch is the same in every session."""
+        if not any(program.batch == name for program in self._store.programs()):
+            sets = [(request.key, request.task_set) for request in requests]
+            self._store.save_program(name, session.source, sets, session.program, set_ids=ids)
+
+    def _commit(self, key: RunKey, outcome: RunOutcome, table: JobTable) -> None:
+        """Stores ``table``, the jobs of an outcome, as run ``key``."""
+        if outcome.file is not None:
+            self._store.commit_file(key, outcome.file, table)
+        else:
+            self._store.commit_table(key, table)
+
+    def lose(self, key: RunKey, reason: str) -> None:
+        self._store.fail(key, reason)
+
+
+def check_calibration(
+    calibration: Calibration,
+    spec: TaskSetSpec,
+    executor: Executor,
+    *,
+    called: str = "the calibration",
+) -> None:
+    """Refuses a calibration that cannot serve ``spec`` on this executor.
+
+    Args:
+        called: What it is called in messages.
+
+    Raises:
+        CalibrationError: Naming everything that does not agree, and the options that make it.
+    """
+    platform = executor.describe()
+    made = calibration.platform
+    if made.fingerprint != platform.fingerprint:
+        raise CalibrationError(
+            f"{called} belongs to {made.name} ({made.soc}), not to {platform.name}"
+            f" ({platform.soc}) with its frequency policy and toolchain",
+            "make one here with deadbeat calibrate, or begin a campaign anew with --fresh",
+        )
+    cpus, asked_cpus = (",".join(map(str, each)) for each in (made.cpus, spec.cpus or made.cpus))
+    rows = [
+        ("policy", "--policy", calibration.policy, spec.run.policy),
+        ("cost basis", "--cost-basis", calibration.basis, spec.calibration.basis),
+        ("pool", "--pool", calibration.pool, spec.calibration.pool),
+        ("layout", "--layout", calibration.layout, spec.run.layout),
+        ("CPUs", "--cpus", cpus, asked_cpus),
+    ]
+    wrong = [row for row in rows if row[2] != row[3]]
+    if wrong:
+        has = ", ".join(f"{what} {found} where {asked} is asked" for what, _, found, asked in wrong)
+        use = " ".join(f"{option} {found}" for _, option, found, _ in wrong)
+        make = " ".join(f"{option} {asked}" for _, option, _, asked in wrong)
+        raise CalibrationError(
+            f"{called} has {has}",
+            f"run the campaign with {use}, or make another: deadbeat calibrate {make}",
+        )
+
+
+def table_of(outcome: RunOutcome, set_id: str) -> JobTable:
+    """The jobs of an outcome. Raises RunError or DataError when there are none to be trusted."""
+    if outcome.error is not None:
+        raise outcome.error
+    table = outcome.table
+    if table is None and outcome.file is not None:
+        table = read_job_table(outcome.file)
+    assert table is not None
+    if table.set_id != set_id:
+        raise RunError(
+            f"run {outcome.key.text} came back with jobs of another task set",
+            "this is a defect of the executor: report it",
+        )
+    return table

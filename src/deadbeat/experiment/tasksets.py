@@ -1,0 +1,496 @@
+"""What experiments that run task sets are asked: the sets, how each is run, and how C is found.
+
+Profiles, stress campaigns and searches for the breakdown utilisation are such specifications, each
+with tables of its own. Values are layered (preset, then file, then command line) as plain dicts and
+validated once, whole: every problem is reported, each with its path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeVar
+
+import attrs
+from attrs import frozen
+
+from deadbeat.executors.base import RunSettings
+from deadbeat.executors.tables import SLOT_MIN_NS
+from deadbeat.model import rules
+from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import Platform
+from deadbeat.model.results import Point
+from deadbeat.model.rules import Problem
+from deadbeat.model.specification import Option, checked, plain_of, usage
+from deadbeat.synthesis import SynthesisParameters
+from deadbeat.synthesis.distributions import DISTRIBUTIONS
+from deadbeat.synthesis.parameters import PRIORITIES
+from deadbeat.synthesis.periods import PERIODS
+from deadbeat.synthesis.utilisations import UTILISATION_METHODS
+
+POOLS = ("full", "quick")
+#: Task sets of one program at most: what the build cost per set was measured with.
+BATCH_LIMIT = 1000
+#: Twenty times the paper's grid: more would take months and gigabytes of plan.
+RUNS_MAX = 400_000
+#: Slots are numbered in 16 bits (runtime/include/deadbeat/records.h).
+SLOTS_MAX = 65_535
+
+_PER_CORE = rules.Whole(1, 64)
+_WCET = rules.DurationNs(1_000, 1_000_000_000)
+_PARAMETER = re.compile(r"\b(?:utilisation(?:_m\w+)?|(?:wcet|period)_m\w\w_ns)\b")
+_PERIOD = rules.DurationNs(1_000, 10_000_000_000)
+
+
+@frozen(kw_only=True)
+class GridSpec:
+    """Axes in thousandths, and task sets per point."""
+
+    sync_share: Annotated[
+        tuple[int, ...],
+        rules.Shares(),
+        Option("--sync-share", "LIST", "Values of rho: 0,0.5,1 or step=0.1."),
+    ]
+    contended_ratio: Annotated[
+        tuple[int, ...],
+        rules.Shares(),
+        Option("--contended-ratio", "LIST", "Values of alpha, likewise."),
+    ]
+    replicas: Annotated[
+        int, rules.Whole(1, 10_000), Option("--replicas", "N", "Task sets per point.")
+    ]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some sets have segments of both kinds."""
+        return any(0 < share < 1000 for share in self.sync_share)
+
+
+@frozen(kw_only=True)
+class RunSpec:
+    """How one task set is run; the words of ``RunSettings``."""
+
+    seconds: Annotated[
+        float,
+        rules.Seconds("0.05", "3600"),
+        Option("--seconds", "S", "Measuring time per task set: 1 or 600ms."),
+    ]
+    slot_periods: Annotated[
+        int,
+        rules.Whole(0, 100_000),
+        Option(
+            "--slot-periods",
+            "N",
+            "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.  [0]",
+        ),
+    ] = 0
+    warmup_jobs: Annotated[
+        int,
+        rules.Whole(0, 1000),
+        Option("--warmup-jobs", "N", "Periods at the start of a slot that do not count.  [1]"),
+    ]
+    overrun: Annotated[
+        Literal["skip", "late"],
+        rules.Choice(("skip", "late")),
+        Option("--overrun", "skip|late", "A release while the last job still runs.  [skip]"),
+    ]
+    policy: Annotated[
+        Literal["fifo", "other"],
+        rules.Choice(("fifo", "other")),
+        Option("--policy", "fifo|other", "other needs no permission, marks every result."),
+    ]
+    split: Annotated[
+        bool, rules.Flag(), Option("--split", "", "Record CPU time and switches of every job.")
+    ]
+    counters: Annotated[
+        bool, rules.Flag(), Option("--counters", "", "Count perf events of each task.")
+    ] = False
+    causes: Annotated[
+        bool,
+        rules.Flag(),
+        Option(
+            "--causes",
+            "",
+            "Record why jobs were late: the split, each use, events of the worst jobs.",
+        ),
+    ] = False
+    layout: Annotated[
+        Literal["default", "shared-address-space"],
+        rules.Choice(("default", "shared-address-space")),
+        Option(
+            "--layout",
+            "NAME",
+            "default (a process per core) or shared-address-space; the latter marks every result.",
+        ),
+    ]
+
+    @property
+    def settings(self) -> RunSettings:
+        """How every run is carried out."""
+        values = attrs.asdict(self)
+        return RunSettings(**{**values, "split": self.split or self.causes})
+
+
+@frozen(kw_only=True)
+class TasksSpec:
+    """What a task set is made of; the words of ``SynthesisParameters``.
+
+    Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
+    """
+
+    per_core: Annotated[int, _PER_CORE, Option("--tasks-per-core", "N", "N/M.  [1]")]
+    segments_max: Annotated[
+        int, rules.Whole(1, 256), Option("--segments-max", "N", "Most segments of a task.  [8]")
+    ]
+    wcet_min: Annotated[
+        int, _WCET, Option("--wcet-min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns.")
+    ]
+    wcet_max: Annotated[int, _WCET, Option("--wcet-max", "TIME", "Longest C.")]
+    distribution: Annotated[
+        str,
+        rules.Choice(tuple(DISTRIBUTIONS)),
+        Option("--distribution", "NAME", "uniform, log-uniform, normal, exponential."),
+    ]
+    deadline_factor: Annotated[
+        tuple[Fraction, ...],
+        rules.Factors(1, 1000),
+        Option(
+            "--deadline-factor",
+            "LIST",
+            "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
+        ),
+    ]
+    classes_min: Annotated[
+        int,
+        rules.Whole(1, 64),
+        Option("--classes-min", "N", "Fewest SY classes of a task set.  [1]"),
+    ]
+    classes_max: Annotated[
+        int, rules.Whole(1, 64), Option("--classes-max", "N", "Most SY classes of a task set.  [3]")
+    ]
+    priorities: Annotated[
+        str,
+        rules.Choice(PRIORITIES),
+        Option("--priorities", "NAME", "uniform, rate-monotonic, random."),
+    ]
+    fragments: Annotated[
+        tuple[str, ...],
+        rules.Names(),
+        Option("--fragments", "LIST", "Only these of their kind (NS or SY): matmul,futex."),
+    ]
+    utilisation: Annotated[
+        Fraction | None,
+        rules.Ratio("0.001", "1", optional=True),
+        Option("--utilisation", "U", "Sum of C/T on each core; T is then drawn and C follows."),
+    ] = None
+    utilisation_method: Annotated[
+        str,
+        rules.Choice(tuple(UTILISATION_METHODS)),
+        Option(
+            "--utilisation-method",
+            "NAME",
+            "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
+        ),
+    ] = "uunifast-discard"
+    utilisation_min: Annotated[
+        Fraction,
+        rules.Ratio("0", "1"),
+        Option("--utilisation-min", "U", "Least C/T of a task.  [0]"),
+    ] = Fraction(0)
+    utilisation_max: Annotated[
+        Fraction,
+        rules.Ratio("0.001", "1"),
+        Option("--utilisation-max", "U", "Greatest C/T of a task.  [1]"),
+    ] = Fraction(1)
+    periods: Annotated[
+        str,
+        rules.Choice(tuple(PERIODS)),
+        Option("--periods", "NAME", "How T is drawn: log-uniform or harmonic."),
+    ] = "log-uniform"
+    period_min: Annotated[
+        int, _PERIOD, Option("--period-min", "TIME", "Shortest T drawn.  [500us]")
+    ] = 500_000
+    period_max: Annotated[
+        int, _PERIOD, Option("--period-max", "TIME", "Longest T drawn.  [10ms]")
+    ] = 10_000_000
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between fields that are each right."""
+        pairs = [
+            ("wcet_min", "wcet_max", f"{self.wcet_min}ns", f"{self.wcet_max}ns"),
+            ("classes_min", "classes_max", self.classes_min, self.classes_max),
+            ("period_min", "period_max", f"{self.period_min}ns", f"{self.period_max}ns"),
+            ("utilisation_min", "utilisation_max", self.utilisation_min, self.utilisation_max),
+        ]
+        return [
+            Problem(low, f"{a} is above {high} = {b}", f"lower it or raise {high}")
+            for low, high, a, b in pairs
+            if getattr(self, low) > getattr(self, high)
+        ]
+
+    def parameters(
+        self, point: Point, *, tasks: int, factor: Fraction | None, **drawn: Any
+    ) -> SynthesisParameters:
+        """What a task set at ``point`` is asked to be.
+
+        Args:
+            tasks: N.
+            factor: T / C; None: T is drawn.
+            drawn: What is said of this set instead, by the names of these fields.
+        """
+        values = attrs.asdict(self) | drawn
+        del values["per_core"], values["deadline_factor"]
+        if factor is not None:
+            values["deadline_factor"] = factor
+        for name in ("wcet_min", "wcet_max", "period_min", "period_max"):
+            values[f"{name}_ns"] = values.pop(name)
+        return SynthesisParameters(
+            cores=point.cores,
+            tasks=tasks,
+            sync_share=Fraction(point.sync_share_milli, 1000),
+            contended_ratio=Fraction(point.contended_ratio_milli, 1000),
+            **values,
+        )
+
+
+@frozen(kw_only=True)
+class CalibrationSpec:
+    """How costs are found."""
+
+    pool: Annotated[
+        str,
+        rules.Choice(POOLS),
+        Option("--pool", "full|quick", "Which entries are calibrated and used."),
+    ]
+    seconds: Annotated[
+        float,
+        rules.Seconds("1", "86400"),
+        Option("--calibration-seconds", "S", "Time for the calibration."),
+    ]
+    basis: Annotated[
+        str,
+        rules.Choice(("warm", "cold")),
+        Option("--cost-basis", "warm|cold", "Cost of a first use.  [warm]"),
+    ]
+
+
+#: What every such specification begins with.
+DEFAULT: dict[str, Any] = {
+    "seed": 1,
+    "cores": None,
+    "cpus": None,
+    "run": {
+        "seconds": 2.0,
+        "warmup_jobs": 1,
+        "overrun": "skip",
+        "policy": "fifo",
+        "split": False,
+        "layout": "default",
+    },
+    "tasks": {
+        "per_core": 1,
+        "segments_max": 8,
+        "wcet_min": "100us",
+        "wcet_max": "500us",
+        "distribution": "uniform",
+        "deadline_factor": 10,
+        "classes_min": 1,
+        "classes_max": 3,
+        "priorities": "uniform",
+        "fragments": [],
+    },
+    "calibration": {"pool": "full", "seconds": 100.0, "basis": "warm"},
+}
+#: What is said of the time there is in the presets that are done while one waits.
+QUICK_CALIBRATION = {"pool": "quick", "seconds": 20.0}
+
+
+@frozen(kw_only=True)
+class TaskSetSpec:
+    """What every experiment with task sets is asked.
+
+    Attributes:
+        name: Base name of its folder.
+        seed: Everything random derives from it.
+        cores: Values of M; None: chosen on the machine (`fitted`).
+        cpus: CPU numbers of the logical cores; None: chosen on the machine.
+    """
+
+    name: Annotated[
+        str,
+        rules.Name(),
+        Option("--name", "NAME", "Name of the campaign's folder.  [the preset's]"),
+    ]
+    seed: Annotated[
+        int,
+        rules.Whole(0, 2**63 - 1),
+        Option("--seed", "N", "Everything random derives from it.  [1]"),
+    ]
+    cores: Annotated[
+        tuple[int, ...] | None,
+        rules.Cores(),
+        Option("--cores", "LIST", "Core counts M: 1,2,4 or 1..4 or all."),
+    ] = None
+    cpus: Annotated[
+        tuple[int, ...] | None,
+        rules.Cpus(shared=True),
+        Option("--cpus", "LIST", "CPUs to use, in the order of the cores: 0-3."),
+    ]
+    run: RunSpec
+    tasks: TasksSpec
+    calibration: CalibrationSpec
+
+    @property
+    def core_counts(self) -> tuple[int, ...]:
+        """Every M that can occur; empty before it is `fitted` where the machine decides."""
+        return self.cores or ()
+
+    @property
+    def by_utilisation(self) -> bool:
+        """Whether T is drawn and C follows."""
+        return self.tasks.utilisation is not None
+
+    @property
+    def fills_cores(self) -> bool:
+        """Whether some cores only compute."""
+        return False
+
+    def most_tasks(self, cores: int) -> int:
+        """N of the largest set at ``cores`` cores."""
+        return cores * self.tasks.per_core
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between tables that are each right."""
+        return [*self._wrong_plan(), *self._wrong_timing()]
+
+    def _wrong_plan(self) -> Iterator[Problem]:
+        if self.name == "latest":
+            yield Problem("name", "latest is the link to the last campaign", "choose another")
+        # by the rule no slot is shorter than SLOT_MIN_NS
+        most_s = SLOTS_MAX * SLOT_MIN_NS / 1e9
+        if self.run.seconds > most_s and not self.run.slot_periods:
+            text = f"a run of {self.run.seconds:g} s can have more than {SLOTS_MAX} slots"
+            hint = f"at most {most_s:.0f}; or longer slots: slot_periods"
+            yield Problem("run.seconds", text, hint)
+        # several logical cores on one CPU try the runtime at a scale; they measure nothing
+        if self.cpus and len(set(self.cpus)) < len(self.cpus) and self.run.policy != "other":
+            text = "several cores share a CPU: each would wait for the others"
+            yield Problem("cpus", text, "list each CPU once, or try it with --policy other")
+
+    def _wrong_timing(self) -> Iterator[Problem]:
+        """T follows from C, or C from T: not both."""
+        if not self.by_utilisation:
+            for field in attrs.fields(TasksSpec):
+                of_it = field.name.startswith(("utilisation_", "period"))
+                if of_it and getattr(self.tasks, field.name) != field.default:
+                    hint = "give a utilisation, or drop it"
+                    text = "says something only with a utilisation"
+                    yield Problem(f"tasks.{field.name}", text, hint)
+            return
+        if self.tasks.deadline_factor != (Fraction(10),):
+            text = "with a utilisation T is drawn, C = u T and D = T"
+            yield Problem("tasks.deadline_factor", text, "leave one of the two out")
+        if not self.fills_cores and self.tasks.distribution != "uniform":
+            text = "with a utilisation C follows from u and T"
+            yield Problem("tasks.distribution", text, "leave one of the two out")
+
+
+def too_few_segments(
+    mixed: bool, least: int, where: str = "tasks.segments_max"
+) -> Iterator[Problem]:
+    """Where sets have at ``least`` so many segments, and some are ``mixed`` of both kinds."""
+    if mixed and least < 2:
+        hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
+        yield Problem(where, "1 is too low", hint)
+
+
+# ---------- on a machine ----------
+
+S = TypeVar("S", bound=TaskSetSpec)
+
+
+def usable_cpus(spec: TaskSetSpec, platform: Platform, names: Mapping[str, str]) -> tuple[int, ...]:
+    """The CPUs that are asked for, else all there are.
+
+    Raises:
+        UsageError: One of them does not exist here.
+    """
+    cpus = platform.cpus if spec.cpus is None else spec.cpus
+    strange = [cpu for cpu in cpus if cpu not in platform.cpus]
+    if strange:
+        text = f"there is no CPU {strange[0]} to use"
+        hint = f"use {', '.join(map(str, platform.cpus))}"
+        raise usage([Problem(names.get("cpus", "cpus"), text, hint)])
+    return tuple(cpus)
+
+
+def fitted(
+    spec: S,
+    platform: Platform,
+    names: Mapping[str, str],
+    *,
+    few: bool = False,
+    lenient: bool = False,
+) -> tuple[S, tuple[int, ...]]:
+    """With cores and CPUs filled in, and the core counts that do not exist here and are left out.
+
+    Args:
+        names: What a path is called where it was written (``cores`` -> ``--cores``).
+        few: Where no core counts are asked: one and all of them, instead of every one.
+        lenient: Leave out what does not exist here instead of refusing it.
+
+    Raises:
+        UsageError: A CPU or a core count that does not exist here.
+    """
+    cpus = usable_cpus(spec, platform, names)
+    available = len(cpus)
+    every = sorted({1, available}) if few else range(1, available + 1)
+    cores = tuple(every) if spec.cores is None else spec.cores
+    missing = tuple(count for count in cores if count > available)
+    fitting = tuple(count for count in cores if count <= available)
+    if (missing and not lenient) or not fitting:
+        text = f"none of M = {cores} exists" if lenient else f"M = {missing[0]} asked"
+        raise usage([Problem(names.get("cores", "cores"), text, cores_hint(available))])
+    return checked_again(attrs.evolve(spec, cores=fitting, cpus=cpus), names), missing
+
+
+def checked_again(spec: S, names: Mapping[str, str]) -> S:
+    """``spec`` by all its rules, now that the machine is known."""
+    return checked(type(spec), plain_of(spec), names)
+
+
+def cores_hint(available: int) -> str:
+    return f"{available} core{'s' if available != 1 else ''} can be used here"
+
+
+def check_utilisations(
+    made: Iterable[SynthesisParameters], names: Mapping[str, str], *, where: str
+) -> None:
+    """Whether every set can be had: what is drawn together need not be possible together.
+
+    Args:
+        made: Of every set, made one after the other.
+        where: The path of the utilisation.
+
+    Raises:
+        UsageError: One of them cannot.
+    """
+    try:
+        for _ in made:
+            pass
+    except UsageError as error:
+        text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
+        hint = _as_written(cure, names) or error.hint
+        raise usage([Problem(names.get(where, where), text, hint)]) from None
+
+
+def _as_written(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with the synthesis's words for parameters as options, or keys of a campaign file."""
+    typed = any(option.startswith("--utilisation") for option in names.values())
+
+    def written(match: re.Match[str]) -> str:
+        key = match[0].removesuffix("_ns")
+        return "--" + key.replace("_", "-") if typed else key
+
+    return _PARAMETER.sub(written, text)
