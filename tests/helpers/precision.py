@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from attrs import define, field, frozen
 
-from deadbeat.cli._machine import make_stopping
 from deadbeat.experiment.base import Outcome
+from deadbeat.kinds.contention.begin import make_stopping
 from deadbeat.kinds.contention.point_precision import SummaryGauge
 from deadbeat.kinds.contention.precision import (
     Layout,

@@ -7,7 +7,9 @@ import sys
 import pytest
 from attrs import evolve
 
-from deadbeat.cli._compare import print_metrics
+from deadbeat.cli._output import print_shown
+from deadbeat.cli.compare import metric_parts
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
@@ -56,7 +58,8 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for name, value in {"COLUMNS": "80", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
-    print_metrics(Comparison(baseline="a", other="b", metrics=ROWS, verdict="undecided", reason=""))
+    found = Comparison(baseline="a", other="b", metrics=ROWS, verdict="undecided", reason="")
+    print_shown(Shown(plain={}, parts=list(metric_parts(found))))
     return capsys.readouterr().out.splitlines()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -34,7 +34,7 @@ def arg(name: str, metavar: str, **more: Any) -> click.Argument:
     return click.Argument([name], metavar=metavar, **more)
 
 
-class Choice(click.ParamType):
+class Choice(click.ParamType[str]):
     """One of several words; refused with the nearest right one."""
 
     name = "choice"
@@ -99,30 +99,39 @@ def words_typed(command: str) -> list[str]:
     return list(click.get_current_context().find_root().obj or command.split())
 
 
-def add(
-    group: click.Group, name: str, does: str, line: str, text: str, *params: click.Parameter
-) -> None:
-    """Adds a command.
+class Declared(click.Command):
+    """A command apart from what it does.
 
     Args:
         does: ``module:function`` below this package: called with the options, it returns a `Shown`,
             an exit status or nothing.
-        line: What lists say of it. ``text``: its help.
     """
 
-    def call(**options: Any) -> int:
-        module, _, function = does.partition(":")
+    def __init__(self, name: str, does: str, **more: Any) -> None:
+        super().__init__(name, callback=self._do, **more)
+        self.does = does
+
+    def function(self) -> Callable[..., Any]:
+        """What it does."""
+        module, _, name = self.does.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found
+
+    def _do(self, **options: Any) -> int:
         as_json = {"as_json": options.pop("as_json")} if "as_json" in options else {}
-        found = getattr(import_module(f"{__package__}.{module}"), function)(**options)
+        found = self.function()(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
         import_module(f"{__package__}._output").print_shown(found, **as_json)
         return int(found.status)
 
+
+def add(
+    group: click.Group, name: str, does: str, line: str, text: str, *params: click.Parameter
+) -> None:
+    """Adds a command: what lists say of it, and its help."""
     group.add_command(
-        click.Command(
-            name, callback=call, params=list(params), help=cleandoc(text), short_help=line
-        )
+        Declared(name, does, params=list(params), help=cleandoc(text), short_help=line)
     )
 
 
@@ -130,13 +139,35 @@ class Verbs(click.Group):
     """A group of commands, of which some are made when they are asked for.
 
     Args:
-        later: Those: name -> where it is, or what makes it, below this package, and what
-            lists say of it.
+        later: Those: name -> ``module:command`` below this package, and what lists say of it.
+        kinds: Kinds of experiments; one that has a line for lists has a command made of its
+            specification.
     """
 
-    def __init__(self, later: Mapping[str, tuple[str, str]], **more: Any) -> None:
-        super().__init__(invoke_without_command=True, **more)
-        self.later = later
+    def __init__(
+        self,
+        later: Mapping[str, tuple[str, str]],
+        kinds: Mapping[str, tuple[str, str]] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(invoke_without_command=True, callback=self._alone, **more)
+        self._later, self._kinds = later, kinds or {}
+
+    @property
+    def later(self) -> dict[str, tuple[str, str]]:
+        """Name -> where it is, or what makes it, and what lists say of it."""
+        kinds = {name: line for name, (_, line) in self._kinds.items() if line}
+        made = {name: ("_measuring:command_of", line) for name, line in kinds.items()}
+        return {**self._later, **made}
+
+    def _alone(self, **options: Any) -> None:
+        """What the group does without a command."""
+        ctx = click.get_current_context()
+        if ctx.invoked_subcommand is None:
+            if options.get("version"):
+                ctx.invoke(self.commands["version"], as_json=False)
+            else:
+                click.echo(ctx.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *self.later})
@@ -155,11 +186,6 @@ class Verbs(click.Group):
         lines |= {name: line for name, (_, line) in self.later.items()}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(lines.items()))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        if not ctx._protected_args and not ctx.params.get("version"):
-            click.echo(ctx.get_help())
-        return super().invoke(ctx)
 
 
 _BUDGET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|min|m|h)")

@@ -60,24 +60,3 @@ def print_shown(shown: Shown, *, as_json: bool = False) -> None:
     terminal.print_findings(shown.findings)
     for line in shown.lines:
         click.echo(line)
-
-
-def duration(seconds: float) -> str:
-    """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
-    whole = max(0, round(seconds))
-    minutes, rest = divmod(whole, 60)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
-def size(count: float) -> str:
-    """Bytes in decimal units: ``8.4 MB``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from deadbeat.cli._machine import CALIBRATION_FILE, make_catalog, make_executor
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._signals import interruptible
+from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.model.calibration import Calibration
 from deadbeat.store.files import storing
-from deadbeat.store.serial import read_calibration, to_plain, write_calibration
+from deadbeat.store.serial import (
+    CALIBRATION_FILE,
+    read_calibration,
+    to_plain,
+    write_calibration,
+)
 
 
 def calibrate(

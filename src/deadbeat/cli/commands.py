@@ -30,7 +30,6 @@ from deadbeat.kinds import KINDS
 
 root = Verbs(
     {
-        **{name: ("_measure:command_of", line) for name, (_, line) in KINDS.items() if line},
         "breakdown": (
             "breakdown:command",
             "Find up to which utilisation task sets meet their deadlines.",
@@ -49,14 +48,15 @@ root = Verbs(
         ),
         "stress": ("stress:command", "Stress this machine with random task sets."),
         "sched": (
-            "sched:group",
+            "sched_commands:group",
             "Simulate and analyse schedulability; studies of random task systems.",
         ),
         "tune": (
-            "tune:group",
+            "tune_commands:group",
             "Change settings of this machine for real-time work, and put them back exactly.",
         ),
     },
+    KINDS,
     name="deadbeat",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=[

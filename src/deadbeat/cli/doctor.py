@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deadbeat.cli._machine import rt_cpus_of
 from deadbeat.cli._options import choice
 from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._rt_cpus import rt_cpus_of
 from deadbeat.compare.hardening_cost import HardeningCost
 from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
 from deadbeat.compare.kinds import found

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.cli._machine import known_calibration, make_catalog, make_executor
 from deadbeat.cli._output import say, table
+from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention.place import LATEST, survey
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.model.tasks import Fragment
+from deadbeat.store.serial import CALIBRATION_FILE, given_calibration, read_calibration
 
 _COLUMNS = ("fragment", "kind", "class", "sizes", "cost", "blocking", "requires", "here")
 
@@ -21,7 +23,7 @@ def fragments(
     *, calibration: Path | None, policy: str, runs: Path, executor: str | None, simulated: bool
 ) -> Shown:
     catalog, missing, problem = _probe(executor, simulated=simulated, policy=policy)
-    known = known_calibration(runs, calibration)
+    known = _known(runs, calibration)
     costs, file = known or (None, None)
     found = [
         (each, _costs(each, costs), "unknown" if problem else _here(missing.get(each.name)))
@@ -61,6 +63,17 @@ def _probe(
             return catalog, machine.unavailable(catalog, policy=policy), ""
     except (BuildError, TargetError) as error:
         return load_catalog(), {}, str(error)
+
+
+def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
+    """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
+    given = given_calibration(file)
+    if given is not None and file is not None:
+        return given, file
+    candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
+    candidates += [state.path / CALIBRATION_FILE for state in reversed(survey(runs))]
+    path = next((path for path in candidates if path.is_file()), None)
+    return None if path is None else (read_calibration(path), path)
 
 
 def _facts(fragment: Fragment) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import platform
+from functools import partial
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from deadbeat.cli._machine import find_any
 from deadbeat.cli._output import say, table
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import LATEST, find_campaign
-from deadbeat.kinds.registry import all_kinds
+from deadbeat.kinds.registry import all_kinds, find
+from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
@@ -21,17 +22,17 @@ from deadbeat.store.place import FolderState, beheaded
 
 
 def show(run: str, runs: Path) -> Shown:
-    kind, path = find_any(runs, run)
+    kind, path = find(runs, run)
     return kind.show(path)
 
 
 def report(run: str, runs: Path, figures: bool) -> Shown:
-    kind, path = find_any(runs, run)
+    kind, path = find(runs, run)
     return kind.report(path, figures)
 
 
 def why(run: str, runs: Path, worst: int) -> Shown:
-    kind, path = find_any(runs, run)
+    kind, path = find(runs, run)
     if kind.why is None:
         find_campaign(runs, run)
         raise UsageError(f"{path.name} is a {kind.folder.noun}", f"deadbeat show {path.name}")
@@ -53,7 +54,8 @@ def runs(runs: Path) -> Shown:
         rows.append(_row("", state, latest))
     if not rows:
         return Shown(
-            plain=plain, parts=[lambda: say(f"no campaign in {runs} yet: deadbeat profile --quick")]
+            plain=plain,
+            parts=[partial(say, f"no campaign in {runs} yet: deadbeat profile --quick")],
         )
     columns = ["name", "state", "preset", "runs", "failed", "note"]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
@@ -106,3 +108,21 @@ def version() -> Shown:
         "packages": {name: version_of(name) for name in packages},
     }
     return Shown(plain=plain, parts=[f"deadbeat {version_of('deadbeat')}"])
+
+
+def study_presets() -> Shown:
+    """Name, size and title of every preset of ``sched study``."""
+    known = [(preset, preset.build().total) for preset in presets().values()]
+    plain = [
+        {
+            "name": preset.name,
+            "sets": total,
+            "title": preset.title,
+            "about": preset.about,
+            "conclusions": [item.id for item in preset.conclusions],
+        }
+        for preset, total in known
+    ]
+    columns = ["preset", "sets", "title", "conclusions"]
+    rows = [[p.name, str(total), p.title, str(len(p.conclusions))] for p, total in known]
+    return Shown(plain=plain, parts=[table(columns, rows, numeric=["sets", "conclusions"])])

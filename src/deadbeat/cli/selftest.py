@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from deadbeat.cli._machine import make_catalog, make_executor
 from deadbeat.cli._measure import Watch, say_simulated
 from deadbeat.cli._output import Part, table
 from deadbeat.cli._signals import interruptible
 from deadbeat.executors.base import Executor
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.kinds.contention.trials import TrialOutcome, all_passed, outcome_facts, try_causes

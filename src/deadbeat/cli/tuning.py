@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from deadbeat.cli._machine import rt_cpus_of
 from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._rt_cpus import rt_cpus_of
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.tuning import Applied
@@ -107,7 +107,7 @@ def revert(*, force: bool, root: Path | None) -> Shown:
     )
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]], words: str) -> list[Part]:
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: str) -> list[Part]:
     drawn: list[Part] = [table(columns, rows, whole=("knob", "file"))] if rows else []
     return [*drawn, lambda: say(words)]
 
