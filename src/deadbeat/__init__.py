@@ -10,6 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
+    from deadbeat.kinds.latency.data import interval_text, load_words
+    from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION
+    from deadbeat.kinds.latency.observe import WORDS as LATENCY_WORDS
+    from deadbeat.kinds.latency.sides import (
+        DrawnPlot,
+        PlotPreset,
+        Question,
+        Side,
+        SidesTable,
+        caveats,
+        cpu_panels,
+        how,
+        overlay_panel,
+        sides_panel,
+        systems_table,
+    )
     from deadbeat.kinds.registry import open_folder as open
     from deadbeat.kinds.study.preset import Preset
     from deadbeat.kinds.study.results import Mask, StudyResults
@@ -24,7 +41,13 @@ if TYPE_CHECKING:
         judge,
     )
     from deadbeat.model.errors import UsageError
+    from deadbeat.model.latency import LoadPoint
+    from deadbeat.model.latency_summary import CellSummary
+    from deadbeat.model.observations import Cell, Metric, Observation, Observations
+    from deadbeat.model.platform import difference_row, differing_platforms
     from deadbeat.model.results import Summary
+    from deadbeat.report.charts import Chart
+    from deadbeat.report.times import seconds_text, time_text
     from deadbeat.sched import Scheduler
     from deadbeat.stats.proportions import (
         Count,
@@ -38,17 +61,33 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "FALSE_ALARMS",
+    "HISTOGRAM_CAPTION",
+    "LATENCY_WORDS",
     "UNDECIDED",
+    "Cell",
     "CellComparison",
+    "CellSummary",
+    "Chart",
+    "CompareOptions",
     "Comparison",
     "Conclusion",
     "Count",
+    "DrawnPlot",
     "Evidence",
     "Judgement",
+    "LoadPoint",
     "Mask",
     "Mean",
+    "Metric",
+    "Observation",
+    "Observations",
+    "PlotPreset",
     "Preset",
+    "Question",
     "Scheduler",
+    "Side",
+    "SidesTable",
     "Source",
     "StudyResults",
     "StudySpec",
@@ -57,16 +96,43 @@ __all__ = [
     "UsageError",
     "__version__",
     "all_hold",
+    "caveats",
     "compare_means",
     "compare_paired",
     "compare_shares",
     "compare_strata",
+    "compare_tables",
+    "cpu_panels",
+    "difference_row",
+    "differing_platforms",
+    "how",
+    "interval_text",
     "judge",
+    "load_words",
     "open",
+    "overlay_panel",
+    "seconds_text",
+    "sides_panel",
+    "systems_table",
+    "time_text",
 ]  # fmt: skip
 
 #: Module -> the names that it has; with a colon what a name is called there.
 _PUBLIC = {
+    "compare.engine": ("FALSE_ALARMS", "CompareOptions", "compare_tables"),
+    "kinds.latency.data": ("interval_text", "load_words"),
+    "kinds.latency.histograms": ("HISTOGRAM_CAPTION",),
+    "kinds.latency.observe": ("LATENCY_WORDS:WORDS",),
+    "kinds.latency.sides": (
+        *("DrawnPlot", "PlotPreset", "Question", "Side", "SidesTable", "caveats", "cpu_panels"),
+        *("how", "overlay_panel", "sides_panel", "systems_table"),
+    ),
+    "model.latency": ("LoadPoint",),
+    "model.latency_summary": ("CellSummary",),
+    "model.observations": ("Cell", "Metric", "Observation", "Observations"),
+    "model.platform": ("difference_row", "differing_platforms"),
+    "report.charts": ("Chart",),
+    "report.times": ("seconds_text", "time_text"),
     "kinds.registry": ("open:open_folder",),
     "kinds.study.preset": ("Preset",),
     "kinds.study.results": ("Mask", "StudyResults"),

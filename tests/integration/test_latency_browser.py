@@ -14,8 +14,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.compare.plot import read_side, write_plot
-from deadbeat.compare.presets import preset_of
+from deadbeat.compare.plot import preset_of, read_side, write_plot
 from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform

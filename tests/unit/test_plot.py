@@ -14,9 +14,7 @@ from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.cli.main import main
-from deadbeat.compare.plot import labels_of, read_inventory, render_plot
-from deadbeat.compare.presets import preset_of, presets
-from deadbeat.compare.presets._ratios import effect_sentences, of_a_run
+from deadbeat.compare.plot import labels_of, preset_of, presets, read_inventory, render_plot
 from deadbeat.kinds.latency.data import loads_of
 from deadbeat.kinds.latency.sides import Side, question
 from deadbeat.kinds.latency.summarise import summarise_latency
@@ -26,6 +24,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LoadPoint
 from deadbeat.report.times import time_text
 from deadbeat.store.latency import LatencyStore
+from deadbeat_papers.figures.beside import effect_sentences, of_a_run
 
 #: As ``deadbeat doctor --json`` gives it.
 INVENTORY = [

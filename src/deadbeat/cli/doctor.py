@@ -16,6 +16,7 @@ from deadbeat.cli._rt_cpus import rt_cpus_of
 from deadbeat.compare.hardening_cost import HardeningCost
 from deadbeat.compare.hardening_cost import hardening_cost as hardening_cost_of
 from deadbeat.compare.kinds import found
+from deadbeat.compare.page import metrics_table
 from deadbeat.compare.words import cell_text, interval_text, value_text
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
@@ -24,7 +25,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.readiness import SEVERITIES, WORKLOADS, CheckResult, Severity
 from deadbeat.model.words import nearest, shown
 from deadbeat.report.doctor_page import write_doctor
-from deadbeat.report.terminal import finding_line
+from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_words as words
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.settings.facts import gather
@@ -189,13 +190,7 @@ def _cost_parts(cost: HardeningCost, one: str, two: str) -> Iterator[Part]:
     if cost.differences.unknown:
         yield f"not known on one side at least: {', '.join(cost.differences.unknown)}"
     yield from (f"differs too: {line}" for line in cost.beside)
-    yield table(
-        ("latency", f"{two} against {one} [95 %]", "verdict"),
-        [
-            (each.metric.words, interval_text(each, none="not defined"), each.verdict)
-            for each in cost.comparison.metrics
-        ],
-    )
+    yield partial(print_part, metrics_table(cost.comparison))
     columns = ("load and engine", "latency", one, two, "difference [95 %]")
     yield table(columns, list(_cells(cost)), numeric=(one, two))
     yield f"{cost.comparison.verdict}: {cost.comparison.reason}"

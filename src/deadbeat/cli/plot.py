@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 
 from deadbeat.cli._output import Part, table
-from deadbeat.compare.plot import Plot, read_side, write_plot
-from deadbeat.compare.presets import preset_of, presets
+from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.spec import LoadsRule
 from deadbeat.model.errors import UsageError

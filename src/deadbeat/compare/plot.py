@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from attrs import asdict, frozen
 
-from deadbeat.compare.presets import PlotPreset
 from deadbeat.kinds.latency.data import kernel_text
 from deadbeat.kinds.latency.plan import keys
-from deadbeat.kinds.latency.sides import DrawnPlot, Question, Side, SidesTable, question
+from deadbeat.kinds.latency.sides import (
+    DrawnPlot,
+    PlotPreset,
+    Question,
+    Side,
+    SidesTable,
+    question,
+)
 from deadbeat.kinds.latency.spec import read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
+from deadbeat.model.words import nearest, shown
 from deadbeat.report.canvas import FORMATS, Words, printable
 from deadbeat.report.document import (
     Document,
@@ -34,6 +43,8 @@ from deadbeat.report.html import page as html_page
 from deadbeat.store.files import parse_json, read_bytes, storing
 from deadbeat.store.latency import DOCTOR_FILE, LatencyStore
 
+#: Where presets come from: modules with a tuple PRESETS, imported when one is asked for.
+SOURCES = ("deadbeat_papers.figures",)
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
 
 
@@ -47,6 +58,21 @@ class Plot:
     page: Path
     files: tuple[Path, ...]
     labels: tuple[str, ...]
+
+
+@cache
+def presets() -> Mapping[str, PlotPreset]:
+    """Every preset by name."""
+    found: list[PlotPreset] = [each for name in SOURCES for each in import_module(name).PRESETS]
+    return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
+
+
+def preset_of(name: str) -> PlotPreset:
+    """The preset called ``name``; UsageError with the nearest where none is."""
+    found = presets().get(name)
+    if found is None:
+        raise UsageError(f"{shown(name)} is no preset", nearest(name, presets()))
+    return found
 
 
 def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> Side:

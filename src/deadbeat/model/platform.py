@@ -62,6 +62,13 @@ def differing_platforms(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[
     return found + _tuned_differently(*(side.get(TUNED) for side in details))
 
 
+def difference_row(line: str) -> tuple[str, str, str]:
+    """``what: A's value | B's value`` in three."""
+    what, _, values = line.partition(": ")
+    one, _, two = values.partition(" | ")
+    return what, one, two
+
+
 def _tuned_differently(one: Any, two: Any) -> list[str]:
     """The same of settings that were tuned on purpose, where both sides know theirs."""
     if not isinstance(one, list) or not isinstance(two, list):

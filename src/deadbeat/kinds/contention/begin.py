@@ -16,16 +16,10 @@ from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, finished_like, state_of
 from deadbeat.kinds.contention.plan import Resolved, estimate, resolve
-from deadbeat.kinds.contention.point_precision import gauge_of
-from deadbeat.kinds.contention.precision import Precision
 from deadbeat.kinds.contention.programs import cpus_for, origin_of, stored_spec
-from deadbeat.kinds.contention.rounds import layout
 from deadbeat.kinds.contention.runner import CampaignExperiment, standing
-from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
-from deadbeat.kinds.contention.stopping import Stopping
-from deadbeat.model.calibration import Calibration
+from deadbeat.kinds.contention.spec import spec_dict, specify
 from deadbeat.model.errors import UsageError
-from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage
 from deadbeat.store.campaign import CampaignStore
@@ -100,7 +94,6 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         calibration=calibration,
         retry_failed=asked.retry_failed,
         source=found.source,
-        stopping=make_stopping(spec),
     )
 
     def report(figures: bool) -> Shown:
@@ -114,20 +107,6 @@ def finished(asked: Begin) -> Path | None:
     """A finished campaign that answers what is asked; None: there is none."""
     found = _own(asked)
     return finished_like(asked.runs, found.resolved.spec, found.executor)
-
-
-def make_stopping(
-    spec: CampaignSpec,
-) -> Callable[[Calibration, Sequence[RunKey]], Stopping] | None:
-    """What stops each point when it is known; None where every point gets as many sets."""
-    asked = spec.precision
-    if asked is None:
-        return None
-
-    def start(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
-        return Precision(asked, layout(spec, keys), gauge_of(spec))
-
-    return start
 
 
 def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:

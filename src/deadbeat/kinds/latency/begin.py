@@ -15,10 +15,10 @@ import attrs
 from deadbeat.experiment.base import FolderExperiment, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
-from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
+from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys
-from deadbeat.kinds.latency.registry import SIMULATED, engine_names, make_engine
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
     LatencySpec,
@@ -107,12 +107,12 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
         return MatrixMachine(target=target, engines=engines, loads=loads), spec, platform
-    strange = [name for name in wanted.engines or () if name not in engine_names()]
+    strange = [name for name in wanted.engines or () if name not in ENGINES]
     if strange:
         called = names.get("engines", "engines")
         raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
     platform, usable = _look(target)
-    engines = {name: make_engine(name) for name in wanted.engines or engine_names()}
+    engines = {name: make_engine(name) for name in wanted.engines or ENGINES}
     why = {name: engine.unavailable(target) for name, engine in engines.items()}
     spec = resolve(wanted, engines=why, cpus=usable, names=names)
     stress = StressLoads(spec.cpus or ())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
-from deadbeat.kinds.latency.data import load_order, load_words, loads_of
+from deadbeat.kinds.latency.data import edges_of, load_order, load_words, loads_of, rests_on
+from deadbeat.kinds.latency.histograms import Named, by_cpu, overlaid, shown_cpus
 from deadbeat.kinds.latency.load_charts import loads_panel, quantity_curves
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
@@ -101,6 +102,40 @@ class DrawnPlot:
     sentences: tuple[str, ...] = ()
     tables: tuple[SidesTable, ...] = ()
     caveats: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class PlotPreset:
+    """A picture of latency matrices.
+
+    Attributes:
+        title: One line.
+        about: What it shows, of what, and how to read it.
+        source: Whose figure it is after.
+        least, most: How many matrices it takes.
+        takes: In words, in which order.
+        draw: Makes it.
+    """
+
+    name: str
+    title: str
+    about: str
+    source: str
+    takes: str
+    draw: Callable[[Question], DrawnPlot]
+    least: int = 2
+    most: int = SIDES_MAX
+
+    def check(self, runs: Sequence[str]) -> None:
+        """UsageError where so many matrices are not what it takes."""
+        if self.least <= len(runs) <= self.most:
+            return
+        wanted = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        raise UsageError(
+            f"plot {self.name} takes {wanted} results, {len(runs)} "
+            f"{'is' if len(runs) == 1 else 'are'} named",
+            f"deadbeat plot {self.name} {self.takes}",
+        )
 
 
 def question(sides: Sequence[Side], *, engine: str = "", load: LoadPoint | None = None) -> Question:
@@ -245,6 +280,32 @@ def sides_panel(asked: Question, name: str, title: str) -> Panel:
         cells = asked.cells(side)
         curves += quantity_curves(cells, asked.loads, name, side.name, look=look, aside=aside)
     return loads_panel(title, asked.loads, curves)
+
+
+def overlay_panel(asked: Question, load: LoadPoint) -> Panel:
+    """The histograms of all sides beside a load over each other, as shares."""
+    named = [
+        Named(label=side.name, histogram=cell.whole.honest.histogram, look=look)
+        for look, side in enumerate(asked.sides)
+        if (cell := side.cell(load, asked.engine))
+    ]
+    return overlaid(named, per_million=True)
+
+
+def cpu_panels(asked: Question, load: LoadPoint) -> tuple[Panel, ...]:
+    """The histograms of every CPU beside a load: a panel for each side, all on one scale."""
+    shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
+    cpus = shown_cpus([cell for _, cell in shown])
+    edges = edges_of([item.histogram for _, cell in shown for item in by_cpu(cell, cpus)])
+    named = len(asked.sides) > 1
+    return tuple(
+        overlaid(
+            by_cpu(cell, cpus),
+            title=f"{side.name}: {rests_on(cell.whole)}" if named else rests_on(cell.whole),
+            edges=edges,
+        )
+        for side, cell in shown
+    )
 
 
 def systems_table(asked: Question) -> SidesTable:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 
-from deadbeat.compare.engine import FALSE_ALARMS
-from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
-from deadbeat.compare.presets._ratios import SESSIONS, ratios
-from deadbeat.kinds.latency.data import interval_text, load_words
-from deadbeat.kinds.latency.sides import (
+from deadbeat import (
+    FALSE_ALARMS,
+    Chart,
     DrawnPlot,
+    LoadPoint,
+    PlotPreset,
     Question,
     Side,
     SidesTable,
     caveats,
     how,
+    interval_text,
+    load_words,
     sides_panel,
     systems_table,
+    time_text,
 )
-from deadbeat.model.latency import LoadPoint
-from deadbeat.report.charts import Chart
-from deadbeat.report.times import time_text
+from deadbeat_papers.figures.beside import SAVOIR_FAIRE, SESSIONS, ratios
 
 
 def draw(asked: Question) -> DrawnPlot:
@@ -113,14 +114,12 @@ def _is_below_all(asked: Question, side: Side, load: LoadPoint) -> bool:
     return all(each.p <= FALSE_ALARMS and (each.value or 2) < 1 for each in found)
 
 
-PRESETS = (
-    PlotPreset(
-        name="preemption",
-        title="Maximum latency of several kernels against load",
-        about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"
-        " the latest wake-up, and the maximum of one run with its interval.",
-        source=f"{SAVOIR_FAIRE} 2",
-        takes="KERNEL-A KERNEL-B [KERNEL-C...]",
-        draw=draw,
-    ),
+PREEMPTION = PlotPreset(
+    name="preemption",
+    title="Maximum latency of several kernels against load",
+    about="One curve for each kernel (preemption none, voluntary, full, real-time, hardened):"
+    " the latest wake-up, and the maximum of one run with its interval.",
+    source=f"{SAVOIR_FAIRE} 2",
+    takes="KERNEL-A KERNEL-B [KERNEL-C...]",
+    draw=draw,
 )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
-from deadbeat.kinds.latency.data import edges_of, interval_text, load_words, rests_on
-from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, by_cpu, overlaid, shown_cpus
-from deadbeat.kinds.latency.sides import (
+from deadbeat import (
+    HISTOGRAM_CAPTION,
+    CellSummary,
+    Chart,
     DrawnPlot,
+    LoadPoint,
+    PlotPreset,
     Question,
     Side,
     SidesTable,
     caveats,
+    cpu_panels,
     how,
+    interval_text,
+    load_words,
     systems_table,
+    time_text,
 )
-from deadbeat.model.latency import LoadPoint
-from deadbeat.model.latency_summary import CellSummary
-from deadbeat.report.charts import Chart
-from deadbeat.report.times import time_text
+from deadbeat_papers.figures.beside import SAVOIR_FAIRE
 
 _HALF = LoadPoint("cpu", 50)
 
@@ -26,21 +29,11 @@ def draw(asked: Question) -> DrawnPlot:
     """A panel for each side, all on one scale."""
     load = asked.load or _nearest(asked)
     shown = [(side, cell) for side in asked.sides if (cell := side.cell(load, asked.engine))]
-    cpus = shown_cpus([cell for _, cell in shown])
-    edges = edges_of([item.histogram for _, cell in shown for item in by_cpu(cell, cpus)])
-    several = len(asked.sides) > 1
     chart = Chart(
         name="per-cpu",
         title=f"Latency of every CPU beside {load_words(load)}",
         caption=f"{how(asked)}. {HISTOGRAM_CAPTION}",
-        panels=tuple(
-            overlaid(
-                by_cpu(cell, cpus),
-                title=f"{side.name}: {rests_on(cell.whole)}" if several else rests_on(cell.whole),
-                edges=edges,
-            )
-            for side, cell in shown
-        ),
+        panels=cpu_panels(asked, load),
     )
     note = (
         ()
@@ -96,16 +89,13 @@ def _table(shown: list[tuple[Side, CellSummary]]) -> SidesTable:
     return SidesTable(title="By CPU", columns=columns, rows=tuple(rows))
 
 
-PRESETS = (
-    PlotPreset(
-        name="per-cpu",
-        title="Latency histograms of every CPU at 50 % load, over each other",
-        about="How often which latency was seen on each CPU, logarithmic; --load chooses another"
-        " load.",
-        source=f"{SAVOIR_FAIRE} 6",
-        takes="RUN [RUN...]",
-        draw=draw,
-        least=1,
-        most=4,
-    ),
+PER_CPU = PlotPreset(
+    name="per-cpu",
+    title="Latency histograms of every CPU at 50 % load, over each other",
+    about="How often which latency was seen on each CPU, logarithmic; --load chooses another load.",
+    source=f"{SAVOIR_FAIRE} 6",
+    takes="RUN [RUN...]",
+    draw=draw,
+    least=1,
+    most=4,
 )

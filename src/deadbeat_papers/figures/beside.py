@@ -1,22 +1,36 @@
-"""How sides differ: the ratios and intervals of their comparison, run by run."""
+"""How the sides of a picture differ: ratios with their intervals, and what else differs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
-from deadbeat.kinds.latency.data import load_words
-from deadbeat.kinds.latency.observe import WORDS
-from deadbeat.kinds.latency.sides import Question, Side, SidesTable
-from deadbeat.model.comparison import CellComparison
-from deadbeat.model.latency import LoadPoint
-from deadbeat.model.latency_summary import CellSummary
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.report.times import time_text
+from deadbeat import (
+    FALSE_ALARMS,
+    LATENCY_WORDS,
+    Cell,
+    CellComparison,
+    CellSummary,
+    CompareOptions,
+    LoadPoint,
+    Metric,
+    Observation,
+    Observations,
+    Question,
+    Side,
+    SidesTable,
+    compare_tables,
+    difference_row,
+    differing_platforms,
+    load_words,
+    time_text,
+)
 
+#: Whose figures most presets are after.
+SAVOIR_FAIRE = "Savoir-faire Linux, Linux for real-time systems: evaluation and security, figure"
+NOT_RECORDED = "not recorded"
 #: What no interval between two sessions knows.
 SESSIONS = (
     "Whether the systems differ, or only the days: deadbeat compare, with repeats of the first"
@@ -65,7 +79,7 @@ class RunRatio:
 def ratios(asked: Question, over: Side, under: Side, quantity: str) -> dict[LoadPoint, RunRatio]:
     """The comparison of two sides in one quantity of a run, ``over`` over ``under``."""
     metric = Metric(name=quantity, title=quantity, unit="ns", minimum=1e-9)
-    options = CompareOptions(metrics=(metric,), words=WORDS, ungated=True)
+    options = CompareOptions(metrics=(metric,), words=LATENCY_WORDS, ungated=True)
     one, two = (_table(asked, side, metric) for side in (under, over))
     (found,) = compare_tables(one, two, options=options).metrics
     cells = {cell.group: cell for cell in found.cells}
@@ -201,3 +215,49 @@ def _effect_sentence(
         f" may be {worst.high:.3g} times as large (the largest interval of 95 %, beside"
         f" {load_words(load)}). {SESSIONS}"
     )
+
+
+# -- what else differs
+
+
+def hardening_table(asked: Question) -> SidesTable:
+    """Hardening options whose state differs."""
+    one, two = asked.sides
+    states = (_hardening(one), _hardening(two))
+    rows = tuple(
+        (name, *(state.get(name, NOT_RECORDED) for state in states))
+        for name in dict.fromkeys(key for state in states for key in state)
+        if states[0].get(name) != states[1].get(name)
+    )
+    return SidesTable(
+        title="Hardening options that differ", columns=("option", one.name, two.name), rows=rows
+    )
+
+
+def hardening_caveats(asked: Question) -> tuple[str, ...]:
+    """Where it is not hardening that differs, or that is not known."""
+    without = [side.name for side in asked.sides if not _hardening(side)]
+    if without:
+        return (
+            f"Which hardening options {' and '.join(without)} had is not recorded: deadbeat doctor"
+            " tells of a system.",
+        )
+    if not hardening_table(asked).rows:
+        return ("No hardening option that was recorded differs between the two.",)
+    return ()
+
+
+def differences_table(asked: Question) -> SidesTable:
+    """Kernel, command line, clock and the like, where they differ."""
+    one, two = asked.sides
+    return SidesTable(
+        title="What differs between the systems",
+        columns=("what", one.name, two.name),
+        rows=tuple(map(difference_row, differing_platforms(one.platform, two.platform))),
+    )
+
+
+def _hardening(side: Side) -> Mapping[str, str]:
+    details = side.platform.get("details")
+    found = details.get("hardening") if isinstance(details, Mapping) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}

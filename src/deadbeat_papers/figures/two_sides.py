@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from functools import partial
 
-from deadbeat.compare.presets import SAVOIR_FAIRE, PlotPreset
-from deadbeat.compare.presets._platforms import (
-    differences_table,
-    hardening_caveats,
-    hardening_table,
-)
-from deadbeat.compare.presets._ratios import effect_sentences, ratio_table
-from deadbeat.kinds.latency.sides import (
+from deadbeat import (
+    Chart,
     DrawnPlot,
+    PlotPreset,
     Question,
     SidesTable,
     caveats,
     how,
+    seconds_text,
     sides_panel,
     systems_table,
 )
-from deadbeat.report.charts import Chart
-from deadbeat.report.times import seconds_text
+from deadbeat_papers.figures.beside import (
+    NOT_RECORDED,
+    SAVOIR_FAIRE,
+    differences_table,
+    effect_sentences,
+    hardening_caveats,
+    hardening_table,
+    ratio_table,
+)
 
 #: The source measured each load for six hours, after one hour had left an outlier.
 _LONG_H = 6.0
-_NOT_RECORDED = "not recorded"
 _MAXIMA = (("max", "Maximum"), ("max_of_a_run", "Maximum of one run"))
 
 
@@ -90,13 +92,13 @@ def inventory_table(asked: Question) -> SidesTable:
         empty="Not recorded.",
         columns=("", *(side.name for side in asked.sides)),
         rows=tuple(
-            (name, *(side.inventory.get(name, _NOT_RECORDED) for side in asked.sides))
+            (name, *(side.inventory.get(name, NOT_RECORDED) for side in asked.sides))
             for name in names
         ),
     )
 
 
-PRESETS = (
+TWO_SIDES = (
     PlotPreset(
         name="hardening",
         title="Maximum latency with and without hardening",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from deadbeat.compare.presets import HEDERA, PlotPreset
-from deadbeat.compare.presets._platforms import differences_table
-from deadbeat.compare.presets._ratios import SESSIONS, ratio_table, ratios
-from deadbeat.kinds.latency.data import load_words
-from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION, Named, overlaid
-from deadbeat.kinds.latency.sides import (
+from deadbeat import (
+    HISTOGRAM_CAPTION,
+    Chart,
     DrawnPlot,
+    LoadPoint,
+    PlotPreset,
     Question,
     Side,
     caveats,
     how,
+    load_words,
+    overlay_panel,
     systems_table,
+    time_text,
 )
-from deadbeat.model.latency import LoadPoint
-from deadbeat.report.charts import Chart
-from deadbeat.report.times import time_text
+from deadbeat_papers.figures.beside import SESSIONS, differences_table, ratio_table, ratios
 
 _QUANTITIES = (
     *(("p50", "median"), ("p99", "99 %"), ("p99.9", "99.9 %"), ("max", "maximum")),
@@ -28,16 +28,11 @@ _QUANTITIES = (
 def draw(asked: Question) -> DrawnPlot:
     """Both histograms as shares, the ratio of the maxima, and how sure it is."""
     load = asked.load or _heaviest(asked)
-    named = [
-        Named(label=side.name, histogram=cell.whole.honest.histogram, look=look)
-        for look, side in enumerate(asked.sides)
-        if (cell := side.cell(load, asked.engine))
-    ]
     chart = Chart(
         name="two-kernels",
         title=f"Latency of two kernels beside {load_words(load)}",
         caption=f"{how(asked)}; all CPUs together. {HISTOGRAM_CAPTION}",
-        panels=(overlaid(named, per_million=True),),
+        panels=(overlay_panel(asked, load),),
     )
     return DrawnPlot(
         charts=(chart,),
@@ -96,16 +91,14 @@ def _sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
     )
 
 
-PRESETS = (
-    PlotPreset(
-        name="two-kernels",
-        title="Latency histograms of two kernels and the ratio of their worst cases",
-        about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"
-        " of the maxima, which are one sample each, and that of the maxima of single runs, which"
-        " has an interval.",
-        source=HEDERA,
-        takes="KERNEL-A KERNEL-B",
-        draw=draw,
-        most=2,
-    ),
+TWO_KERNELS = PlotPreset(
+    name="two-kernels",
+    title="Latency histograms of two kernels and the ratio of their worst cases",
+    about="How often which latency was seen on either kernel, logarithmic, as shares; the ratio"
+    " of the maxima, which are one sample each, and that of the maxima of single runs, which"
+    " has an interval.",
+    source="Hedera Innovations, Real-Time Embedded Linux Study on ARM Cortex-A8",
+    takes="KERNEL-A KERNEL-B",
+    draw=draw,
+    most=2,
 )
