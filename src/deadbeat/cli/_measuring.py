@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deadbeat.cli._options import FIGURES, JSON, PATH, RUNS, SIMULATED, Choice, opt
+from deadbeat.cli._options import FIGURES, JSON, PATH, RUNS, SIMULATED, OneOf, opt
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Row, options_of
@@ -57,7 +57,7 @@ def measuring(
     words = fail_on or {}
     when = ", ".join(f"{word} ({meaning})" for word, meaning in words.items())
     failing = [
-        opt(f"--fail-on {'|'.join(words)}", f"Exit status 1 also on: {when}.", type=Choice(*words))
+        opt(f"--fail-on {'|'.join(words)}", f"Exit status 1 also on: {when}.", type=OneOf(*words))
     ]
 
     def call(**options: Any) -> int:

@@ -34,7 +34,7 @@ def arg(name: str, metavar: str, **more: Any) -> click.Argument:
     return click.Argument([name], metavar=metavar, **more)
 
 
-class Choice(click.ParamType[str]):
+class OneOf(click.ParamType[str]):
     """One of several words; refused with the nearest right one."""
 
     name = "choice"
@@ -79,7 +79,7 @@ MACHINE = (
 POLICY = opt(
     "--policy fifo|other",
     "Scheduling policy; other needs no permission and marks every result.  [fifo]",
-    type=Choice("fifo", "other"),
+    type=OneOf("fifo", "other"),
     default="fifo",
 )
 CALIBRATION = opt(

@@ -20,7 +20,7 @@ from deadbeat.cli._options import (
     RT_CPUS,
     RUN,
     RUNS,
-    Choice,
+    OneOf,
     Verbs,
     add,
     arg,
@@ -84,15 +84,13 @@ add(
     deadbeat profile makes its own; use this to share one between campaigns (--calibration FILE). A
     calibration belongs to hardware, frequency policy and toolchain, and is refused elsewhere.""",
     opt("--out FILE", "Where to write it.  [RUNS/calibration.json]", type=PATH),
-    opt(
-        "--pool full|quick", "Which entries.  [full]", type=Choice("full", "quick"), default="full"
-    ),
+    opt("--pool full|quick", "Which entries.  [full]", type=OneOf("full", "quick"), default="full"),
     opt("--seconds S", "Time it may take.  [100]"),
     opt(
         "--cost-basis warm|cold",
         "Cost of a first use.  [warm]",
         to="basis",
-        type=Choice("warm", "cold"),
+        type=OneOf("warm", "cold"),
         default="warm",
     ),
     CPUS,
@@ -100,7 +98,7 @@ add(
     opt(
         "--layout NAME",
         "default, or shared-address-space: one process for all cores.",
-        type=Choice("default", "shared-address-space"),
+        type=OneOf("default", "shared-address-space"),
         default="default",
     ),
     RUNS,
