@@ -64,7 +64,7 @@ def measuring_share(executor: HardwareExecutor, calibration: Calibration) -> Non
             if outcome.file is None:
                 sys.exit(f"a set failed: {outcome.error}")
             table = read_job_table(outcome.file)
-            store.commit_file(request.key, outcome.file)
+            store.commit(request.key, table, outcome.file)
             measured_ns += int(table.header["measured_ns"])
             setups.append(int(table.header["setup_ns"]))
         wall = perf_counter() - began

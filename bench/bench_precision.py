@@ -20,15 +20,15 @@ from attrs import define, field, frozen
 from common import report
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.point_precision import SummaryGauge
 from deadbeat.kinds.contention.precision import (
     Layout,
     MeanEstimate,
     PointSample,
     Precision,
-    PrecisionSpec,
+    SummaryGauge,
+    bends,
 )
-from deadbeat.kinds.contention.rounds import bends
+from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.model.results import Point, RunKey, point_text
 
 Floats = NDArray[np.float64]

@@ -121,9 +121,9 @@ def make_campaign(path: Path, *, points: int, replicas: int, records: int) -> No
             some = keys[first : first + BATCH]
             sets = [(key, make_task_set(key, calibration, n)) for n, key in enumerate(some, first)]
             ids = [f"{n:064x}" for n in range(first, first + len(some))]
-            store.save_program(f"batch-{first:05d}", "", sets, set_ids=ids)
+            store.programs.save(f"batch-{first:05d}", "", sets, set_ids=ids)
         for number, key in enumerate(keys):
-            store.commit_table(key, make_table(records, number))
+            store.commit(key, make_table(records, number))
 
 
 def measure(path: Path) -> None:

@@ -9,18 +9,16 @@ from typing import Any, cast
 
 from attrs import define, field, frozen
 
-from deadbeat.cli._machine import make_stopping
 from deadbeat.experiment.base import Outcome
-from deadbeat.kinds.contention.point_precision import SummaryGauge
 from deadbeat.kinds.contention.precision import (
     Layout,
     MeanEstimate,
     PointSample,
     Precision,
-    PrecisionSpec,
+    SummaryGauge,
+    bends,
 )
-from deadbeat.kinds.contention.rounds import bends
-from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
 from helpers.campaigns import begin, run, tiny_spec
@@ -37,7 +35,7 @@ def precise_spec(
 
 def run_precise(spec: CampaignSpec, store: CampaignStore, **options: Any) -> Outcome[RunKey]:
     """One session."""
-    return run(spec, store, stopping=make_stopping(spec), **options)
+    return run(spec, store, **options)
 
 
 def finished(folder: Path, spec: CampaignSpec) -> CampaignStore:

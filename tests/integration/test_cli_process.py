@@ -15,6 +15,9 @@ from helpers.campaigns import TINY_OPTIONS, deadbeat, essence
 
 from deadbeat.store.campaign import CampaignStore
 
+#: In `make test` one of them is enough.
+SLOW = pytest.mark.slow
+
 
 def outcome(folder: Path) -> dict[str, Any]:
     return essence(CampaignStore.open(folder / "runs" / "tiny"))
@@ -27,7 +30,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return outcome(folder)
 
 
-@pytest.mark.parametrize("after", [0, 4, 7])
+@pytest.mark.parametrize("after", [0, 4, pytest.param(7, marks=SLOW)])
 def test_kill_9_loses_no_finished_run(
     tmp_path: Path, after: int, uninterrupted: dict[str, Any]
 ) -> None:
@@ -58,7 +61,9 @@ def test_a_signal_ends_cleanly_and_the_same_command_resumes(
     assert outcome(tmp_path) == uninterrupted
 
 
-@pytest.mark.parametrize("limit", [2_000, 60_000, 1_000_000])
+@pytest.mark.parametrize(
+    "limit", [pytest.param(2_000, marks=SLOW), 60_000, pytest.param(1_000_000, marks=SLOW)]
+)
 def test_a_disk_that_is_full_is_one_line_and_nothing_is_half_written(
     tmp_path: Path, limit: int, uninterrupted: dict[str, Any]
 ) -> None:

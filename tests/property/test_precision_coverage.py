@@ -20,7 +20,7 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.precision import Drawn
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.precision import PrecisionSpec
+from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.results import Point
 

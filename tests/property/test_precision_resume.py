@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention import plan as design
 from deadbeat.store.campaign import CampaignStore
 
 SPEC = precise_spec(0.02)
-KEYS = [key.text for key in rounds.offered(SPEC, None)]
+KEYS = [key.text for key in design.offered(SPEC, None)]
 FAULTS = Faults(fail={KEYS[1]: 1, KEYS[20]: 99})
 
 
@@ -58,7 +58,7 @@ def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
 
 
 @pytest.mark.parametrize("place", ["before a run", "after a write"])
-@pytest.mark.parametrize("after", [0, 1, 19, 29, 33, 36])
+@pytest.mark.parametrize("after", [0, 19, 33, 36])
 def test_one_crash_changes_no_decision(tmp_path: Path, place: str, after: int) -> None:
     assert everything(broken_off(tmp_path, [(place, after)])) == uninterrupted()[0]
 

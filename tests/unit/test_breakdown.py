@@ -165,7 +165,7 @@ def test_two_tasks_of_one_core_reach_what_the_textbook_says(tmp_path: Path) -> N
     # u = 1/2 each, T2 = sqrt(2) T1: the worst case of Liu and Layland (1973), 82.8 %
     store = begin(tmp_path, tiny())
     run(store)
-    task_set = store.task_set(keys(from_plain(store.spec))[0])
+    task_set = store.programs.task_set(keys(from_plain(store.spec))[0])
     first, second = task_set.tasks
     tasks = (
         attrs.evolve(first, wcet_ns=1, period_ns=1_000_000, deadline_ns=1_000_000, priority=79),

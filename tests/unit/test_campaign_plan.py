@@ -22,7 +22,7 @@ from deadbeat.kinds.contention.plan import (
     run_seconds,
     set_seed,
 )
-from deadbeat.kinds.contention.rounds import bends
+from deadbeat.kinds.contention.precision import bends
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey

@@ -143,8 +143,8 @@ def test_a_start_before_the_release_still_sums() -> None:
 
 def test_summary_has_the_parts_of_a_split_campaign(tmp_path: Path) -> None:
     store = new_store(tmp_path / "split")
-    store.commit_table(key(replica=0), worked_example())
-    store.commit_table(key(contended_ratio=0), job_table([RunTask()], [[ran(0, 50, 250)]]))
+    store.commit(key(replica=0), worked_example())
+    store.commit(key(contended_ratio=0), job_table([RunTask()], [[ran(0, 50, 250)]]))
     summary = summarise(store)
     unsplit, split = summary.rows
     assert [split[column] for column in PART_COLUMNS] == [0.3, 0.6, 0.6, 1.0, 0.0]

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> CampaignStore:
     table = job_table([task], [jobs], slots=(Slot(end=10_000 * US),), flags=j.RUN_SPLIT)
     table.jobs["flags"][0] |= j.JOB_SPLIT
     table.jobs["cpu_ns"][0] = 9000 * US
-    made.commit_table(KEY, table)
+    made.commit(KEY, table)
     totals = JobTotals(seen=True, woken_ns=0, ran_ns=1, ready_ns=0, asleep_ns=0, unknown_ns=30 * US)
     trace = RunTrace(jobs=(JobTrace(job=0, events=(), lost=9, left_out=4, totals=totals),))
     made.save_trace(KEY, trace, (0, 1.0))

@@ -14,11 +14,9 @@ from helpers.precision import Drawn, finished, precise_spec, run_precise
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.experiment.base import RunDone, Started
-from deadbeat.kinds.contention import rounds
 from deadbeat.kinds.contention.place import choose, state_of
-from deadbeat.kinds.contention.plan import plan, resolve
-from deadbeat.kinds.contention.precision import PrecisionSpec
-from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
+from deadbeat.kinds.contention.plan import offered, plan, programs_of, resolve
+from deadbeat.kinds.contention.spec import PrecisionSpec, read_spec, spec_dict, specify
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey, point_text
@@ -123,7 +121,7 @@ def test_without_a_bend_every_round_holds_every_point() -> None:
 
 def test_a_round_holds_every_point_once() -> None:
     spec = precise_spec()
-    keys = rounds.offered(spec, None)
+    keys = offered(spec, None)
     assert set(keys) == set(plan(spec))
     points = sorted({key.point for key in keys})
     for number in range(14):
@@ -134,8 +132,8 @@ def test_a_round_holds_every_point_once() -> None:
 
 
 def test_programs_hold_whole_rounds_and_grow() -> None:
-    keys = rounds.offered(precise_spec(), None)
-    programs = rounds.batches(precise_spec(), keys)
+    keys = offered(precise_spec(), None)
+    programs = programs_of(precise_spec(), keys)
     last = [max(key.replica for key in batch) for batch in programs]
     assert last == [4, 6, 9, 13]
     assert [key for batch in programs for key in batch] == list(keys)
@@ -277,7 +275,7 @@ def test_a_precision_asked_later_replaces_a_fixed_number() -> None:
 def test_the_sets_of_a_campaign_that_stopped_are_all_that_others_may_run(tmp_path: Path) -> None:
     spec = precise_spec(0.5)
     store = finished(tmp_path, spec)
-    keys = rounds.offered(spec, store.planned())
+    keys = offered(spec, store.programs.keys())
     assert store.committed() <= set(keys) < set(plan(spec))
 
 

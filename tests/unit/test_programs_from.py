@@ -350,7 +350,7 @@ def test_a_program_of_an_earlier_version_is_refused_with_its_reason(tmp_path: Pa
     key = plan(SPEC)[0]
     session = HardwareSession(
         Machine(),  # type: ignore[arg-type]
-        [RunRequest(key, source.task_set(key))],
+        [RunRequest(key, source.programs.task_set(key))],
         RunSettings(seconds=1),
         program=tmp_path / "x",
         injection=Injection(),

@@ -25,7 +25,7 @@ store = CampaignStore.open(Path(sys.argv[1]))
 table = job_table([RunTask()], [[ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(500)]])
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 try:
-    store.commit_table(key(), table)
+    store.commit(key(), table)
 except DeadbeatError as error:
     print(error.message)
     print(error.hint)
@@ -40,7 +40,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(tmp_path: Path) -> Non
     assert "free space" in hint
     assert names(tmp_path / "jobs") == []
     store = CampaignStore.open(tmp_path)
-    store.commit_table(key(), TABLE)
+    store.commit(key(), TABLE)
 
 
 def test_a_file_that_cannot_be_written_keeps_its_old_content(tmp_path: Path) -> None:
@@ -58,16 +58,16 @@ def test_two_processes_never_write_one_campaign(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     with other_process_holding(tmp_path) as child:
         with pytest.raises(DeadbeatError, match=f"process {child.pid}") as caught:
-            store.commit_table(key(), TABLE)
+            store.commit(key(), TABLE)
         assert "is writing" in caught.value.message
         assert store.committed() == set()
-    store.commit_table(key(), TABLE)
+    store.commit(key(), TABLE)
 
 
 def test_the_lock_nests_within_a_process(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     with store.lock(), CampaignStore.open(tmp_path).lock():
-        store.commit_table(key(), TABLE)
+        store.commit(key(), TABLE)
     with other_process_holding(tmp_path):
         pass
 
@@ -84,7 +84,7 @@ first = len(store.committed())
 with store.lock():
     for replica in itertools.count(first):
         print(replica, flush=True)
-        store.commit_table(key(replica=replica), table)
+        store.commit(key(replica=replica), table)
         record = {"metric": "slowdown", "target": 0.1, "points": {}, "filler": "x" * 5000}
         store.save_precision({**record, "replica": replica})
 """

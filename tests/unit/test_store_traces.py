@@ -112,8 +112,8 @@ def split_run(responses: list[int]) -> JobTable:
 def store(tmp_path: Path) -> CampaignStore:
     made = CampaignStore.create(tmp_path / "demo", {"name": "demo", "run": {"causes": True}}, 5)
     made.save_calibration(calibration())
-    made.commit_table(key(replica=0), split_run([100, 100, 900]))
-    made.commit_table(key(replica=1), split_run([100, 950, 100]))
+    made.commit(key(replica=0), split_run([100, 100, 900]))
+    made.commit(key(replica=1), split_run([100, 950, 100]))
     return made
 
 
@@ -189,7 +189,7 @@ def test_causes_are_written_with_the_summary(store: CampaignStore) -> None:
 
 def test_a_campaign_without_the_split_claims_no_causes(tmp_path: Path) -> None:
     made = new_store(tmp_path / "plain")
-    made.commit_table(RunKey(key().point, 0), job_table([RunTask()], [[ran(0, 0, 900)]]))
+    made.commit(RunKey(key().point, 0), job_table([RunTask()], [[ran(0, 0, 900)]]))
     summary = summarise(made)
     assert "causes" not in summary.meta
     write_summary(made, summary)

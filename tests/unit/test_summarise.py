@@ -67,13 +67,13 @@ def store(tmp_path: Path) -> CampaignStore:
     made = new_store(tmp_path / "demo")
     made.save_calibration(calibration())
     keys = [key(replica=0), key(replica=1), key(contended_ratio=0), key(contended_ratio=500)]
-    made.save_program(
+    made.programs.save(
         "b0", "", [(k, plan(k.point.contended_ratio_milli > 0)) for k in keys],
         set_ids=[SET_ID] * 4,
     )  # fmt: skip
-    made.commit_table(key(replica=0), run(120))
-    made.commit_table(key(replica=1), run(140, misses=1))
-    made.commit_table(key(contended_ratio=0), run(100))
+    made.commit(key(replica=0), run(120))
+    made.commit(key(replica=1), run(140, misses=1))
+    made.commit(key(contended_ratio=0), run(100))
     made.save_session(1, "before", {"time": "2026-01-01T00:00:00+00:00"})
     return made
 
@@ -172,7 +172,7 @@ def in_rounds(slots: int = 4) -> JobTable:
 
 def test_one_set_has_the_interval_of_its_rounds(tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    store.commit_table(key(), in_rounds())
+    store.commit(key(), in_rounds())
     (row,) = summarise(store).rows
     assert (row["task_sets"], row["slowdown_ci_basis"]) == (1, "rounds")
     # Of 1.1, 1.2, 1.3 and 1.4 that of the mean: t(3) 0.129 / 2.
@@ -215,12 +215,12 @@ def on_one_core(span: int) -> JobTable:
 def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     for replica, span in enumerate((99, 101, 103)):
-        store.commit_table(key(contended_ratio=0, replica=replica), run(span))
+        store.commit(key(contended_ratio=0, replica=replica), run(span))
     for replica, span in enumerate((100, 102)):
-        store.commit_table(key(cores=1, replica=replica), on_one_core(span))
+        store.commit(key(cores=1, replica=replica), on_one_core(span))
     # What contends has an effect, and two tasks on one core preempt one another.
-    store.commit_table(key(replica=0), run(300))
-    store.commit_table(key(cores=1, contended_ratio=0), run(400))
+    store.commit(key(replica=0), run(300))
+    store.commit(key(cores=1, contended_ratio=0), run(400))
     found = summarise(store).noise_floor
     assert (found["sets"], found["mean"]) == (5, pytest.approx(1.01))
     assert found["sd"] == pytest.approx((0.001 / 3) ** 0.5)
@@ -231,8 +231,8 @@ def test_what_shows_without_an_effect_is_the_noise_floor(tmp_path: Path) -> None
 def test_what_the_machine_does_under_load_is_no_noise(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     for replica in range(3):
-        store.commit_table(key(cores=1, replica=replica), on_one_core(100 + replica))
-        store.commit_table(key(contended_ratio=0, replica=replica), run(200 + replica))
+        store.commit(key(cores=1, replica=replica), on_one_core(100 + replica))
+        store.commit(key(contended_ratio=0, replica=replica), run(200 + replica))
     assert summarise(store).noise_floor["smallest_effect"] < 0.05
 
 
@@ -274,7 +274,7 @@ def test_labels_say_what_kind_of_run_it_was(tmp_path: Path) -> None:
 
 
 def test_one_run_without_real_time_policy_labels_the_campaign(store: CampaignStore) -> None:
-    store.commit_table(key(replica=2), run(100, flags=0))
+    store.commit(key(replica=2), run(100, flags=0))
     assert summarise(store).labels == ("policy other",)
 
 
@@ -286,14 +286,14 @@ def test_an_empty_campaign_has_an_empty_summary(tmp_path: Path) -> None:
 
 def test_runs_without_their_plan_have_figures_without_it(tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    store.commit_table(key(), run(120))
+    store.commit(key(), run(120))
     (row,) = summarise(store).rows
     assert row["slowdown_mean"] == pytest.approx(1.2)
     assert row["sync_share_real"] is row["overlap_real"] is None
 
 
 def test_a_run_of_another_task_set_is_refused(store: CampaignStore) -> None:
-    store.save_program("b1", "", [(key(replica=1), plan())], set_ids=["f" * 64])
+    store.programs.save("b1", "", [(key(replica=1), plan())], set_ids=["f" * 64])
     with pytest.raises(DataError, match=r"r0001\.jobs belongs to another task set than batch b1"):
         summarise(store)
 
@@ -416,7 +416,7 @@ def test_a_stored_summary_is_used_until_a_run_is_added(store: CampaignStore) -> 
     plain = json.loads((store.path / "summary.json").read_text())
     (store.path / "summary.json").write_text(json.dumps(plain | {"labels": ["from the file"]}))
     assert deadbeat.open(store.path).summary.labels == ("from the file",)
-    store.commit_table(key(replica=7), run(100))
+    store.commit(key(replica=7), run(100))
     assert deadbeat.open(store.path).summary.labels == ()
     assert deadbeat.open(store.path).summary.rows[-1]["task_sets"] == 3
 
@@ -427,7 +427,7 @@ def test_split_columns_appear_where_they_were_recorded(tmp_path: Path) -> None:
     split["flags"] |= j.JOB_SPLIT
     split["cpu_ns"], split["run_delay_within_ns"] = 70, 20
     store = new_store(tmp_path)
-    store.commit_table(
+    store.commit(
         key(),
         JobTable(header=table.header, tasks=table.tasks, slots=table.slots,
                  probes=table.probes, jobs=split),

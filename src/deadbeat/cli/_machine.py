@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from deadbeat.catalog import Catalog, load_catalog
@@ -12,16 +12,10 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.simulated import parse_simulated
 from deadbeat.kinds.base import ExperimentKind
 from deadbeat.kinds.contention.place import LATEST, find_campaign, survey
-from deadbeat.kinds.contention.point_precision import gauge_of
-from deadbeat.kinds.contention.precision import Precision
-from deadbeat.kinds.contention.rounds import layout
-from deadbeat.kinds.contention.spec import CampaignSpec
-from deadbeat.kinds.contention.stopping import Stopping
 from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
-from deadbeat.model.results import RunKey
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.serial import read_calibration
 
@@ -62,20 +56,6 @@ def make_catalog(executor: Executor) -> Catalog:
     if executor.describe().kind == "simulated":
         return Catalog(fragments={each.name: each for each in example_fragments()})
     return load_catalog()
-
-
-def make_stopping(
-    spec: CampaignSpec,
-) -> Callable[[Calibration, Sequence[RunKey]], Stopping] | None:
-    """What stops each point when it is known; None where every point gets as many sets."""
-    asked = spec.precision
-    if asked is None:
-        return None
-
-    def begin(calibration: Calibration, keys: Sequence[RunKey]) -> Stopping:
-        return Precision(asked, layout(spec, keys), gauge_of(spec))
-
-    return begin
 
 
 def find_any(runs: Path, text: str) -> tuple[ExperimentKind, Path]:

@@ -18,7 +18,6 @@ from deadbeat.cli._machine import (
     given_calibration,
     make_catalog,
     make_executor,
-    make_stopping,
 )
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import duration, print_json, say, size
@@ -257,7 +256,6 @@ def _begin(session: _Session) -> CampaignExperiment:
         calibration=session.calibration,
         retry_failed=session.options["retry_failed"],
         source=session.borrowed.source if session.borrowed else None,
-        stopping=make_stopping(spec),
     )
 
 

@@ -102,16 +102,9 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         self, name: str, session: Session, requests: Sequence[RunRequest], ids: Sequence[str]
     ) -> None:
         """Kept once: a batch is the same in every session."""
-        if not any(program.batch == name for program in self._store.programs()):
+        if not any(program.batch == name for program in self._store.programs.all()):
             sets = [(request.key, request.task_set) for request in requests]
-            self._store.save_program(name, session.source, sets, session.program, set_ids=ids)
-
-    def _commit(self, key: RunKey, outcome: RunOutcome, table: JobTable) -> None:
-        """Stores ``table``, the jobs of an outcome, as run ``key``."""
-        if outcome.file is not None:
-            self._store.commit_file(key, outcome.file, table)
-        else:
-            self._store.commit_table(key, table)
+            self._store.programs.save(name, session.source, sets, session.program, set_ids=ids)
 
     def lose(self, key: RunKey, reason: str) -> None:
         self._store.fail(key, reason)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 from attrs import frozen
@@ -22,7 +22,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point
 from deadbeat.model.rules import Problem
-from deadbeat.model.specification import Option, checked, plain_of, usage
+from deadbeat.model.specification import checked, keyed, plain_of, usage
 from deadbeat.synthesis import SynthesisParameters
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
@@ -47,19 +47,13 @@ _PERIOD = rules.DurationNs(1_000, 10_000_000_000)
 class GridSpec:
     """Axes in thousandths, and task sets per point."""
 
-    sync_share: Annotated[
-        tuple[int, ...],
-        rules.Shares(),
-        Option("--sync-share", "LIST", "Values of rho: 0,0.5,1 or step=0.1."),
-    ]
-    contended_ratio: Annotated[
-        tuple[int, ...],
-        rules.Shares(),
-        Option("--contended-ratio", "LIST", "Values of alpha, likewise."),
-    ]
-    replicas: Annotated[
-        int, rules.Whole(1, 10_000), Option("--replicas", "N", "Task sets per point.")
-    ]
+    sync_share: tuple[int, ...] = keyed(
+        rules.Shares(), "--sync-share LIST", "Values of rho: 0,0.5,1 or step=0.1."
+    )
+    contended_ratio: tuple[int, ...] = keyed(
+        rules.Shares(), "--contended-ratio LIST", "Values of alpha, likewise."
+    )
+    replicas: int = keyed(rules.Whole(1, 10_000), "--replicas N", "Task sets per point.")
 
     @property
     def mixed(self) -> bool:
@@ -71,59 +65,45 @@ class GridSpec:
 class RunSpec:
     """How one task set is run; the words of ``RunSettings``."""
 
-    seconds: Annotated[
-        float,
-        rules.Seconds("0.05", "3600"),
-        Option("--seconds", "S", "Measuring time per task set: 1 or 600ms."),
-    ]
-    slot_periods: Annotated[
-        int,
+    seconds: float = keyed(
+        rules.Seconds("0.05", "3600"), "--seconds S", "Measuring time per task set: 1 or 600ms."
+    )
+    slot_periods: int = keyed(
         rules.Whole(0, 100_000),
-        Option(
-            "--slot-periods",
-            "N",
-            "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.  [0]",
-        ),
-    ] = 0
-    warmup_jobs: Annotated[
-        int,
+        "--slot-periods N",
+        "Length of a slot in periods of its slowest task; 0: 5, within 5 to 20 ms.  [0]",
+        default=0,
+    )
+    warmup_jobs: int = keyed(
         rules.Whole(0, 1000),
-        Option("--warmup-jobs", "N", "Periods at the start of a slot that do not count.  [1]"),
-    ]
-    overrun: Annotated[
-        Literal["skip", "late"],
+        "--warmup-jobs N",
+        "Periods at the start of a slot that do not count.  [1]",
+    )
+    overrun: Literal["skip", "late"] = keyed(
         rules.Choice(("skip", "late")),
-        Option("--overrun", "skip|late", "A release while the last job still runs.  [skip]"),
-    ]
-    policy: Annotated[
-        Literal["fifo", "other"],
+        "--overrun skip|late",
+        "A release while the last job still runs.  [skip]",
+    )
+    policy: Literal["fifo", "other"] = keyed(
         rules.Choice(("fifo", "other")),
-        Option("--policy", "fifo|other", "other needs no permission, marks every result."),
-    ]
-    split: Annotated[
-        bool, rules.Flag(), Option("--split", "", "Record CPU time and switches of every job.")
-    ]
-    counters: Annotated[
-        bool, rules.Flag(), Option("--counters", "", "Count perf events of each task.")
-    ] = False
-    causes: Annotated[
-        bool,
+        "--policy fifo|other",
+        "other needs no permission, marks every result.",
+    )
+    split: bool = keyed(rules.Flag(), "--split", "Record CPU time and switches of every job.")
+    counters: bool = keyed(
+        rules.Flag(), "--counters", "Count perf events of each task.", default=False
+    )
+    causes: bool = keyed(
         rules.Flag(),
-        Option(
-            "--causes",
-            "",
-            "Record why jobs were late: the split, each use, events of the worst jobs.",
-        ),
-    ] = False
-    layout: Annotated[
-        Literal["default", "shared-address-space"],
+        "--causes",
+        "Record why jobs were late: the split, each use, events of the worst jobs.",
+        default=False,
+    )
+    layout: Literal["default", "shared-address-space"] = keyed(
         rules.Choice(("default", "shared-address-space")),
-        Option(
-            "--layout",
-            "NAME",
-            "default (a process per core) or shared-address-space; the latter marks every result.",
-        ),
-    ]
+        "--layout NAME",
+        "default (a process per core) or shared-address-space; the latter marks every result.",
+    )
 
     @property
     def settings(self) -> RunSettings:
@@ -139,81 +119,70 @@ class TasksSpec:
     Without ``utilisation``, C is drawn and T follows; with it ``deadline_factor`` says nothing.
     """
 
-    per_core: Annotated[int, _PER_CORE, Option("--tasks-per-core", "N", "N/M.  [1]")]
-    segments_max: Annotated[
-        int, rules.Whole(1, 256), Option("--segments-max", "N", "Most segments of a task.  [8]")
-    ]
-    wcet_min: Annotated[
-        int, _WCET, Option("--wcet-min", "TIME", "Shortest C: 100us, 0.5ms, 500_000ns.")
-    ]
-    wcet_max: Annotated[int, _WCET, Option("--wcet-max", "TIME", "Longest C.")]
-    distribution: Annotated[
-        str,
+    per_core: int = keyed(_PER_CORE, "--tasks-per-core N", "N/M.  [1]")
+    segments_max: int = keyed(
+        rules.Whole(1, 256), "--segments-max N", "Most segments of a task.  [8]"
+    )
+    wcet_min: int = keyed(_WCET, "--wcet-min TIME", "Shortest C: 100us, 0.5ms, 500_000ns.")
+    wcet_max: int = keyed(_WCET, "--wcet-max TIME", "Longest C.")
+    distribution: str = keyed(
         rules.Choice(tuple(DISTRIBUTIONS)),
-        Option("--distribution", "NAME", "uniform, log-uniform, normal, exponential."),
-    ]
-    deadline_factor: Annotated[
-        tuple[Fraction, ...],
+        "--distribution NAME",
+        "uniform, log-uniform, normal, exponential.",
+    )
+    deadline_factor: tuple[Fraction, ...] = keyed(
         rules.Factors(1, 1000),
-        Option(
-            "--deadline-factor",
-            "LIST",
-            "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
-        ),
-    ]
-    classes_min: Annotated[
-        int,
-        rules.Whole(1, 64),
-        Option("--classes-min", "N", "Fewest SY classes of a task set.  [1]"),
-    ]
-    classes_max: Annotated[
-        int, rules.Whole(1, 64), Option("--classes-max", "N", "Most SY classes of a task set.  [3]")
-    ]
-    priorities: Annotated[
-        str,
-        rules.Choice(PRIORITIES),
-        Option("--priorities", "NAME", "uniform, rate-monotonic, random."),
-    ]
-    fragments: Annotated[
-        tuple[str, ...],
-        rules.Names(),
-        Option("--fragments", "LIST", "Only these of their kind (NS or SY): matmul,futex."),
-    ]
-    utilisation: Annotated[
-        Fraction | None,
+        "--deadline-factor LIST",
+        "T = D = X times C; 2,5,10 or 2..10: every task set at each.  [10]",
+    )
+    classes_min: int = keyed(
+        rules.Whole(1, 64), "--classes-min N", "Fewest SY classes of a task set.  [1]"
+    )
+    classes_max: int = keyed(
+        rules.Whole(1, 64), "--classes-max N", "Most SY classes of a task set.  [3]"
+    )
+    priorities: str = keyed(
+        rules.Choice(PRIORITIES), "--priorities NAME", "uniform, rate-monotonic, random."
+    )
+    fragments: tuple[str, ...] = keyed(
+        rules.Names(), "--fragments LIST", "Only these of their kind (NS or SY): matmul,futex."
+    )
+    utilisation: Fraction | None = keyed(
         rules.Ratio("0.001", "1", optional=True),
-        Option("--utilisation", "U", "Sum of C/T on each core; T is then drawn and C follows."),
-    ] = None
-    utilisation_method: Annotated[
-        str,
+        "--utilisation U",
+        "Sum of C/T on each core; T is then drawn and C follows.",
+        default=None,
+    )
+    utilisation_method: str = keyed(
         rules.Choice(tuple(UTILISATION_METHODS)),
-        Option(
-            "--utilisation-method",
-            "NAME",
-            "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
-        ),
-    ] = "uunifast-discard"
-    utilisation_min: Annotated[
-        Fraction,
+        "--utilisation-method NAME",
+        "How it is divided among the tasks of a core: uunifast-discard or fixed-sum.",
+        default="uunifast-discard",
+    )
+    utilisation_min: Fraction = keyed(
         rules.Ratio("0", "1"),
-        Option("--utilisation-min", "U", "Least C/T of a task.  [0]"),
-    ] = Fraction(0)
-    utilisation_max: Annotated[
-        Fraction,
+        "--utilisation-min U",
+        "Least C/T of a task.  [0]",
+        default=Fraction(0),
+    )
+    utilisation_max: Fraction = keyed(
         rules.Ratio("0.001", "1"),
-        Option("--utilisation-max", "U", "Greatest C/T of a task.  [1]"),
-    ] = Fraction(1)
-    periods: Annotated[
-        str,
+        "--utilisation-max U",
+        "Greatest C/T of a task.  [1]",
+        default=Fraction(1),
+    )
+    periods: str = keyed(
         rules.Choice(tuple(PERIODS)),
-        Option("--periods", "NAME", "How T is drawn: log-uniform or harmonic."),
-    ] = "log-uniform"
-    period_min: Annotated[
-        int, _PERIOD, Option("--period-min", "TIME", "Shortest T drawn.  [500us]")
-    ] = 500_000
-    period_max: Annotated[
-        int, _PERIOD, Option("--period-max", "TIME", "Longest T drawn.  [10ms]")
-    ] = 10_000_000
+        "--periods NAME",
+        "How T is drawn: log-uniform or harmonic.",
+        default="log-uniform",
+    )
+    period_min: int = keyed(
+        _PERIOD, "--period-min TIME", "Shortest T drawn.  [500us]", default=500_000
+    )
+    period_max: int = keyed(
+        _PERIOD, "--period-max TIME", "Longest T drawn.  [10ms]", default=10_000_000
+    )
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""
@@ -258,21 +227,15 @@ class TasksSpec:
 class CalibrationSpec:
     """How costs are found."""
 
-    pool: Annotated[
-        str,
-        rules.Choice(POOLS),
-        Option("--pool", "full|quick", "Which entries are calibrated and used."),
-    ]
-    seconds: Annotated[
-        float,
-        rules.Seconds("1", "86400"),
-        Option("--calibration-seconds", "S", "Time for the calibration."),
-    ]
-    basis: Annotated[
-        str,
-        rules.Choice(("warm", "cold")),
-        Option("--cost-basis", "warm|cold", "Cost of a first use.  [warm]"),
-    ]
+    pool: str = keyed(
+        rules.Choice(POOLS), "--pool full|quick", "Which entries are calibrated and used."
+    )
+    seconds: float = keyed(
+        rules.Seconds("1", "86400"), "--calibration-seconds S", "Time for the calibration."
+    )
+    basis: str = keyed(
+        rules.Choice(("warm", "cold")), "--cost-basis warm|cold", "Cost of a first use.  [warm]"
+    )
 
 
 #: What every such specification begins with.
@@ -317,26 +280,16 @@ class TaskSetSpec:
         cpus: CPU numbers of the logical cores; None: chosen on the machine.
     """
 
-    name: Annotated[
-        str,
-        rules.Name(),
-        Option("--name", "NAME", "Name of the campaign's folder.  [the preset's]"),
-    ]
-    seed: Annotated[
-        int,
-        rules.Whole(0, 2**63 - 1),
-        Option("--seed", "N", "Everything random derives from it.  [1]"),
-    ]
-    cores: Annotated[
-        tuple[int, ...] | None,
-        rules.Cores(),
-        Option("--cores", "LIST", "Core counts M: 1,2,4 or 1..4 or all."),
-    ] = None
-    cpus: Annotated[
-        tuple[int, ...] | None,
-        rules.Cpus(shared=True),
-        Option("--cpus", "LIST", "CPUs to use, in the order of the cores: 0-3."),
-    ]
+    name: str = keyed(rules.Name(), "--name NAME", "Name of the campaign's folder.  [the preset's]")
+    seed: int = keyed(
+        rules.Whole(0, 2**63 - 1), "--seed N", "Everything random derives from it.  [1]"
+    )
+    cores: tuple[int, ...] | None = keyed(
+        rules.Cores(), "--cores LIST", "Core counts M: 1,2,4 or 1..4 or all.", default=None
+    )
+    cpus: tuple[int, ...] | None = keyed(
+        rules.Cpus(shared=True), "--cpus LIST", "CPUs to use, in the order of the cores: 0-3."
+    )
     run: RunSpec
     tasks: TasksSpec
     calibration: CalibrationSpec

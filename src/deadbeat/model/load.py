@@ -145,8 +145,8 @@ class Seen:
         normal_units: Work of each ordinary thread, thousands of additions.
         policy, priority, cpu: What the real-time thread really had (``cpu``: -1, not pinned).
         unit_ps: What a thousand additions took it just before the window.
-        trace: Of a TRACED run: who had its CPU (`trace.rounds.Takers`), or ``unavailable``: why
-            that is not known.
+        trace: Of a TRACED run: ``waited_ns`` and ``interrupted_ns`` by name, or ``unavailable``:
+            why that is not known.
     """
 
     window_ns: tuple[int, int]
@@ -170,8 +170,7 @@ class LoadRun(Seen):
         key: Which.
         started: UTC, RFC 3339.
         applied: What the condition did: path or option -> value, in words.
-        machine: Read before and after: stolen ticks, frequency, RT bandwidth; as
-            docs/reference/load.md lists them.
+        machine: Read before and after: stolen ticks, frequency, RT bandwidth.
         problems: What is wrong with the run.
         kind: ``hardware``, ``emulated`` or ``simulated``.
         replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.

@@ -1,6 +1,6 @@
 """What the specifications of experiments have in common: checked whole, every problem at once.
 
-A field states its rule (`deadbeat.model.rules`) and its `Option` with ``Annotated``: from them
+A field states its rule (`deadbeat.model.rules`) and its `Option` with `keyed`: from them
 follow reading, errors, the canonical form, the options of a command and the reference of the keys.
 A field of another such class is a table (``[run]``). A class may have ``problems()`` for what is
 wrong between fields that are each right.
@@ -9,7 +9,7 @@ wrong between fields that are each right.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,10 +17,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import attrs
 from attrs import frozen
-from cattrs import Converter
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn
 
+from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import Problem, RefusedError, duration_ns, duration_words, refuse
 from deadbeat.model.words import nearest, shortened, shown
@@ -37,7 +35,7 @@ Row = tuple[str, str, str, str]
 
 @frozen
 class Option:
-    """What a key of a specification is to a reader; part of the ``Annotated`` of its field.
+    """What a key of a specification is to a reader.
 
     Attributes:
         name: Its option on the command line, ``--repeats``; "": it has none.
@@ -50,6 +48,21 @@ class Option:
     help: str
 
 
+def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
+    """A field of a specification.
+
+    Args:
+        rule: What its value may be.
+        option: ``--repeats N``; a flag has no metavar, a key without an option nothing else.
+        help: As `Option`.
+    """
+    name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
+    if not option.startswith("--"):
+        name, metavar = "", option
+    told = (Option(name, metavar, help),)
+    return attrs.field(default=default, metadata={"rule": rule, "options": told})
+
+
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
@@ -59,16 +72,23 @@ def _hints(kind: type) -> dict[str, Any]:
 def sections_of(kind: type) -> dict[str, type]:
     """The tables of a specification: field -> class."""
     return {
-        name: table
-        for name, hint in _hints(kind).items()
-        for table in (hint, *get_args(hint))
-        if isinstance(table, type) and attrs.has(table) and rule_of(hint) is None
+        field.name: table
+        for field in attrs.fields(kind)
+        for table in (_hints(kind)[field.name], *get_args(_hints(kind)[field.name]))
+        if isinstance(table, type) and attrs.has(table) and rule_of(kind, field.name) is None
     }
+
+
+def rule_of(kind: type, name: str) -> Any:
+    """The rule of a field; None: it has none."""
+    written = attrs.fields_dict(kind)[name].metadata.get("rule")
+    return written or next(iter(getattr(_hints(kind)[name], "__metadata__", ())), None)
 
 
 def given_by(kind: type, name: str) -> tuple[Option, ...]:
     """What the field ``name`` is to a reader; several options may mean the same."""
-    found = getattr(_hints(kind)[name], "__metadata__", ())
+    found: Any = attrs.fields_dict(kind)[name].metadata.get("options")
+    found = found or getattr(_hints(kind)[name], "__metadata__", ())
     return tuple(each for each in found if isinstance(each, Option))
 
 
@@ -123,9 +143,8 @@ def names_in_file(file: Path, written: Mapping[str, Any]) -> dict[str, str]:
 def plain_of(spec: Any) -> dict[str, Any]:
     """The canonical plain form of a specification, which its rules read back."""
     kind: type = type(spec)
-    hints = _hints(kind)
     return {
-        field.name: _plain(rule_of(hints[field.name]), getattr(spec, field.name))
+        field.name: _plain(rule_of(kind, field.name), getattr(spec, field.name))
         for field in attrs.fields(kind)
     }
 
@@ -171,88 +190,53 @@ def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) 
 def built(kind: type[T], values: Any) -> T:
     """As `checked`; raises RefusedError with every problem and its full path."""
     whole: Any = kind
-    return _structure(whole).build(values, kind)
+    made: T = _built(whole, values, sections_of(whole))
+    return made
+
+
+def _built(of: Any, values: Any, tables: Mapping[str, type]) -> Any:
+    """A table of a specification that has ``tables``: it must be one, and its fields must fit."""
+    if not isinstance(values, Mapping):
+        raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
+    problems: list[Problem] = []
+    made: dict[str, Any] = {}
+    fields = attrs.fields_dict(of)
+    for name, field in fields.items():
+        if name not in values:
+            if field.default is attrs.NOTHING:
+                problems.append(Problem(name, "missing", "add it"))
+            continue
+        table, value = sections_of(of).get(name), values[name]
+        try:
+            if table is None:
+                made[name] = rule_of(of, name).parse(value)
+            else:
+                absent = value is None and field.default is None
+                made[name] = None if absent else _built(table, value, tables)
+        except RefusedError as error:
+            problems += [Problem(_join(name, p.path), p.found, p.hint) for p in error.problems]
+    for name in sorted(map(str, values.keys() - fields.keys())):
+        homes = (each for each, table in tables.items() if name in attrs.fields_dict(table))
+        home = next(homes, "")
+        hint = f"it belongs in [{home}]" if home else nearest(name[:60], fields)
+        problems.append(Problem(shown(name)[1:-1], "unknown key", hint))
+    if not problems:
+        whole = of(**made)
+        problems = [*whole.problems()] if hasattr(whole, "problems") else []
+        if not problems:
+            return whole
+    raise RefusedError(*problems)
 
 
 class Structure:
-    """Builds specifications of one kind from plain values, by the rules of their fields.
-
-    Args:
-        whole: The class of a whole specification.
-    """
+    """Builds specifications of one kind from plain values, by the rules of their fields."""
 
     def __init__(self, whole: type) -> None:
-        self._sections = sections_of(whole)
-        self._converter = Converter(detailed_validation=True, forbid_extra_keys=True)
-        self._converter.register_structure_hook_func(
-            lambda kind: rule_of(kind) is not None, lambda value, kind: rule_of(kind).parse(value)
-        )
-        for kind in (*self._sections.values(), whole):
-            self._converter.register_structure_hook(kind, _checked(kind, self._converter))
+        self._whole = whole
 
     def build(self, values: Any, kind: type[T]) -> T:
         """The specification; raises RefusedError with every problem and its full path."""
-        try:
-            return self._converter.structure(values, kind)
-        except (RefusedError, ClassValidationError) as error:
-            problems = self._problems(error, "")
-        raise RefusedError(*problems)
-
-    def _problems(self, error: BaseException, path: str) -> list[Problem]:
-        """Flattens what cattrs collected into problems with their full path."""
-        if isinstance(error, ClassValidationError):
-            below = [
-                problem
-                for inner, note in error.group_exceptions()[0]
-                for problem in self._problems(inner, _join(path, note.name))
-            ]
-            return below + [
-                p for inner in error.group_exceptions()[1] for p in self._problems(inner, path)
-            ]
-        if isinstance(error, RefusedError):
-            return [Problem(_join(path, p.path), p.found, p.hint) for p in error.problems]
-        if isinstance(error, ForbiddenExtraKeysError):
-            known = attrs.fields_dict(error.cl)
-            return [
-                Problem(_join(path, shown(key)[1:-1]), "unknown key", self._where(key, known))
-                for key in sorted(map(str, error.extra_fields))
-            ]
-        if isinstance(error, KeyError):
-            return [Problem(path, "missing", "add it")]
-        raise error
-
-    def _where(self, key: str, known: Mapping[str, Any]) -> str:
-        """Hint for an unknown key: the section in which it does exist, or the nearest here."""
-        for section, kind in self._sections.items():
-            if key in attrs.fields_dict(kind):
-                return f"it belongs in [{section}]"
-        return nearest(key[:60], known)
-
-
-@cache
-def _structure(kind: Any) -> Structure:
-    return Structure(kind)
-
-
-def rule_of(hint: Any) -> Any:
-    """The rule of a field's type; None: it has none."""
-    return next(iter(getattr(hint, "__metadata__", ())), None)
-
-
-def _checked(kind: type, converter: Converter) -> Callable[[Any, Any], Any]:
-    """Structure hook of a table: it must be one, and its fields must fit each other."""
-    fields: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter)
-
-    def structure(values: Any, kind: Any) -> Any:
-        if not isinstance(values, Mapping):
-            raise refuse(f"{shown(values)} is not a table", "write a section like [grid]")
-        built = fields(dict(values), kind)
-        problems = built.problems() if hasattr(built, "problems") else ()
-        if problems:
-            raise RefusedError(*problems)
-        return built
-
-    return structure
+        return built(kind, values)
 
 
 def _join(path: str, below: str) -> str:

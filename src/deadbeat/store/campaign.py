@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,6 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
-from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import RunTrace
 from deadbeat.store.files import (
     move_file,
@@ -38,7 +37,7 @@ from deadbeat.store.jobfile import (
 )
 from deadbeat.store.keys import parse_run_key
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
-from deadbeat.store.programs import PlannedSet, Program, ProgramFolder
+from deadbeat.store.programs import ProgramFolder
 from deadbeat.store.serial import is_number, read_calibration, require, write_calibration
 from deadbeat.store.traces import Severity, TraceFolder
 
@@ -88,7 +87,7 @@ class CampaignStore(OwnedFolder):
         self.seed = seed
         self._tables: dict[RunKey, JobTable] = {}
         self._room = 0
-        self._programs = ProgramFolder(path / "programs")
+        self.programs = ProgramFolder(path / "programs")
         self.traces = TraceFolder(path / "traces")
 
     # -- life of the directory
@@ -168,10 +167,6 @@ class CampaignStore(OwnedFolder):
         path = self.path / "calibration.json"
         return read_calibration(path) if path.exists() else None
 
-    def save_origin(self, origin: Origin) -> None:
-        with self.lock():
-            write_origin(self.path / ORIGIN_FILE, origin)
-
     def load_origin(self) -> Origin | None:
         """Whose programs it runs; None: its own.
 
@@ -205,12 +200,10 @@ class CampaignStore(OwnedFolder):
 
     def next_session(self) -> int:
         """Number of the next invocation; the first is 1."""
-        return max((record.number for record in self._session_files()), default=0) + 1
+        return max((number for number, _, _ in self._session_files()), default=0) + 1
 
     def save_session(self, number: int, when: str, environment: dict[str, Any]) -> None:
         """Record the environment ``when`` ("before" or "after") invocation ``number``."""
-        if when not in ("before", "after") or number < 1:
-            raise ValueError(f"no such moment of a session: {number} {when}")
         with self.lock(), storing(self.path):
             (self.path / "sessions").mkdir(exist_ok=True)
             path = self.path / "sessions" / f"{number:03d}-{when}.json"
@@ -223,92 +216,24 @@ class CampaignStore(OwnedFolder):
             DataError: A record is damaged.
         """
         found: dict[int, dict[str, dict[str, Any]]] = {}
-        for record in self._session_files():
-            plain = self._read_part(record.path, "environment")
-            found.setdefault(record.number, {})[record.when] = plain
+        for number, when, path in self._session_files():
+            found.setdefault(number, {})[when] = self._read_part(path, "environment")
         return tuple(
             SessionRecord(number=number, before=pair.get("before"), after=pair.get("after"))
             for number, pair in sorted(found.items())
         )
 
-    def _session_files(self) -> list[_SessionFile]:
-        files = []
+    def _session_files(self) -> Iterator[tuple[int, str, Path]]:
+        """Number, moment and path of every record."""
         for path in _listing(self.path / "sessions"):
-            match = _SESSION_NAME.fullmatch(path.name)
-            if match:
-                files.append(_SessionFile(int(match[1]), match[2], path))
-        return files
+            if match := _SESSION_NAME.fullmatch(path.name):
+                yield int(match[1]), match[2], path
 
     def _read_part(self, path: Path, name: str) -> dict[str, Any]:
         plain = read_json(path, what="file", hint=_DERIVED_HINT).get(name)
         if not isinstance(plain, dict):
             raise DataError(f"file {path} is damaged: no {name} in it", _DERIVED_HINT)
         return plain
-
-    # -- programs
-
-    def save_program(
-        self,
-        batch: str,
-        c_source: str,
-        task_sets: Sequence[tuple[RunKey, TaskSet]],
-        elf: Path | None = None,
-        *,
-        set_ids: Sequence[str] = (),
-    ) -> Path | None:
-        """Keep what was built; returns where the executable now is.
-
-        Args:
-            batch: Name of the batch.
-            c_source: The generated C.
-            task_sets: The runs in it, in the order of the program's table.
-            elf: The executable, copied.
-            set_ids: Identifier of each task set (`emit.task_set_id`); compared with the job files.
-        """
-        with self.lock():
-            return self._programs.save(batch, c_source, task_sets, elf, set_ids)
-
-    def programs(self) -> tuple[Program, ...]:
-        return self._programs.programs()
-
-    def recorded_hashes(self, batch: str) -> dict[str, str]:
-        """SHA-256 of what was built, by suffix (``c``, ``elf``, ``json``); empty: not recorded.
-
-        Raises:
-            DataError: The record is damaged.
-        """
-        return self._programs.recorded_hashes(batch)
-
-    def copy_program_file(self, name: str, source: Path) -> None:
-        """Take over ``source``, a file of another campaign's programs, as ``name``."""
-        with self.lock():
-            self._programs.copy_file(name, source)
-
-    def task_set(self, key: RunKey) -> TaskSet:
-        """The task set of ``key``.
-
-        Raises:
-            DataError: No batch holds it, or its index is damaged.
-        """
-        planned = self._programs.planned(key)
-        if planned is None:
-            raise DataError(
-                f"no program in {self.path / 'programs'} holds {key.text}",
-                "repeat the command: it is built again",
-            )
-        return planned.task_set
-
-    def planned_set(self, key: RunKey) -> PlannedSet | None:
-        """The task set of ``key`` with its identifier and place; None if no batch holds it."""
-        return self._programs.planned(key)
-
-    def set_ids(self) -> dict[RunKey, str]:
-        """Identifier of the task set of every run that a program was built for."""
-        return self._programs.set_ids()
-
-    def planned(self) -> frozenset[RunKey]:
-        """Every run that a program was built for."""
-        return self._programs.keys()
 
     # -- runs
 
@@ -382,35 +307,24 @@ class CampaignStore(OwnedFolder):
             self._tables[key] = table
             self._room -= size
 
-    def commit_file(self, key: RunKey, path: Path, table: JobTable | None = None) -> Path:
-        """Commit the job file at ``path``, which must be sound; it is moved, not copied.
+    def commit(self, key: RunKey, table: JobTable, file: Path | None = None) -> Path:
+        """Commit ``table`` as run ``key``.
 
         Args:
-            table: What was read of it already.
-
-        Raises:
-            DataError: Not a sound job file.
-            DeadbeatError: ``key`` is committed already, or the file cannot be written.
-        """
-        table = table or read_job_table(path)
-        with self.lock():
-            target = self._free_target(key)
-            move_file(path, target)
-            self._remember(key, table)
-            self.clear_failed(key)
-        return target
-
-    def commit_table(self, key: RunKey, table: JobTable) -> Path:
-        """Commit ``table`` as run ``key``.
+            file: The job file it was read of, which is moved, not copied; None: it is written.
 
         Raises:
             DataError: The table is inconsistent.
             DeadbeatError: ``key`` is committed already, or the file cannot be written.
         """
-        _require_consistent(key, table)
+        if file is None:
+            _require_consistent(key, table)
         with self.lock():
             target = self._free_target(key)
-            write_job_table(target, table)
+            if file is None:
+                write_job_table(target, table)
+            else:
+                move_file(file, target)
             self._remember(key, table)
             self.clear_failed(key)
         return target
@@ -454,13 +368,6 @@ class BreakdownStore(CampaignStore):
     task sets at several T / C."""
 
     HEAD = "breakdown.json"
-
-
-@frozen
-class _SessionFile:
-    number: int
-    when: str
-    path: Path
 
 
 def _is_begun(entry: Path) -> bool:

@@ -63,7 +63,10 @@ class PlannedSet:
 
 
 class ProgramFolder:
-    """The ``programs`` folder of a campaign; indexes are read when first asked for."""
+    """The ``programs`` folder of a campaign, whose owner holds its lock while it writes.
+
+    Indexes are read when first asked for.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -75,10 +78,19 @@ class ProgramFolder:
         batch: str,
         c_source: str,
         task_sets: Sequence[tuple[RunKey, TaskSet]],
-        elf: Path | None,
-        set_ids: Sequence[str],
+        elf: Path | None = None,
+        *,
+        set_ids: Sequence[str] = (),
     ) -> Path | None:
-        """Store a batch; returns the stored executable. The index comes last."""
+        """Keep what was built; returns where the executable now is. The index comes last.
+
+        Args:
+            batch: Its name.
+            c_source: The generated C.
+            task_sets: The runs in it, in the order of the program's table.
+            elf: The executable, copied.
+            set_ids: Identifier of each task set (`emit.task_set_id`); compared with the job files.
+        """
         if not _BATCH_NAME.fullmatch(batch):
             raise UsageError(f"{batch!r} cannot name a batch", "letters, digits, '.', '_' and '-'")
         if set_ids and len(set_ids) != len(task_sets):
@@ -136,7 +148,7 @@ class ProgramFolder:
         self._lines.clear()
         self._where.clear()
 
-    def programs(self) -> tuple[Program, ...]:
+    def all(self) -> tuple[Program, ...]:
         """All batches, by name.
 
         Raises:
@@ -179,6 +191,20 @@ class ProgramFolder:
             raise DataError(f"batch index {path} is damaged: {key.text} has no set_id", _HINT)
         task_set = task_set_from_plain(item.get("task_set"), path=path, hint=_HINT)
         return PlannedSet(batch, index, set_id, task_set)
+
+    def task_set(self, key: RunKey) -> TaskSet:
+        """The task set of ``key``.
+
+        Raises:
+            DataError: No batch holds it, or its index is damaged.
+        """
+        planned = self.planned(key)
+        if planned is None:
+            raise DataError(
+                f"no program in {self._folder} holds {key.text}",
+                "repeat the command: it is built again",
+            )
+        return planned.task_set
 
     def set_ids(self) -> dict[RunKey, str]:
         """Identifier of the task set of every run ("" where not recorded), without reading the

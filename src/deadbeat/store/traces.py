@@ -6,23 +6,20 @@ Disk stays bounded: the traces of the runs with the worst jobs are kept, the res
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attrs import AttrsInstance, asdict, fields
+from attrs import astuple, fields
+from cattrs import Converter, transform_error
 
 from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
-from deadbeat.model.traces import (
-    CpuMove,
-    JobTotals,
-    JobTrace,
-    RunTrace,
-    ThreadShare,
-    TraceEvent,
-)
+from deadbeat.model.traces import RunTrace, TraceEvent
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
 from deadbeat.store.keys import parse_run_key
+from deadbeat.store.serial import exact_converter
 
 #: So many runs of a campaign keep their trace.
 MOST = 100
@@ -107,30 +104,13 @@ class TraceFolder:
 
 
 def _text(trace: RunTrace, severity: Severity) -> str:
-    plain = {
-        "format": FORMAT,
-        "version": VERSION,
-        "tool": tool_version(),
-        "severity": list(severity),
-        "threads": {str(thread): task for thread, task in trace.threads.items()},
-        "jobs": [
-            {
-                "job": job.job,
-                "lost": job.lost,
-                "left_out": job.left_out,
-                "totals": None if job.totals is None else asdict(job.totals),
-                "events": [
-                    [e.at_ns, e.cpu, e.name, e.thread, e.pid, e.fields, int(e.interrupt)]
-                    for e in job.events
-                ],
-            }
-            for job in trace.jobs
-        ],
-    }
+    plain = _converter().unstructure(trace)
+    del plain["unavailable"]  # a trace that is kept was taken
+    plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version(), "severity": severity}
     return json.dumps(plain, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
+def trace_from_plain(plain: Mapping[str, Any], path: Path) -> RunTrace:
     """The trace that was read of ``path``.
 
     Raises:
@@ -140,55 +120,31 @@ def trace_from_plain(plain: dict[str, Any], path: Path) -> RunTrace:
     if version not in (1, VERSION):
         raise DataError(f"trace {path} has version {version}, this deadbeat reads 1 and 2", _HINT)
     try:
-        return RunTrace(
-            threads={int(thread): int(task) for thread, task in plain["threads"].items()},
-            jobs=tuple(
-                JobTrace(
-                    job=int(job["job"]),
-                    lost=int(job["lost"]),
-                    left_out=int(job.get("left_out", 0)),
-                    events=tuple(_event(*row) for row in job["events"]),
-                    totals=_totals(job.get("totals")),
-                )
-                for job in plain["jobs"]
-            ),
-        )
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"trace {path} is damaged: {error!r}", _HINT) from error
+        threads = {int(thread): task for thread, task in plain["threads"].items()}
+        return _converter().structure({"threads": threads, "jobs": plain["jobs"]}, RunTrace)
+    except Exception as error:  # cattrs groups whatever its hooks raise
+        reason = next(iter(transform_error(error, path="$")), repr(error))
+        raise DataError(f"trace {path} is damaged: {reason}", _HINT) from error
 
 
-def _totals(plain: Any) -> JobTotals | None:
-    if plain is None:
-        return None
-    woken, move = plain["woken_ns"], plain["move"]
-    return JobTotals(
-        seen=bool(plain["seen"]),
-        woken_ns=None if woken is None else int(woken),
-        move=None if move is None else CpuMove(**_numbers(CpuMove, move)),
-        interrupts_ns={str(name): int(ns) for name, ns in plain["interrupts_ns"].items()},
-        threads=tuple(
-            ThreadShare(name=str(one["name"]), **_numbers(ThreadShare, one))
-            for one in plain["threads"]
-        ),
-        **_numbers(JobTotals, plain),
-    )
+@cache
+def _converter() -> Converter:
+    """Events are rows: the columns of `TraceEvent`; the last may be missing."""
+    made = exact_converter()
 
+    def word(value: Any, _: Any) -> int | str:
+        if isinstance(value, int | str):
+            return value
+        raise ValueError(f"expected text or a whole number, found {value!r:.80}")
 
-def _numbers(kind: type[AttrsInstance], plain: dict[str, Any]) -> dict[str, Any]:
-    """What is a whole number in a ``kind``."""
-    return {one.name: int(plain[one.name]) for one in fields(kind) if one.type == "int"}
+    made.register_structure_hook(int | str, word)
+    names = [each.name for each in fields(TraceEvent)]
+    of_event = made.get_structure_hook(TraceEvent)
 
+    def event(row: list[Any], kind: type[TraceEvent]) -> Any:
+        found = dict(zip(names, row, strict=False))
+        return of_event({**found, "interrupt": bool(found.get("interrupt"))}, kind)
 
-def _event(*row: Any) -> TraceEvent:
-    at_ns, cpu, name, thread, pid, values, interrupt = row if len(row) == 7 else (*row, 0)
-    if not isinstance(values, dict):
-        raise TypeError("fields of an event are no object")
-    return TraceEvent(
-        at_ns=int(at_ns),
-        cpu=int(cpu),
-        name=str(name),
-        thread=str(thread),
-        pid=int(pid),
-        fields={str(k): v if isinstance(v, int) else str(v) for k, v in values.items()},
-        interrupt=bool(interrupt),
-    )
+    made.register_structure_hook(TraceEvent, event)
+    made.register_unstructure_hook(TraceEvent, lambda one: [*astuple(one)[:-1], int(one.interrupt)])
+    return made

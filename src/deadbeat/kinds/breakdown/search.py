@@ -220,7 +220,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         if not any(self._lacking(request) > int(not solo) for request in self._requests):
             return
         tell(Phase(name="build"))
-        stored = next((program.elf for program in self._store.programs()), None)
+        stored = next((program.elf for program in self._store.programs.all()), None)
         how = settings(self._spec, solo=solo)
         with self._executor.open(self._requests, how, program=stored) as session:
             ids = [task_set_id(request.task_set) for request in self._requests]
@@ -249,7 +249,7 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         try:
             table = table_of(found, task_set_id(request.task_set))
             _check(table, request, ppm)
-            self._commit(run, found, table)
+            self._store.commit(run, table, found.file)
         except (RunError, DataError) as error:
             self._given_up.add(request.key)
             return Lost(run, error)

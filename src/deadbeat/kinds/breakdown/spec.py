@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -28,7 +28,7 @@ from deadbeat.model import rules
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.rules import Problem
-from deadbeat.model.specification import Option, checked, layered, plain_of, usage
+from deadbeat.model.specification import checked, keyed, layered, plain_of, usage
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.words import nearest, shown
 from deadbeat.synthesis import SynthesisParameters, seed_for
@@ -54,11 +54,9 @@ class _List:
 class CellsSpec(GridSpec):
     """The axes rho and alpha, and task sets per cell."""
 
-    replicas: Annotated[
-        int,
-        rules.Whole(1, 10_000),
-        Option("--sets", "N", "Task sets of each combination.  [6 or 10]"),
-    ]
+    replicas: int = keyed(
+        rules.Whole(1, 10_000), "--sets N", "Task sets of each combination.  [6 or 10]"
+    )
 
 
 @frozen(kw_only=True)
@@ -66,36 +64,24 @@ class SearchSpec:
     """The axes beside the grid's, and the bisection: the answer is known to (high - low) /
     2**steps."""
 
-    tasks_per_core: Annotated[
-        tuple[int, ...],
-        _List(rules.Whole(1, 64), "1,2 or 1..4"),
-        Option("--tasks-per-core", "LIST", "N/M: 2 or 1,2,4.  [2]"),
-    ]
-    priorities: Annotated[
-        tuple[str, ...],
+    tasks_per_core: tuple[int, ...] = keyed(
+        _List(rules.Whole(1, 64), "1,2 or 1..4"), "--tasks-per-core LIST", "N/M: 2 or 1,2,4.  [2]"
+    )
+    priorities: tuple[str, ...] = keyed(
         _List(rules.Choice(PRIORITIES), "rate-monotonic,random"),
-        Option("--priorities", "LIST", "uniform, rate-monotonic, random.  [rate-monotonic]"),
-    ]
-    miss_share: Annotated[
-        Fraction,
+        "--priorities LIST",
+        "uniform, rate-monotonic, random.  [rate-monotonic]",
+    )
+    miss_share: Fraction = keyed(
         rules.Ratio("0", "0.5"),
-        Option(
-            "--miss-share",
-            "X",
-            "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
-        ),
-    ]
-    low: Annotated[
-        Fraction,
-        rules.Ratio("0.01", "1"),
-        Option("--low", "U", "Lowest utilisation that is considered.  [0.05]"),
-    ]
-    high: Annotated[Fraction, rules.Ratio("0.02", "2"), Option("--high", "U", "Highest.  [1.1]")]
-    steps: Annotated[
-        int,
-        rules.Whole(1, 12),
-        Option("--steps", "N", "Halvings of what lies between.  [6 or 7]"),
-    ]
+        "--miss-share X",
+        "A run meets its deadlines where at most this share of its jobs misses.  [0.01]",
+    )
+    low: Fraction = keyed(
+        rules.Ratio("0.01", "1"), "--low U", "Lowest utilisation that is considered.  [0.05]"
+    )
+    high: Fraction = keyed(rules.Ratio("0.02", "2"), "--high U", "Highest.  [1.1]")
+    steps: int = keyed(rules.Whole(1, 12), "--steps N", "Halvings of what lies between.  [6 or 7]")
 
     @property
     def resolution(self) -> Fraction:
@@ -148,9 +134,7 @@ _DEFAULT: dict[str, Any] = {
 class BreakdownSpec(TaskSetSpec):
     """A whole search."""
 
-    preset: Annotated[
-        str, rules.Choice(tuple(PRESETS)), Option("", "NAME", "default or quick.  [default]")
-    ]
+    preset: str = keyed(rules.Choice(tuple(PRESETS)), "NAME", "default or quick.  [default]")
     grid: CellsSpec
     breakdown: SearchSpec
 

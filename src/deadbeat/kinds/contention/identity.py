@@ -7,8 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from deadbeat.kinds.contention import rounds
-from deadbeat.kinds.contention.plan import plan
+from deadbeat.kinds.contention.plan import is_complete, plan
 from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.model.errors import UsageError
@@ -65,8 +64,8 @@ def standing_of(view: CampaignView) -> ProgramStanding:
     spec = read_spec(store.spec)
     done = frozenset(view.keys)
     failed = frozenset(store.failed()) - done
-    others = (store.planned() | frozenset(plan(spec))) - done - failed
-    complete = rounds.is_complete(spec, store)
+    others = (store.programs.keys() | frozenset(plan(spec))) - done - failed
+    complete = is_complete(spec, store)
     return ProgramStanding(
         done=done,
         failed=failed,
@@ -106,7 +105,7 @@ def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Find
 
 def _set_ids(view: CampaignView) -> dict[RunKey, str]:
     """Identifier of every planned task set; from the results where the plan does not record it."""
-    ids = {key: found for key, found in view.store.set_ids().items() if found}
+    ids = {key: found for key, found in view.store.programs.set_ids().items() if found}
     missing = [key for key in view.keys if key not in ids]
     return ids | {key: view.store.table(key).set_id for key in missing}
 
@@ -176,7 +175,7 @@ def _require_executables(baseline: CampaignView, other: CampaignView, shared: li
 def _executables(view: CampaignView) -> dict[RunKey, tuple[str, tuple[RunKey, ...]]]:
     """Run -> hash of its executable, and all the runs in it; only those that are stored."""
     found: dict[RunKey, tuple[str, tuple[RunKey, ...]]] = {}
-    for program in view.store.programs():
+    for program in view.store.programs.all():
         if program.elf is not None:
             digest = file_hash(program.elf)
             found |= dict.fromkeys(program.keys, (digest, program.keys))

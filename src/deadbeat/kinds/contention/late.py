@@ -159,7 +159,7 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
 def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedRun:
     """``key`` with its trace and its plan, as far as they are there."""
     table, _ = without_overlapped(store.table(key))
-    planned = store.planned_set(key)
+    planned = store.programs.planned(key)
     return BlamedRun.of(
         key.text, table, trace=trace, task_set=planned.task_set if planned else None
     )

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from deadbeat.executors.base import Executor
-from deadbeat.kinds.contention import rounds
+from deadbeat.kinds.contention.plan import is_complete, planned_runs
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import differences
@@ -56,7 +56,7 @@ def state_of(path: Path) -> CampaignState:
     try:
         store = CampaignStore.open(path)
         spec = read_spec(store.spec)
-        planned, complete = rounds.planned(spec, store), rounds.is_complete(spec, store)
+        planned, complete = planned_runs(spec, store), is_complete(spec, store)
         done, failed = store.committed(), store.failed()
         origin, harm = store.load_origin(), store.damaged_run()
     except DeadbeatError as error:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -47,10 +49,10 @@ from deadbeat.kinds.contention.stress import (
     mean_milli,
 )
 from deadbeat.model.platform import Platform
-from deadbeat.model.results import Point, RunKey
+from deadbeat.model.results import Point, RunKey, point_text
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
-from deadbeat.store.campaign import estimate_bytes
+from deadbeat.store.campaign import CampaignStore, estimate_bytes
 from deadbeat.synthesis import SynthesisParameters, seed_for
 
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
@@ -413,3 +415,86 @@ def _inverse_wcet(spec: CampaignSpec) -> float:
         # E[1/C] of a uniform C.
         return 1e9 * math.log(high / low) / (high - low)
     return 1e9 / low
+
+
+# ---------- in rounds, where points stop when they are known ----------
+
+#: Round r holds the set numbered r of every point, in the random order of the plan, so that each
+#: point is visited again and again over the whole campaign, and the host's drift meets all of them
+#: alike. Programs hold whole rounds: the first all that every point gets, the next half as many as
+#: all before, so that little is built that is not wanted.
+
+
+def offered(spec: CampaignSpec, held: frozenset[RunKey] | None) -> tuple[RunKey, ...]:
+    """The runs in the order in which they are offered.
+
+    Args:
+        held: Runs that programs exist of where none is built; None: all can be. A campaign that
+            stopped when it was known built no more than it wanted.
+    """
+    if spec.precision is None:
+        return plan(spec)
+    keys = tuple(sorted(plan(spec), key=lambda key: round_of(spec, key)))
+    return keys if held is None else tuple(key for key in keys if key in held)
+
+
+def programs_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> tuple[tuple[RunKey, ...], ...]:
+    """``keys``, as they are offered, by program."""
+    if spec.precision is None:
+        return batches(keys)
+    found: list[tuple[RunKey, ...]] = []
+    last = max(round_of(spec, key) for key in keys) + 1
+    for first, end in pairwise(_cuts(spec.precision.sets_min, last)):
+        found += batches([key for key in keys if first <= round_of(spec, key) < end])
+    return tuple(found)
+
+
+def _cuts(sets_min: int, last: int) -> list[int]:
+    cuts = [0, min(sets_min, last)]
+    while cuts[-1] < last:
+        cuts.append(min(last, cuts[-1] + max(1, cuts[-1] // 2)))
+    return cuts
+
+
+def round_of(spec: CampaignSpec, key: RunKey) -> int:
+    """How many sets of its point, or of its group, come before ``key``."""
+    group = group_of(spec, key)
+    return key.replica if group is None else key.replica - group.first
+
+
+def unit_of(spec: CampaignSpec, key: RunKey) -> str:
+    """Name of what ``key`` adds to: its point, or its group at its deadline factor."""
+    group = group_of(spec, key)
+    if group is None:
+        return point_text(key.point)
+    factor = deadline_factor(spec, key)
+    return group_text(group, None if factor is None else float(factor), spec)
+
+
+def group_text(group: Group, factor: float | None, spec: CampaignSpec) -> str:
+    """Name of a group; with the deadline factor where the campaign has several."""
+    several = factor is not None and len(spec.tasks.deadline_factor) > 1
+    return group.name + (f" D={factor:g}" if several else "")
+
+
+def planned_runs(spec: CampaignSpec, store: CampaignStore) -> int:
+    """Runs the campaign in ``store`` consists of: at most, until all its points are decided."""
+    record = _record(spec, store)
+    return record["planned"] if is_decided(record) else most_runs(spec)
+
+
+def is_complete(spec: CampaignSpec, store: CampaignStore) -> bool:
+    """Whether nothing is left to run in ``store``: what is not wanted is not lacking."""
+    if is_decided(_record(spec, store)):
+        return True
+    done, failed = store.committed(), store.failed()
+    return all(key in done or key in failed for key in plan(spec))
+
+
+def is_decided(record: dict[str, Any]) -> bool:
+    """Whether all points of a record of ``Stopping`` have got what they are to get."""
+    return record.get("complete") is True and type(record.get("planned")) is int
+
+
+def _record(spec: CampaignSpec, store: CampaignStore) -> dict[str, Any]:
+    return (store.load_precision() or {}) if spec.precision is not None else {}

@@ -12,135 +12,33 @@ it decides as it did then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
+import numpy as np
 from attrs import define, field, frozen
 
-from deadbeat.model import rules
+from deadbeat.executors.metrics import job_columns, of_tasks
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.plan import group_of, round_of, unit_of
+from deadbeat.kinds.contention.point import known
+from deadbeat.kinds.contention.rounds_kept import without_overlapped
+from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
+from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
-from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import Option
+from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.stats.intervals import (
+    Floats,
+    Interval,
+    mean_interval,
+    share_over_sets,
+    student_half_width,
+)
 
-METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: A look follows when a point has so many times the sets of the last one.
 GROWTH = 1.1
-SETS_MIN, SETS_MAX = 30, 200
-_SETS = rules.Whole(5, 10_000)
-
 #: Why a point has no further set.
 REACHED, CAP, LOST, UNFINISHED = "target reached", "most sets", "runs lost", "not finished"
-
-
-@frozen(kw_only=True)
-class PrecisionSpec:
-    """The section [precision]: it replaces a fixed number of task sets.
-
-    Attributes:
-        target: Half width of the 95 % interval: relative to the mean, of a miss ratio absolute.
-        metric: What the interval is of.
-        sets_min: Sets every point gets: a kind of task set that is rarer than 3 / ``sets_min`` may
-            not be among them.
-        sets_max: Sets no point exceeds, reached or not.
-        sets_mean: Sets a point gets on average at most: what points save that are known early
-            goes to those with the widest intervals. None: no such bound.
-    """
-
-    target: Annotated[
-        float,
-        rules.Number("0.001", "1"),
-        Option(
-            "--precision",
-            "X",
-            "Task sets until the 95 % interval is within X of the mean, instead of a fixed number.",
-        ),
-    ]
-    metric: Annotated[
-        str,
-        rules.Choice(METRICS),
-        Option(
-            "--precision-metric",
-            "NAME",
-            "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
-        ),
-    ] = "slowdown"
-    sets_min: Annotated[
-        int, _SETS, Option("--sets-min", "N", "Task sets every point gets.  [30]")
-    ] = SETS_MIN
-    sets_max: Annotated[
-        int, _SETS, Option("--sets-max", "N", "Task sets no point exceeds.  [200]")
-    ] = SETS_MAX
-    sets_mean: Annotated[
-        int | None,
-        rules.OptionalWhole(5, 10_000),
-        Option(
-            "--sets-mean",
-            "N",
-            "Task sets a point gets on average at most; what early points save goes to the widest.",
-        ),
-    ] = None
-
-    @property
-    def relative(self) -> bool:
-        return self.metric != "deadline_miss_ratio"
-
-    def problems(self) -> list[Problem]:
-        """What is wrong between fields that are each right."""
-        found = []
-        if self.sets_min > self.sets_max:
-            text = f"{self.sets_min} is above sets_max = {self.sets_max}"
-            found.append(Problem("sets_min", text, "lower it or raise sets_max"))
-        if self.sets_mean is not None and self.sets_mean < self.sets_min:
-            text = f"{self.sets_mean} is below sets_min = {self.sets_min}"
-            found.append(Problem("sets_mean", text, "raise it or lower sets_min"))
-        return found
-
-
-#: What says how many sets there are: section and key.
-FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
-
-
-def contradictions(layers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Problem]:
-    """A fixed number of sets beside a precision; a precision asked later replaces one.
-
-    Args:
-        names: What a path is called where it was written.
-    """
-    found: list[Problem] = []
-    typed = names.get("precision.target", "").startswith("--")
-    most = "--sets-max" if typed else "precision.sets_max"
-    precise = False
-    for layer in layers:
-        precise = precise or isinstance(layer.get("precision"), Mapping)
-        for section, key in FIXED:
-            values = layer.get(section)
-            if precise and isinstance(values, Mapping) and values.get(key) is not None:
-                hint = f"drop one; {most} is the most sets a point may get"
-                text = "a fixed number of task sets beside a precision"
-                found.append(Problem(f"{section}.{key}", text, hint))
-    return found
-
-
-def with_most_sets(values: dict[str, Any]) -> dict[str, Any]:
-    """``values`` with sets_max as the number of sets where a precision is asked."""
-    asked = values.get("precision")
-    if not isinstance(asked, Mapping):
-        return values
-    try:
-        most = _SETS.parse(asked.get("sets_max", SETS_MAX))
-    except RefusedError:
-        return values  # reported where it was written
-    keys: dict[str, dict[str, Any]] = {
-        "grid": {"replicas": most},
-        "stress": {"sets": most, "random_sets": None},
-    }
-    return {
-        section: {**value, **keys[section]}
-        if section in keys and isinstance(value, Mapping)
-        else value
-        for section, value in values.items()
-    }
 
 
 @frozen
@@ -252,14 +150,13 @@ class _Unit:
 
 
 class Precision:
-    """A Stopping that stops each point when its interval is tight enough.
+    """Stops each point when its interval is tight enough: decides, run by run, in order, whether
+    more is to be learnt, deterministic in what it was told.
 
     While a point at which the surface bends is undecided, the others wait every second round; what
     they left out is offered once more after the last round. So the promise is the same for all
     points, and those at which the surface bends are known first.
     """
-
-    recalls = True
 
     def __init__(self, spec: PrecisionSpec, layout: Layout, gauge: Gauge) -> None:
         self._spec, self._layout, self._gauge = spec, layout, gauge
@@ -278,6 +175,7 @@ class Precision:
         return 2 if self._layout.bends else 1
 
     def wanted(self, key: RunKey) -> bool:
+        """Whether ``key``, whose turn it is, is to be run, or was rightly run before."""
         name, round_ = self._layout.unit(key), self._layout.round(key)
         if round_ != self._round:
             self._end_round()
@@ -383,3 +281,140 @@ class Precision:
         if len(unit.samples) >= self._spec.sets_min and self._tight(estimate):
             return REACHED
         return CAP if len(unit.samples) == len(unit.attended) else LOST
+
+
+_AXES = ("sync_share_milli", "contended_ratio_milli")
+
+
+def layout(spec: CampaignSpec, keys: Sequence[RunKey]) -> Layout:
+    """Where the runs on offer belong."""
+    return Layout(
+        keys=tuple(keys),
+        unit=lambda key: unit_of(spec, key),
+        round=lambda key: round_of(spec, key),
+        bends=() if spec.stress else bends(sorted({key.point for key in keys})),
+    )
+
+
+def bends(points: list[Point]) -> tuple[Bend, ...]:
+    """Every three neighbours along rho and along alpha."""
+    found: list[Bend] = []
+    for axis in _AXES:
+        lines: dict[tuple[int, ...], list[Point]] = {}
+        for point in points:
+            others = tuple(
+                getattr(point, name)
+                for name in ("cores", "deadline_factor_milli", "per_core", *_AXES)
+                if name != axis
+            )
+            lines.setdefault(others, []).append(point)
+        for line in lines.values():
+            line.sort(key=lambda point: int(getattr(point, axis)))
+            for three in zip(line, line[1:], line[2:], strict=False):
+                a, b, c = (getattr(point, axis) for point in three)
+                low, middle, high = map(point_text, three)
+                weight = (c - b) / (c - a)
+                found.append(Bend(low=low, middle=middle, high=high, weight=weight))
+    return tuple(found)
+
+
+def gauge_of(spec: CampaignSpec) -> SummaryGauge:
+    """The gauge of a campaign that asks for a precision."""
+    assert spec.precision is not None
+
+    def critical(key: RunKey) -> int:
+        group = group_of(spec, key)
+        return 0 if group is None else group.critical_cores
+
+    return SummaryGauge(metric=spec.precision.metric, critical_cores=critical)
+
+
+@frozen(kw_only=True)
+class SummaryGauge:
+    """A Gauge whose numbers are those of the summary: same sets, same weights; the interval is the
+    part of the summary's that further sets can tighten.
+
+    Attributes:
+        critical_cores: How many cores carry the tasks that count in a run; 0: all.
+    """
+
+    metric: str
+    critical_cores: Callable[[RunKey], int] = lambda key: 0
+
+    def sample(self, key: RunKey, table: JobTable) -> PointSample | None:
+        """The set's own figure."""
+        table, _ = without_overlapped(table)
+        columns, chosen = job_columns(table), None
+        if critical := self.critical_cores(key):
+            chosen = np.asarray(table.tasks["core"] < critical)
+            columns = of_tasks(columns, chosen)
+        figures = run_figures(table, columns, chosen=chosen).set_figures
+        if self.metric == "deadline_miss_ratio":
+            return PointSample(float(figures["deadline_misses"]), float(figures["released"]))
+        value = figures[f"{self.metric}_mean"]
+        return None if value is None else PointSample(float(value))
+
+    def estimate(self, key: RunKey, samples: Sequence[PointSample]) -> MeanEstimate | None:
+        """Mean and interval over sets; None where the summary has none either."""
+        above = np.array([sample.above for sample in samples])
+        below = np.array([sample.below for sample in samples])
+        interval = _over_sets(self.metric, above, below)
+        if interval is None or not below.sum():
+            return None
+        used = below > 0
+        student = student_half_width(above[used], below[used]) if used.sum() > 1 else 0.0
+        return MeanEstimate(float(above.sum() / below.sum()), *interval, student=student)
+
+
+def _over_sets(metric: str, above: Floats, below: Floats) -> Interval | None:
+    miss = metric == "deadline_miss_ratio"
+    return share_over_sets(above, below) if miss else mean_interval(above)
+
+
+def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
+    """Half the interval over sets, relative to the mean but for a miss ratio."""
+    miss = metric == "deadline_miss_ratio"
+    above = known(sets, "deadline_misses" if miss else f"{metric}_mean")
+    below = known(sets, "released") if miss else np.ones_like(above)
+    interval = _over_sets(metric, above, below)
+    if interval is None:
+        return None
+    half = (interval[1] - interval[0]) / 2
+    if miss:
+        return half
+    mean = float(above.mean())
+    return half / mean if mean > 0 else None
+
+
+def precision_columns(
+    record: Mapping[str, Any] | None, name: str, sets: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
+    if not record:
+        return {"half_width": None, "stopped": None}
+    point = record["points"].get(name, {})
+    return {
+        "half_width": half_width(sets, record["metric"]),
+        "stopped": point.get("stopped", UNFINISHED),
+    }
+
+
+def precision_findings(record: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """A promise that was not kept is said."""
+    if not record:
+        return
+    short = {name: point for name, point in record["points"].items() if point["stopped"] != REACHED}
+    if not short:
+        return
+    reasons = sorted({point["stopped"] for point in short.values()})
+    worst = max(short, key=lambda name: short[name]["half_width"] or float("inf"))
+    width = short[worst]["half_width"]
+    text = "not known" if width is None else f"{width:.3g}"
+    yield Finding(
+        id="precision-not-reached",
+        severity="warning",
+        message=f"{len(short)} of {len(record['points'])} points are not known to"
+        f" {record['target']:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
+        cure="raise --sets-max or --budget, or ask for less",
+        where=worst,
+    )

@@ -6,19 +6,24 @@ campaigns differ in nothing but the machine, and can be compared program by prog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
+from attrs import frozen
 
-from deadbeat.kinds.contention.plan import plan
-from deadbeat.kinds.contention.rounds import is_complete
+from deadbeat.emit import task_set_id
+from deadbeat.executors.base import RunRequest
+from deadbeat.kinds.contention.plan import is_complete, parameters, plan, programs_of, set_seed
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import open_regular
 from deadbeat.store.origin import Origin
 from deadbeat.store.programs import Program, file_hash
+from deadbeat.synthesis import Synthesiser
 
 _COPY_HINT = "delete it and repeat the command: it is copied again"
 _ELF_MAGIC = b"\x7fELF"
@@ -54,7 +59,7 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
             f"the programs of {name} are of an earlier version, which measured in windows",
             "measure that campaign again with this version, then run its programs here",
         )
-    calibration, programs = source.load_calibration(), source.programs()
+    calibration, programs = source.load_calibration(), source.programs.all()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)
     if calibration is None or not programs:
@@ -63,7 +68,7 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
             "finish it first with its own command, then run its programs here",
         )
     planned = plan(spec)
-    lacking = len(planned) - len(source.planned().intersection(planned))
+    lacking = len(planned) - len(source.programs.keys().intersection(planned))
     # one that stopped when it was known built no more than it wanted, and is offered that
     known = spec.precision is not None and is_complete(read_spec(source.spec), source)
     if lacking and not known:
@@ -122,7 +127,7 @@ def _checked_hashes(
 ) -> dict[str, str]:
     """SHA-256 by suffix of what is there of a batch, compared with what was recorded."""
     files = _files_of(source, program)
-    recorded = source.recorded_hashes(program.batch)
+    recorded = source.programs.recorded_hashes(program.batch)
     if kept is not None:
         recorded = _hashes(kept, program.batch)
     name = source.path.resolve().name
@@ -214,7 +219,7 @@ def _copy(source: CampaignStore | None, store: CampaignStore, name: str, digest:
             f"program {there} is not the one with which {store.path.name} was begun",
             "put the old one back, or begin anew with --fresh",
         )
-    store.copy_program_file(name, there)
+    store.programs.copy_file(name, there)
 
 
 def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
@@ -224,7 +229,7 @@ def _copy_records(source: CampaignStore | None, store: CampaignStore, origin: Or
         name = f"{batch}.sha256"
         there = source.path / "programs" / name
         if there.exists() and not (store.path / "programs" / name).exists():
-            store.copy_program_file(name, there)
+            store.programs.copy_file(name, there)
 
 
 def verify_program(store: CampaignStore, origin: Origin, program: Program) -> None:
@@ -240,3 +245,83 @@ def verify_program(store: CampaignStore, origin: Origin, program: Program) -> No
             raise DataError(
                 f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
             )
+
+
+# ---------- the task sets of a batch ----------
+
+
+@frozen(kw_only=True)
+class Batch:
+    """The task sets of one program.
+
+    Attributes:
+        requests: In the order of the program's table.
+        set_ids: Identifier of each run's task set.
+        program: Already built of exactly these; None: it is to be built.
+    """
+
+    requests: tuple[RunRequest, ...]
+    set_ids: dict[RunKey, str]
+    program: Path | None = None
+
+
+@frozen(kw_only=True)
+class Generated:
+    """Task sets by synthesis from the campaign's own calibration."""
+
+    spec: CampaignSpec
+    synthesiser: Synthesiser
+
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """Programs of as many task sets as one may hold, of whole rounds where there are any."""
+        batches = programs_of(self.spec, keys)
+        return tuple((f"batch-{index:03d}", batch) for index, batch in enumerate(batches))
+
+    def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
+        """Synthesises every set; ``name`` does not matter."""
+        requests = tuple(
+            RunRequest(
+                key,
+                self.synthesiser.synthesise(parameters(self.spec, key), set_seed(self.spec, key)),
+            )
+            for key in keys
+        )
+        ids = {request.key: task_set_id(request.task_set) for request in requests}
+        return Batch(requests=requests, set_ids=ids)
+
+
+@frozen(kw_only=True)
+class StoredPrograms:
+    """The programs that a campaign holds already, each verified against its origin."""
+
+    store: CampaignStore
+    origin: Origin
+
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """As they were built, the batch of the first key first."""
+        home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
+        found: dict[str, list[RunKey]] = {}
+        for key in keys:
+            if key not in home:
+                raise DataError(
+                    f"no program of {self.origin.name} holds {key.text}",
+                    "begin anew with --fresh",
+                )
+            found.setdefault(home[key], []).append(key)
+        return tuple((name, tuple(batch)) for name, batch in found.items())
+
+    def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
+        """Every set of the program, also those that are not run: their places tell them apart."""
+        (program,) = [each for each in self.store.programs.all() if each.batch == name]
+        verify_program(self.store, self.origin, program)
+        requests, ids = [], {}
+        for key in program.keys:
+            planned = self.store.programs.planned(key)
+            assert planned is not None
+            requests.append(RunRequest(key, planned.task_set))
+            ids[key] = planned.set_id
+        return Batch(requests=tuple(requests), set_ids=ids, program=program.elf)
+
+
+#: Hands out batches; the same name and keys give the same batch in every session.
+Supply = Generated | StoredPrograms

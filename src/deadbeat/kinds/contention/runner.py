@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from deadbeat.catalog import Catalog
@@ -10,11 +10,16 @@ from deadbeat.executors.base import Executor, RunOutcome, Session
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention import rounds
-from deadbeat.kinds.contention.programs import check_place, copy_programs
+from deadbeat.kinds.contention.precision import Precision, gauge_of, layout
+from deadbeat.kinds.contention.programs import (
+    Batch,
+    Generated,
+    StoredPrograms,
+    Supply,
+    check_place,
+    copy_programs,
+)
 from deadbeat.kinds.contention.spec import CampaignSpec
-from deadbeat.kinds.contention.stopping import FixedDesign, Stopping
-from deadbeat.kinds.contention.supply import Batch, Generated, StoredPrograms, Supply
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
@@ -38,7 +43,6 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         retry_failed: Whether failed runs are tried again.
         source: The campaign whose programs ``store`` was begun for (it has an origin); may be None
             once they are all copied.
-        stopping: Makes what tells which of the runs on offer are still wanted; None: all are.
     """
 
     def __init__(
@@ -51,12 +55,11 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         calibration: Calibration | None = None,
         retry_failed: bool = False,
         source: CampaignStore | None = None,
-        stopping: Callable[[Calibration, Sequence[RunKey]], Stopping] | None = None,
     ) -> None:
         super().__init__(spec, executor, store, catalog, calibration=calibration)
         self._spec, self._source = spec, source
-        self._retry, self._begin_stopping = retry_failed, stopping
-        self._stopping: Stopping = FixedDesign()
+        self._retry = retry_failed
+        self._precision: Precision | None = None
         self._committed: set[RunKey] = set()
         self._lacking: set[RunKey] = set()
 
@@ -75,14 +78,15 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
             copy_programs(self._source, store, origin)
             borrowed = _borrow(store, self._source)
         with self._calibrated(tell, borrowed=borrowed) as costs:
-            self._keys = rounds.offered(spec, None if origin is None else store.planned())
+            self._keys = design.offered(spec, None if origin is None else store.programs.keys())
             self._supply: Supply = (
                 Generated(spec=spec, synthesiser=Synthesiser(self._catalog, costs))
                 if origin is None
                 else StoredPrograms(store=store, origin=origin)
             )
-            if self._begin_stopping is not None:
-                self._stopping = self._begin_stopping(costs, self._keys)
+            if spec.precision is not None:
+                places = layout(spec, self._keys)
+                self._precision = Precision(spec.precision, places, gauge_of(spec))
             yield
 
     def todo(self) -> Todo:
@@ -103,7 +107,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     def measure(self, tell: Watcher) -> Generator[Measured]:
         batches = self._supply.batches(self._keys)
-        for _ in range(self._stopping.passes):
+        for _ in range(1 if self._precision is None else self._precision.passes):
             for name, batch in batches:
                 yield from self._batch(name, batch, tell)
 
@@ -112,10 +116,11 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         with ExitStack() as stack:
             opened: tuple[Session, Batch] | None = None
             for key in batch:
-                if not self._stopping.wanted(key):
+                precision = self._precision
+                if precision is not None and not precision.wanted(key):
                     continue
-                if key in self._committed and self._stopping.recalls:
-                    self._stopping.learn(key, self._store.table(key))
+                if precision is not None and key in self._committed:
+                    precision.learn(key, self._store.table(key))
                 elif key in self._lacking:
                     if opened is None:
                         tell(Phase(name="build"))
@@ -139,27 +144,27 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         found, set_id = result
         try:
             table = table_of(found, set_id)
-            self._commit(found.key, found, table)
-            self._stopping.learn(found.key, table)
+            self._store.commit(found.key, table, found.file)
+            if self._precision is not None:
+                self._precision.learn(found.key, table)
             self._keep_trace(found, table)
         except (RunError, DataError) as error:
             return Lost(found.key, error)
         return Kept(found.key)
 
     def decided(self) -> tuple[int, int] | None:
-        return self._stopping.decided()
+        return None if self._precision is None else self._precision.decided()
 
     def expected_left(self) -> int:
-        return self._stopping.expected_left()
+        return 0 if self._precision is None else self._precision.expected_left()
 
     def kept(self) -> str:
         stand = standing(self._spec, self._store)
         return f"{stand.done} of {stand.planned} {self.unit}"
 
     def outcome(self, found: Outcome[RunKey]) -> Outcome[RunKey]:
-        record = self._stopping.record()
-        if record is not None:
-            self._store.save_precision(record)
+        if self._precision is not None:
+            self._store.save_precision(self._precision.record())
         return standing(self._spec, self._store)
 
     def _keep_trace(self, found: RunOutcome, table: JobTable) -> None:
@@ -186,8 +191,8 @@ def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
 def standing(spec: CampaignSpec, store: CampaignStore) -> Outcome[RunKey]:
     """Where the campaign in ``store`` stands."""
     return Outcome(
-        planned=rounds.planned(spec, store),
+        planned=design.planned_runs(spec, store),
         done=len(store.committed()),
         failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
-        complete=rounds.is_complete(spec, store),
+        complete=design.is_complete(spec, store),
     )

@@ -5,9 +5,9 @@ The canonical form goes into the campaign's folder; resuming compares against it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 from attrs import frozen
 
@@ -20,22 +20,17 @@ from deadbeat.experiment.tasksets import (
     too_few_segments,
 )
 from deadbeat.kinds.contention import stress
-from deadbeat.kinds.contention.precision import PrecisionSpec, contradictions, with_most_sets
 from deadbeat.kinds.contention.stress import Group, StressSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
-from deadbeat.model.specification import (
-    Option,
-    built,
-    checked,
-    layered,
-    plain_of,
-    renamed,
-    usage,
-)
+from deadbeat.model.specification import built, checked, keyed, layered, plain_of, renamed, usage
 from deadbeat.model.words import nearest, shown
 
 MODES = ("profile", "stress")
+#: What an interval may be of.
+METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
+SETS_MIN, SETS_MAX = 30, 200
+_SETS = rules.Whole(5, 10_000)
 
 
 @frozen(kw_only=True)
@@ -43,23 +38,68 @@ class LoadedSpec:
     """A row of points beside the grid whose task sets load their cores: they show misses; it has
     the grid's cores and replicas."""
 
-    per_core: Annotated[int, rules.Whole(1, 64), Option("", "N", "N/M.")]
-    deadline_factor: Annotated[
-        Fraction, rules.Factor(1, 1000), Option("", "X", "T = D = X times C.")
-    ]
-    sync_share: Annotated[tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of rho.")]
-    contended_ratio: Annotated[
-        tuple[int, ...], rules.Shares(), Option("", "LIST", "Values of alpha.")
-    ]
+    per_core: int = keyed(rules.Whole(1, 64), "N", "N/M.")
+    deadline_factor: Fraction = keyed(rules.Factor(1, 1000), "X", "T = D = X times C.")
+    sync_share: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of rho.")
+    contended_ratio: tuple[int, ...] = keyed(rules.Shares(), "LIST", "Values of alpha.")
+
+
+@frozen(kw_only=True)
+class PrecisionSpec:
+    """The section [precision]: it replaces a fixed number of task sets.
+
+    Attributes:
+        target: Half width of the 95 % interval: relative to the mean, of a miss ratio absolute.
+        metric: What the interval is of.
+        sets_min: Sets every point gets: a kind of task set that is rarer than 3 / ``sets_min`` may
+            not be among them.
+        sets_max: Sets no point exceeds, reached or not.
+        sets_mean: Sets a point gets on average at most: what points save that are known early
+            goes to those with the widest intervals. None: no such bound.
+    """
+
+    target: float = keyed(
+        rules.Number("0.001", "1"),
+        "--precision X",
+        "Task sets until the 95 % interval is within X of the mean, instead of a fixed number.",
+    )
+    metric: str = keyed(
+        rules.Choice(METRICS),
+        "--precision-metric NAME",
+        "slowdown, delay_ratio, deadline_miss_ratio (X is then absolute).  [slowdown]",
+        default="slowdown",
+    )
+    sets_min: int = keyed(
+        _SETS, "--sets-min N", "Task sets every point gets.  [30]", default=SETS_MIN
+    )
+    sets_max: int = keyed(
+        _SETS, "--sets-max N", "Task sets no point exceeds.  [200]", default=SETS_MAX
+    )
+    sets_mean: int | None = keyed(
+        rules.OptionalWhole(5, 10_000),
+        "--sets-mean N",
+        "Task sets a point gets on average at most; what early points save goes to the widest.",
+        default=None,
+    )
+
+    @property
+    def relative(self) -> bool:
+        return self.metric != "deadline_miss_ratio"
+
+    def problems(self) -> list[Problem]:
+        """What is wrong between fields that are each right."""
+        found = []
+        if self.sets_min > self.sets_max:
+            text = f"{self.sets_min} is above sets_max = {self.sets_max}"
+            found.append(Problem("sets_min", text, "lower it or raise sets_max"))
+        if self.sets_mean is not None and self.sets_mean < self.sets_min:
+            text = f"{self.sets_mean} is below sets_min = {self.sets_min}"
+            found.append(Problem("sets_mean", text, "raise it or lower sets_min"))
+        return found
 
 
 #: Two tasks a core that ask for all of it: what contends misses its deadlines here.
-_LOADED = {
-    "per_core": 2,
-    "deadline_factor": 2,
-    "sync_share": [1],
-    "contended_ratio": [0, 1],
-}
+_LOADED = {"per_core": 2, "deadline_factor": 2, "sync_share": [1], "contended_ratio": [0, 1]}
 #: A long campaign gives the sets it saves to the widest intervals: ten a point on average.
 _TO_THE_WIDEST = {"target": 0.02, "sets_min": 6, "sets_max": 40, "sets_mean": 10}
 #: What a preset changes. quick on 2 cores: 20 s of calibration and 132 sets of 1.05 s. Many short
@@ -89,20 +129,17 @@ class CampaignSpec(TaskSetSpec):
         precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
-    mode: Annotated[
-        str,
+    mode: str = keyed(
         rules.Choice(MODES),
-        Option("", "NAME", "profile or stress; the command knows it.  [profile]"),
-    ] = "profile"
-    preset: Annotated[
-        str,
+        "NAME",
+        "profile or stress; the command knows it.  [profile]",
+        default="profile",
+    )
+    preset: str = keyed(
         rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS}))),
-        Option(
-            "",
-            "NAME",
-            "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
-        ),
-    ]
+        "NAME",
+        "Of a profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
+    )
     grid: GridSpec | None = None
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
@@ -250,9 +287,9 @@ def specify(*layers: Mapping[str, Any], names: Mapping[str, str] | None = None) 
         UsageError: Naming every problem.
     """
     asked = layered(CampaignSpec, *layers)
-    problems = [*_unknown_preset(asked), *contradictions(layers, names or {})]
+    problems = [*_unknown_preset(asked), *_contradictions(layers, names or {})]
     stressed = asked.get("mode", "profile") == "stress"
-    values = with_most_sets(_stress_values(asked) if stressed else _profile_values(asked))
+    values = _with_most_sets(_stress_values(asked) if stressed else _profile_values(asked))
     try:
         spec = built(CampaignSpec, values)
     except RefusedError as error:
@@ -306,6 +343,52 @@ def _stress_values(asked: dict[str, Any]) -> dict[str, Any]:
     name = f"stress-{preset}" if known else "stress"
     defaults = {"mode": "stress", "preset": "random", "name": name, "stress": stress.DEFAULT}
     return layered(CampaignSpec, DEFAULT, defaults, base, asked)
+
+
+#: What says how many sets there are: section and key.
+FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
+
+
+def _contradictions(layers: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[Problem]:
+    """A fixed number of sets beside a precision; a precision asked later replaces one.
+
+    Args:
+        names: What a path is called where it was written.
+    """
+    found: list[Problem] = []
+    typed = names.get("precision.target", "").startswith("--")
+    most = "--sets-max" if typed else "precision.sets_max"
+    precise = False
+    for layer in layers:
+        precise = precise or isinstance(layer.get("precision"), Mapping)
+        for section, key in FIXED:
+            values = layer.get(section)
+            if precise and isinstance(values, Mapping) and values.get(key) is not None:
+                hint = f"drop one; {most} is the most sets a point may get"
+                text = "a fixed number of task sets beside a precision"
+                found.append(Problem(f"{section}.{key}", text, hint))
+    return found
+
+
+def _with_most_sets(values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` with sets_max as the number of sets where a precision is asked."""
+    asked = values.get("precision")
+    if not isinstance(asked, Mapping):
+        return values
+    try:
+        most = _SETS.parse(asked.get("sets_max", SETS_MAX))
+    except RefusedError:
+        return values  # reported where it was written
+    keys: dict[str, dict[str, Any]] = {
+        "grid": {"replicas": most},
+        "stress": {"sets": most, "random_sets": None},
+    }
+    return {
+        section: {**value, **keys[section]}
+        if section in keys and isinstance(value, Mapping)
+        else value
+        for section, value in values.items()
+    }
 
 
 def is_of_windows(values: Any) -> bool:

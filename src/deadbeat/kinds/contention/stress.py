@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
 from deadbeat.kinds.contention import draws
 from deadbeat.kinds.contention.draws import CoreChoice, Drawn, SpreadRule
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem
-from deadbeat.model.specification import Option, given_by
+from deadbeat.model.specification import given_by, keyed
 from deadbeat.synthesis.distributions import DISTRIBUTIONS
 from deadbeat.synthesis.parameters import PRIORITIES
 from deadbeat.synthesis.stream import Stream
@@ -42,9 +42,7 @@ DEFAULT: dict[str, Any] = {
 PRESETS: dict[str, dict[str, Any]] = {
     "random": {},
     "fixed-cores": {"stress": {"cores": [4, 8, 12, 16], "sets": 3000}},
-    "paper": {
-        "stress": {"cores": [4, 8, 12, 16, "random"], "sets": 3000, "random_sets": 5000},
-    },
+    "paper": {"stress": {"cores": [4, 8, 12, 16, "random"], "sets": 3000, "random_sets": 5000}},
     "quick": {
         "stress": {"sets": 96, "random_per_core": "random:1..2"},
         "run": {"seconds": 1.0},
@@ -63,9 +61,10 @@ class CriticalCores:
         return tuple(sorted(set(rules.each(listed, rules.Whole(0, 1023).parse))))
 
 
-def _as_all(name: str) -> Option:
+def _as_all(name: str) -> tuple[str, str]:
     """The option of a field of [tasks], of which each set may have a value of its own here."""
-    return evolve(given_by(TasksSpec, name)[0], metavar="VALUES")
+    option = given_by(TasksSpec, name)[0]
+    return f"{option.name} VALUES", option.help
 
 
 _PER_CORE = SpreadRule(draws.wholes(1, 64, sensible=(1, 3)))
@@ -85,91 +84,72 @@ class StressSpec:
         utilisation: As in [tasks], in thousandths where drawn.
     """
 
-    cores: Annotated[
-        CoreChoice,
-        draws.CoresRule(),
-        Option("--cores", "LIST", "M: 4,8 (a group each), random, random:2..8, or all."),
-    ]
-    sets: Annotated[int, rules.Whole(1, 100_000), Option("--sets", "N", "Task sets of each group.")]
-    random_sets: Annotated[
-        int | None,
+    cores: CoreChoice = keyed(
+        draws.CoresRule(), "--cores LIST", "M: 4,8 (a group each), random, random:2..8, or all."
+    )
+    sets: int = keyed(rules.Whole(1, 100_000), "--sets N", "Task sets of each group.")
+    random_sets: int | None = keyed(
         rules.OptionalWhole(1, 100_000),
-        Option("--sets", "N", "Of the group that draws its M; as sets unless given."),
-    ] = None
-    critical_cores: Annotated[
-        tuple[int, ...],
+        "--sets N",
+        "Of the group that draws its M; as sets unless given.",
+        default=None,
+    )
+    critical_cores: tuple[int, ...] = keyed(
         CriticalCores(),
-        Option(
-            "--critical-cores",
-            "LIST",
-            "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
-            "  [0]",
-        ),
-    ] = (0,)
-    fill_utilisation: Annotated[
-        Fraction,
+        "--critical-cores LIST",
+        "Critical tasks on the first k cores only, computation fills the rest; 0: not shielded."
+        "  [0]",
+        default=(0,),
+    )
+    fill_utilisation: Fraction = keyed(
         rules.Ratio("0.001", "1"),
-        Option(
-            "--fill-utilisation",
-            "U",
-            "How full computation makes a core that is not critical.  [0.9]",
-        ),
-    ] = Fraction(9, 10)
-    sync_share: Annotated[
-        Drawn,
+        "--fill-utilisation U",
+        "How full computation makes a core that is not critical.  [0.9]",
+        default=Fraction(9, 10),
+    )
+    sync_share: Drawn = keyed(
         SpreadRule(draws.shares(), optional=False),
-        Option("--sync-share", "VALUES", "rho: 0.5, 0,0.5,1 or random:0.2..0.8."),
-    ]
-    contended_ratio: Annotated[
-        Drawn,
-        SpreadRule(draws.shares(), optional=False),
-        Option("--contended-ratio", "VALUES", "alpha, likewise."),
-    ]
-    per_task: Annotated[
-        bool, rules.Flag(), Option("--per-task", "", "Draw rho and alpha for each task anew.")
-    ] = False
-    per_core: Annotated[Drawn | None, _PER_CORE, _as_all("per_core")] = None
-    random_per_core: Annotated[
-        Drawn | None,
-        _PER_CORE,
-        Option("--tasks-per-core", "VALUES", "N/M of the group that draws its M."),
-    ] = None
-    segments_max: Annotated[
-        Drawn | None,
-        SpreadRule(draws.wholes(1, 256, sensible=(2, 16))),
-        _as_all("segments_max"),
-    ] = None
-    wcet_min: Annotated[
-        Drawn | None,
+        "--sync-share VALUES",
+        "rho: 0.5, 0,0.5,1 or random:0.2..0.8.",
+    )
+    contended_ratio: Drawn = keyed(
+        SpreadRule(draws.shares(), optional=False), "--contended-ratio VALUES", "alpha, likewise."
+    )
+    per_task: bool = keyed(
+        rules.Flag(), "--per-task", "Draw rho and alpha for each task anew.", default=False
+    )
+    per_core: Drawn | None = keyed(_PER_CORE, *_as_all("per_core"), default=None)
+    random_per_core: Drawn | None = keyed(
+        _PER_CORE, "--tasks-per-core VALUES", "N/M of the group that draws its M.", default=None
+    )
+    segments_max: Drawn | None = keyed(
+        SpreadRule(draws.wholes(1, 256, sensible=(2, 16))), *_as_all("segments_max"), default=None
+    )
+    wcet_min: Drawn | None = keyed(
         SpreadRule(draws.durations(*_WCET, sensible=(50_000, 200_000))),
-        _as_all("wcet_min"),
-    ] = None
-    wcet_max: Annotated[
-        Drawn | None,
+        *_as_all("wcet_min"),
+        default=None,
+    )
+    wcet_max: Drawn | None = keyed(
         SpreadRule(draws.durations(*_WCET, sensible=(200_000, 1_000_000))),
-        _as_all("wcet_max"),
-    ] = None
-    distribution: Annotated[
-        Drawn | None, SpreadRule(draws.words(tuple(DISTRIBUTIONS))), _as_all("distribution")
-    ] = None
-    classes_min: Annotated[
-        Drawn | None,
-        SpreadRule(draws.wholes(1, 64, sensible=(1, 2))),
-        _as_all("classes_min"),
-    ] = None
-    classes_max: Annotated[
-        Drawn | None,
-        SpreadRule(draws.wholes(1, 64, sensible=(2, 4))),
-        _as_all("classes_max"),
-    ] = None
-    priorities: Annotated[
-        Drawn | None, SpreadRule(draws.words(PRIORITIES)), _as_all("priorities")
-    ] = None
-    utilisation: Annotated[
-        Drawn | None,
-        SpreadRule(draws.shares(least=1, sensible=(50, 700))),
-        _as_all("utilisation"),
-    ] = None
+        *_as_all("wcet_max"),
+        default=None,
+    )
+    distribution: Drawn | None = keyed(
+        SpreadRule(draws.words(tuple(DISTRIBUTIONS))), *_as_all("distribution"), default=None
+    )
+    classes_min: Drawn | None = keyed(
+        SpreadRule(draws.wholes(1, 64, sensible=(1, 2))), *_as_all("classes_min"), default=None
+    )
+    classes_max: Drawn | None = keyed(
+        SpreadRule(draws.wholes(1, 64, sensible=(2, 4))), *_as_all("classes_max"), default=None
+    )
+    priorities: Drawn | None = keyed(
+        SpreadRule(draws.words(PRIORITIES)), *_as_all("priorities"), default=None
+    )
+    utilisation: Drawn | None = keyed(
+        SpreadRule(draws.shares(least=1, sensible=(50, 700))), *_as_all("utilisation"), default=None
+    )
 
     def problems(self) -> list[Problem]:
         """What is wrong between fields that are each right."""

@@ -19,11 +19,10 @@ from deadbeat.kinds.contention.figures import RunFigures, run_figures
 from deadbeat.kinds.contention.findings import collect_findings
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.overlap import UseCosts, contended_plan, overlap_share
-from deadbeat.kinds.contention.plan import group_of
+from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import Pooled, noise_floor, point_row
-from deadbeat.kinds.contention.point_precision import precision_columns, precision_findings
+from deadbeat.kinds.contention.precision import precision_columns, precision_findings
 from deadbeat.kinds.contention.predict import prediction_figures
-from deadbeat.kinds.contention.rounds import group_text
 from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
@@ -65,7 +64,7 @@ class Attempts:
         return cls(
             committed=store.committed(),
             failed=store.failed(),
-            planned=store.planned(),
+            planned=store.programs.keys(),
             mode=mode_of(store),
             precision=store.load_precision(),
         )
@@ -331,14 +330,14 @@ class RunReader:
         """Which tasks the set is about; None: all of them."""
         if group is None or not group.critical_cores:
             return None
-        planned = self._store.planned_set(key)
+        planned = self._store.programs.planned(key)
         if planned is None or len(planned.task_set.tasks) != len(table.tasks):
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
     def _plan_figures(self, key: RunKey, table: JobTable, columns: JobColumns) -> dict[str, Any]:
         """What needs the task set: its seed, the realised axes, the overlap."""
-        planned = self._store.planned_set(key)
+        planned = self._store.programs.planned(key)
         if planned is None:
             return {}
         task_set, path = planned.task_set, self._store.jobs_path(key)

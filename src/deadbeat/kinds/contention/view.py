@@ -103,7 +103,7 @@ class CampaignView:
         Raises:
             DataError: Its program is not stored, or damaged.
         """
-        return self.store.task_set(_key(key))
+        return self.store.programs.task_set(_key(key))
 
     def jobs(self, key: RunKey | str) -> Columns:
         """All jobs of a run, warm-up and solo included (see ``counted`` and ``solo``).

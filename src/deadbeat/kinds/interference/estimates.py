@@ -27,7 +27,7 @@ from deadbeat.kinds.interference.lost import Floats, student_above
 from deadbeat.model.load import Estimate, Integers
 from deadbeat.stats import special
 from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
-from deadbeat.stats.bootstrap import arm_factor, student_half_width, t_cdf, t_quantile
+from deadbeat.stats.intervals import arm_factor, student_half_width, t_cdf, t_quantile
 
 _TAIL = 0.025
 #: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).

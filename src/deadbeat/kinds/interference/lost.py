@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.load import ALL, PLAIN, LoadRun, LostTime
-from deadbeat.stats.bootstrap import student_half_width, t_cdf
+from deadbeat.stats.intervals import student_half_width, t_cdf
 from deadbeat.stats.multiple import holm
 
 Floats = NDArray[np.float64]

@@ -49,8 +49,8 @@ from deadbeat.model.load import (
 )
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
-from deadbeat.stats.bootstrap import seed_of
 from deadbeat.stats.multiple import holm
+from deadbeat.stats.seeds import seed_of
 from deadbeat.store.load import LoadStore
 
 #: What the verdicts of a test may err, all of them together.
