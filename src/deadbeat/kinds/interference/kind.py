@@ -12,8 +12,7 @@ from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
 from deadbeat.kinds.interference.engine import LoadEngine
 from deadbeat.kinds.interference.hardware import HardwareLoad
-from deadbeat.kinds.interference.plan import plan, seconds_of
-from deadbeat.kinds.interference.remedy import RemedyChange
+from deadbeat.kinds.interference.plan import plan, planned_keys, seconds_of
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import (
@@ -21,14 +20,13 @@ from deadbeat.kinds.interference.spec import (
     preset,
     read_spec,
     resolve,
-    spec_dict,
     specify,
 )
-from deadbeat.kinds.interference.view import summary_of
+from deadbeat.kinds.interference.summarise import summary_of
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import PLAIN, LoadKey
-from deadbeat.model.load_summary import LoadCell, LoadSummary
+from deadbeat.model.load import PLAIN, LoadCell, LoadKey, LoadSummary
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, FolderState, Place
@@ -42,12 +40,6 @@ def state_of(path: Path) -> FolderState:
         return planned_keys(store), read_spec(store.spec).form
 
     return state_of_folder(path, LoadStore.open, planned)
-
-
-def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
-    """Every run that a load test should have."""
-    changes = {name: RemedyChange(words=words) for name, words in store.changes.items()}
-    return plan(read_spec(store.spec), changes)
 
 
 def choose(
@@ -75,8 +67,8 @@ def choose(
         LOAD_TEST,
         open_store=LoadStore.open,
         state_of=state_of,
-        asked=spec_dict(spec),
-        spec_of=lambda store: spec_dict(read_spec(store.spec)),
+        asked=plain_of(spec),
+        spec_of=lambda store: plain_of(read_spec(store.spec)),
         platform=platform,
         differs=differs,
         fresh=fresh,
@@ -110,7 +102,7 @@ def begin(asked: Begin) -> Begun:
     if store is None:
         LoadStore.create(
             place.path,
-            spec_dict(spec),
+            plain_of(spec),
             platform,
             unit_ps=unit_ps,
             changes=words,
