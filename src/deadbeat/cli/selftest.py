@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
+import attrs
 import click
 
 from deadbeat.cli._causes import selftest_causes
@@ -14,6 +14,7 @@ from deadbeat.cli._options import calibration_option, json_option, machine_optio
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.cli._run import Watch
 from deadbeat.cli._signals import interruptible
+from deadbeat.executors.base import SelftestResult
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.store.serial import read_calibration
 
@@ -73,45 +74,45 @@ def command(
             progress=watch.share,
         )
     if as_json:
-        print_json({**outcome, "platform": kind})
+        print_json({**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind})
     else:
         _print(outcome)
-    return 0 if outcome["passed"] else 1
+    return 0 if outcome.passed else 1
 
 
 _WORDS = {True: "passed", False: "FAILED", None: "undecided"}
 
 
-def _print(outcome: dict[str, Any]) -> None:
+def _print(outcome: SelftestResult) -> None:
 
     print_table(
         ["check", "kind", "result", "value", "accepted", "what it says"],
         (
             [
-                check["name"],
-                check["kind"],
-                _WORDS[check["passed"]],
-                _number(check["value"]),
-                f"{_number(check['low'])} to {_number(check['high'])} {check['unit']}".strip(),
-                check["message"],
+                check.name,
+                check.kind,
+                _WORDS[check.passed],
+                _number(check.value),
+                f"{_number(check.low)} to {_number(check.high)} {check.unit}".strip(),
+                check.message,
             ]
-            for check in outcome["checks"]
+            for check in outcome.checks
         ),
         numeric=["value"],
     )
-    for core in outcome["cores"]:
+    for core in outcome.cores:
         click.echo(
-            f"core {core['core']} (CPU {core['cpu']}): {100 * core['lost_share']:.2f} % of its time"
-            f" lost in gaps, the longest {core['longest_gap_ns'] / 1000:.0f} us"
+            f"core {core.core} (CPU {core.cpu}): {100 * core.lost_share:.2f} % of its time"
+            f" lost in gaps, the longest {core.longest_gap_ns / 1000:.0f} us"
         )
     click.echo(_verdict(outcome))
 
 
-def _verdict(outcome: dict[str, Any]) -> str:
-    if not outcome["passed"]:
+def _verdict(outcome: SelftestResult) -> str:
+    if not outcome.passed:
         return "FAILED"
-    undecided = [check["name"] for check in outcome["checks"] if check["passed"] is None]
-    if len(undecided) == len(outcome["checks"]):
+    undecided = [check.name for check in outcome.checks if check.passed is None]
+    if len(undecided) == len(outcome.checks):
         return "undecided: not one check could be decided"
     return f"passed, but undecided: {', '.join(undecided)}" if undecided else "passed"
 
