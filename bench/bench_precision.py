@@ -26,7 +26,6 @@ from deadbeat.kinds.contention.precision import (
     PointSample,
     Precision,
     SummaryGauge,
-    bends,
 )
 from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.model.results import Point, RunKey, point_text
@@ -178,15 +177,13 @@ class Trial:
             keys=keys,
             unit=lambda key: point_text(key.point),
             round=lambda key: key.replica,
-            bends=bends(list(self.world.points)),
         )
         stopping = Precision(self.spec, layout, self)
-        for _ in range(stopping.passes):
-            for key in keys:
-                if stopping.wanted(key):
-                    self.used.setdefault(key.point, []).append(key.replica)
-                    value: Any = self.values[place[key.point], key.replica]
-                    stopping.learn(key, value)
+        for key in keys:
+            if stopping.wanted(key):
+                self.used.setdefault(key.point, []).append(key.replica)
+                value: Any = self.values[place[key.point], key.replica]
+                stopping.learn(key, value)
         points: Mapping[str, Any] = stopping.record()["points"]
         return points
 

@@ -77,39 +77,10 @@ def test_what_is_broken_off_is_not_finished() -> None:
     assert stopped == {point_text(FLAT): "target reached", point_text(WIDE): "not finished"}
 
 
-# -- what comes first
+# -- the order
 
 
-def surface(bent: float) -> dict[Point, list[float]]:
-    """Five points on a line, and a knee in the middle of five others."""
-    values = {}
-    for step, ratio in enumerate((0, 250, 500, 750, 1000)):
-        straight = np.array(noisy(0.2, 200, seed=step)) + 0.1 * step
-        values[Point(2, 500, ratio)] = straight.tolist()
-        knee = np.array(noisy(0.2, 200, seed=10 + step)) + bent * (step > 2)
-        values[Point(3, 500, ratio)] = knee.tolist()
-    return values
-
-
-def test_points_where_the_surface_bends_come_first() -> None:
-    asked = PrecisionSpec(target=0.02, sets_min=10, sets_max=200)
-    design = Drawn(asked, surface(bent=1.0))
-    early = design.run(most_runs=400)
-    knee = {Point(3, 500, ratio) for ratio in (250, 500, 750, 1000)}
-    runs = {point: sum(key.point == point for key in design.asked) for point in design.values}
-    assert not early.record()["complete"]
-    most = max(runs[point] for point in runs if point.cores == 2)
-    assert all(runs[point] > 1.3 * most for point in knee)
-
-
-def test_what_waited_gets_its_sets_all_the_same() -> None:
-    asked = PrecisionSpec(target=0.001, sets_min=10, sets_max=60)
-    values = {point: listed[:60] for point, listed in surface(bent=1.0).items()}
-    found = Drawn(asked, values).points()
-    assert {point["sets"] for point in found.values()} == {60}
-
-
-def test_without_a_bend_every_round_holds_every_point() -> None:
+def test_every_round_holds_every_point() -> None:
     values = {Point(2, 500, ratio): noisy(0.5, 60, seed=ratio) for ratio in (0, 500)}
     design = Drawn(PrecisionSpec(target=0.01, sets_min=10, sets_max=60), values)
     design.run()
