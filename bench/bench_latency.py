@@ -23,9 +23,9 @@ from time import monotonic, sleep
 from attrs import frozen
 from common import report
 
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.prober import ProberEngine
+from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
+from deadbeat.kinds.latency.prober import ProberEngine
 from deadbeat.model.histogram import Histogram
 from deadbeat.targets.local import LocalTarget
 

@@ -23,8 +23,7 @@ from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict
 from deadbeat.kinds.interference.summarise import summarise_load
 from deadbeat.kinds.latency import observe as latency
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.engines import Request, SimulatedEngine
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.load import LoadKey, LoadRun, Rounds

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
-from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
+from deadbeat.kinds.latency.engines import Request, SimulatedEngine
+from deadbeat.model.latency import Circumstances, LatencyKey, LatencyRun, LoadPoint, LoadReport
+from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.fake import FakeTarget
 
 LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))
+
+
+def seen_of(plain: Mapping[str, Any]) -> Circumstances:
+    """As files have them."""
+    return LatencyStore.CONVERTER.structure(plain, Circumstances)
+
+
+def load_of(plain: Mapping[str, Any]) -> LoadReport:
+    """As files have it."""
+    return LatencyStore.CONVERTER.structure(plain, LoadReport)
 
 
 def made_up_runs(
@@ -43,7 +54,7 @@ def made_up_runs(
                     priority=request.priority,
                     policy=request.policy,
                     cpus=measured.cpus,
-                    load={"asked": load.percent, "achieved": {}, "commands": [], "died": ""},
+                    load=LoadReport(asked=load.percent),
                     kind="simulated",
                     engine_version="made up",
                 )

@@ -18,7 +18,7 @@ from deadbeat.kinds.contention.precision import (
     SummaryGauge,
 )
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
-from deadbeat.model.results import Point, RunKey, point_text
+from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
 from deadbeat.store.campaign import CampaignStore
 from helpers.campaigns import begin, run, tiny_spec
 
@@ -106,7 +106,7 @@ class Drawn:
                     stopping.learn(key, cast(Any, Table(PointSample(float(value), self.below))))
         return stopping
 
-    def points(self) -> dict[Point, dict[str, Any]]:
+    def points(self) -> dict[Point, KnownPoint]:
         """Outcome of each point."""
-        found = self.run().record()["points"]
+        found = self.run().record().points
         return {point: found[point_text(point)] for point in self.values}

@@ -178,7 +178,7 @@ def test_a_profile_has_a_grid_for_each_deadline_factor(browser, tmp_path):
 
 def test_a_comparison_shows_verdicts_in_cells_and_under_the_pointer(browser, tmp_path):
     result, _ = demo_comparison(cores=(2, 4))
-    path = write_comparison(result, tmp_path, formats=())
+    path, _ = write_comparison(result, tmp_path, formats=())
     opened(browser, path)
     words = browser.find_element(By.ID, "difference-slowdown-1").text.split()
     assert "+14" in words and "=" in words and "?" in words

@@ -170,6 +170,25 @@ def test_a_program_that_does_not_want_to_end_is_ended_after_its_grace(program: s
     assert sleepers(mark) == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("ended", ["bound", "guard killed"])
+def test_what_a_killed_cyclictest_shares_is_gone(program: str, mode: str, ended: str) -> None:
+    """It writes its status to /dev/shm/cyclictestNUMBER, and removes that only at its own end."""
+    before = set(Path("/dev/shm").iterdir())
+    script = 'exec 9> /dev/shm/cyclictest$$; echo $$; trap "" TERM; while :; do sleep 0.01; done'
+    argv = guarded(program, ("sh", "-c", script, "/bin/sh"), bound_s=0.5)
+    process = start(argv, mode, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    shared = Path(f"/dev/shm/cyclictest{int(process.stdout.readline())}")
+    if ended == "guard killed":
+        process.kill()
+    process.wait(20)
+    until = time.monotonic() + 5
+    while shared.exists() and time.monotonic() < until and shared not in before:
+        time.sleep(0.01)
+    assert shared in before or not shared.exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no namespaces of processes")
 def test_the_program_finds_itself_where_its_number_says(program: str) -> None:
     script = "read -r own rest < /proc/self/stat; test -r /proc/$$/stat && cat /proc/$$/comm"

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from deadbeat.kinds.latency.stress import StressLoads
-from deadbeat.kinds.latency.workers import COMMAND, FILES, look_of
+from deadbeat.kinds.latency.stress import COMMAND, FILES, StressLoads, look_of
 from deadbeat.model.latency import LoadPoint
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.local import LocalTarget

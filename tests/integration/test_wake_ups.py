@@ -17,8 +17,8 @@ from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, parsed
+from deadbeat.kinds.latency.engines import Request
+from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import PATH_PARTS, CpuLatency
 from deadbeat.targets.base import Process

@@ -9,7 +9,7 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.imported import Missing, as_run, read_foreign
+from deadbeat.kinds.latency.importers import Missing, as_run, read_foreign
 from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.latency import IDLE

@@ -272,6 +272,28 @@ def link_violations(path: str, text: str, existing: set[str]) -> list[str]:
     return found
 
 
+def anchor_violations(pages: dict[str, str]) -> list[str]:
+    """Links of Markdown pages to headings that are not there."""
+    anchors = {path: _anchors(text) for path, text in pages.items()}
+    return [
+        f"{path}: links to {link}, which has no such heading"
+        for path, text in pages.items()
+        for link in _LINK.findall(text)
+        if "#" in link and not re.match(r"[a-z]+:", link)
+        for page, _, name in [link.partition("#")]
+        for target in [_resolve(path, page) if page else path]
+        if target in anchors and name not in anchors[target]
+    ]
+
+
+def _anchors(text: str) -> set[str]:
+    """What links can name on a page: its headings as the forge turns them into words, and marks."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", prose, re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return {*plain, *re.findall(r'<a id="([^"]+)"', text)}
+
+
 def unlisted_pages(pages: dict[str, str]) -> list[str]:
     """Pages of docs/SECTION that the README of their folder does not link to."""
     found = []

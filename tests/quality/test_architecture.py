@@ -114,6 +114,10 @@ def test_links_lead_somewhere():
     assert found == []
 
 
+def test_links_lead_to_headings():
+    assert rules.anchor_violations(markdown()) == []
+
+
 def test_every_page_is_listed():
     assert rules.unlisted_pages(markdown()) == []
 

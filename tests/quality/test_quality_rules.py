@@ -191,6 +191,17 @@ def test_links():
     ]
 
 
+def test_headings_that_links_name():
+    pages = {
+        "a.md": "# A b: `c`\n[x](#a-b-c) [y](d/b.md#one) [z](d/b.md#two) [w](https://x.org#no)",
+        "d/b.md": '## One\n```\n# two\n```\n<a id="three"></a> [u](../a.md#a) [v](#three)',
+    }
+    assert rules.anchor_violations(pages) == [
+        "a.md: links to d/b.md#two, which has no such heading",
+        "d/b.md: links to ../a.md#a, which has no such heading",
+    ]
+
+
 def test_a_page_that_no_index_lists_is_found():
     pages = {
         "docs/README.md": "[h](howto/README.md)",

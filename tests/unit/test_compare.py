@@ -358,7 +358,7 @@ def test_levels_of_the_deadline_factor_are_cells(
     cells = compared(tmp_path, "a", "b").comparisons[0].metrics[0].cells
     assert [cell.deadline_factor for cell in cells] == [2.0, 5.0, 2.0, 5.0]
     assert answer(tmp_path, "a", "b") == 0
-    assert "alpha = 1, D = 5 C: slowdown" in capsys.readouterr().out
+    assert "alpha = 1, D/C = 5 │ Slowdown" in capsys.readouterr().out
 
 
 def test_stress_campaigns_are_compared_by_group(
@@ -389,7 +389,7 @@ def test_the_verdict_comes_first(runs: Path, capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("WORSE: worse against a: ")
     assert lines[0].endswith("SIMULATED")
-    assert any("worse at M = 2, rho = 1, alpha = 1: slowdown +9." in line for line in lines)
+    assert any(line.startswith("│ M = 2, rho = 1, alpha = 1") for line in lines)
 
 
 @pytest.mark.parametrize(

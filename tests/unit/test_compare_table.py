@@ -7,11 +7,17 @@ import sys
 import pytest
 from attrs import evolve
 
-from deadbeat.cli._compare import print_metrics
+from deadbeat.compare.page import comparison_document
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
-from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison
+from deadbeat.model.comparison import (
+    CellComparison,
+    Comparison,
+    ComparisonResult,
+    MetricComparison,
+)
 from deadbeat.model.observations import Metric
+from deadbeat.report.terminal import print_parts
 
 KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}
 
@@ -56,7 +62,12 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for name, value in {"COLUMNS": "80", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
-    print_metrics(Comparison(baseline="a", other="b", metrics=ROWS, verdict="undecided", reason=""))
+    comparison = Comparison(baseline="a", other="b", metrics=ROWS, verdict="undecided", reason="")
+    result = ComparisonResult(
+        campaigns=({"name": "a"}, {"name": "b"}), comparisons=(comparison,), differences=(),
+        findings=(), labels=(), verdict="undecided",
+    )  # fmt: skip
+    print_parts(comparison_document(result).sections[0].parts)
     return capsys.readouterr().out.splitlines()
 
 
@@ -65,18 +76,18 @@ def test_eighty_columns_are_enough_and_no_number_is_broken(lines: list[str]) -> 
     assert {len(line) for line in table} <= set(range(60, 81))
     columns = zip(*([text.strip() for text in line[1:-1].split("│")] for line in table if
                     line[0] == "│"), strict=True)  # fmt: skip
-    metric, verdict, effect, p, gate, least, cells = (set(column) for column in columns)
+    metric, verdict, effect, p, gate, shown, cells = (set(column) for column in columns)
     assert {"p50", "p99.9", "missed", "periods", "miss", "ratio"} <= metric
-    assert {"undecided", "too rare", "no worse", "worse"} <= verdict
-    assert {"-12.3 %", "[-45.67, +23.45]", "> 10 times", "[2.5 times,", "open]"} <= effect
-    assert {"1e-05", "1e-03", "<1e-6", "-"} <= p
+    assert {"undecided,", "too rare", "no worse", "worse"} <= verdict
+    assert {"-12.3 %", "[-45.67,", "+23.45]", "more than 10", "times, open]"} <= effect
+    assert {"1.2e-05", "0.0012", "< 1e-06"} <= p
     assert {"45.6 %", "2.4", "times", "12.34", "points"} <= gate
-    assert {"78.9 %", "?"} <= least
-    assert {"1 worse", "1 equal", "undecided"} <= cells
+    assert {"78.9 %", "cannot"} <= shown
+    assert {"1 worse,", "1 equal,", "undecided"} <= cells
 
 
 def test_what_the_columns_are_stands_below(lines: list[str]) -> None:
     told = " ".join(lines)
-    assert "least: the smallest effect that could have been shown" in told
+    assert "could have shown: the smallest effect that is found with 80 %" in told
     assert "minimum effect: 10.0 % of p50, p99.9, max and mean" in told
     assert "0.10 points of missed periods" in told

@@ -12,18 +12,20 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest, with_missed
-from deadbeat.kinds.latency.cyclictest_threads import (
+from deadbeat.kinds.latency.cyclictest import (
+    CyclictestEngine,
     CyclictestThread,
     as_seen,
+    command,
     threads_command,
     threads_of,
 )
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine, command
-from deadbeat.kinds.latency.judge import RunEvidence, judge
+from deadbeat.kinds.latency.engines import Request
+from deadbeat.kinds.latency.importers import CYCLICTEST, Foreign, expecting, with_missed
+from deadbeat.kinds.latency.judge import judge
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun
 from deadbeat.targets.base import Completed
 from deadbeat.targets.fake import Conversation, FakeTarget
 
@@ -58,19 +60,23 @@ def written(**thread: Any) -> dict[str, Any]:
     }
 
 
-def read(plain: dict[str, Any]) -> Any:
-    return read_cyclictest(json.dumps(plain), name="f.json")
+def read(plain: dict[str, Any]) -> Foreign:
+    return CYCLICTEST.take(json.dumps(plain), "f.json")
 
 
 def test_keys_with_and_without_a_colon_and_microseconds() -> None:
     result = read(written())
-    assert (result.version, result.command, result.kernel) == ("2.40", "cyclictest -q", "6.1 #1")
+    assert (result.version, result.policy, result.kernel) == (
+        "cyclictest V 2.40",
+        "other",
+        "6.1 #1",
+    )
     raw = result.cpus[0].raw
     assert (raw.total, raw.min_ns, raw.max_ns, raw.resolution_ns) == (1228, 3000, 1_139_000, 1000)
     assert raw.sum_ns == (3 * 563 + 4 * 664 + 1139) * 1000 and raw.overflow == 0
     plain = written()
     plain["rt_test_version"] = plain.pop("rt_test_version:")
-    assert read(plain).version == "2.40"
+    assert read(plain).version == "cyclictest V 2.40"
 
 
 def test_resolution_one_means_nanoseconds() -> None:
@@ -99,7 +105,7 @@ def test_what_overflowed_is_the_rest_of_the_cycles() -> None:
 )
 def test_what_it_did_not_write_is_refused_in_one_line(plain: str) -> None:
     with pytest.raises(DataError, match=r"f\.json is not JSON of cyclictest") as error:
-        read_cyclictest(plain, name="f.json")
+        CYCLICTEST.take(plain, "f.json")
     assert "\n" not in str(error.value)
 
 
@@ -169,8 +175,16 @@ def problems(target: FakeTarget) -> list[str]:
     request = Request(cpus=(0,), seconds=2.0)
     cpus = CyclictestEngine(program=lambda _: RUNTIME).measure(target, request).cpus
     cpus = tuple(attrs.evolve(cpu, expected=cpu.cycles, missed=0) for cpu in cpus)
-    found = judge(RunEvidence(request=request, cpus=cpus, load={}, circumstances={}))
-    return [problem.id for problem in found]
+    run = LatencyRun(
+        key=LatencyKey(IDLE, "cyclictest", 0),
+        started="",
+        seconds=2.0,
+        interval_ns=1_000_000,
+        priority=90,
+        policy="fifo",
+        cpus=cpus,
+    )
+    return [problem.id for problem in judge(run, request)]
 
 
 @pytest.mark.parametrize(

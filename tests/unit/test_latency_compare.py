@@ -11,14 +11,15 @@ from attrs import evolve
 from helpers.matrices import LOADS, matrix, of_runs
 
 from deadbeat.cli.main import main
-from deadbeat.compare.page import render_comparison
+from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.latency.observe import COMPARABLE, METRICS, Matrix, observe
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyRun
+from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
+from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
@@ -124,7 +125,7 @@ def late_and_labelled(one: Matrix, *, scale: int) -> Matrix:
         values = Histogram.of([int(low) * scale for low in cpu.raw.lows_ns()])
         return evolve(cpu, raw=values, corrected=values)
 
-    busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9, "1": 0.8}}
+    busy = LoadReport(judged=True, achieved={"0": 0.9, "1": 0.8})
     runs = [
         evolve(run, load=busy, problems=BUSY, cpus=tuple(map(later, run.cpus)))
         if run.key.repeat % 3
@@ -270,7 +271,7 @@ def test_corrected_latencies_count_where_all_engines_have_them() -> None:
 
 def test_the_page_shows_microseconds_and_the_loads() -> None:
     result = compared(matrix("a", 1), matrix("b", 2, scale=1.3))
-    page = render_comparison(result)
+    page = html_page(comparison_document(result))
     assert "SIMULATED" in page and " us" in page and "By load" in page
     assert "D/C = " not in page and "task sets of" not in page
     json.dumps(result.parameters)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.cyclictest_command import called
-from deadbeat.kinds.latency.imported import Missing, all_importers, as_run, read_foreign
+from deadbeat.kinds.latency.importers import IMPORTERS, Missing, as_run, called, read_foreign
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import IDLE
 from deadbeat.store.latency import LatencyStore
@@ -183,8 +182,8 @@ def test_every_format_is_recognised_by_its_own_importer_alone() -> None:
     texts = {"cyclictest --json": JSON, "cyclictest -h as text": TEXT, "jitterdebugger": JITTER,
              "OSADL RT Dataset": OSADL}  # fmt: skip
     for name, text in texts.items():
-        assert [one.name for one in all_importers() if one.fits(text)] == [name]
-    assert {one.name for one in all_importers()} == set(texts)
+        assert [one.name for one in IMPORTERS if one.fits(text)] == [name]
+    assert {one.name for one in IMPORTERS} == set(texts)
 
 
 def test_the_command_makes_a_matrix_of_files(

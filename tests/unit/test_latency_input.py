@@ -10,8 +10,8 @@ import pytest
 
 from deadbeat.cli.latency import _begin, idle_only
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
-from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.engines import SimulatedEngine
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate
 from deadbeat.kinds.latency.runner import MatrixMachine
 from deadbeat.kinds.latency.spec import LatencySpec, resolve, specify

@@ -6,15 +6,17 @@ from typing import Any
 
 import attrs
 import pytest
+from helpers.latencies import load_of, seen_of
 
 from deadbeat.host.proc import tasks_of
 from deadbeat.host.snapshot import COMMANDS, parse, take
 from deadbeat.host.values import Unknown
 from deadbeat.kinds.latency.circumstances import circumstances
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.judge import RunEvidence, judge
+from deadbeat.kinds.latency.engines import Request
+from deadbeat.kinds.latency.judge import judge
+from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency
+from deadbeat.model.latency import IDLE, Circumstances, CpuLatency, LatencyKey, LatencyRun
 from deadbeat.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
@@ -78,21 +80,21 @@ TASKS = (
 def test_what_a_machine_did_between_two_looks() -> None:
     before, after = take(machine(), first=True), take(machine(busy=25, steal=5, later=True))
     seen = circumstances(before, after, cpus=(0, 1))
-    assert seen["busy_share"] == {"0": 0.25, "1": 0.25}
-    assert seen["load_share"] == 0.1  # 20 ticks of 100 on each of two CPUs
-    assert seen["steal_share"] == {"0": 0.05, "1": 0.05}
-    assert seen["temperature_mc"] == {"thermal_zone0": [45000, 48000]}
-    assert seen["frequency_khz"] == {"0": [2000000, 2000000]}
-    assert seen["throttled"] == {"0": 1}
-    assert seen["interrupts"] == {
+    assert seen.busy_share == {"0": 0.25, "1": 0.25}
+    assert seen.load_share == 0.1  # 20 ticks of 100 on each of two CPUs
+    assert seen.steal_share == {"0": 0.05, "1": 0.05}
+    assert seen.temperature_mc == {"thermal_zone0": (45000, 48000)}
+    assert seen.frequency_khz == {"0": (2000000, 2000000)}
+    assert seen.throttled == {"0": 1}
+    assert seen.interrupts == {
         "0": {"LOC Local timer interrupts": 40, "36 PCI-MSIX virtio1-req.0": 2},
         "1": {},
     }
-    assert seen["pressure_us"] == {"cpu": 1}
-    assert seen["stalls"] == ["[9.0] sched: DL replenish lagged too much"]
-    assert seen["dma_latency_us"] == 2_000_000_000 and seen["clocksource"] == ["tsc", "tsc"]
-    assert [one["name"] for one in seen["realtime_tasks"]] == ["migration/0", "odd) (name", "below"]
-    assert "pressure io" in seen["missing"] and "ticks" not in seen["missing"]
+    assert seen.pressure_us == {"cpu": 1}
+    assert seen.stalls == ("[9.0] sched: DL replenish lagged too much",)
+    assert seen.dma_latency_us == 2_000_000_000 and seen.clocksource == ("tsc", "tsc")
+    assert [one.name for one in seen.realtime_tasks] == ["migration/0", "odd) (name", "below"]
+    assert "pressure io" in seen.missing and "ticks" not in seen.missing
 
 
 ARM = {
@@ -119,13 +121,13 @@ def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
     log = "[0.0] Linux version 6.1\n"
     before = take(board(hot=False, log=log), first=True)
     seen = circumstances(before, take(board(hot=True, log=log)), cpus=(0,))
-    assert seen["cooling"] == {"cooling_device0 thermal-cpufreq-0": [0, 2]}
-    assert seen["limit_khz"] == {"0": [1_800_000, 1_200_000]}
-    assert seen["trip_mc"] == {"thermal_zone0": 85_000}
-    names = [problem.id for problem in judge(evidence(circumstances=seen))]
+    assert seen.cooling == {"cooling_device0 thermal-cpufreq-0": (0, 2)}
+    assert seen.limit_khz == {"0": (1_800_000, 1_200_000)}
+    assert seen.trip_mc == {"thermal_zone0": 85_000}
+    names = [problem.id for problem in problems(circumstances=seen)]
     assert names == ["throttled", "hot"]
     cool = circumstances(before, before, cpus=(0,))
-    assert judge(evidence(circumstances=cool)) == () and "rt throttling" not in cool["missing"]
+    assert problems(circumstances=cool) == () and "rt throttling" not in cool.missing
 
 
 @pytest.mark.parametrize(
@@ -138,16 +140,16 @@ def test_a_board_that_cools_by_its_frequency_is_seen_to_be_throttled() -> None:
 def test_throttling_that_the_kernel_would_not_tell_again_is_not_known(log: str, why: str) -> None:
     once = take(board(hot=False, log=log), first=True)
     seen = circumstances(once, once, cpus=(0,))
-    assert why in seen["missing"]["rt throttling"] and seen["stalls"] == []
+    assert why in seen.missing["rt throttling"] and seen.stalls == ()
 
 
 def test_what_cannot_be_read_has_its_reason_and_no_figure() -> None:
     before = take(FakeTarget(refused={"/proc/stat": "denied: Permission denied"}), first=True)
     seen = circumstances(before, before, cpus=(0,))
-    assert "denied" in seen["missing"]["ticks"] and "program" in seen["missing"]["log"]
-    assert seen["busy_share"] == {} and seen["realtime_tasks"] is None
-    assert seen["dma_latency_us"] is None and seen["throttled"] == {}
-    assert judge(evidence(circumstances=seen)) == ()
+    assert "denied" in seen.missing["ticks"] and "program" in seen.missing["log"]
+    assert seen.busy_share == {} and seen.realtime_tasks is None
+    assert seen.dma_latency_us is None and seen.throttled == {}
+    assert problems(circumstances=seen) == ()
 
 
 def test_the_costly_looks_are_taken_once() -> None:
@@ -182,23 +184,30 @@ GOOD = CpuLatency(
 ASKED = Request(cpus=(0,), seconds=3.0)
 
 
-def evidence(
+def problems(
     *,
     load: dict[str, Any] | None = None,
-    circumstances: dict[str, Any] | None = None,
+    circumstances: dict[str, Any] | Circumstances | None = None,
     request: dict[str, Any] | None = None,
     **cpu: Any,
-) -> RunEvidence:
-    return RunEvidence(
-        request=attrs.evolve(ASKED, **(request or {})),
+) -> tuple[Finding, ...]:
+    seen = circumstances or {"clocksource": ["tsc", "tsc"]}
+    run = LatencyRun(
+        key=LatencyKey(IDLE, "prober", 0),
+        started="",
+        seconds=ASKED.seconds,
+        interval_ns=ASKED.interval_ns,
+        priority=ASKED.priority,
+        policy=ASKED.policy,
         cpus=(attrs.evolve(GOOD, **cpu),),
-        load=load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""},
-        circumstances=circumstances or {"clocksource": ["tsc", "tsc"]},
+        load=load_of(load or {"asked": 50, "judged": True, "achieved": {"0": 0.52}, "died": ""}),
+        circumstances=seen if isinstance(seen, Circumstances) else seen_of(seen),
     )
+    return judge(run, attrs.evolve(ASKED, **(request or {})))
 
 
 def test_a_run_as_it_should_be_has_no_problem() -> None:
-    assert judge(evidence()) == ()
+    assert problems() == ()
 
 
 def loaded(asked: int, achieved: float, *, judged: bool = True, died: str = "") -> dict[str, Any]:
@@ -300,7 +309,7 @@ LITTLE = {"load_share": 0.3}
 def test_each_problem_has_its_name_and_its_weight(
     given: dict[str, Any], name: str, seriousness: str
 ) -> None:
-    (problem,) = judge(evidence(**given))
+    (problem,) = problems(**given)
     assert (problem.id, problem.severity) == (name, seriousness)
     assert problem.message and "\n" not in problem.message
 
@@ -328,7 +337,7 @@ def test_each_problem_has_its_name_and_its_weight(
     ],
 )
 def test_what_is_not_known_or_not_wrong_is_no_problem(given: dict[str, Any]) -> None:
-    assert judge(evidence(**given)) == ()
+    assert problems(**given) == ()
 
 
 @pytest.mark.parametrize(
@@ -341,7 +350,7 @@ def test_what_is_not_known_or_not_wrong_is_no_problem(given: dict[str, Any]) -> 
 def test_a_load_that_others_starve_counts_and_both_are_told(
     given: dict[str, Any], told: str
 ) -> None:
-    found = judge(evidence(circumstances={"load_share": 0.2}, **given))
+    found = problems(circumstances={"load_share": 0.2}, **given)
     assert [(each.id, each.severity) for each in found] == [
         ("load-starved", "warning"),
         ("other-work", "warning"),
@@ -351,10 +360,10 @@ def test_a_load_that_others_starve_counts_and_both_are_told(
 
 def test_what_the_host_took_the_load_could_not_have() -> None:
     stolen = {"steal_share": {"0": 0.3}}
-    found = judge(evidence(load=loaded(100, 0.65), circumstances=stolen))
+    found = problems(load=loaded(100, 0.65), circumstances=stolen)
     assert [each.id for each in found] == ["steal"]
 
 
 def test_what_invalidates_comes_first() -> None:
-    found = judge(evidence(load=loaded(0, 0.2), priority=1))
+    found = problems(load=loaded(0, 0.2), priority=1)
     assert [problem.severity for problem in found] == ["invalid", "warning"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.load import profiles, strengths
-from deadbeat.kinds.latency.stress import StressLoads
-from deadbeat.kinds.latency.workers import Look, Worker, asked_of, did, workers_of
+from deadbeat.kinds.latency.loads import LOADS, strengths
+from deadbeat.kinds.latency.stress import Look, StressLoads, Worker, asked_of, did, workers_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
 from deadbeat.targets.base import Completed
@@ -31,34 +30,34 @@ def loads() -> StressLoads:
 
 
 def test_every_profile_describes_itself() -> None:
-    assert set(profiles()) == set(PROFILES)
-    for name, profile in profiles().items():
-        commands = profile.commands(100, (0, 3), 5.0)
+    assert set(LOADS) == set(PROFILES)
+    for name, profile in LOADS.items():
+        commands = profile.commands(100, (0, 3))
         assert commands and all(argv[0] == profile.program for argv in commands), name
         asked = " ".join(word for argv in commands for word in argv)
         assert "0,3" in asked or {"0", "3"} <= {argv[2] for argv in commands}, name
         assert profile.package and profile.stresses and profile.title
         # Nothing real-time, nothing endless outside its folder.
         assert "sched" not in asked and "--all" not in asked
-    assert profiles()["cpu"].commands(0, (0, 1), 5.0) == ()
-    assert "--vm 1 " in " ".join(profiles()["memory"].commands(25, (0, 1, 2, 3), 5.0)[0])
+    assert LOADS["cpu"].commands(0, (0, 1)) == ()
+    assert "--vm 1 " in " ".join(LOADS["memory"].commands(25, (0, 1, 2, 3))[0])
 
 
 @pytest.mark.parametrize("cpus", [1, 2, 3, 4, 8])
 def test_every_strength_of_a_load_that_is_offered_is_another_one(cpus: int) -> None:
-    for profile in profiles().values():
+    for profile in LOADS.values():
         offered = strengths(profile, cpus)
-        made = {profile.commands(each, tuple(range(cpus)), 5.0) for each in offered}
+        made = {profile.commands(each, tuple(range(cpus))) for each in offered}
         assert len(made) == len(offered) and offered[-1] == 100
         assert profile.judged or profile.computes or profile.least
-    assert strengths(profiles()["io"], 2) == (50, 100)
-    assert strengths(profiles()["io"], 1) == (100,)
-    assert strengths(profiles()["cpu"], 1) == tuple(range(1, 101))
+    assert strengths(LOADS["io"], 2) == (50, 100)
+    assert strengths(LOADS["io"], 1) == (100,)
+    assert strengths(LOADS["cpu"], 1) == tuple(range(1, 101))
 
 
 def test_every_kind_of_worker_of_a_load_is_known() -> None:
-    for profile in profiles().values():
-        commands = profile.commands(100, (0, 1), 5.0)
+    for profile in LOADS.values():
+        commands = profile.commands(100, (0, 1))
         assert asked_of(commands, profile.kinds) == dict.fromkeys(profile.kinds, 2)
         counted = [w for argv in commands for w in argv if w.startswith("--") and w.count("-") == 2]
         assert set(counted) - {"--taskset"} == {f"--{kind}" for kind in profile.kinds}
@@ -111,18 +110,16 @@ def test_workers_are_told_apart_by_kind_and_load_and_count_with_their_descendant
 def test_a_worker_that_stands_still_or_is_not_there_is_seen() -> None:
     asked = {"timer": 2, "timerfd": 1, "hdd": 1, "switch": 1}
     before, after = Look(workers=working(1), uptime_s=5.0), Look(workers=working(3), uptime_s=7.0)
-    said = did(asked, before, after, least={"switch switches/s": 100.0})
-    assert said["workers"] == {
-        "timer": [2, 2, 1], "timerfd": [1, 1, 1], "hdd": [1, 1, 1], "switch": [1, 0, 0],
+    workers, throughput = did(asked, before, after, least={"switch switches/s": 100.0})
+    assert workers == {
+        "timer": (2, 2, 1), "timerfd": (1, 1, 1), "hdd": (1, 1, 1), "switch": (1, 0, 0),
     }  # fmt: skip
-    assert said["throughput"] == {
+    assert throughput == {
         "timer CPU s/s": 0.03, "timer switches/s": 900.0, "timerfd switches/s": 3.0,
         "hdd CPU s/s": 0.5, "hdd written B/s": 4096.0, "switch switches/s": 0.0,
     }  # fmt: skip
-    assert did(asked, Look(), after, least={})["workers"] is None
-    assert did({}, Look(workers={}), Look(workers={}), least={}) == {
-        "workers": {}, "throughput": {},
-    }  # fmt: skip
+    assert did(asked, Look(), after, least={})[0] is None
+    assert did({}, Look(workers={}), Look(workers={}), least={}) == ({}, {})
 
 
 def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
@@ -135,10 +132,10 @@ def test_a_load_runs_under_the_guard_is_counted_and_ends() -> None:
     load.begin()
     target.files["/proc/stat"] = STAT.format(60, 40, 100).encode()
     said = load.end()
-    assert (said["asked"], said["judged"], said["died"]) == (50, True, "")
-    assert said["achieved"] == {"0": 0.6, "1": 0.3}
-    assert said["workers"] is None  # the fake has no processes to look at
-    assert said["commands"][1].startswith("stress-ng --taskset 1")
+    assert (said.asked, said.judged, said.died) == (50, True, "")
+    assert said.achieved == {"0": 0.6, "1": 0.3}
+    assert said.workers is None  # the fake has no processes to look at
+    assert said.commands[1].startswith("stress-ng --taskset 1")
     load.stop()
     load.stop()
     assert not any(process.running for process in target.processes)
@@ -150,7 +147,7 @@ def test_the_idle_machine_starts_nothing_and_needs_nothing() -> None:
     load = loads().start(target, IDLE, seconds=1.0)
     load.begin()
     said = load.end()
-    assert said["commands"] == [] and said["workers"] == {} and not target.processes
+    assert said.commands == () and said.workers == {} and not target.processes
 
 
 def test_a_program_that_is_missing_is_named_with_its_package() -> None:
@@ -171,10 +168,10 @@ def test_a_load_that_dies_says_its_last_words() -> None:
     target = machine(dying(said))
     load = loads().start(target, LoadPoint("memory", 100), seconds=1.0)
     load.begin()
-    assert load.end()["died"] == ""
+    assert load.end().died == ""
     for process in target.processes:
         process.write_line("die")
-    assert load.end()["died"] == "stress-ng: error: out of memory"
+    assert load.end().died == "stress-ng: error: out of memory"
     load.stop()
 
 
@@ -192,8 +189,8 @@ def test_a_load_that_was_killed_names_the_signal(status: int, stderr: str, words
     load = loads().start(target, LoadPoint("memory", 100), seconds=1.0)
     load.begin()
     target.processes[0].write_line("die")
-    assert load.end()["died"] == words
-    assert load.end()["died"] == words  # asked again, as every run beside it does
+    assert load.end().died == words
+    assert load.end().died == words  # asked again, as every run beside it does
     load.stop()
 
 

@@ -13,9 +13,8 @@ from helpers.latencies import made_up_runs
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.experiment.run import run
-from deadbeat.kinds.latency.engine import Measured, unsplit
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
-from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.engines import Measured, SimulatedEngine, unsplit
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys, visits
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
 from deadbeat.kinds.latency.spec import (
@@ -28,7 +27,7 @@ from deadbeat.kinds.latency.spec import (
 )
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import LatencyKey, LoadPoint
+from deadbeat.model.latency import LatencyKey, LoadPoint, LoadReport
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.fake import FakeTarget
 
@@ -159,16 +158,16 @@ def test_a_matrix_is_measured_and_then_lacks_nothing(tmp_path: Path) -> None:
     # where one is continued this is told before anything is measured
     assert counted[0].eta_s == estimate(spec, runs=9).seconds > 0
     stored = store.load(LatencyKey(LoadPoint("cpu", 50), "simulated", 1))
-    assert stored.kind == "simulated" and stored.load["achieved"] == {"0": 0.5, "1": 0.5}
-    assert "ticks" in stored.circumstances["missing"]
+    assert stored.kind == "simulated" and stored.load.achieved == {"0": 0.5, "1": 0.5}
+    assert "ticks" in stored.circumstances.missing
 
 
 def test_the_time_of_the_measuring_threads_is_no_load() -> None:
     (run,) = made_up_runs(loads=[LoadPoint("cpu", 50)], repeats=1, cpus=(0,), seconds=2.0)
     cpu = attrs.evolve(run.cpus[0], cpu_ns=200_000_000)
-    said = {"asked": 50, "achieved": {"0": 0.62, "1": 0.5}}
+    said = LoadReport(asked=50, achieved={"0": 0.62, "1": 0.5})
     told = without_engine(said, (cpu,), seconds=2.0)
-    assert told == {"asked": 50, "achieved": {"0": 0.52, "1": 0.5}}
+    assert told == LoadReport(asked=50, achieved={"0": 0.52, "1": 0.5})
     assert without_engine(said, run.cpus, seconds=2.0) == said
 
 

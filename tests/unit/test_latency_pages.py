@@ -8,14 +8,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from deadbeat.host.snapshot import Snapshot
-from deadbeat.kinds.latency.circumstances import circumstances
-from deadbeat.kinds.latency.load import profiles
-from deadbeat.kinds.latency.made_up import MadeUpLoads
-from deadbeat.kinds.latency.registry import engine_names
+from deadbeat.kinds.latency.engines import ENGINES
+from deadbeat.kinds.latency.loads import LOADS
 from deadbeat.kinds.latency.spec import LatencySpec, spec_dict, specify
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/latency.md").read_text(encoding="utf-8")
@@ -56,23 +52,23 @@ def test_every_problem_is_explained() -> None:
 
 
 def test_every_engine_and_load_is_explained_with_its_command() -> None:
-    assert set(engine_names()) == set(first_cells(PAGE, "Engines"))
-    for name, profile in profiles().items():
+    assert set(ENGINES) == set(first_cells(PAGE, "Engines"))
+    for name, profile in LOADS.items():
         (row,) = re.findall(rf"^\| `{name}[^|]*\| ([^|]*)\|", section(PAGE, "Loads"), flags=re.M)
-        words = profile.commands(100, (0, 1, 2), 1.0)[0]
+        words = profile.commands(100, (0, 1, 2))[0]
         for option in (word for word in words if word.startswith("--") and word != "--taskset"):
             assert option in row, name
 
 
 @pytest.mark.parametrize(
-    ("heading", "keys"),
+    ("heading", "kind"),
     [
-        ("`load`", list(MadeUpLoads((0,)).start(FakeTarget(), IDLE, seconds=1.0).end())),
-        ("`circumstances`", list(circumstances(Snapshot(), Snapshot(), cpus=(0,)))),
+        ("`load`", LoadReport),
+        ("`circumstances`", Circumstances),
     ],
 )
-def test_every_key_beside_a_run_is_explained(heading: str, keys: list[str]) -> None:
-    assert sorted(first_cells(FILES, heading)) == sorted(keys)
+def test_every_key_beside_a_run_is_explained(heading: str, kind: type) -> None:
+    assert sorted(first_cells(FILES, heading)) == sorted(attrs.fields_dict(kind))
 
 
 def test_every_key_of_a_run_is_explained() -> None:

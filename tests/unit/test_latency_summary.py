@@ -16,7 +16,15 @@ from deadbeat.kinds.latency.summarise import (
 )
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LoadPoint, PathSplit
+from deadbeat.model.latency import (
+    IDLE,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    LoadReport,
+    PathSplit,
+)
 from deadbeat.model.latency_summary import QUANTITIES
 from deadbeat.report.plain import keys_of
 
@@ -177,7 +185,7 @@ def test_tails_are_json_and_name_their_cells() -> None:
 
 def test_load_that_was_reached_is_told_with_its_range() -> None:
     loaded = [
-        evolve(run_of(n, [1], load=HALF), load={"achieved": {"0": 0.4 + 0.1 * n, "1": None}})
+        evolve(run_of(n, [1], load=HALF), load=LoadReport(achieved={"0": 0.4 + 0.1 * n}))
         for n in range(2)
     ]
     cell = summarise_latency(loaded).cells[0]

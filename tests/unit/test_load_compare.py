@@ -17,7 +17,7 @@ from helpers.load_tests import asked, load_test, of_runs
 from judges import compare_sides, options_of
 
 from deadbeat.cli.main import main
-from deadbeat.compare.page import render_comparison
+from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.interference.observe import COMPARABLE, METRICS, LoadTest, observe
 from deadbeat.kinds.interference.overlays import overlay_charts
@@ -28,6 +28,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.load import REFERENCE, LoadRun
 from deadbeat.model.load_summary import Effect, Estimate
 from deadbeat.model.observations import Cell
+from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 DEADLINE = 15_000_000
@@ -296,7 +297,7 @@ def test_effects_of_remedies_that_both_tried_are_beside_each_other() -> None:
     (pin,) = result.remedies
     assert (pin.condition, pin.normal) == ("pin", 8)
     assert [each.failures.value for each in pin.effects if each] == [-1.0, -0.25]
-    page = render_comparison(result)
+    page = html_page(comparison_document(result))
     assert "Remedies on each side" in page and "-0.25 [-0.75, 0.25]" in page
     assert "Load tests" in page and "SIMULATED" in page and "By ordinary threads" in page
     (chart,) = [c for c in overlay_charts([a.summary, b.summary]) if "remedies" in c.name]
@@ -307,7 +308,7 @@ def test_effects_of_remedies_that_both_tried_are_beside_each_other() -> None:
 def test_a_page_without_remedies_has_no_table_of_them() -> None:
     result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
     assert result.remedies == ()
-    page = render_comparison(result)
+    page = html_page(comparison_document(result))
     assert "Remedies on each side" not in page
     assert "task sets" not in page.split("<script", 1)[0]
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.host.machine import Machine, read_machine
-from deadbeat.kinds.latency.engine import Measured, Request
-from deadbeat.kinds.latency.engines.cyclictest import CyclictestEngine
-from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, with_worst
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
+from deadbeat.kinds.latency.cyclictest import CyclictestEngine
+from deadbeat.kinds.latency.engines import Measured, Request, SimulatedEngine
+from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, with_worst
 from deadbeat.model.latency import PATH_PARTS, PathSplit
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget

@@ -8,8 +8,8 @@ import pytest
 from helpers.wake_ups import counted, cpu, result
 
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
-from deadbeat.kinds.latency.engine import Request
-from deadbeat.kinds.latency.engines.prober import ProberEngine, cpu_latency, parsed, problems_of
+from deadbeat.kinds.latency.engines import Request
+from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed, problems_of
 from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.latency import LateWakeUp
 from deadbeat.targets import Conversation, FakeTarget

@@ -10,17 +10,18 @@ from helpers.demo_comparison import demo_comparison
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.compare.charts import comparison_charts
-from deadbeat.compare.page import render_comparison, write_comparison
+from deadbeat.compare.page import comparison_document, write_comparison
 from deadbeat.kinds.contention.overlays import common_sets, overlay_charts
 from deadbeat.model.finding import Finding
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, UNDECIDED
+from deadbeat.report.html import page as html_page
 
 SMALL = {"cores": (1, 4)}
 
 
 def render(result, summaries):
     """The page with the overlays of campaigns."""
-    return render_comparison(result, overlays=overlays(result, summaries))
+    return html_page(comparison_document(result, overlays=overlays(result, summaries)))
 
 
 def overlays(result, summaries):
@@ -33,7 +34,7 @@ def charts_of(result, summaries):
 
 
 def write(result, summaries, folder, **how):
-    return write_comparison(result, folder, overlays=overlays(result, summaries), **how)
+    return write_comparison(result, folder, overlays=overlays(result, summaries), **how)[0]
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +172,9 @@ def test_figures_that_are_on_the_page_alone_are_told():
     many = len(charts_of(result, summaries))
     own = overlays(result, summaries)
     told = f"The folder figures/ has {many - 12} of these {many} figures"
-    assert told in Page(render_comparison(result, overlays=own, papers=many - 12)).text
+    assert told in Page(html_page(comparison_document(result, overlays=own, papers=many - 12))).text
     for papers in (0, many):
-        page = render_comparison(result, overlays=own, papers=papers)
+        page = html_page(comparison_document(result, overlays=own, papers=papers))
         assert "The folder figures/" not in Page(page).text
 
 

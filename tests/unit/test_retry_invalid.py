@@ -19,8 +19,8 @@ from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
 from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
 from deadbeat.kinds.interference.view import summary_of
-from deadbeat.kinds.latency.engines.simulated import SimulatedEngine
-from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.engines import SimulatedEngine
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
 from deadbeat.kinds.latency.summarise import summarise_latency

@@ -11,7 +11,7 @@ from helpers.latencies import made_up_runs
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, LatencyKey, PathSplit
+from deadbeat.model.latency import IDLE, Circumstances, LatencyKey, PathSplit
 from deadbeat.store.latency import LATENCY_FILE, LatencyStore
 
 
@@ -27,7 +27,7 @@ def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
         run,
         split=(split,),
         problems=(Finding(id="steal", severity="warning", message="2 %"),),
-        circumstances={"missing": {"temperature": "no such file"}},
+        circumstances=Circumstances(missing={"temperature": "no such file"}),
     )
     store.commit(run)
     again = LatencyStore.open(store.path)

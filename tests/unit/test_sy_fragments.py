@@ -136,18 +136,6 @@ def test_front_matter_is_whole_and_consistent(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_the_reference_page_says_what_the_front_matter_says(name: str) -> None:
-    page = (ROOT / "docs/reference/fragments-sy.md").read_text()
-    front = front_matter(name)
-    word = {True: "yes", False: "no"}
-    row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[3:] == [word[front["blocking"]], front["hold"], word[front["tsan"]]]
-    entry = next(line for line in page.splitlines() if line.startswith(f"| `{name}/"))
-    assert entry.strip("|").split("|")[-1].strip() == word[front["parallel"]]
-
-
-@pytest.mark.parametrize("name", SOURCES)
 def test_nothing_is_lost_with_1_to_4_participants_in_1_and_2_processes(
     plain: Stress, name: str
 ) -> None:

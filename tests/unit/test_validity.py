@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from helpers.latencies import made_up_runs
+from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.loads import back_to_back, run_of
 
 from deadbeat.experiment.beside import beside_latency, beside_load
@@ -32,9 +32,18 @@ def old(name: str) -> Finding:
     return Finding(id=name, severity="invalid", message="as it was told then")
 
 
+def typed(changes: dict[str, Any]) -> dict[str, Any]:
+    return changes | {
+        "circumstances": seen_of(changes["circumstances"]),
+        "load": load_of(changes["load"]),
+    }
+
+
 def made(point: LoadPoint = FULL, **changes: Any) -> LatencyRun:
     (run,) = made_up_runs(loads=[point], repeats=1)
-    return attrs.evolve(run, **{"circumstances": {}, "load": BUSY, "problems": (), **changes})
+    return attrs.evolve(
+        run, **typed({"circumstances": {}, "load": BUSY, "problems": (), **changes})
+    )
 
 
 def stored(folder: Path, run: LatencyRun) -> LatencyStore:

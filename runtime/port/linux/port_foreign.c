@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -40,12 +41,26 @@
 
 /* --- namespaces --------------------------------------------------------------------------------- */
 
-/* Numbers of processes under /proc must be those that the program knows itself by. */
-static int mount_private_proc(void)
+/* Files of the caller's, named to the program, may lie there. */
+static bool names_shared_memory(char **argv)
+{
+    for (; *argv; argv++)
+        if (strstr(*argv, "/dev/shm"))
+            return true;
+    return false;
+}
+
+/* Numbers of processes under /proc must be those that the program knows itself by; and what it shares
+ * under /dev/shm, where there is one, goes with it: cyclictest leaves its status there when it is killed. */
+static int mount_private(bool shared_memory)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return errno;
-    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ? 0 : errno;
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
+        return errno;
+    if (shared_memory)
+        (void)mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+    return 0;
 }
 
 /* Tried in a process of its own: there is no way back. */
@@ -57,7 +72,7 @@ static bool namespaces_allowed(void)
             _exit(1);
         int inner = fork();
         if (inner == 0)
-            _exit(mount_private_proc() != 0);
+            _exit(mount_private(false) != 0);
         _exit(inner < 0 || port_reap(inner) != 0);
     }
     return pid > 0 && port_reap(pid) == 0;
@@ -106,6 +121,16 @@ static int sweep(void)
         port_sleep_until_ns(port_now_ns() + SWEEP_PAUSE_NS);
     }
     return ETIMEDOUT;
+}
+
+/* What cyclictest shares under its own number, which no other process had until it was reaped; nothing
+ * where /dev/shm was the program's own. */
+static void remove_shared(int program)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/cyclictest%d", program);
+    if (program > 0)
+        (void)unlink(path);
 }
 
 /* --- the keeper ------------------------------------------------------------------------------------ */
@@ -170,10 +195,15 @@ static int keep(int program, const sigset_t *heard)
  * would need Linux 5.3, and getppid() tells nothing across namespaces. */
 struct ties {
     int caller[2], keeper[2];
+    int *program; /* its number, once it has one: known to both */
 };
 
 static int tie(struct ties *ties)
 {
+    ties->program = mmap(NULL, sizeof *ties->program, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (ties->program == MAP_FAILED)
+        return errno;
     return pipe2(ties->caller, O_CLOEXEC) == 0 && pipe2(ties->keeper, O_CLOEXEC) == 0 ? 0 : errno;
 }
 
@@ -194,14 +224,16 @@ static _Noreturn void keeper_main(const struct port_foreign *foreign, bool names
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (poll(&gone, 1, 0) > 0) /* it died before the lines above */
         _exit(1);
-    if (namespaced && mount_private_proc() != 0)
+    if (namespaced && mount_private(!names_shared_memory(foreign->argv)) != 0)
         _exit(NOT_EXECUTABLE);
     int keeper = getpid(), program = fork();
     if (program == 0)
         become(foreign, keeper);
+    *ties->program = program;
     int status = program < 0 ? NOT_EXECUTABLE : keep(program, &heard);
     if (!namespaced)
         sweep();
+    remove_shared(program);
     _exit(status);
 }
 
@@ -299,6 +331,8 @@ int port_run_foreign(const struct port_foreign *foreign, int *status)
     int result = error ? 256 + SIGKILL : port_reap(keeper);
     *status = result >= 256 ? 128 + result - 256 : result;
     int left = sweep();
+    if (!namespaced)
+        remove_shared(*ties.program);
     if (error == ETIMEDOUT && asked)
         error = 0; /* it was asked to end, and did not in its time of grace: killed, as its status says */
     return left ? EBUSY : error;

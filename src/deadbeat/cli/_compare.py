@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,24 +11,18 @@ from typing import Any
 import click
 from attrs import evolve
 
-from deadbeat.cli._output import print_json, print_table, say
+from deadbeat.cli._output import print_json, say
 from deadbeat.compare.kinds import all_found
+from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import compare_results
-from deadbeat.compare.words import (
-    bound_text,
-    cell_text,
-    count_text,
-    interval_text,
-    p_text,
-    size_text,
-    verdict_text,
-    words_list,
-)
-from deadbeat.kinds.interference.words import effects_beside, effects_beside_columns
-from deadbeat.model.comparison import Comparable, Comparison, ComparisonResult, Lineup
+from deadbeat.compare.words import words_list
+from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import nearest, shown
+from deadbeat.report.canvas import FORMATS
+from deadbeat.report.document import Document
+from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.family import numbered
 from deadbeat.store.files import write_json
@@ -39,15 +32,8 @@ FAIL_ON = {
     "different": {"worse", "better"},
     "undecided": {"undecided", "worse"},
 }
-#: Cells that are told one by one; all of them are in the page and in the JSON.
-_CELLS_TOLD = 10
 #: Longest name of a folder made up from those of the results.
 _NAME_MAX = 120
-_COLUMNS = ("metric", "verdict", "effect [95 %]", "p", "gate", "least", "cells")
-#: Columns of a terminal from which on a row is one line.
-_WIDE = 120
-#: What no line of a narrow column but the effect's, and then of this, may exceed.
-_SIZE_MAX, _EFFECT_MAX = len("12.3 %"), len("[-12.34, +12.34]")
 
 
 def compare(options: Mapping[str, Any]) -> int:
@@ -82,11 +68,13 @@ def compare(options: Mapping[str, Any]) -> int:
         allow_mixed=options["allow_mixed"],
     )
     overlays = partial(kind.overlays, subjects[: len(names)])
-    page = _write(result, folder, overlays, figures=options["figures"])
+    formats = FORMATS if options["figures"] else ()
+    page, document = write_comparison(result, folder, formats=formats, overlays=overlays)
+    write_json(folder / "comparison.json", result.plain())
     if options["as_json"]:
         print_json({**result.plain(), "report": str(page)})
     else:
-        _tell(result)
+        _tell(result, document)
         click.echo(f"report: {page}")
     reasons = list(_failures(result, failing))
     for reason in reasons:
@@ -146,17 +134,6 @@ def _failures(result: ComparisonResult, failing: set[str]) -> Iterator[str]:
             yield f"{name} is undecided in {open_}"
 
 
-def _write(result: ComparisonResult, folder: Path, overlays: Any, *, figures: bool) -> Path:
-    """Page, figures and ``comparison.json``; returns the page's path."""
-    from deadbeat.compare.page import write_comparison  # noqa: PLC0415  heavy
-    from deadbeat.report.canvas import FORMATS  # noqa: PLC0415  heavy
-
-    formats = FORMATS if figures else ()
-    page = write_comparison(result, folder, formats=formats, overlays=overlays)
-    write_json(folder / "comparison.json", result.plain())
-    return page
-
-
 def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
     """A folder that is not there yet, or an empty one."""
     if out is not None:
@@ -174,7 +151,7 @@ def new_folder(out: Path | None, runs: Path, names: Sequence[str]) -> Path:
 # -- in the terminal
 
 
-def _tell(result: ComparisonResult) -> None:
+def _tell(result: ComparisonResult, document: Document) -> None:
     """Verdict first, then what it rests on."""
     marks = "   ".join(map(_mark, result.labels))
     for comparison in result.comparisons:
@@ -182,113 +159,13 @@ def _tell(result: ComparisonResult) -> None:
             f"{comparison.verdict.upper()}: {comparison.other} against {comparison.baseline}:"
             f" {comparison.reason}{'   ' + marks if marks else ''}"
         )
-    for comparison in result.comparisons:
-        _tell_comparison(comparison)
-    if result.remedies:
-        columns = effects_beside_columns([str(campaign["name"]) for campaign in result.campaigns])
-        print_table(
-            columns,
-            effects_beside(result.remedies),
-            title="remedies, each against runs of its own test without it",
-            numeric=columns[2:],
-            whole=columns[:1],
-        )
-    if result.differences:
-        click.echo(f"what differs ({result.comparisons[0].baseline} | the other):")
-        for line in result.differences:
-            click.echo(f"    {line}")
-    else:
-        click.echo("what differs: nothing that was recorded of the machines and kernels")
+    for section in document.sections:
+        print_parts(section.parts)
     for finding in result.findings:
         if finding.id != "gate-above-minimum":  # told above, with what would decide it
-            cure = f" ({finding.cure})" if finding.cure else ""
-            click.echo(f"{finding.severity}: {finding.message}{cure}")
+            click.echo(finding_line(finding))
 
 
 def _mark(label: str) -> str:
     """Loud, but for the names of results."""
-    for sign in ("(", ":"):
-        if sign in label:
-            head, _, names = label.partition(sign)
-            return f"{head.upper()}{sign}{names}"
-    return label.upper()
-
-
-def _tell_comparison(comparison: Comparison) -> None:
-    print_metrics(comparison)
-    cells = [cell for metric in comparison.metrics for cell in metric.cells]
-    several = len({cell.deadline_factor for cell in cells}) > 1
-    decisive = [cell for cell in cells if cell.verdict in ("worse", "better")]
-    decisive.sort(key=lambda cell: -abs(cell.effect or 0.0))
-    for cell in decisive[:_CELLS_TOLD]:
-        click.echo(
-            f"    {cell.verdict} at {cell_text(cell, factor=several)}: {cell.metric.words}"
-            f" {interval_text(cell)}, {cell.pairs} pairs, p (Holm) {p_text(cell.p_holm)}"
-        )
-    if len(decisive) > _CELLS_TOLD:
-        click.echo(f"    and {len(decisive) - _CELLS_TOLD} more cells")
-    for basis in dict.fromkeys(metric.gate_basis for metric in comparison.metrics):
-        click.echo(f"gate: {basis}")
-    for line in comparison.needs:
-        click.echo(f"to decide {line}")
-
-
-def print_metrics(comparison: Comparison) -> None:
-    """A row per metric, what the columns are, and the minimum effects."""
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
-    columns = [_broken(name, " [") for name in _COLUMNS] if narrow else list(_COLUMNS)
-    rows = []
-    minimums: dict[str, list[str]] = {}
-    for metric in comparison.metrics:
-        sizes = (metric.gate, metric.smallest_effect)
-        row = [
-            metric.metric.words,
-            verdict_text(metric),
-            interval_text(metric),
-            p_text(metric.p_holm),
-            *("?" if size is None else size_text(metric.metric, size) for size in sizes),
-            count_text(metric),
-        ]
-        rows.append(_narrow_row(row) if narrow else row)
-        text = bound_text(metric.metric, metric.minimum)
-        minimums.setdefault(text, []).append(metric.metric.words)
-    title = f"{comparison.other} against {comparison.baseline}, each cell counted once"
-    print_table(columns, rows, title=title, numeric=columns[2:6], whole=columns[2:6])
-    click.echo(
-        "p: after Holm over the metrics; gate: how far results differ here without a reason;"
-        " least: the smallest effect that could have been shown"
-    )
-    told = (
-        f"{text} of {words_list(names)}" if len(minimums) > 1 else text
-        for text, names in minimums.items()
-    )
-    click.echo(f"minimum effect: {'; '.join(told)}")
-
-
-def _narrow_row(row: Sequence[str]) -> list[str]:
-    """Broken where a line would be, and nowhere else: a number stays whole."""
-    metric, verdict, effect, p, *sizes, cells = row
-    short = [text.replace("more than ", "> ") for text in (effect, *sizes)]
-    lines = short[0].replace(" [", "\n[").split("\n")
-    return [
-        _broken(metric, " "),
-        _broken(verdict, ", "),
-        "\n".join(
-            _broken(line, ", ", keep=",") if len(line) > _EFFECT_MAX else line for line in lines
-        ),
-        _short_p(p),
-        *(_broken(text, " ") if len(text) > _SIZE_MAX else text for text in short[1:]),
-        _broken(cells, ", "),
-    ]
-
-
-def _short_p(text: str) -> str:
-    """At most five characters: ``0.012``, ``1e-03``, ``<1e-6``."""
-    if text.startswith("<"):
-        return "<1e-6"
-    return text if len(text) < len("0.0012") else f"{float(text):.0e}"
-
-
-def _broken(text: str, at: str, *, keep: str = "") -> str:
-    """A new line at each ``at``, of which a bracket stays; a comma only with ``keep``."""
-    return text.replace(at, keep + "\n" + at.strip(" ,"))
+    return re.sub(r"^[^(:]*", lambda found: found[0].upper(), label)

@@ -10,9 +10,11 @@ import click
 from deadbeat.cli._output import print_json, print_table, say
 from deadbeat.compare.hardening_cost import HardeningCost, hardening_cost
 from deadbeat.compare.kinds import found
+from deadbeat.compare.page import metrics_table
 from deadbeat.compare.words import cell_text, interval_text, value_text
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import UsageError
+from deadbeat.report.terminal import print_part
 
 #: What the comparisons of hardening in the literature show: the average, and the worst.
 _TOLD = ("mean", "max")
@@ -56,13 +58,7 @@ def _print(cost: HardeningCost, one: str, two: str) -> None:
         click.echo(f"not known on one side at least: {', '.join(cost.differences.unknown)}")
     for line in cost.beside:
         click.echo(f"differs too: {line}")
-    print_table(
-        ("latency", f"{two} against {one} [95 %]", "verdict"),
-        [
-            (each.metric.words, interval_text(each, none="not defined"), each.verdict)
-            for each in cost.comparison.metrics
-        ],
-    )
+    print_part(metrics_table(cost.comparison))
     columns = ("load and engine", "latency", one, two, "difference [95 %]")
     print_table(columns, list(_cells(cost)), numeric=(one, two))
     click.echo(f"{cost.comparison.verdict}: {cost.comparison.reason}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from deadbeat.cli._output import print_shown, say
 from deadbeat.kinds.latency.document import latency_document
-from deadbeat.kinds.latency.imported import Foreign, Missing, as_run, read_foreign
+from deadbeat.kinds.latency.importers import Foreign, Missing, as_run, read_foreign
 from deadbeat.kinds.latency.kind import write
 from deadbeat.kinds.latency.spec import LatencySpec, LoadsRule, load_word, spec_dict, specify
 from deadbeat.model.errors import UsageError

@@ -26,10 +26,10 @@ from deadbeat.cli._run import carry_out, tell_failed, written
 from deadbeat.experiment.base import Outcome
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.latency.document import latency_document
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.kind import choose, write
-from deadbeat.kinds.latency.made_up import MadeUpLoads
+from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.plan import estimate, keys
-from deadbeat.kinds.latency.registry import SIMULATED, engine_names, make_engine
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import LatencySpec, resolve, spec_dict, specify
 from deadbeat.kinds.latency.stress import StressLoads
@@ -152,12 +152,12 @@ def _fit(
         loads = MadeUpLoads(spec.cpus or ())
         engines = {SIMULATED: make_engine(SIMULATED)}
         return MatrixMachine(target=target, engines=engines, loads=loads), spec, platform
-    strange = [name for name in asked.engines or () if name not in engine_names()]
+    strange = [name for name in asked.engines or () if name not in ENGINES]
     if strange:
         called = names.get("engines", "engines")
         raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
     platform, usable = _look(target)
-    wanted = asked.engines or engine_names()
+    wanted = asked.engines or ENGINES
     engines = {name: make_engine(name) for name in wanted}
     why = {name: engine.unavailable(target) for name, engine in engines.items()}
     spec = resolve(asked, engines=why, cpus=usable, names=names)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from deadbeat.compare.words import interval_text, size_text, value_text
 from deadbeat.kinds.contention import grids
@@ -23,9 +23,12 @@ from deadbeat.report.charts import (
     UNDECIDED,
     Chart,
     Curve,
-    Heat,
+    CurvePoint,
+    HeatCell,
     Mark,
     Panel,
+    curve,
+    heat,
 )
 
 #: Looks of the verdicts: colour and marker that stay theirs.
@@ -71,8 +74,8 @@ def _overall(result: ComparisonResult) -> Chart:
     """The effect over all cells, beside the smallest that matters and the smallest to be seen."""
     panels = []
     for metric in result.comparisons[0].metrics if result.comparisons else ():
-        points = [
-            _point(place, item, f"{item.verdict}: {_interval(item)}")
+        items = [
+            (place, item, f"{item.verdict}: {_interval(item)}")
             for place, comparison in enumerate(result.comparisons)
             for item in comparison.metrics
             if item.metric == metric.metric
@@ -83,7 +86,7 @@ def _overall(result: ComparisonResult) -> Chart:
                 x_label=f"against {result.comparisons[0].baseline}",
                 y_label=effect_axis(metric.metric),
                 categories=tuple(c.other for c in result.comparisons),
-                curves=_by_verdict(points),
+                curves=_curves(items),
                 marks=_marks(evolve(metric, gate=_widest(result, metric.metric))),
                 empty="no effect can be told",
             )
@@ -109,51 +112,20 @@ def _widest(result: ComparisonResult, name: Metric) -> float | None:
     return max(gates, default=None)
 
 
-@frozen(kw_only=True)
-class _Point:
-    """A point with its interval, in per cent."""
-
-    x: float
-    verdict: str
-    y: float
-    low: float
-    high: float
-    text: str
-
-
-def _point(place: int, item: MetricComparison | CellComparison, text: str) -> _Point | None:
-    """None where no effect is known; an end that is not known is the effect itself."""
-    if item.effect is None:
-        return None
-    return _Point(
-        x=float(place),
-        verdict=item.verdict,
-        y=100 * item.effect,
-        low=100 * (item.effect if item.low is None else item.low),
-        high=100 * (item.effect if item.high is None else item.high),
-        text=text,
+def _curves(
+    items: Iterable[tuple[int, MetricComparison | CellComparison, str]],
+) -> tuple[Curve, ...]:
+    """Points with bars, in per cent; a look for each verdict, so that a shape says it too."""
+    points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
+    for place, item, text in items:
+        if item.effect is not None:
+            point = CurvePoint(place, item.effect, item.low, item.high, text=text)
+            points[item.verdict].append(point)
+    return tuple(
+        curve(verdict, own, look=_LOOKS[verdict], kind="errors", scale=100)
+        for verdict, own in points.items()
+        if own
     )
-
-
-def _by_verdict(points: Sequence[_Point | None]) -> tuple[Curve, ...]:
-    """A look for each verdict, so that a shape says it too."""
-    found = []
-    for verdict in VERDICTS:
-        own = [point for point in points if point and point.verdict == verdict]
-        if own:
-            found.append(
-                Curve(
-                    label=verdict,
-                    look=_LOOKS[verdict],
-                    kind="errors",
-                    x=tuple(point.x for point in own),
-                    y=tuple(point.y for point in own),
-                    low=tuple(point.low for point in own),
-                    high=tuple(point.high for point in own),
-                    texts=tuple(point.text for point in own),
-                )
-            )
-    return tuple(found)
 
 
 def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
@@ -232,14 +204,14 @@ _HEAT_CAPTION = (
 def _group_panels(
     metric: MetricComparison, cells: Sequence[CellComparison], axis: tuple[str, str]
 ) -> tuple[Panel, ...]:
-    points = [_point(place, cell, _cell_hover(cell)) for place, cell in enumerate(cells)]
+    items = ((place, cell, _cell_hover(cell)) for place, cell in enumerate(cells))
     return (
         Panel(
             title=axis[0],
             x_label=axis[1],
             y_label=effect_axis(metric.metric),
             categories=tuple(cell.group for cell in cells),
-            curves=_by_verdict(points),
+            curves=_curves(items),
             marks=_marks(metric),
             empty="no effect can be told",
         ),
@@ -258,21 +230,19 @@ def _heat_panels(
             for c in cells
             if c.cores == m and c.sync_share is not None and c.contended_ratio is not None
         }
-        grid = [[place.get((grids.milli(r), grids.milli(a))) for a in ratios] for r in shares]
         panels.append(
             Panel(
                 title=f"M = {m}",
                 x_label="contended ratio α",
                 y_label="synchronisation share ρ",
-                heat=Heat(
-                    x=tuple(f"{a:g}" for a in ratios),
-                    y=tuple(f"{r:g}" for r in shares),
-                    values=tuple(tuple(map(_value, row)) for row in grid),
-                    states=tuple(tuple(map(_state, row)) for row in grid),
-                    texts=tuple(tuple(map(_text, row)) for row in grid),
-                    hover=tuple(tuple(map(_cell_hover, row)) for row in grid),
-                    low=-span,
-                    high=span,
+                heat=heat(
+                    [
+                        [_heat_cell(place.get((grids.milli(r), grids.milli(a)))) for a in ratios]
+                        for r in shares
+                    ],
+                    x=(f"{a:g}" for a in ratios),
+                    y=(f"{r:g}" for r in shares),
+                    ends=(-span, span),
                     unit=effect_axis(metric.metric),
                 ),
             )
@@ -280,8 +250,9 @@ def _heat_panels(
     return tuple(panels)
 
 
-def _value(cell: CellComparison | None) -> float | None:
-    return None if cell is None or cell.effect is None else 100 * cell.effect
+def _heat_cell(cell: CellComparison | None) -> HeatCell:
+    value = None if cell is None or cell.effect is None else 100 * cell.effect
+    return HeatCell(value, _state(cell), _text(cell), _cell_hover(cell))
 
 
 def _state(cell: CellComparison | None) -> str:

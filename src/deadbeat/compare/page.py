@@ -51,7 +51,7 @@ from deadbeat.report.glossary import (
     LATENCY_COMPARISON_TERMS,
     LOAD_COMPARISON_TERMS,
 )
-from deadbeat.report.html import page, text
+from deadbeat.report.html import text
 
 COMPARE_FILE = "compare.html"
 _CELLS_SHOWN = 40
@@ -61,15 +61,22 @@ _NOISE = "smallest effect visible: column “could have shown” of the verdict"
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 
+#: Of them printed in a terminal.
+_CELLS_TOLD = 10
 _METRICS = (
-    said("metric", lambda each: each.metric.title),
+    said("metric", lambda each: each.metric, format=lambda metric: metric.title,
+         terminal=lambda metric: metric.words),
     said("verdict", verdict_text, words=True),
     said("effect [95 %]", lambda each: interval_text(each, none="not defined")),
     said("p (Holm)", lambda each: p_text(each.p if each.p_holm is None else each.p_holm)),
-    said("minimum effect", lambda each: bound_text(each.metric, each.minimum)),
+    said("minimum effect", lambda each: bound_text(each.metric, each.minimum), terminal=False),
     said("A/A gate", lambda each: bound_text(each.metric, each.gate)),
     said("could have shown", lambda each: bound_text(each.metric, each.smallest_effect)),
     said("cells", count_text, words=True),
+)  # fmt: skip
+_COLUMNS = (
+    "p (Holm): corrected over the metrics; A/A gate: how far results differ here without a reason;"
+    " could have shown: the smallest effect that is found with 80 %"
 )
 
 
@@ -88,8 +95,8 @@ _CELLS = (
     said("verdict", lambda cell: cell.verdict, words=True),
     said("effect [95 %]", interval_text),
     said("p (Holm)", lambda cell: p_text(cell.p_holm)),
-    said("baseline", lambda cell: _value(cell, cell.baseline)),
-    said("other", lambda cell: _value(cell, cell.other)),
+    said("baseline", lambda cell: _value(cell, cell.baseline), terminal=False),
+    said("other", lambda cell: _value(cell, cell.other), terminal=False),
     said("pairs", lambda cell: cell.pairs),
 )
 _CAMPAIGN_COLUMNS = (
@@ -120,8 +127,9 @@ def write_comparison(
     *,
     formats: Sequence[str] = FORMATS,
     overlays: Overlays = _nothing,
-) -> Path:
-    """Writes the figures and ``compare.html`` into ``out_dir`` and returns the page's path.
+) -> tuple[Path, Document]:
+    """Writes the figures and ``compare.html`` into ``out_dir``; returns the page's path and what
+    it says.
 
     Args:
         formats: Of the figures on paper; none: only the page.
@@ -134,14 +142,7 @@ def write_comparison(
         drawn = [*comparison_charts(result), *overlays(_LEVELS)]
         write_charts(Path(out_dir) / "figures", drawn, _words(result), formats)
     document = comparison_document(result, overlays=overlays, papers=len(drawn))
-    return write_page(Path(out_dir) / COMPARE_FILE, document)
-
-
-def render_comparison(
-    result: ComparisonResult, *, overlays: Overlays = _nothing, papers: int = 0
-) -> str:
-    """The page as text; the same values give the same page."""
-    return page(comparison_document(result, overlays=overlays, papers=papers))
+    return write_page(Path(out_dir) / COMPARE_FILE, document), document
 
 
 def comparison_document(
@@ -217,15 +218,39 @@ def _verdict(result: ComparisonResult) -> list[Part]:
         for each in result.comparisons
         for line in each.needs
     ]
+    decide = Subsection("What would decide it", [Lines(needs, terminal=True)])
     return [
         Markup("".join(map(_sentence, result.comparisons))),
-        *_each(result, lambda number, each: [
-            Table(name=f"metrics-{number}", columns=_METRICS, rows=each.metrics, title="Metrics")
-        ]),
+        *_each(result, lambda number, each: [metrics_table(each, number)]),
+        Sentence(_COLUMNS, page=False, terminal=True),
+        Sentence(_minimums(result.comparisons[0]), page=False, terminal=True),
         *_gates(result),
-        *([Subsection("What would decide it", [Lines(needs)])] if needs else []),
+        *([decide] if needs else []),
         Note(_NOISE),
-    ]  # fmt: skip
+    ]
+
+
+def metrics_table(comparison: Comparison, number: int = 1) -> Table:
+    """A row for each metric over all cells."""
+    return Table(
+        name=f"metrics-{number}",
+        columns=_METRICS,
+        rows=comparison.metrics,
+        title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
+        terminal=True,
+    )
+
+
+def _minimums(comparison: Comparison) -> str:
+    """``minimum effect: 10.0 % of p50 and max; 0.10 points of missed periods``."""
+    found: dict[str, list[str]] = {}
+    for each in comparison.metrics:
+        found.setdefault(bound_text(each.metric, each.minimum), []).append(each.metric.words)
+    told = (
+        f"{size} of {words_list(names)}" if len(found) > 1 else size
+        for size, names in found.items()
+    )
+    return f"minimum effect: {'; '.join(told)}"
 
 
 def _sentence(comparison: Comparison) -> str:
@@ -253,7 +278,8 @@ def _gates(result: ComparisonResult) -> list[Part]:
             for other, metrics in own.items()
         )
         which = f" ({of})" if len(found) > 1 else ""
-        lines.append(Note(f"A/A gate{which}: {basis.removeprefix('A/A: ')}."))
+        line = f"A/A gate{which}: {basis.removeprefix('A/A: ')}."
+        lines.append(Sentence(line, terminal=True))
     return lines
 
 
@@ -277,7 +303,9 @@ def _cells(result: ComparisonResult) -> list[Part]:
             " below 0 is better. No verdict compares the sides here."
         )
         rows = effects_beside(result.remedies)
-        table = texts_table("remedies-table", effects_beside_columns(names), rows)
+        columns = effects_beside_columns(names)
+        title = "Remedies, each against runs of its own load test without it"
+        table = texts_table("remedies-table", columns, rows, title=title, terminal=True)
         found.append(Subsection("Remedies on each side", [told, table]))
     return found
 
@@ -289,10 +317,19 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
     if not found:
         return [Sentence("No single cell is better or worse.")]
     found.sort(key=lambda cell: -abs(cell.effect or 0.0))
-    more = len(found) - _CELLS_SHOWN
-    note = f"And {more} more, in the figures." if more > 0 else ""
-    rows = found[:_CELLS_SHOWN]
-    return [Table(name=f"cells-{number}", columns=_CELLS, rows=rows, title="Cells", note=note)]
+    told = [id(cell) for cell in found[:_CELLS_TOLD]]
+    more = len(found) > _CELLS_TOLD
+    return [
+        Table(
+            name=f"cells-{number}",
+            columns=_CELLS,
+            rows=found[:_CELLS_SHOWN],
+            title="Cells that differ most" if more else "Cells that differ",
+            note=f"{len(found)} cells differ: the figures have them all." if more else "",
+            printed=lambda cell: id(cell) in told,
+            terminal=True,
+        )
+    ]
 
 
 def _campaigns(result: ComparisonResult) -> Table:
@@ -312,7 +349,8 @@ def _campaigns(result: ComparisonResult) -> Table:
 def _differences(result: ComparisonResult) -> list[Part]:
     """Lines ``what: A's value | B's value`` as a table for each campaign that differs."""
     if not result.differences:
-        return [Sentence("Nothing that was recorded of the machines and kernels.")]
+        nothing = "Nothing that was recorded of the machines and kernels differs."
+        return [Sentence(nothing, terminal=True)]
     several = len(result.comparisons) > 1
     made: list[Part] = []
     for number, comparison in enumerate(result.comparisons, 1):
@@ -321,5 +359,6 @@ def _differences(result: ComparisonResult) -> list[Part]:
         if own:
             columns = ("what", comparison.baseline, comparison.other)
             rows = [difference_row(line.removeprefix(prefix)) for line in own]
-            made.append(texts_table(f"differences-{number}", columns, rows, title="What differs"))
+            name = f"differences-{number}"
+            made.append(texts_table(name, columns, rows, title="What differs", terminal=True))
     return made

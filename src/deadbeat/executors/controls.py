@@ -34,7 +34,7 @@ from deadbeat.model.errors import SynthesisError, TargetError
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED, JOB_SOLO, JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource, Task, TaskSet
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis.generator import Synthesiser
 from deadbeat.synthesis.parameters import SynthesisParameters

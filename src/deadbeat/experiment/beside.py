@@ -15,7 +15,7 @@ def beside_latency(runs: Iterable[LatencyRun]) -> str:
     valid = [run for run in runs if run.valid]
     return _said(
         [other_work(run.load, run.circumstances, run.seconds) for run in valid],
-        [max((run.circumstances.get("steal_share") or {}).values(), default=0.0) for run in valid],
+        [max(run.circumstances.steal_share.values(), default=0.0) for run in valid],
     )
 
 

@@ -173,6 +173,74 @@ PATH_PARTS = ("interrupt", "wake_up", "switch", "exit")
 
 
 @frozen(kw_only=True)
+class LoadReport:
+    """What the load beside a run really did.
+
+    Attributes:
+        asked: Percent.
+        judged: Whether that is a share of CPU time, so that it can be missed.
+        achieved: CPU -> share of its time it was busy while measured, without the measuring
+            threads where they tell theirs.
+        commands: What was started.
+        computes: Whether its processes want that share of all CPUs' time, so that they can be
+            starved of it.
+        workers: Kind -> how many were asked for, were there, and did anything; None: not read.
+        throughput: Rate -> value; what is 0 is left out.
+        least: Rates that must be reached.
+        died: Last words of what ended before its time.
+    """
+
+    asked: int = 0
+    judged: bool = False
+    achieved: dict[str, float] = field(factory=dict)
+    commands: tuple[str, ...] = ()
+    computes: bool = False
+    workers: dict[str, tuple[int, int, int]] | None = field(factory=dict)
+    throughput: dict[str, float] = field(factory=dict)
+    least: dict[str, float] = field(factory=dict)
+    died: str = ""
+
+
+@frozen(kw_only=True)
+class RealtimeTask:
+    """A thread with a real-time policy, beside those that measure."""
+
+    task: int = 0
+    name: str
+    policy: str
+    priority: int
+
+    @property
+    def text(self) -> str:
+        """``migration/0 (fifo 99)``."""
+        return f"{self.name} ({self.policy} {self.priority})"
+
+
+@frozen(kw_only=True)
+class Circumstances:
+    """What the machine did in a run; docs/reference/latency-files.md. A list holds a value for each
+    reading, keys are CPUs, thermal zones and the like; None: not read."""
+
+    busy_share: dict[str, float] = field(factory=dict)
+    load_share: float | None = None
+    steal_share: dict[str, float] = field(factory=dict)
+    temperature_mc: dict[str, tuple[int, ...]] = field(factory=dict)
+    frequency_khz: dict[str, tuple[int, ...]] = field(factory=dict)
+    trip_mc: dict[str, int] = field(factory=dict)
+    limit_khz: dict[str, tuple[int, ...]] = field(factory=dict)
+    cooling: dict[str, tuple[int, ...]] = field(factory=dict)
+    throttled: dict[str, int] = field(factory=dict)
+    interrupts: dict[str, dict[str, int]] = field(factory=dict)
+    pressure_us: dict[str, int] = field(factory=dict)
+    clocksource: tuple[str, ...] = ()
+    stalls: tuple[str, ...] = ()
+    realtime_tasks: tuple[RealtimeTask, ...] | None = None
+    dma_latency_us: int | None = None
+    readings: int = 0
+    missing: dict[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
 class LatencyRun:
     """One run of one engine beside one load.
 
@@ -183,11 +251,8 @@ class LatencyRun:
         interval_ns: Period of every measuring thread.
         priority: What was asked for; policy ``fifo`` or ``other``.
         cpus: What each CPU saw.
-        load: What the load really did: ``asked``, ``achieved`` (share of time busy per CPU while
-            measured, without the measuring threads), ``commands``, ``throughput`` (its own units),
-            ``died`` ("" or its last words); docs/reference/latency-files.md.
-        circumstances: Before, after and between: temperature, frequency, throttling, steal,
-            interrupts, what was missing and why; same page.
+        load: What the load really did.
+        circumstances: What the machine did meanwhile.
         problems: What is wrong with it.
         split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
         kind: ``hardware``, ``emulated`` or ``simulated``.
@@ -202,8 +267,8 @@ class LatencyRun:
     priority: int
     policy: str
     cpus: tuple[CpuLatency, ...]
-    load: dict[str, Any] = field(factory=dict)
-    circumstances: dict[str, Any] = field(factory=dict)
+    load: LoadReport = LoadReport()
+    circumstances: Circumstances = Circumstances()
     problems: tuple[Finding, ...] = ()
     split: tuple[PathSplit, ...] = ()
     kind: str = "hardware"

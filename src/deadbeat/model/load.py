@@ -147,10 +147,9 @@ class LoadRun:
         policy, priority, cpu: What the real-time thread really had (``cpu``: -1, not pinned).
         unit_ps: What a thousand additions took it just before the window.
         applied: What the condition did: path or option -> value, in words.
-        machine: Read before and after: stolen ticks, frequency, RT bandwidth; as the spec's page
-            docs/reference/load.md lists them.
-        trace: Of a TRACED run: who had its CPU (`loadtest.takers.Takers`), or ``unavailable``: why
-            that is not known.
+        machine: Read before and after: stolen ticks, frequency, RT bandwidth.
+        trace: Of a TRACED run: ``waited_ns`` and ``interrupted_ns`` by name, or ``unavailable``:
+            why that is not known.
         problems: What is wrong with the run.
         kind: ``hardware``, ``emulated`` or ``simulated``.
         replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.

@@ -10,12 +10,11 @@ Pure functions of what a run stores, so that runs of an older version are judged
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from attrs import evolve
 
 from deadbeat.model.finding import Finding, Severity, ordered
-from deadbeat.model.latency import CpuLatency, LatencyRun
+from deadbeat.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 from deadbeat.model.load import LoadRun, Rounds
 
 #: Share of a CPU's time by which a load may miss what was asked, and by which something else may
@@ -57,33 +56,31 @@ def shares_text(by_cpu: Mapping[str, float]) -> str:
 
 
 def load_problems(
-    load: Mapping[str, Any],
-    circumstances: Mapping[str, Any],
+    load: LoadReport,
+    circumstances: Circumstances,
     cpus: Iterable[CpuLatency],
     seconds: float,
 ) -> Iterator[Finding]:
-    """What is wrong with the load of a latency run of ``seconds`` (`LatencyRun.load` and
-    ``circumstances``), and what ran beside it."""
-    if load.get("died"):
-        yield problem("load-died", f"the load ended before its time: {load['died']}", "invalid")
+    """What is wrong with the load of a latency run of ``seconds`` and what ran beside it."""
+    if load.died:
+        yield problem("load-died", f"the load ended before its time: {load.died}", "invalid")
     yield from _workers(load)
-    achieved = load.get("achieved") or {}
-    if not achieved:
-        if load.get("judged"):
+    if not load.achieved:
+        if load.judged:
             yield problem("load-unknown", "how busy the CPUs were could not be read")
         return
-    asked = load.get("asked", 0) / 100
+    asked = load.asked / 100
     least = _least_share(asked, seconds)
     # The measuring threads and the host come first: what they took the load could not have.
     measuring = {str(c.cpu): (c.cpu_ns or 0) / (seconds * 1e9) for c in cpus}
-    stolen = circumstances.get("steal_share") or {}
-    taken = {cpu: measuring.get(cpu, 0.0) + stolen.get(cpu, 0.0) for cpu in achieved}
-    idle = {cpu: share for cpu, share in achieved.items() if share + taken[cpu] < least}
-    if idle and load.get("judged"):
+    stolen = circumstances.steal_share
+    taken = {cpu: measuring.get(cpu, 0.0) + stolen.get(cpu, 0.0) for cpu in load.achieved}
+    idle = {cpu: share for cpu, share in load.achieved.items() if share + taken[cpu] < least}
+    if idle and load.judged:
         text = f"asked for {100 * asked:.0f} % of each CPU, {shares_text(idle)} were busy"
         yield problem("load-not-reached", text, "invalid")
-    own = circumstances.get("load_share")
-    if own is not None and own < least and (load.get("computes") or load.get("judged")):
+    own = circumstances.load_share
+    if own is not None and own < least and (load.computes or load.judged):
         free = 1 - sum(taken.values()) / len(taken)
         if own < LOAD_NEVER * asked and free > LOAD_TOLERANCE:
             yield problem("load-not-reached", "the load never ran", "invalid")
@@ -96,21 +93,20 @@ def load_problems(
         yield problem("other-work", text)
 
 
-def other_work(load: Mapping[str, Any], circumstances: Mapping[str, Any], seconds: float) -> float:
+def other_work(load: LoadReport, circumstances: Circumstances, seconds: float) -> float:
     """CPUs of work beside a run that was neither its load's nor of its measuring threads.
 
     0.0 where it is no more than an engine's own start and end, and where it cannot be told from
     what the kernel does for the load (``io``, ``timer``).
     """
-    achieved = load.get("achieved") or {}
-    asked = load.get("asked", 0) / 100
+    asked, shares = load.asked / 100, load.achieved.values()
     bound = LOAD_TOLERANCE + ENGINE_S / seconds
-    beyond = [share - asked for share in achieved.values()] if load.get("judged") else []
+    beyond = [share - asked for share in shares] if load.judged else []
     found = sum(max(share, 0.0) for share in beyond) if max(beyond, default=0.0) > bound else 0.0
-    own = circumstances.get("load_share")
-    wants = load.get("computes") or load.get("judged")
+    own = circumstances.load_share
+    wants = load.computes or load.judged
     if wants and own is not None and own < _least_share(asked, seconds):
-        others = sum(achieved.values()) - own * len(achieved)
+        others = sum(shares) - own * len(shares)
         found = max(found, others if others > bound else 0.0)
     return found
 
@@ -120,28 +116,25 @@ def _least_share(asked: float, seconds: float) -> float:
     return asked - min(LOAD_TOLERANCE, LOAD_SHARE * asked + TICK_S / seconds)
 
 
-def _workers(load: Mapping[str, Any]) -> Iterator[Finding]:
+def _workers(load: LoadReport) -> Iterator[Finding]:
     """Every worker of a load works, and together they do what makes it that load."""
-    workers = load.get("workers", {})
-    if workers is None:
+    if load.workers is None:
         yield problem("load-unknown", "what the load's own processes did could not be read")
         return
     idle = [
         f"{working} of {asked} {kind}"
-        for kind, (asked, _, working) in workers.items()
+        for kind, (asked, _, working) in load.workers.items()
         if working < asked
     ]
     if idle:
         # One that others keep from its CPU for a short run is not yet another load.
-        gone = any(there < asked or not working for asked, there, working in workers.values())
+        gone = any(there < asked or not working for asked, there, working in load.workers.values())
         text = f"not all workers of the load ran: {', '.join(idle)}"
         yield problem("load-not-reached", text, "invalid" if gone else "warning")
-    rates = load.get("throughput") or {}
-    for name, least in (load.get("least") or {}).items():
-        if name in rates and rates[name] < least:
-            text = (
-                f"the load did next to nothing: {name} {rates[name]:g}, at least {least:g} is one"
-            )
+    for name, least in load.least.items():
+        rate = load.throughput.get(name, least)
+        if rate < least:
+            text = f"the load did next to nothing: {name} {rate:g}, at least {least:g} is one"
             hint = "; files in memory load no disk: set TMPDIR" if "written" in name else ""
             yield problem("load-not-reached", text + hint, "invalid")
 
@@ -172,9 +165,10 @@ def judged_latency(run: LatencyRun) -> LatencyRun:
     """``run`` by today's rule, whatever an older version called invalid."""
     if run.valid:
         return run
-    anew = _OF_CYCLES | (_OF_LOAD if run.load else frozenset())
+    known = run.load != LoadReport()
+    anew = _OF_CYCLES | (_OF_LOAD if known else frozenset())
     kept = [each for each in _labelled(run.problems) if each.id not in anew]
-    of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if run.load else ()
+    of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if known else ()
     return evolve(run, problems=tuple(ordered((*kept, *of_load, *cycle_problems(run.cpus)))))
 
 

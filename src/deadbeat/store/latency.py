@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from deadbeat.model import histogram
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import LatencyKey, LatencyRun
 from deadbeat.model.validity import judged_latency
 from deadbeat.store.runfolder import DOCTOR_FILE, RunFolder, run_converter
-from deadbeat.store.serial import are_numbers, is_number, require
 
 __all__ = ["DOCTOR_FILE", "LATENCY_FILE", "LatencyStore"]
 
 LATENCY_FILE = "latency.json"
-#: What a run tells of its load and of the machine: name -> whether a value is one.
-_TOLD: dict[str, Callable[[Any], bool]] = {
-    "asked": is_number,
-    "load_share": is_number,
-    "judged": lambda value: isinstance(value, bool),
-    "died": lambda value: isinstance(value, str),
-    "commands": lambda value: isinstance(value, list),
-    **dict.fromkeys(
-        ("achieved", "throughput", "least", "busy_share", "steal_share", "pressure_us"),
-        are_numbers,
-    ),
-}
 
 
 class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
@@ -42,8 +26,6 @@ class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
     def judged(self, run: LatencyRun) -> LatencyRun:
         if run.interval_ns < 1 or run.seconds <= 0:
             raise ValueError("no time was measured")
-        require(run.load, _TOLD)
-        require(run.circumstances, _TOLD)
         return judged_latency(run)
 
 

@@ -12,13 +12,14 @@ from attrs import field, frozen
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.figures import Responses, RunFigures
 from deadbeat.model.results import NEEDED_SHARES, PART_COLUMNS, Point
-from deadbeat.stats.bootstrap import Floats, t_quantile
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
+    Floats,
     clopper_pearson,
     difference,
     mean_interval,
     own_interval,
+    t_quantile,
 )
 
 Row = dict[str, Any]

@@ -26,9 +26,14 @@ from deadbeat.kinds.contention.rounds_kept import without_overlapped
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.finding import Finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
-from deadbeat.stats.bootstrap import Floats, Interval, student_half_width
-from deadbeat.stats.intervals import mean_interval, share_over_sets
+from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey
+from deadbeat.stats.intervals import (
+    Floats,
+    Interval,
+    mean_interval,
+    share_over_sets,
+    student_half_width,
+)
 
 #: A look follows when a point has so many times the sets of the last one.
 GROWTH = 1.1
@@ -191,28 +196,28 @@ class Precision:
                 need = math.ceil(len(unit.samples) * max(1.0, ratio) ** 2)
         return max(0, min(need, unit.rounds) - unit.attended)
 
-    def record(self) -> dict[str, Any]:
-        """What came of it, JSON values; nothing of it is an input of a later decision."""
+    def record(self) -> PrecisionRecord:
+        """What came of it."""
         points = {name: self._outcome(unit) for name, unit in sorted(self._units.items())}
-        return {
-            "target": self._spec.target,
-            "metric": self._spec.metric,
-            "relative": self._spec.relative,
-            "sets_min": self._spec.sets_min,
-            "sets_max": self._spec.sets_max,
-            "complete": all(point["stopped"] != UNFINISHED for point in points.values()),
-            "planned": sum(unit.attended for unit in self._units.values()),
-            "points": points,
-        }
+        return PrecisionRecord(
+            target=self._spec.target,
+            metric=self._spec.metric,
+            relative=self._spec.relative,
+            sets_min=self._spec.sets_min,
+            sets_max=self._spec.sets_max,
+            complete=all(point.stopped != UNFINISHED for point in points.values()),
+            planned=sum(unit.attended for unit in self._units.values()),
+            points=points,
+        )
 
-    def _outcome(self, unit: _Unit) -> dict[str, Any]:
+    def _outcome(self, unit: _Unit) -> KnownPoint:
         estimate = self._gauge.estimate(unit.key, unit.ordered()) if unit.samples else None
         width = estimate.width(relative=self._spec.relative) if estimate else math.inf
-        return {
-            "sets": len(unit.samples),
-            "half_width": width if math.isfinite(width) else None,
-            "stopped": self._reason(unit, estimate),
-        }
+        return KnownPoint(
+            sets=len(unit.samples),
+            half_width=width if math.isfinite(width) else None,
+            stopped=self._reason(unit, estimate),
+        )
 
     def _reason(self, unit: _Unit, estimate: MeanEstimate | None) -> str:
         if unit.stopped:
@@ -302,34 +307,33 @@ def half_width(sets: Sequence[Mapping[str, Any]], metric: str) -> float | None:
 
 
 def precision_columns(
-    record: Mapping[str, Any] | None, name: str, sets: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+    record: PrecisionRecord | None, name: str, sets: Sequence[Mapping[str, Any]]
+) -> dict[str, float | str | None]:
     """``half_width`` and ``stopped`` of the point or group ``name``; None without a precision."""
-    if not record:
+    if record is None:
         return {"half_width": None, "stopped": None}
-    point = record["points"].get(name, {})
+    known = record.points.get(name)
     return {
-        "half_width": half_width(sets, record["metric"]),
-        "stopped": point.get("stopped", UNFINISHED),
+        "half_width": half_width(sets, record.metric),
+        "stopped": UNFINISHED if known is None else known.stopped,
     }
 
 
-def precision_findings(record: Mapping[str, Any] | None) -> Iterator[Finding]:
+def precision_findings(record: PrecisionRecord | None) -> Iterator[Finding]:
     """A promise that was not kept is said."""
-    if not record:
+    points = {} if record is None else record.points
+    short = {name: point for name, point in points.items() if point.stopped != REACHED}
+    if record is None or not short:
         return
-    short = {name: point for name, point in record["points"].items() if point["stopped"] != REACHED}
-    if not short:
-        return
-    reasons = sorted({point["stopped"] for point in short.values()})
-    worst = max(short, key=lambda name: short[name]["half_width"] or float("inf"))
-    width = short[worst]["half_width"]
+    reasons = sorted({point.stopped for point in short.values()})
+    worst = max(short, key=lambda name: short[name].half_width or float("inf"))
+    width = short[worst].half_width
     text = "not known" if width is None else f"{width:.3g}"
     yield Finding(
         id="precision-not-reached",
         severity="warning",
-        message=f"{len(short)} of {len(record['points'])} points are not known to"
-        f" {record['target']:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
+        message=f"{len(short)} of {len(points)} points are not known to"
+        f" {record.target:g} ({', '.join(reasons)}); the worst is {worst}, half width {text}",
         cure="raise --sets-max or --budget, or ask for less",
         where=worst,
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.point import compute_columns, ends, known, mean_of
 from deadbeat.model.results import PART_COLUMNS
-from deadbeat.stats.intervals import difference, mean_interval, share_over_sets
+from deadbeat.stats.intervals import Interval, difference, mean_interval, share_over_sets
 from deadbeat.stats.proportions import wilson
 
 Floats = NDArray[np.float64]
@@ -89,7 +89,8 @@ def _excess(row: Mapping[str, Any]) -> dict[str, Any]:
     """Misses together beyond those alone."""
     one, other = row["deadline_miss_ratio"], row["alone_miss_ratio"]
     intervals = [
-        (row[f"{name}_ci_low"], row[f"{name}_ci_high"]) for name in ("deadline_miss", "alone_miss")
+        Interval(row[f"{name}_ci_low"], row[f"{name}_ci_high"])
+        for name in ("deadline_miss", "alone_miss")
     ]
     decided = None not in (one, other, *intervals[0], *intervals[1])
     return {

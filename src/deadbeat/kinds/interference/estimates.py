@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.load_summary import Estimate
 from deadbeat.stats.binomial import at_most, poisson_interval, quantile_ranks
-from deadbeat.stats.bootstrap import arm_factor, student_half_width, t_cdf
+from deadbeat.stats.intervals import arm_factor, student_half_width, t_cdf
 
 Integers = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.load import LoadRun
 from deadbeat.model.load_summary import LostTime
-from deadbeat.stats.bootstrap import student_half_width, t_cdf
+from deadbeat.stats.intervals import student_half_width, t_cdf
 
 #: Pairs of runs that a difference needs to be shown.
 PAIRS_MIN = 3

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from deadbeat.kinds.interference.estimates import Counted
 from deadbeat.stats import special
 from deadbeat.stats.binomial import at_most
-from deadbeat.stats.bootstrap import t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 Floats = NDArray[np.float64]
 

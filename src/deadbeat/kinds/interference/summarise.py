@@ -40,8 +40,8 @@ from deadbeat.model.load_summary import (
     LoadSummary,
     LostTime,
 )
-from deadbeat.stats.bootstrap import seed_of
 from deadbeat.stats.multiple import holm
+from deadbeat.stats.seeds import seed_of
 
 #: What each of these verdicts may err, all of a test together.
 _LEVEL = 0.05

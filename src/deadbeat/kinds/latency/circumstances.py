@@ -6,10 +6,11 @@ What cannot be told is in ``missing`` with the reason, never a zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from deadbeat.host.snapshot import Snapshot, diff, given
 from deadbeat.host.values import NOT_ASKED, Unknown
+from deadbeat.model.latency import Circumstances, RealtimeTask
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -25,46 +26,44 @@ _INTERRUPTS_TOLD = 12
 
 def circumstances(
     before: Snapshot, after: Snapshot, *, between: Sequence[Snapshot] = (), cpus: Sequence[int]
-) -> dict[str, Any]:
-    """What happened on ``cpus`` from one snapshot to another: `LatencyRun.circumstances`."""
+) -> Circumstances:
+    """What happened on ``cpus`` from one snapshot to another."""
     moments, change = (before, *between, after), diff(before, after)
     frequency = _series(moments, lambda moment: moment.frequency_khz)
-    limit = _series(moments, lambda moment: moment.limit_khz)
-    realtime, dma_us = before.realtime, before.dma_latency_us
-    return {
-        "busy_share": rounded(change.busy, cpus),
-        "load_share": _load_share(before, after, cpus),
-        "steal_share": rounded(change.stolen, cpus),
-        "temperature_mc": _series(moments, lambda moment: moment.temperature_mc),
-        "frequency_khz": {str(cpu): frequency[cpu] for cpu in cpus if cpu in frequency},
-        "trip_mc": dict(given(before.trip_mc)),
-        "limit_khz": {str(cpu): each for cpu, each in limit.items()},
-        "cooling": _series(moments, lambda moment: moment.cooling),
-        "throttled": {str(cpu): count for cpu, count in change.throttled.items()},
-        "interrupts": {
+    tasks = known(before.realtime)
+    return Circumstances(
+        busy_share=rounded(change.busy, cpus),
+        load_share=_load_share(before, after, cpus),
+        steal_share=rounded(change.stolen, cpus),
+        temperature_mc=_series(moments, lambda moment: moment.temperature_mc),
+        frequency_khz={str(cpu): frequency[str(cpu)] for cpu in cpus if str(cpu) in frequency},
+        trip_mc=dict(given(before.trip_mc)),
+        limit_khz=_series(moments, lambda moment: moment.limit_khz),
+        cooling=_series(moments, lambda moment: moment.cooling),
+        throttled={str(cpu): count for cpu, count in change.throttled.items()},
+        interrupts={
             str(cpu): _most(change.interrupts[cpu]) for cpu in cpus if cpu in change.interrupts
         },
-        "pressure_us": dict(change.pressure_us),
-        "clocksource": [
-            "" if isinstance(each.clocksource, Unknown) else each.clocksource
-            for each in (before, after)
-        ],
-        "stalls": list(change.log[:_STALLS_TOLD]),
-        "realtime_tasks": None
-        if isinstance(realtime, Unknown)
-        else [
-            {
-                "task": task.tid,
-                "name": task.name,
-                "policy": task.policy_name,
-                "priority": task.priority,
-            }
-            for task in realtime
-        ],
-        "dma_latency_us": None if isinstance(dma_us, Unknown) else dma_us,
-        "readings": len(moments),
-        "missing": _missing(before) | _missing(after) | _unwitnessed(before),
-    }
+        pressure_us=dict(change.pressure_us),
+        clocksource=tuple(known(each.clocksource) or "" for each in (before, after)),
+        stalls=tuple(change.log[:_STALLS_TOLD]),
+        realtime_tasks=None
+        if tasks is None
+        else tuple(
+            RealtimeTask(
+                task=task.tid, name=task.name, policy=task.policy_name, priority=task.priority
+            )
+            for task in tasks
+        ),
+        dma_latency_us=known(before.dma_latency_us),
+        readings=len(moments),
+        missing=_missing(before) | _missing(after) | _unwitnessed(before),
+    )
+
+
+def known(value: V | Unknown) -> V | None:
+    """A value that was read, else None."""
+    return None if isinstance(value, Unknown) else value
 
 
 def rounded(shares: Mapping[int, float], cpus: Sequence[int]) -> dict[str, float]:
@@ -74,10 +73,10 @@ def rounded(shares: Mapping[int, float], cpus: Sequence[int]) -> dict[str, float
 
 def _series(
     moments: Sequence[Snapshot], of: Callable[[Snapshot], Mapping[K, V] | Unknown]
-) -> dict[K, list[V]]:
+) -> dict[str, tuple[V, ...]]:
     """What each key of the first moment held at every moment that has it."""
     values = [given(of(moment)) for moment in moments]
-    return {key: [each[key] for each in values if key in each] for key in values[0]}
+    return {str(key): tuple(each[key] for each in values if key in each) for key in values[0]}
 
 
 def _load_share(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import evolve
 
+from deadbeat.kinds.latency.circumstances_table import pooled
 from deadbeat.kinds.latency.data import (
     LATENCY,
     QUANTITY_WORDS,
@@ -22,7 +22,6 @@ from deadbeat.kinds.latency.histograms import deadline_marks
 from deadbeat.kinds.latency.words import without_run
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
-from deadbeat.report import facts
 from deadbeat.report.charts import Chart, Curve, CurvePoint, Mark, Panel, curve
 
 _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
@@ -169,9 +168,7 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
         if run.valid:
             by_load.setdefault(run.key.load, []).append(run)
     loads = sorted(by_load, key=load_order)
-    reached: _Values = {
-        load: _numbers(run.load.get("achieved") for run in by_load[load]) for load in loads
-    }
+    reached: _Values = {load: pooled(run.load.achieved for run in by_load[load]) for load in loads}
     busy = [_range("reached", loads, reached, scale=100)]
     busy = [each for each in busy if each.x]
     asked = [
@@ -186,7 +183,7 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     ]
     for key, title, axis, factor, each in _READINGS:
         values: _Values = {
-            load: _numbers(run.circumstances.get(key) for run in by_load[load]) for load in loads
+            load: pooled(getattr(run.circumstances, key) for run in by_load[load]) for load in loads
         }
         names = sorted({name for own in values.values() for name in own})
         wanted: Sequence[str] = names[:_CURVES] if each else [""] if names else []
@@ -227,15 +224,3 @@ def _range(
 
     points = (point(place, load) for place, load in enumerate(loads))
     return curve(label, points, look=look, kind="errors", scale=scale)
-
-
-def _numbers(records: Iterable[Any]) -> dict[str, list[float]]:
-    """Name -> every number of it in the records."""
-    found: dict[str, list[float]] = {}
-    for record in records:
-        for name, value in record.items() if isinstance(record, Mapping) else ():
-            for one in value if isinstance(value, list) else [value]:
-                known = facts.number(one)
-                if known is not None:
-                    found.setdefault(str(name), []).append(known)
-    return found

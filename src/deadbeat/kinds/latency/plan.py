@@ -11,8 +11,7 @@ import hashlib
 
 from attrs import frozen
 
-from deadbeat.kinds.latency.engine import TRACE_S
-from deadbeat.kinds.latency.registry import SIMULATED
+from deadbeat.kinds.latency.engines import SIMULATED, TRACE_S
 from deadbeat.kinds.latency.spec import LatencySpec
 from deadbeat.model.latency import LatencyKey, LoadPoint
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 import attrs
 from attrs import frozen
@@ -18,13 +17,13 @@ from attrs import frozen
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.host.snapshot import Snapshot, take
 from deadbeat.kinds.latency.circumstances import circumstances
-from deadbeat.kinds.latency.engine import Engine, Measured, Request
-from deadbeat.kinds.latency.judge import RunEvidence, judge
-from deadbeat.kinds.latency.load import Loads, RunningLoad
+from deadbeat.kinds.latency.engines import Engine, Measured, Request
+from deadbeat.kinds.latency.judge import judge
+from deadbeat.kinds.latency.loads import Loads, RunningLoad
 from deadbeat.kinds.latency.plan import estimate, keys, seed_of, visits
 from deadbeat.kinds.latency.spec import LatencySpec
 from deadbeat.model.errors import DeadbeatError, TargetError
-from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint, LoadReport
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.base import Target
 
@@ -149,18 +148,13 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
                 measured = engine.measure(target, request)
             except DeadbeatError as error:
                 failure = error
-        load_said = load.end()
-        died = bool(load_said.get("died"))
+        did = load.end()
         if measured is None:
             assert failure is not None
-            return Lost(key, failure), died
-        load_said = without_engine(load_said, measured.cpus, seconds=request.seconds)
+            return Lost(key, failure), bool(did.died)
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
-        if request.trace and not died:
+        if request.trace and not did.died:
             measured = engine.trace(target, request, measured)
-        evidence = RunEvidence(
-            request=request, cpus=measured.cpus, load=load_said, circumstances=seen
-        )
         run = LatencyRun(
             key=key,
             started=started,
@@ -169,14 +163,14 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
             priority=request.priority,
             policy=request.policy,
             cpus=measured.cpus,
-            load=load_said,
+            load=without_engine(did, measured.cpus, seconds=request.seconds),
             circumstances=seen,
-            problems=(*measured.problems, *judge(evidence)),
             split=measured.split,
             kind="simulated" if engine.kind == "simulated" else target.kind,
             engine_version=self._version(key.engine),
         )
-        return run, died
+        problems = (*measured.problems, *judge(run, request))
+        return attrs.evolve(run, problems=problems), bool(did.died)
 
     def _version(self, name: str) -> str:
         if name not in self._versions:
@@ -185,16 +179,13 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         return self._versions[name]
 
 
-def without_engine(
-    load: Mapping[str, Any], cpus: Sequence[CpuLatency], *, seconds: float
-) -> dict[str, Any]:
+def without_engine(load: LoadReport, cpus: Sequence[CpuLatency], *, seconds: float) -> LoadReport:
     """``load`` with what it achieved less the time of the measuring threads, where they tell it."""
     own = {str(cpu.cpu): cpu.cpu_ns / (seconds * 1e9) for cpu in cpus if cpu.cpu_ns is not None}
     achieved = {
-        cpu: round(max(share - own.get(cpu, 0.0), 0.0), 4)
-        for cpu, share in (load.get("achieved") or {}).items()
+        cpu: round(max(share - own.get(cpu, 0.0), 0.0), 4) for cpu, share in load.achieved.items()
     }
-    return {**load, "achieved": achieved}
+    return attrs.evolve(load, achieved=achieved)
 
 
 @contextmanager

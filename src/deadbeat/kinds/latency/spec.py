@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 import attrs
 from attrs import frozen
 
-from deadbeat.kinds.latency.imported import foreign_engines
-from deadbeat.kinds.latency.load import profiles, strengths
-from deadbeat.kinds.latency.registry import SIMULATED, engine_names
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED
+from deadbeat.kinds.latency.importers import foreign_engines
+from deadbeat.kinds.latency.loads import LOADS, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, LoadPoint
@@ -112,13 +112,13 @@ class Engines:
     def parse(self, value: Any) -> tuple[str, ...] | None:
         if value is None or value == "auto":
             return None
-        known = tuple(dict.fromkeys((*engine_names(), SIMULATED, *foreign_engines())))
+        known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
 
         def one(name: Any) -> str:
             if name in known:
                 return str(name)
             # those that only results name would measure nothing
-            raise refuse(f"{shown(name)} is not a choice", nearest(str(name), engine_names()))
+            raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
         names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
         if len(set(names)) != len(names):
@@ -401,10 +401,9 @@ def resolve(
 
 def _no_strengths(loads: Sequence[LoadPoint], cpus: int) -> list[Problem]:
     """Percentages that would be another strength than they say."""
-    known = profiles()
     found = []
     for point in loads:
-        offered = strengths(known[point.profile], cpus)
+        offered = strengths(LOADS[point.profile], cpus)
         if point.percent and point.percent not in offered:
             text = f"{load_word(point)} is no whole number of workers on CPUs numbering {cpus}"
             found.append(Problem("loads", text, f"there {point.profile} has {_few(offered)} %"))

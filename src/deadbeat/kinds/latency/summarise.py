@@ -5,7 +5,6 @@ docs/reference/latency-summary.md has the formulas.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -41,7 +40,7 @@ from deadbeat.model.latency_summary import (
 )
 from deadbeat.report.document import Column
 from deadbeat.report.plain import records
-from deadbeat.stats.bootstrap import seed_of
+from deadbeat.stats.seeds import seed_of
 
 #: Wake-ups that are named one by one, for each row.
 WORST = 20
@@ -162,15 +161,10 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int], *, seed: int)
 def achieved_shares(run: LatencyRun) -> list[float]:
     """Share of each CPU's time that was busy, as far as it is known; of all together what the load
     itself had, where that was less than it wanted."""
-    achieved = run.load.get("achieved")
-    values = [*achieved.values()] if isinstance(achieved, dict) else []
     if any(problem.id == "load-starved" for problem in run.problems):
-        values = [run.circumstances.get("load_share")]
-    return [
-        float(value)
-        for value in values
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    ]
+        share = run.circumstances.load_share
+        return [] if share is None else [share]
+    return list(run.load.achieved.values())
 
 
 def _parts(runs: Iterable[LatencyRun], cpu: int | None) -> list[Part]:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Literal, Protocol
 
+import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, CpuLatency, LoadPoint, PathSplit
+from deadbeat.model.histogram import Histogram
+from deadbeat.model.latency import (
+    BLOCKS_MAX,
+    IDLE,
+    CpuLatency,
+    LateWakeUp,
+    LoadPoint,
+    PathSplit,
+)
 from deadbeat.targets.base import Target
 
 #: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
 TRACE_S = 10.0
+#: Engines that measure: a module of this package each, with a function ``make``.
+ENGINES = ("cyclictest", "prober")
+#: The one that makes its figures up: never chosen unasked.
+SIMULATED = "simulated"
+_WORST = 20
 
 
 @frozen(kw_only=True)
@@ -91,3 +106,74 @@ class Engine(Protocol):
     def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
         """``measured`` with the path of wake-ups split, by a run of its own of at most TRACE_S with
         the kernel's events, or with the reason why it is not. Its figures count nowhere else."""
+
+
+def make_engine(name: str) -> Engine:
+    """The engine ``name``, of ENGINES or SIMULATED."""
+    if name == SIMULATED:
+        return SimulatedEngine()
+    engine: Engine = import_module(f"deadbeat.kinds.latency.{name}").make()
+    return engine
+
+
+class SimulatedEngine:
+    """A made-up machine: wake-ups drawn from a log-normal body and a rare heavy tail, both growing
+    with the load.
+
+    Args:
+        scale: Of every latency; another "kernel".
+        drift: Standard deviation of a run's own scale (what makes sessions differ), relative.
+    """
+
+    name = kind = SIMULATED
+
+    def __init__(self, *, scale: float = 1.0, drift: float = 0.02) -> None:
+        self._scale = scale
+        self._drift = drift
+
+    def unavailable(self, target: Target) -> str:
+        """Never."""
+        return ""
+
+    def version(self, target: Target) -> str:
+        """Made up."""
+        return "made up"
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        """Draws the wake-ups; takes no time."""
+        return Measured(cpus=tuple(self._cpu(request, place) for place in range(len(request.cpus))))
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        """There is nothing to trace."""
+        return unsplit(measured, "a made-up machine has no kernel")
+
+    def _cpu(self, request: Request, place: int) -> CpuLatency:
+        random = np.random.default_rng((request.seed, place))
+        expected = int(request.seconds * 1e9) // request.interval_ns
+        strength = request.load.percent / 100 * (2 if request.load.profile == "cpu" else 3)
+        scale = self._scale * (1 + 0.3 * strength) * float(random.lognormal(0, self._drift))
+        values = random.lognormal(np.log(8_000 * scale), 0.25, expected)
+        rare = random.random(expected) < 0.001 * (1 + strength)
+        values[rare] += random.exponential(40_000 * scale * (1 + strength), int(rare.sum()))
+        times = values.astype(np.int64)
+        raw = Histogram.of(times)
+        stretch = max(1, -(-expected // BLOCKS_MAX))
+        return CpuLatency(
+            cpu=request.cpus[place],
+            expected=expected,
+            cycles=expected,
+            missed=0,
+            raw=raw,
+            corrected=raw,
+            worst=tuple(
+                LateWakeUp(due_ns=int(i) * request.interval_ns, latency_ns=int(times[i]))
+                for i in np.argsort(times)[::-1][:_WORST]
+            ),
+            block_ns=stretch * request.interval_ns,
+            block_maxima=tuple(
+                int(each) for each in np.maximum.reduceat(times, np.arange(0, expected, stretch))
+            ),
+            policy=request.policy,
+            priority=request.priority,
+            placed=request.cpus[place],
+        )

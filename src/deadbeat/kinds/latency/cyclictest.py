@@ -1,25 +1,27 @@
-"""cyclictest of rt-tests: the accepted measure of wake-up latency."""
+"""cyclictest of rt-tests: the accepted measure of wake-up latency.
+
+It tells neither policy nor priority nor place of its threads: a shell on the target reads those of
+the one process that writes to our file from /proc, once, while it measures; nothing is started for
+those that are not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from weakref import WeakKeyDictionary
 
-import attrs
+from attrs import evolve, frozen
 
 from deadbeat.host.realtime import diagnose_realtime
-from deadbeat.kinds.latency.cyclictest_json import expecting, read_cyclictest
-from deadbeat.kinds.latency.cyclictest_threads import (
-    CyclictestThread,
-    as_seen,
-    threads_command,
-    threads_of,
-)
-from deadbeat.kinds.latency.engine import Measured, Request, unsplit
+from deadbeat.host.values import cpu_set
+from deadbeat.kinds.latency.engines import Measured, Request, unsplit
 from deadbeat.kinds.latency.guarded import failure_of, guarded, put_runtime
+from deadbeat.kinds.latency.importers import CYCLICTEST, expecting
 from deadbeat.model.errors import DataError, TargetError
+from deadbeat.model.latency import CpuLatency
 from deadbeat.targets.base import Completed, Process, Target
 
 PACKAGE = "rt-tests"
@@ -31,6 +33,20 @@ _MARGIN_S = 30.0
 #: Its threads are looked at so long after its start, s, or at half of a shorter run; so often at
 #: most, each time after twice as long: it may wait for the machine's lock.
 _LOOK_S, _LOOKS = 0.5, 5
+#: Of proc_pid_stat(5), counted from behind the name: CPU it ran on last, priority, policy.
+_CPU, _RT_PRIORITY, _POLICY = 36, 37, 38
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}
+# Of every thread: `status` only tells what `stat` does not. Spaces cannot be in $1: it is our file.
+_SCRIPT = r"""
+for process in /proc/[0-9]*; do
+    read -r name < $process/comm || continue
+    [ "$name" = cyclictest ] || continue
+    tr '\0' '\n' < $process/cmdline | grep -qxF -e "--json={out}" || continue
+    for thread in $process/task/[0-9]*; do
+        [ "${thread##*/}" = "${process##*/}" ] && continue
+        cat $thread/stat && sed -n 's/^Cpus_allowed_list:[[:space:]]*/allowed /p' $thread/status
+    done
+done 2>/dev/null; :"""
 
 
 class CyclictestEngine:
@@ -89,7 +105,7 @@ class CyclictestEngine:
             raise failure
         text = _fetch(target, out)
         try:
-            result = read_cyclictest(text, name="what cyclictest wrote")
+            result = CYCLICTEST.take(text, "what cyclictest wrote")
         except DataError as error:
             raise TargetError(
                 error.message, "is it cyclictest of rt-tests 2.0 or later?"
@@ -160,7 +176,7 @@ def _over(process: Process, wait_s: float) -> bool:
 def _without_warnings(done: Completed) -> Completed:
     """What it always says is not what it failed of."""
     said = [line for line in done.stderr.splitlines() if not line.startswith("WARN")]
-    return attrs.evolve(done, stderr="\n".join(said))
+    return evolve(done, stderr="\n".join(said))
 
 
 def _fetch(target: Target, path: str) -> str:
@@ -170,6 +186,66 @@ def _fetch(target: Target, path: str) -> str:
         return here.read_text(encoding="utf-8", errors="replace")
 
 
-def make() -> CyclictestEngine:
-    """The engine."""
-    return CyclictestEngine()
+# ---------- its threads ----------
+
+
+@frozen(kw_only=True)
+class CyclictestThread:
+    """A measuring thread: ``allowed`` CPUs, and ``cpu``, where it ran last."""
+
+    number: int
+    policy: str
+    priority: int
+    cpu: int
+    allowed: tuple[int, ...]
+
+
+def threads_command(out: str) -> str:
+    """Words for a target's shell that print the threads of the cyclictest that writes ``out``."""
+    return _SCRIPT.replace("{out}", out)
+
+
+def threads_of(text: str) -> tuple[CyclictestThread, ...]:
+    """The threads in what `threads_command` printed, in the order of their numbers."""
+    pairs = re.findall(r"^(\d+) \(.*\) (.*)\nallowed (.*)$", text, re.M)
+    found = []
+    for number, rest, allowed in pairs:
+        fields = rest.split()
+        if len(fields) <= _POLICY:
+            continue
+        policy = int(fields[_POLICY])
+        thread = CyclictestThread(
+            number=int(number),
+            policy=_POLICIES.get(policy, f"policy {policy}"),
+            priority=int(fields[_RT_PRIORITY]),
+            cpu=int(fields[_CPU]),
+            allowed=tuple(sorted(cpu_set(allowed))),
+        )
+        found.append(thread)
+    return tuple(sorted(found, key=lambda thread: thread.number))
+
+
+def as_seen(
+    cpus: Sequence[CpuLatency], threads: Sequence[CyclictestThread]
+) -> tuple[CpuLatency, ...]:
+    """``cpus`` with what their threads had; unchanged where not every thread was seen.
+
+    A thread that may run on one CPU alone is that CPU's; others are given out in the order in which
+    they were begun, as cyclictest numbers them, and are placed on several (-1).
+    """
+    if len(threads) != len({cpu.cpu for cpu in cpus}):
+        return tuple(cpus)
+    wanted = {cpu.cpu for cpu in cpus}
+    alone = {thread.allowed[0]: thread for thread in threads if len(thread.allowed) == 1}
+    own = {place: thread for place, thread in alone.items() if place in wanted}
+    rest = [thread for thread in threads if thread not in own.values()]
+    own |= dict(zip(sorted(wanted - set(own)), rest, strict=True))
+    return tuple(_having(cpu, own[cpu.cpu]) for cpu in cpus)
+
+
+def _having(cpu: CpuLatency, thread: CyclictestThread) -> CpuLatency:
+    placed = thread.allowed[0] if len(thread.allowed) == 1 else -1
+    return evolve(cpu, policy=thread.policy, priority=thread.priority, placed=placed)
+
+
+make = CyclictestEngine

@@ -14,7 +14,7 @@ from attrs import evolve
 from deadbeat.build.native import NO_TASK_SETS, Toolchain, link_program
 from deadbeat.executors.hardware import LOCK_WAIT_S, HardwareExecutor
 from deadbeat.host.machine import Machine, read_machine
-from deadbeat.kinds.latency.engine import TRACE_S, Measured, Request
+from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
@@ -331,6 +331,4 @@ def problems_of(plain: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-def make() -> ProberEngine:
-    """The engine as campaigns use it."""
-    return ProberEngine()
+make = ProberEngine

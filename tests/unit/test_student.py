@@ -7,12 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.stats.bootstrap import (
-    arm_factor,
-    seed_of,
-    student_half_width,
-    t_quantile,
-)
+from deadbeat.stats.intervals import arm_factor, student_half_width, t_quantile
+from deadbeat.stats.seeds import seed_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,215 @@
+"""Background loads: what each is made of, and what is told of one that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+from deadbeat.model.errors import TargetError
+from deadbeat.model.latency import LoadPoint, LoadReport
+from deadbeat.targets.base import Target
+
+#: Percent and CPUs -> the commands (argv) that make the load; at 0 % there is none.
+Commands = Callable[[int, tuple[int, ...]], tuple[tuple[str, ...], ...]]
+
+
+@frozen(kw_only=True)
+class LoadProfile:
+    """One kind of load.
+
+    Attributes:
+        title: A few words.
+        stresses: Which part of the kernel it keeps busy, and so what it can show.
+        commands: What is started.
+        kinds: Of stress-ng's workers (``--vm N`` begins N of kind ``vm``): each must work.
+        judged: Whether its share of CPU time is what was asked for, so that it can be missed.
+        computes: Whether its workers together want at least the percentage of all CPUs' time.
+        least: What its workers together must do a second, for each of them, else it is no such
+            load: name of a rate of ``throughput`` -> least value per worker. Far below what the
+            slowest board does: it tells a load from none.
+        program, package: What it needs, and Debian's name of what brings it.
+    """
+
+    title: str
+    stresses: str
+    commands: Commands
+    kinds: tuple[str, ...]
+    judged: bool = False
+    computes: bool = False
+    least: Mapping[str, float] = field(factory=dict)
+    program: str = "stress-ng"
+    package: str = "stress-ng"
+
+
+class RunningLoad(Protocol):
+    """A load that runs, from `Loads.start` to `stop`."""
+
+    def begin(self) -> None:
+        """Measuring begins: what it achieves is counted from here."""
+
+    def end(self) -> LoadReport:
+        """Measuring ends."""
+
+    def stop(self) -> None:
+        """Ends it and all its processes; safe to call again."""
+
+
+class Loads(Protocol):
+    """Starts loads on a target."""
+
+    def unavailable(self, target: Target, point: LoadPoint) -> str:
+        """Why this load cannot run there, and what to install; "" where it can."""
+
+    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
+        """Starts it and waits until it has settled. ``seconds``: its own bound.
+
+        Raises:
+            TargetError: It cannot be started, or dies at once.
+        """
+
+
+def _on_each(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+    """One a CPU, pinned: two workers that share two CPUs may leave one idle."""
+    return tuple(
+        ("stress-ng", "--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent))
+        for cpu in cpus
+        if percent
+    )
+
+
+def _on_all(words: str) -> Commands:
+    """One stress-ng on all CPUs: its options, with N for the processes of each kind.
+
+    N is one a CPU at full strength, its share below: see `strengths`.
+    """
+
+    def commands(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+        count = str(len(cpus) * percent // 100)
+        options = (count if word == "N" else word for word in words.split())
+        return (("stress-ng", "--taskset", ",".join(map(str, cpus)), *options),)
+
+    return commands
+
+
+#: Every profile by its name, as in `LoadPoint`.
+LOADS = {
+    "cpu": LoadProfile(
+        title="Computing",
+        stresses="the scheduler's switch to the woken task, caches, frequency and heat",
+        commands=_on_each,
+        kinds=("cpu",),
+        judged=True,
+    ),
+    "memory": LoadProfile(
+        title="Memory",
+        stresses="page faults, reclaim, TLB shoot-downs, caches and the memory bus",
+        commands=_on_all("--vm N --vm-bytes 64m --stream N"),
+        kinds=("vm", "stream"),
+        computes=True,
+    ),
+    "io": LoadProfile(
+        title="Files and disk",
+        stresses="block and file system paths, their interrupts, soft interrupts and work queues",
+        commands=_on_all("--hdd N --hdd-bytes 32m --iomix N --iomix-bytes 32m"),
+        kinds=("hdd", "iomix"),
+        # Nothing goes to a disk where the files are in memory (tmpfs).
+        least={"hdd written B/s": 4096.0},
+    ),
+    "timer": LoadProfile(
+        title="Timers",
+        stresses="timer interrupts and signals, on the path that the measured task itself takes",
+        commands=_on_all("--timer N --timer-freq 5000 --timerfd N --itimer N"),
+        kinds=("timer", "timerfd", "itimer"),
+        # A tenth of --timer-freq.
+        least={"timer switches/s": 500.0},
+    ),
+    "scheduler": LoadProfile(
+        title="Scheduler",
+        stresses="run queue locks, wake-ups across CPUs, creation and end of tasks",
+        commands=_on_all("--switch N --futex N --fork N --yield N"),
+        kinds=("switch", "futex", "fork", "yield"),
+        computes=True,
+        least={"switch switches/s": 100.0, "futex switches/s": 100.0},
+    ),
+    "mixed": LoadProfile(
+        title="Mixed",
+        stresses="all of the above at once, as a busy system does",
+        commands=_on_all(
+            "--cpu N --cpu-load 50 --vm N --vm-bytes 32m --hdd N --hdd-bytes 16m"
+            " --timer N --timer-freq 1000 --switch N"
+        ),
+        kinds=("cpu", "vm", "hdd", "timer", "switch"),
+        computes=True,
+        least={"timer switches/s": 100.0, "switch switches/s": 100.0},
+    ),
+}
+
+
+def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
+    """The percentages that a load has on so many CPUs: those that give whole workers.
+
+    Any where it is a share of time; else 25 and 50 % of two CPUs would be the same load.
+    """
+    return tuple(each for each in range(1, 101) if profile.judged or cpus * each % 100 == 0)
+
+
+class MadeUpLoads:
+    """Loads of a made-up machine, for demonstrations and tests: each does what was asked of it.
+
+    Args:
+        cpus: Where it pretends to run.
+        died: Text of a load -> its last words; it dies while it is measured.
+        refused: Text of a load -> why it cannot be started.
+
+    Attributes:
+        running: Loads that were started and not stopped.
+        judging: Whether what one achieves is being counted.
+    """
+
+    def __init__(
+        self,
+        cpus: tuple[int, ...],
+        *,
+        died: Mapping[str, str] | None = None,
+        refused: Mapping[str, str] | None = None,
+    ) -> None:
+        self.cpus = cpus
+        self.died = dict(died or {})
+        self._refused = dict(refused or {})
+        self.running: list[LoadPoint] = []
+        self.judging = False
+
+    def unavailable(self, target: Target, point: LoadPoint) -> str:
+        """Never."""
+        return ""
+
+    def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningLoad:
+        """Notes that it runs."""
+        if point.text in self._refused:
+            raise TargetError(self._refused[point.text], "")
+        self.running.append(point)
+        return _MadeUpLoad(self, point)
+
+
+@frozen
+class _MadeUpLoad:
+    loads: MadeUpLoads
+    point: LoadPoint
+
+    def begin(self) -> None:
+        self.loads.judging = True
+
+    def end(self) -> LoadReport:
+        self.loads.judging = False
+        return LoadReport(
+            asked=self.point.percent,
+            judged=LOADS[self.point.profile].judged,
+            achieved={str(cpu): self.point.percent / 100 for cpu in self.loads.cpus},
+            died=self.loads.died.get(self.point.text, ""),
+        )
+
+    def stop(self) -> None:
+        if self.point in self.loads.running:
+            self.loads.running.remove(self.point)
