@@ -13,15 +13,16 @@ from attrs import evolve
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
-from deadbeat.kinds.interference.engine import LoadRequest, Seen
+from deadbeat.kinds.interference.engine import LoadRequest
 from deadbeat.kinds.interference.kind import choose, lacking, state_of
 from deadbeat.kinds.interference.plan import plan
 from deadbeat.kinds.interference.runner import LoadExperiment, look
 from deadbeat.kinds.interference.simulated import UNIT_PS, SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, resolve, spec_dict, specify
+from deadbeat.kinds.interference.spec import LoadSpec, resolve, specify
 from deadbeat.model.errors import DataError, DeadbeatError, RunError, TargetError, UsageError
-from deadbeat.model.load import LoadKey
+from deadbeat.model.load import LoadKey, Seen
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.model.tuning import Setting, Stand, Standing
 from deadbeat.settings.standing import refuse_unsettled, tuned
 from deadbeat.store.load import LoadStore
@@ -70,7 +71,7 @@ def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore
     possible = look(spec, engine)
     return LoadStore.create(
         path,
-        spec_dict(spec),
+        plain_of(spec),
         engine.describe(),
         unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
         changes={name: change.words for name, change in possible.changes.items()},
@@ -173,7 +174,7 @@ def test_a_machine_that_was_tuned_meanwhile_is_said_to_be(tmp_path: Path) -> Non
         return attrs.evolve(plain, details={**plain.details, "tuned": list(lines)})
 
     LoadStore.create(
-        tmp_path / "load", spec_dict(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
+        tmp_path / "load", plain_of(SPEC), with_tuned("a = 1"), unit_ps=UNIT_PS, changes=words,
         impossible={},
     )  # fmt: skip
     assert choose(tmp_path, SPEC, with_tuned("a = 1"), words).resumed

@@ -26,11 +26,10 @@ from deadbeat.kinds.interference.kind import choose, lacking, write
 from deadbeat.kinds.interference.plan import plan, seconds_of
 from deadbeat.kinds.interference.runner import LoadExperiment, Possible, look
 from deadbeat.kinds.interference.simulated import SimulatedLoad
-from deadbeat.kinds.interference.spec import LoadSpec, preset, resolve, spec_dict, specify
+from deadbeat.kinds.interference.spec import LoadSpec, preset, resolve, specify
 from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.load import PLAIN, LoadKey
-from deadbeat.model.load_summary import LoadSummary
-from deadbeat.model.specification import options_of
+from deadbeat.model.load import PLAIN, LoadKey, LoadSummary
+from deadbeat.model.specification import options_of, plain_of
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.latest import point_latest
 from deadbeat.store.load import LoadStore
@@ -182,7 +181,7 @@ def _begin(
         say(f"begin {place.path}, {runs} runs{ahead}")
         store = LoadStore.create(
             place.path,
-            spec_dict(spec),
+            plain_of(spec),
             engine.describe(),
             unit_ps=unit_ps,
             changes={name: change.words for name, change in possible.changes.items()},

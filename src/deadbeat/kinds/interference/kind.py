@@ -9,13 +9,12 @@ from typing import Any
 from deadbeat.experiment.folders import choose_folder, state_of_folder
 from deadbeat.kinds.base import ExperimentKind, Shown, Stored
 from deadbeat.kinds.interference.document import COLUMNS, load_document, summary_dict, write_load
-from deadbeat.kinds.interference.plan import plan
-from deadbeat.kinds.interference.remedy import RemedyChange
-from deadbeat.kinds.interference.spec import LoadSpec, read_spec, spec_dict
-from deadbeat.kinds.interference.view import summary_of
-from deadbeat.model.load import LoadKey
-from deadbeat.model.load_summary import LoadSummary
+from deadbeat.kinds.interference.plan import planned_keys
+from deadbeat.kinds.interference.spec import LoadSpec, read_spec
+from deadbeat.kinds.interference.summarise import summary_of
+from deadbeat.model.load import LoadKey, LoadSummary
 from deadbeat.model.platform import Platform
+from deadbeat.model.specification import plain_of
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST, REPORT_FILE, FolderState, Place
 
@@ -28,12 +27,6 @@ def state_of(path: Path) -> FolderState:
         return planned_keys(store), read_spec(store.spec).form
 
     return state_of_folder(path, LoadStore.open, planned)
-
-
-def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
-    """Every run that a load test should have."""
-    changes = {name: RemedyChange(words=words) for name, words in store.changes.items()}
-    return plan(read_spec(store.spec), changes)
 
 
 def lacking(store: LoadStore, *, retry_invalid: bool = False) -> int:
@@ -66,8 +59,8 @@ def choose(
         LOAD_TEST,
         open_store=LoadStore.open,
         state_of=state_of,
-        asked=spec_dict(spec),
-        spec_of=lambda store: spec_dict(read_spec(store.spec)),
+        asked=plain_of(spec),
+        spec_of=lambda store: plain_of(read_spec(store.spec)),
         platform=platform,
         differs=differs,
         fresh=fresh,
